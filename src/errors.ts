@@ -1,0 +1,57 @@
+/**
+ * The catalogue of expected failures. A code is part of the API and never changes its meaning; the text is the
+ * problem's title. What is not in here must not happen: it is logged with its cause, and the caller learns
+ * nothing but a request id.
+ */
+export const failureTitles = {
+  invalid_request: 'The request is not valid',
+  malformed_request: 'The request cannot be read',
+  unauthorized: 'A valid API key is required',
+  not_found: 'There is nothing here',
+  method_not_allowed: 'This method is not allowed here',
+  request_timeout: 'The request took too long to arrive',
+  payload_too_large: 'The body is too large',
+  unsupported_media_type: 'The body must be JSON',
+  headers_too_large: 'The headers are too large',
+  processor_rejected: 'The processor rejected the request',
+  rate_limited: 'Too many requests',
+  internal_error: 'Something went wrong on our side',
+  processor_misconfigured: 'The processor does not accept our credentials',
+  processor_bad_answer: 'The processor gave an answer that makes no sense',
+  processor_unavailable: 'The processor cannot be reached',
+  processor_timeout: 'The processor did not answer in time',
+  database_unavailable: 'The database cannot be reached',
+  overloaded: 'The service is overloaded',
+} as const;
+
+export type FailureCode = keyof typeof failureTitles;
+
+export interface Mistake {
+  /** Where the mistake is: `body.amount`, `query.page`, `header.idempotency-key`. */
+  readonly path: string;
+  readonly message: string;
+}
+
+interface FailureExtras {
+  /** Every mistake of a request that is not valid. */
+  readonly errors?: readonly Mistake[];
+  readonly retryAfterSeconds?: number;
+  /** The methods that are allowed instead. */
+  readonly allow?: readonly string[];
+  /** The processor's own code, when it rejected the caller's values. */
+  readonly processorCode?: string;
+  readonly cause?: unknown;
+}
+
+/** An expected failure: the caller is told `detail`, so it must say what to change and hold no secret. */
+export class Failure extends Error {
+  override readonly name = 'Failure';
+  readonly code: FailureCode;
+  readonly extras: FailureExtras;
+
+  constructor(code: FailureCode, detail: string, extras: FailureExtras = {}) {
+    super(detail, extras.cause === undefined ? undefined : { cause: extras.cause });
+    this.code = code;
+    this.extras = extras;
+  }
+}

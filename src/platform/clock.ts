@@ -1,0 +1,6 @@
+/** Time comes in from outside, so that tests decide what time it is. */
+export interface Clock {
+  now(): Date;
+}
+
+export const systemClock: Clock = { now: () => new Date() };

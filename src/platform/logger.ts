@@ -1,0 +1,42 @@
+import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
+
+export type { Logger } from 'pino';
+
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/**
+ * JSON, one object a line, on standard output. Nothing here redacts: values that must not be logged (keys, secrets,
+ * personal data) are never handed to a logger, and errors go through `describeError`, which keeps only what is safe.
+ */
+export function createLogger(level: LogLevel, destination?: DestinationStream): Logger {
+  const options = {
+    level,
+    base: { service: 'till' },
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { err: describeError },
+  };
+  return destination ? pino(options, destination) : pino(options);
+}
+
+/** How deep a chain of causes is followed: deeper ones exist only by mistake, or in a loop. */
+const causeDepthMax = 5;
+
+/**
+ * An error as it may be logged. Database errors carry the offending values in `detail`, and HTTP clients hang the
+ * whole request on theirs; a list of what is kept is safer than a list of what is removed.
+ */
+export function describeError(error: unknown, depth = 0): unknown {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+  return {
+    type: error.name,
+    message: error.message,
+    ...(code === undefined ? {} : { code }),
+    stack: error.stack,
+    ...(error.cause === undefined || depth >= causeDepthMax
+      ? {}
+      : { cause: describeError(error.cause, depth + 1) }),
+  };
+}

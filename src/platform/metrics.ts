@@ -1,0 +1,99 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** From half a millisecond, which is what a read takes, to the 30 s after which no request lives on. */
+const requestBucketsSeconds = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+];
+/** A healthy worker applies an event within milliseconds; an hour is a processor's retry, a day an outage. */
+const lagBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30, 300, 3_600, 86_400];
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+export interface MetricLabels {
+  readonly eventTypes: readonly string[];
+  readonly processorOperations: readonly string[];
+  readonly mirrors: readonly string[];
+}
+
+/**
+ * Every metric of the service, in a registry of its own. Series whose labels are known beforehand exist, at 0, from
+ * the first scrape: a counter that appears only with its first failure hides that failure from `increase()`.
+ */
+export function createMetrics(labels: MetricLabels) {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+
+  const byEventType = (name: string, help: string) => {
+    const counter = new Counter({ name, help, labelNames: ['type'], registers });
+    for (const type of labels.eventTypes) counter.inc({ type }, 0);
+    return counter;
+  };
+
+  const mirrorDrift = new Counter({
+    name: 'mirror_drift_total',
+    help: 'Corrections that recovery had to make to the local mirrors',
+    labelNames: ['resource'],
+    registers,
+  });
+  for (const resource of labels.mirrors) mirrorDrift.inc({ resource }, 0);
+
+  const processorRequestDuration = new Histogram({
+    name: 'processor_request_duration_seconds',
+    help: 'Calls to the processor, by operation and outcome, retries included',
+    labelNames: ['operation', 'outcome'],
+    buckets: requestBucketsSeconds,
+    registers,
+  });
+  for (const operation of labels.processorOperations)
+    processorRequestDuration.zero({ operation, outcome: 'ok' });
+
+  return {
+    registry,
+    webhookEventsReceived: byEventType('webhook_events_received_total', 'Webhook events received and stored'),
+    webhookEventsProcessed: byEventType(
+      'webhook_events_processed_total',
+      'Webhook events applied to the mirrors',
+    ),
+    webhookEventsFailed: byEventType('webhook_events_failed_total', 'Webhook events that failed for good'),
+    webhookEventsIgnored: byEventType(
+      'webhook_events_ignored_total',
+      'Webhook events that concern nothing of ours',
+    ),
+    webhookEventsDuplicate: new Counter({
+      name: 'webhook_events_duplicate_total',
+      help: 'Webhook events received again and discarded',
+      registers,
+    }),
+    paymentsSucceeded: new Counter({
+      name: 'payments_succeeded_total',
+      help: 'Payments that succeeded, once each',
+      registers,
+    }),
+    paymentsFailed: new Counter({
+      name: 'payments_failed_total',
+      help: 'Payment attempts that failed',
+      registers,
+    }),
+    webhookQueueDepth: new Gauge({
+      name: 'webhook_queue_depth',
+      help: 'Webhook events stored and not yet settled, counted at the scrape',
+      registers,
+    }),
+    webhookLag: new Histogram({
+      name: 'webhook_lag_seconds',
+      help: 'From the receipt of a webhook event to its application',
+      buckets: lagBucketsSeconds,
+      registers,
+    }),
+    mirrorDrift,
+    httpRequestDuration: new Histogram({
+      name: 'http_request_duration_seconds',
+      help: 'HTTP requests, by method, route and status',
+      labelNames: ['method', 'route', 'status'],
+      buckets: requestBucketsSeconds,
+      registers,
+    }),
+    processorRequestDuration,
+  };
+}
