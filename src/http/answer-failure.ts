@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { Failure } from '../errors.ts';
+import type { Logger } from '../platform/logger.ts';
+import { headerBytesMax, requestTimeoutMs } from './limits.ts';
+import { problemAnswer, rawProblemAnswer } from './problem.ts';
+import { toFailure } from './to-failure.ts';
+
+/** Answers a request that failed. What was not expected is logged with its cause and shown as nothing but an id. */
+export function answerFailure(
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  logger: Logger,
+) {
+  const failure = toFailure(error);
+  const requestId = request.id;
+  if (failure === undefined) logger.error({ requestId, err: error }, 'request failed');
+  const answer = problemAnswer(
+    failure ?? new Failure('internal_error', 'The failure has been logged under this request id.'),
+    requestId,
+  );
+  if (failure !== undefined && answer.status >= 500) {
+    logger.warn({ requestId, code: failure.code, err: failure }, 'request could not be served');
+  }
+  return reply.code(answer.status).headers(answer.headers).send(answer.body);
+}
+
+/** Answers what Node refuses before there is a request: broken HTTP, too many headers, too slow. */
+export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return;
+  socket.end(rawProblemAnswer(brokenRequestFailure(error.code), randomUUID()));
+}
+
+function brokenRequestFailure(code: string | undefined): Failure {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new Failure('headers_too_large', `The headers may hold at most ${headerBytesMax} bytes.`);
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new Failure('request_timeout', `The request must arrive within ${requestTimeoutMs / 1_000} s.`);
+    default:
+      return new Failure('malformed_request', 'This is not valid HTTP.');
+  }
+}

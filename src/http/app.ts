@@ -1,0 +1,112 @@
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+  fastify,
+  LogController,
+} from 'fastify';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import { answerBrokenRequest, answerFailure } from './answer-failure.ts';
+import type { ApiGuard } from './api-guard.ts';
+import { registerDocs } from './docs.ts';
+import { type Dependency, registerHealth } from './health.ts';
+import { registerJsonBody } from './json-body.ts';
+import {
+  bodyBytesMax,
+  headerBytesMax,
+  headersTimeoutMs,
+  keepAliveTimeoutMs,
+  pathParamLengthMax,
+  requestTimeoutMs,
+  timeoutCheckIntervalMs,
+} from './limits.ts';
+import { registerMetrics } from './metrics-route.ts';
+import { ProblemSchema } from './problem.ts';
+import { requestIdOf } from './request-id.ts';
+import { registerRequestLog } from './request-log.ts';
+import { RouteIndex } from './route-index.ts';
+import { setSecurityHeaders } from './security-headers.ts';
+import { compileValidator } from './validator.ts';
+
+export interface AppParts {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly guard: ApiGuard;
+  readonly dependencies: readonly Dependency[];
+  readonly trustProxy: readonly string[];
+  /** False for a process that only works in the background: it serves health and metrics alone. */
+  readonly servesApi: boolean;
+  /** Adds the routes of every module, with their full paths. */
+  readonly registerRoutes: (app: FastifyInstance) => Promise<void>;
+}
+
+/** The HTTP side of the service: everything around the resources, in the order in which a request meets it. */
+export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
+  const app = createServer(parts);
+  const routes = new RouteIndex(app);
+  app.setErrorHandler((error: Error & { code: string }, request, reply) =>
+    answerFailure(error, request, reply, parts.logger),
+  );
+  app.setNotFoundHandler((request) => {
+    throw routes.refusal(request);
+  });
+  app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema, httpPart));
+  app.addSchema(ProblemSchema);
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    setSecurityHeaders(reply);
+    if (isApi(request)) await parts.guard.admit(request);
+    // Said before the body is read: what nobody asked for need not be parsed.
+    if (request.is404) throw routes.refusal(request);
+  });
+  app.addHook('onSend', async (_request, reply) => {
+    if (!app.server.listening) reply.header('connection', 'close');
+  });
+  registerRequestLog(app, parts.logger, parts.metrics);
+  registerJsonBody(app);
+
+  if (parts.servesApi) await registerDocs(app);
+  registerHealth(app, parts.dependencies);
+  registerMetrics(app, parts.metrics);
+  if (parts.servesApi) await app.register(parts.registerRoutes);
+  await app.ready();
+  return app;
+}
+
+function createServer(parts: AppParts): FastifyInstance {
+  const loggerInstance: FastifyBaseLogger = parts.logger;
+  return fastify({
+    loggerInstance,
+    logController: new LogController({ disableRequestLogging: true }),
+    // Every line of ours names the request id itself, so a logger per request would be made in vain.
+    childLoggerFactory: (logger) => logger,
+    genReqId: (raw) => requestIdOf(raw.headers['x-request-id']),
+    requestIdHeader: false,
+    bodyLimit: bodyBytesMax,
+    requestTimeout: requestTimeoutMs,
+    handlerTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    http: {
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: timeoutCheckIntervalMs,
+      maxHeaderSize: headerBytesMax,
+    },
+    routerOptions: { maxParamLength: pathParamLengthMax },
+    trustProxy: parts.trustProxy.length === 0 ? false : [...parts.trustProxy],
+    // While shutting down, what still arrives on an open connection is served, and the connection closed after it.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    frameworkErrors: (error, request, reply) => {
+      reply.header('x-request-id', request.id);
+      setSecurityHeaders(reply);
+      answerFailure(error, request, reply, parts.logger);
+    },
+    clientErrorHandler: answerBrokenRequest,
+  });
+}
+
+/** A known route is judged by its own pattern, so that no way of writing an address gets around the key. */
+function isApi(request: FastifyRequest): boolean {
+  return `${request.routeOptions.url ?? request.url}/`.startsWith('/api/v1/');
+}

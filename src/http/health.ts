@@ -1,0 +1,122 @@
+import type { FastifyInstance } from 'fastify';
+import { type Static, Type } from 'typebox';
+
+export interface Dependency {
+  readonly name: string;
+  /** Rejects, within about a second, when the dependency is down. */
+  readonly check: () => Promise<void>;
+}
+
+const DependencyHealth = Type.Object(
+  { status: Type.String({ description: '`up` or `down`.' }), message: Type.Optional(Type.String()) },
+  { additionalProperties: true },
+);
+const DependencyMap = Type.Record(Type.String(), DependencyHealth);
+
+export const HealthSchema = Type.Object({
+  status: Type.String({ description: '`ok` when every dependency is up, else `error`.' }),
+  info: DependencyMap,
+  error: DependencyMap,
+  details: DependencyMap,
+});
+
+type Health = Static<typeof HealthSchema>;
+
+const up = { status: 'up' };
+const down = { status: 'down', message: 'does not answer' };
+const healthyExample: Health = {
+  status: 'ok',
+  info: { database: up, cache: up },
+  error: {},
+  details: { database: up, cache: up },
+};
+const unhealthyExample: Health = {
+  status: 'error',
+  info: { database: up },
+  error: { cache: down },
+  details: { database: up, cache: down },
+};
+
+export function registerHealth(app: FastifyInstance, dependencies: readonly Dependency[]): void {
+  const check = shareConcurrent(() => readHealth(dependencies));
+  app.get(
+    '/health',
+    {
+      schema: {
+        tags: ['operations'],
+        summary: 'Are the database and the cache ready?',
+        security: [],
+        response: {
+          200: jsonAnswer('Every dependency is up.', healthyExample),
+          503: jsonAnswer('A dependency is down; it stands under `error`.', unhealthyExample),
+        },
+      },
+    },
+    async (_request, reply) => {
+      const health = await check();
+      return reply.code(health.status === 'ok' ? 200 : 503).send(health);
+    },
+  );
+  app.get(
+    '/health/live',
+    {
+      schema: {
+        tags: ['operations'],
+        summary: 'Does the process live?',
+        security: [],
+        response: {
+          200: {
+            description: 'It does.',
+            content: {
+              'application/json': {
+                schema: Type.Object({ status: Type.String() }),
+                examples: { alive: { value: { status: 'ok' } } },
+              },
+            },
+          },
+        },
+      },
+    },
+    async () => ({ status: 'ok' }),
+  );
+}
+
+async function readHealth(dependencies: readonly Dependency[]): Promise<Health> {
+  const entries = await Promise.all(
+    dependencies.map(async ({ name, check }) => {
+      const state = await check().then(
+        () => up,
+        () => down,
+      );
+      return [name, state] as const;
+    }),
+  );
+  const info = entries.filter(([, state]) => state === up);
+  const error = entries.filter(([, state]) => state === down);
+  return {
+    status: error.length === 0 ? 'ok' : 'error',
+    info: Object.fromEntries(info),
+    error: Object.fromEntries(error),
+    details: Object.fromEntries(entries),
+  };
+}
+
+/** Anyone may ask for health as often as they like; those who ask at the same time share one look. */
+function shareConcurrent<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => {
+    running ??= work().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+}
+
+function jsonAnswer(description: string, example: Health) {
+  return {
+    description,
+    content: {
+      'application/json': { schema: HealthSchema, examples: { [example.status]: { value: example } } },
+    },
+  };
+}

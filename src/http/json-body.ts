@@ -1,0 +1,57 @@
+import { isUtf8 } from 'node:buffer';
+import type { FastifyInstance } from 'fastify';
+import { Failure, type Mistake } from '../errors.ts';
+
+/** Where NUL can hide, as it stands in JSON and in a query: cheap to look for before anything is walked. */
+const escapedNul = '\\u0000';
+const encodedNul = '%00';
+/** Deeper values are refused by every schema anyway; the walk stops there rather than trust the stack. */
+const depthMax = 64;
+
+/**
+ * JSON is the only kind of body. It must be UTF-8, hold no key that reaches for a prototype and no NUL, which
+ * PostgreSQL cannot store. An empty body is no body, whatever its declared type.
+ */
+export function registerJsonBody(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  const parseJson = app.getDefaultJsonParser('error', 'error');
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    if (typeof body === 'string' || body.length === 0) return done(null, undefined);
+    if (!isUtf8(body)) return done(new Failure('malformed_request', 'The body is not valid UTF-8.'));
+    const text = body.toString('utf8');
+    return parseJson(request, text, (error, value) => {
+      if (error)
+        return done(new Failure('malformed_request', `The body is not valid JSON: ${reasonOf(error)}`));
+      const mistakes = text.includes(escapedNul) ? findNul(value, 'body') : [];
+      return mistakes.length === 0 ? done(null, value) : done(nulRefused(mistakes));
+    });
+  });
+  app.addHook('preValidation', async (request) => {
+    if (!request.url.includes(encodedNul)) return;
+    const mistakes = findNul(request.query, 'query');
+    if (mistakes.length > 0) throw nulRefused(mistakes);
+  });
+}
+
+/** The parser's reasons quote a piece of the body, which may be personal; only the kind of mistake is passed on. */
+function reasonOf(error: Error): string {
+  if (error.message.includes('prototype'))
+    return 'it holds a forbidden key (__proto__ or constructor.prototype).';
+  const position = /at position \d+/.exec(error.message)?.[0];
+  return position === undefined ? 'it ends too early or is not JSON.' : `there is a mistake ${position}.`;
+}
+
+function findNul(value: unknown, path: string, depth = 0): Mistake[] {
+  if (typeof value === 'string') {
+    return value.includes('\0') ? [{ path, message: 'must not contain the NUL character' }] : [];
+  }
+  if (typeof value !== 'object' || value === null || depth >= depthMax) return [];
+  return Object.entries(value).flatMap(([key, item]) => [
+    ...(key.includes('\0') ? [{ path, message: 'must not have a key with the NUL character' }] : []),
+    ...findNul(item, `${path}.${key}`, depth + 1),
+  ]);
+}
+
+function nulRefused(errors: readonly Mistake[]): Failure {
+  return new Failure('invalid_request', 'The request contains the NUL character.', { errors });
+}

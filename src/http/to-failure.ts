@@ -1,0 +1,63 @@
+import type { FastifyError } from 'fastify';
+import { Failure, type Mistake } from '../errors.ts';
+import { bodyBytesMax } from './limits.ts';
+
+/** A body of a million unknown fields has a million mistakes; nobody reads more than these. */
+const mistakesMax = 50;
+
+/** What the framework throws, as a failure of ours; undefined if it is none that we expect. */
+export function toFailure(error: FastifyError): Failure | undefined {
+  if (error instanceof Failure) return error;
+  if (error.validation !== undefined) return invalidRequest(error);
+  switch (error.code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Failure('payload_too_large', `The body may hold at most ${bodyBytesMax} bytes.`);
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new Failure('unsupported_media_type', 'Send the body as application/json.');
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new Failure('malformed_request', 'The body is not as long as content-length says.');
+    case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_ASYNC_CONSTRAINT':
+      return new Failure('malformed_request', 'The path of the address is not validly encoded.');
+    case 'FST_ERR_MAX_LENGTH':
+    case 'FST_ERR_PARAM_LENGTH':
+      return new Failure('not_found', 'A part of the path is longer than any id.');
+    case 'FST_ERR_HANDLER_TIMEOUT':
+      return new Failure('overloaded', 'The request could not be finished in time; please try again.', {
+        retryAfterSeconds: 1,
+        cause: error,
+      });
+    default:
+      return undefined;
+  }
+}
+
+function invalidRequest(error: FastifyError): Failure {
+  const part = error.validationContext === 'querystring' ? 'query' : (error.validationContext ?? 'body');
+  const errors: Mistake[] = (error.validation ?? []).slice(0, mistakesMax).map((mistake) => {
+    const { missingProperty, additionalProperty } = mistake.params;
+    const field = additionalProperty ?? missingProperty;
+    const steps = mistake.instancePath.split('/').slice(1).map(unescapePointer);
+    if (field !== undefined) steps.push(String(field));
+    return { path: [part, ...steps].join('.'), message: describe(mistake) };
+  });
+  const detail = errors.map(({ path, message }) => `${path} ${message}`).join('; ');
+  return new Failure('invalid_request', detail, { errors });
+}
+
+function describe(mistake: { keyword: string; message?: string; params: Record<string, unknown> }): string {
+  switch (mistake.keyword) {
+    case 'required':
+      return 'is required';
+    case 'additionalProperties':
+      return 'is not a known field';
+    case 'enum':
+      return `must be one of ${(mistake.params['allowedValues'] as readonly unknown[]).join(', ')}`;
+    default:
+      return mistake.message ?? 'is not valid';
+  }
+}
+
+function unescapePointer(step: string): string {
+  return step.replaceAll('~1', '/').replaceAll('~0', '~');
+}

@@ -1,0 +1,168 @@
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+
+/** Names for address ranges that the proxy library knows, beside addresses and CIDR blocks. */
+const namedRanges = ['loopback', 'linklocal', 'uniquelocal'];
+const hostPattern = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
+
+/**
+ * Reads environment variables into values and collects every mistake, one line each, instead of stopping at the
+ * first. An empty variable counts as unset, because that is what compose files and shells make of a missing one.
+ */
+export class EnvironmentReader {
+  readonly mistakes: string[] = [];
+  readonly #environment: Readonly<Record<string, string | undefined>>;
+
+  constructor(environment: Readonly<Record<string, string | undefined>>) {
+    this.#environment = environment;
+  }
+
+  has(name: string): boolean {
+    return this.text(name) !== undefined;
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#environment[name]?.trim();
+    return value === '' ? undefined : value;
+  }
+
+  missing(name: string, why: string): void {
+    const line = `${name} is not set: ${why}`;
+    if (!this.mistakes.some((mistake) => mistake.startsWith(`${name} is not set`))) this.mistakes.push(line);
+  }
+
+  integer(name: string, range: { default: number; min: number; max: number }): number {
+    const text = this.text(name);
+    if (text === undefined) return range.default;
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= range.min && value <= range.max) return value;
+    return this.#refuse(
+      name,
+      quoted(text),
+      `a whole number from ${range.min} to ${range.max}`,
+      range.default,
+    );
+  }
+
+  oneOf<const T extends string>(name: string, allowed: readonly T[], fallback: T): T {
+    const text = this.text(name);
+    if (text === undefined) return fallback;
+    const value = allowed.find((candidate) => candidate === text);
+    return value ?? this.#refuse(name, quoted(text), `one of ${allowed.join(', ')}`, fallback);
+  }
+
+  host(name: string, fallback: string): string {
+    const text = this.text(name);
+    if (text === undefined) return fallback;
+    if (isIP(text) !== 0 || hostPattern.test(text)) return text;
+    return this.#refuse(
+      name,
+      quoted(text),
+      'an address or a host name, such as 127.0.0.1 or 0.0.0.0',
+      fallback,
+    );
+  }
+
+  path(name: string, workingDir: string): string | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    if (text.includes('\0')) return this.#refuse(name, quoted(text), 'a path', undefined);
+    return resolve(workingDir, text);
+  }
+
+  /** An address that may carry a password, which is why only its harmless parts are shown in a mistake. */
+  url(name: string, protocols: readonly string[]): string | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const url = parseUrl(text);
+    if (url !== undefined && protocols.includes(url.protocol)) return text;
+    const seen = url === undefined ? hidden(text) : `"${url.protocol}//…"`;
+    return this.#refuse(
+      name,
+      seen,
+      `an address that begins with ${protocols.map((p) => `${p}//`).join(' or ')}`,
+      undefined,
+    );
+  }
+
+  /** The root of an HTTP server: no path, no credentials. */
+  origin(name: string): string | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const url = parseUrl(text);
+    const isOrigin =
+      url !== undefined &&
+      /^https?:$/.test(url.protocol) &&
+      url.pathname === '/' &&
+      !url.search &&
+      !url.hash &&
+      !url.username &&
+      !url.password;
+    if (isOrigin) return url.origin;
+    const seen = url === undefined || url.username || url.password ? hidden(text) : quoted(text);
+    return this.#refuse(
+      name,
+      seen,
+      'http:// or https://, a host and perhaps a port, with no path',
+      undefined,
+    );
+  }
+
+  secret(name: string, rule: { pattern: RegExp; allowed: string }): string | undefined {
+    const text = this.text(name);
+    if (text === undefined || rule.pattern.test(text)) return text;
+    return this.#refuse(name, hidden(text), rule.allowed, undefined);
+  }
+
+  secrets(name: string): readonly string[] {
+    const text = this.text(name);
+    if (text === undefined) return [];
+    const secrets = text.split(',').map((part) => part.trim());
+    if (secrets.every((secret) => /^[\x21-\x7e]+$/.test(secret))) return secrets;
+    return this.#refuse(
+      name,
+      hidden(text),
+      'secrets of visible characters, separated by commas, none of them empty',
+      [],
+    );
+  }
+
+  addresses(name: string): readonly string[] {
+    const text = this.text(name);
+    if (text === undefined) return [];
+    const parts = text.split(',').map((part) => part.trim());
+    if (parts.every(isAddressRange)) return parts;
+    return this.#refuse(
+      name,
+      quoted(text),
+      `addresses or CIDR blocks separated by commas, or ${namedRanges.join(', ')}`,
+      [],
+    );
+  }
+
+  #refuse<T>(name: string, seen: string, allowed: string, fallback: T): T {
+    this.mistakes.push(`${name} is ${seen}; allowed: ${allowed}`);
+    return fallback;
+  }
+}
+
+function isAddressRange(text: string): boolean {
+  if (namedRanges.includes(text)) return true;
+  const [address = '', bits, ...rest] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+}
+
+function parseUrl(text: string): URL | undefined {
+  return URL.parse(text) ?? undefined;
+}
+
+/** Long or strange values are cut and escaped, so that a mistake stays one readable line. */
+function quoted(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+}
+
+function hidden(text: string): string {
+  return `(hidden, ${text.length} characters)`;
+}

@@ -1,0 +1,48 @@
+import type { Cache } from './cache.ts';
+import type { Clock } from './clock.ts';
+
+/** Strangers can make keys up (one per address), so their number is bounded; at about 100 bytes each this is 10 MB. */
+const countersMax = 100_000;
+
+interface Counter {
+  value: number;
+  readonly expiresAtMs: number;
+}
+
+/** The in-process cache: for a single process, and what the shared one falls back to. */
+export class MemoryCache implements Cache {
+  readonly kind = 'memory';
+  readonly #counters = new Map<string, Counter>();
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async increment(key: string, by: number, ttlMs: number): Promise<number> {
+    const nowMs = this.#clock.now().getTime();
+    const counter = this.#counters.get(key);
+    if (counter !== undefined && counter.expiresAtMs > nowMs) {
+      counter.value += by;
+      return counter.value;
+    }
+    this.#counters.delete(key);
+    this.#makeRoom(nowMs);
+    this.#counters.set(key, { value: by, expiresAtMs: nowMs + ttlMs });
+    return by;
+  }
+
+  /** Counters stand in the order of their making, so those that have expired, or else the oldest, come first. */
+  #makeRoom(nowMs: number): void {
+    for (const [key, counter] of this.#counters) {
+      if (counter.expiresAtMs > nowMs && this.#counters.size < countersMax) return;
+      this.#counters.delete(key);
+    }
+  }
+
+  async ping(): Promise<void> {}
+
+  async close(): Promise<void> {
+    this.#counters.clear();
+  }
+}

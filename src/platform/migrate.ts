@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { Logger } from './logger.ts';
+
+/** Names the advisory lock under which one process at a time migrates ("till" in ASCII). */
+const advisoryLockId = 0x74696c6c;
+/** Long enough for another process to finish a slow migration, short enough that a start never hangs. */
+const lockTimeoutMs = 60_000;
+const connectTimeoutMs = 5_000;
+const fileNamePattern = /^\d{4}_[a-z0-9_]+\.sql$/;
+
+interface Migration {
+  readonly name: string;
+  readonly sql: string;
+  readonly checksum: string;
+}
+
+/**
+ * Brings the database to the newest schema. Any number of processes may do so at once: each migration is one
+ * transaction under an advisory lock of that transaction, which also works behind a pooler that shares sessions.
+ * A database that is ahead of this code is left alone: during a rolling upgrade an older process goes on serving.
+ */
+export async function migrate(options: {
+  readonly url: string;
+  readonly folder: string;
+  readonly logger: Logger;
+}): Promise<void> {
+  const migrations = await readMigrations(options.folder);
+  const client = new pg.Client({
+    connectionString: options.url,
+    application_name: 'till migrate',
+    connectionTimeoutMillis: connectTimeoutMs,
+  });
+  await client.connect();
+  try {
+    const applied = await readApplied(client);
+    for (const migration of migrations) {
+      const checksum = applied.get(migration.name);
+      if (checksum === undefined) await apply(client, migration, options.logger);
+      else if (checksum !== migration.checksum) throw changedAfterwards(migration.name);
+    }
+    const known = new Set(migrations.map((migration) => migration.name));
+    const unknown = [...applied.keys()].filter((name) => !known.has(name));
+    if (unknown.length > 0)
+      options.logger.warn({ migrations: unknown }, 'the database is newer than this release');
+  } finally {
+    await client.end();
+  }
+}
+
+async function readMigrations(folder: string): Promise<readonly Migration[]> {
+  const names = (await readdir(folder)).filter((name) => fileNamePattern.test(name)).sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const sql = await readFile(join(folder, name), 'utf8');
+      return { name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
+    }),
+  );
+}
+
+async function readApplied(client: pg.Client): Promise<ReadonlyMap<string, string>> {
+  const exists = await client.query<{ exists: boolean }>(
+    `select to_regclass('till.migrations') is not null as exists`,
+  );
+  if (exists.rows[0]?.exists !== true) return new Map();
+  const rows = await client.query<{ name: string; checksum: string }>(
+    'select name, checksum from till.migrations',
+  );
+  return new Map(rows.rows.map((row) => [row.name, row.checksum]));
+}
+
+async function apply(client: pg.Client, migration: Migration, logger: Logger): Promise<void> {
+  await client.query('begin');
+  try {
+    await client.query(`set local lock_timeout = ${lockTimeoutMs}`);
+    await client.query('select pg_advisory_xact_lock($1)', [advisoryLockId]);
+    // Another process may have been here while this one waited for the lock.
+    const checksum = (await readApplied(client)).get(migration.name);
+    if (checksum === undefined) {
+      await client.query(`
+        create schema if not exists till;
+        create table if not exists till.migrations (
+          name text primary key,
+          checksum text not null,
+          applied_at timestamptz not null default now()
+        )`);
+      await client.query(migration.sql);
+      await client.query('insert into till.migrations (name, checksum) values ($1, $2)', [
+        migration.name,
+        migration.checksum,
+      ]);
+      logger.info({ migration: migration.name }, 'migration applied');
+    } else if (checksum !== migration.checksum) {
+      throw changedAfterwards(migration.name);
+    }
+    await client.query('commit');
+  } catch (error) {
+    await client.query('rollback');
+    throw error;
+  }
+}
+
+function changedAfterwards(name: string): Error {
+  return new Error(
+    `Migration ${name} was applied with another content. A landed migration never changes: add a new one.`,
+  );
+}

@@ -1,0 +1,126 @@
+import pg from 'pg';
+import { Failure } from '../errors.ts';
+import { withDeadline } from './deadline.ts';
+import type { Logger } from './logger.ts';
+
+/** How long a request waits for a connection before it is told that the database is unavailable. */
+const connectTimeoutMs = 5_000;
+/** No statement of ours needs a second; ten leave room for a slow disk and stay below a request's 30 s. */
+const statementTimeoutMs = 10_000;
+/** A server that hangs enforces no limit of its own, so ours comes a little after it. */
+const queryTimeoutMs = 12_000;
+const healthTimeoutMs = 1_000;
+const retryAfterSeconds = 1;
+
+export interface Queryable {
+  query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>;
+}
+
+/** The one way to PostgreSQL. What it cannot reach is a Failure `database_unavailable`; anything else is a defect. */
+export class Database implements Queryable {
+  readonly #pool: pg.Pool;
+
+  constructor(options: { readonly url: string; readonly poolSize: number; readonly logger: Logger }) {
+    this.#pool = new pg.Pool({
+      connectionString: options.url,
+      max: options.poolSize,
+      application_name: 'till',
+      connectionTimeoutMillis: connectTimeoutMs,
+      statement_timeout: statementTimeoutMs,
+      query_timeout: queryTimeoutMs,
+      idle_in_transaction_session_timeout: statementTimeoutMs,
+      keepAlive: true,
+    });
+    // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+    this.#pool.on('error', (error) =>
+      options.logger.warn({ err: error }, 'an idle database connection broke'),
+    );
+  }
+
+  async query<Row extends pg.QueryResultRow>(
+    text: string,
+    values: readonly unknown[] = [],
+  ): Promise<readonly Row[]> {
+    try {
+      return (await this.#pool.query<Row>(text, [...values])).rows;
+    } catch (error) {
+      throw translate(error);
+    }
+  }
+
+  /** Runs `work` in one transaction. It must not wait for the network: a connection is held all the while. */
+  async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
+    const client = await this.#connect();
+    const tx: Queryable = {
+      query: async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) =>
+        (await client.query<Row>(text, [...values])).rows,
+    };
+    let failure: unknown;
+    try {
+      await client.query('begin');
+      const result = await work(tx);
+      await client.query('commit');
+      return result;
+    } catch (error) {
+      failure = error;
+      throw translate(error);
+    } finally {
+      // A rollback on a connection that hangs would only hang as well.
+      client.release(failure !== undefined && (isUnavailable(failure) || (await rollbackFails(client))));
+    }
+  }
+
+  async ping(): Promise<void> {
+    await withDeadline(this.#pool.query('select 1'), healthTimeoutMs, 'the database check');
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      throw translate(error);
+    }
+  }
+}
+
+/** True when the connection cannot be used again, so that the pool drops it. */
+async function rollbackFails(client: pg.PoolClient): Promise<boolean> {
+  try {
+    await client.query('rollback');
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+function translate(error: unknown): unknown {
+  if (!isUnavailable(error)) return error;
+  return new Failure(
+    'database_unavailable',
+    'The database cannot be reached at the moment; please try again.',
+    {
+      retryAfterSeconds,
+      cause: error,
+    },
+  );
+}
+
+/** Classes of errors after which trying again later can succeed: connection, resources, operator, I/O. */
+const unavailableClasses = ['08', '53', '57', '58'];
+const unavailableMessages = [
+  'timeout exceeded when trying to connect',
+  'Connection terminated',
+  'Query read timeout',
+  'Client has encountered a connection error',
+];
+
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof pg.DatabaseError) return unavailableClasses.includes(error.code?.slice(0, 2) ?? '');
+  if ('syscall' in error) return true;
+  return unavailableMessages.some((message) => error.message.startsWith(message));
+}

@@ -1,0 +1,71 @@
+import { createClient } from '@redis/client';
+import type { Cache } from './cache.ts';
+import { withDeadline } from './deadline.ts';
+import type { Logger } from './logger.ts';
+
+/** Redis answers in well under a millisecond; one that needs a quarter of a second is treated as down. */
+const commandTimeoutMs = 250;
+const pingTimeoutMs = 1_000;
+const connectTimeoutMs = 2_000;
+const reconnectDelayMs = 100;
+const reconnectDelayMsMax = 2_000;
+
+/** The cache that several processes share, on Redis or Valkey. */
+export class RedisCache implements Cache {
+  readonly kind = 'redis';
+  readonly #client;
+  readonly #logger: Logger;
+  /** Reconnecting emits an error per try: only the first of an outage is worth a line. */
+  #reported = false;
+
+  constructor(options: { readonly url: string; readonly logger: Logger }) {
+    this.#logger = options.logger;
+    this.#client = createClient({
+      url: options.url,
+      // Commands fail at once while there is no connection: a request never waits for Redis to come back.
+      disableOfflineQueue: true,
+      socket: {
+        connectTimeout: connectTimeoutMs,
+        reconnectStrategy: (tries) =>
+          Math.min(reconnectDelayMs * 2 ** Math.min(tries, 10), reconnectDelayMsMax),
+      },
+    });
+    this.#client.on('error', (error) => this.#report(error));
+    this.#client.on('ready', () => {
+      if (this.#reported) this.#logger.info('the cache is back');
+      this.#reported = false;
+    });
+  }
+
+  /** Connects in the background; a Redis that is down delays the start by no more than the time-out. */
+  async connect(): Promise<void> {
+    const connected = this.#client.connect().then(
+      () => undefined,
+      (error: unknown) => this.#report(error),
+    );
+    await withDeadline(connected, connectTimeoutMs, 'connecting to the cache').catch((error) =>
+      this.#report(error),
+    );
+  }
+
+  async increment(key: string, by: number, ttlMs: number): Promise<number> {
+    const replies = this.#client.multi().incrBy(key, by).pExpire(key, ttlMs, 'NX').exec();
+    const [value] = await withDeadline(replies, commandTimeoutMs, 'the cache');
+    if (typeof value !== 'number') throw new TypeError('the cache answered a counter with something else');
+    return value;
+  }
+
+  async ping(): Promise<void> {
+    await withDeadline(this.#client.ping(), pingTimeoutMs, 'the cache check');
+  }
+
+  async close(): Promise<void> {
+    this.#client.destroy();
+  }
+
+  #report(error: unknown): void {
+    if (this.#reported) return;
+    this.#reported = true;
+    this.#logger.warn({ err: error }, 'the cache cannot be reached');
+  }
+}
