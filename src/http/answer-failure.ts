@@ -24,7 +24,11 @@ export function answerFailure(
   if (failure !== undefined && answer.status >= 500) {
     logger.warn({ requestId, code: failure.code, err: failure }, 'request could not be served');
   }
-  return reply.code(answer.status).headers(answer.headers).send(answer.body);
+  // Sent as bytes: to text the framework would add a charset, a parameter that this media type does not have.
+  return reply
+    .code(answer.status)
+    .headers(answer.headers)
+    .send(Buffer.from(JSON.stringify(answer.body)));
 }
 
 /** Answers what Node refuses before there is a request: broken HTTP, too many headers, too slow. */

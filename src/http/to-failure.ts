@@ -33,6 +33,8 @@ export function toFailure(error: FastifyError): Failure | undefined {
 }
 
 function invalidRequest(error: FastifyError): Failure {
+  // Ids are UUIDs, so what is not one names nothing.
+  if (error.validationContext === 'params') return new Failure('not_found', 'Nothing has this id.');
   const part = error.validationContext === 'querystring' ? 'query' : (error.validationContext ?? 'body');
   const errors: Mistake[] = (error.validation ?? []).slice(0, mistakesMax).map((mistake) => {
     const { missingProperty, additionalProperty } = mistake.params;

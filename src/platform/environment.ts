@@ -26,9 +26,10 @@ export class EnvironmentReader {
     return value === '' ? undefined : value;
   }
 
+  /** One line per variable is enough: a value that was refused is not reported as missing too. */
   missing(name: string, why: string): void {
-    const line = `${name} is not set: ${why}`;
-    if (!this.mistakes.some((mistake) => mistake.startsWith(`${name} is not set`))) this.mistakes.push(line);
+    if (this.mistakes.some((mistake) => mistake.startsWith(`${name} `))) return;
+    this.mistakes.push(`${name} is not set: ${why}`);
   }
 
   integer(name: string, range: { default: number; min: number; max: number }): number {

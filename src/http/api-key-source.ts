@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ApiKey, ApiKeyRing, parseApiKeys } from './api-key.ts';
+
+/** 256 bits, so that a generated key is out of reach of guessing. */
+const generatedKeyBytes = 32;
+const generatedKeyFile = 'api-key';
+
+export interface ApiKeySettings {
+  readonly apiKeys: readonly ApiKey[];
+  readonly apiKeysFile: string | undefined;
+  readonly dataDir: string;
+}
+
+export interface LoadedApiKeys {
+  readonly ring: ApiKeyRing;
+  /** Where the generated key is kept, and the key itself if it was made just now; undefined if keys were given. */
+  readonly generated: { readonly path: string; readonly newKey: string | undefined } | undefined;
+  /** Reads the key file again; if that fails, the keys stay as they were. */
+  readonly reload: () => Promise<number>;
+}
+
+/** Gathers the keys from wherever the settings say, and generates one where they say nothing. */
+export async function loadApiKeys(settings: ApiKeySettings): Promise<LoadedApiKeys> {
+  const given = settings.apiKeys.length > 0 || settings.apiKeysFile !== undefined;
+  const generated = given ? undefined : await readOrGenerateKey(settings.dataDir);
+  const ring = new ApiKeyRing([]);
+  const reload = async () => {
+    const fromFile = settings.apiKeysFile === undefined ? [] : await readKeyFile(settings.apiKeysFile);
+    const fromGenerated = generated === undefined ? [] : [{ name: 'generated', key: generated.key }];
+    const keys = [...settings.apiKeys, ...fromFile, ...fromGenerated];
+    ring.replace(keys);
+    return keys.length;
+  };
+  await reload();
+  return { ring, generated, reload };
+}
+
+async function readKeyFile(path: string): Promise<readonly ApiKey[]> {
+  const lines = (await readFile(path, 'utf8'))
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
+  const { keys, mistakes } = parseApiKeys(lines, 'API_KEYS_FILE');
+  if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
+  if (keys.length === 0) throw new Error(`API_KEYS_FILE holds no key: ${path}`);
+  return keys;
+}
+
+async function readOrGenerateKey(dataDir: string) {
+  const path = join(dataDir, generatedKeyFile);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const newKey = `till_${randomBytes(generatedKeyBytes).toString('base64url')}`;
+  try {
+    await writeFile(path, `${newKey}\n`, { flag: 'wx', mode: 0o600 });
+    return { path, key: newKey, newKey };
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+  await chmod(path, 0o600);
+  const key = (await readFile(path, 'utf8')).trim();
+  if (key === '') throw new Error(`${path} is empty; delete it, and a new key is generated`);
+  return { path, key, newKey: undefined };
+}

@@ -1,0 +1,75 @@
+import { startTill, type Till } from './compose.ts';
+import { type Config, ConfigError, loadConfig } from './config.ts';
+import { createLogger, type Logger } from './platform/logger.ts';
+import { welcome } from './welcome.ts';
+
+/** Ctrl-C under npm arrives twice within a millisecond; only a later signal means "now". */
+const secondSignalDelayMs = 1_000;
+
+await main();
+
+async function main(): Promise<void> {
+  const config = readConfig();
+  if (config === undefined) return;
+  const logger = createLogger(config.logLevel);
+  process.on('uncaughtException', (error) => {
+    logger.fatal({ err: error }, 'an error that nobody caught ends the process');
+    process.exit(1);
+  });
+
+  const stopRequested = onStopSignal(logger);
+  let till: Till;
+  try {
+    till = await startTill(config, logger);
+  } catch (error) {
+    logger.fatal({ err: error }, 'could not start');
+    process.stderr.write(`till could not start: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  }
+  const { generatedKey, ...inUse } = till.facts;
+  logger.info({ role: config.role, ...inUse }, 'ready');
+  if (process.stderr.isTTY) process.stderr.write(welcome(till.facts));
+  else if (generatedKey !== undefined)
+    logger.info({ path: generatedKey.path }, 'the API key was generated; it is kept in this file');
+  process.on('SIGHUP', () => reloadKeys(till, logger));
+
+  const signal = await stopRequested;
+  logger.info({ signal }, 'stopping');
+  const clean = await till.stop();
+  logger.info({ clean }, 'stopped');
+  process.exit(clean ? 0 : 1);
+}
+
+function readConfig(): Config | undefined {
+  try {
+    return loadConfig(process.env, process.cwd());
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+    return undefined;
+  }
+}
+
+/** Resolves with the first signal. A second one, a second later or more, ends the process at once. */
+function onStopSignal(logger: Logger): Promise<NodeJS.Signals> {
+  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
+  let firstAtMs: number | undefined;
+  const onSignal = (signal: NodeJS.Signals) => {
+    firstAtMs ??= performance.now();
+    resolve(signal);
+    if (performance.now() - firstAtMs < secondSignalDelayMs) return;
+    logger.warn({ signal }, 'stopped at once by a second signal');
+    process.exit(1);
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  return promise;
+}
+
+function reloadKeys(till: Till, logger: Logger): void {
+  till.reloadKeys().then(
+    (count) => logger.info({ count }, 'API keys read again'),
+    (error: unknown) => logger.error({ err: error }, 'API keys could not be read again; the old ones stay'),
+  );
+}

@@ -1,0 +1,288 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+import { Failure } from '../../src/errors.ts';
+import { startFrame, testKey } from '../support/frame.ts';
+import { readProblem } from '../support/problem.ts';
+import { sendRaw } from '../support/raw-http.ts';
+
+const Thing = Type.Object(
+  {
+    name: Type.String({ maxLength: 10 }),
+    amount: Type.Integer({ minimum: 1 }),
+    kind: Type.Optional(Type.Enum(['a', 'b'])),
+    owner: Type.Optional(Type.String({ format: 'uuid' })),
+  },
+  { additionalProperties: false },
+);
+const Page = Type.Object(
+  { page: Type.Optional(Type.Integer({ minimum: 1 })) },
+  { additionalProperties: false },
+);
+const Params = Type.Object({ id: Type.String({ format: 'uuid' }) });
+
+async function thingRoutes(app: FastifyInstance): Promise<void> {
+  app.post('/api/v1/things', { schema: { body: Thing } }, async (request) => request.body);
+  app.get('/api/v1/things', { schema: { querystring: Page } }, async (request) => request.query);
+  app.get('/api/v1/things/:id', { schema: { params: Params } }, async () => ({}));
+  app.post('/api/v1/things/:id/touch', async (request) => ({ body: request.body ?? null }));
+  app.get('/api/v1/defect', async () => {
+    throw new Error('relation "secret_table" does not exist');
+  });
+  app.get('/api/v1/outage', async () => {
+    throw new Failure('database_unavailable', 'Please try again.', { retryAfterSeconds: 1 });
+  });
+}
+
+const json = (body: string | Buffer): RequestInit => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: typeof body === 'string' ? body : new Uint8Array(body),
+});
+
+test('200: a valid request passes, with the request id and the security headers', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const answer = await call('/api/v1/things', {
+    ...json('{"name":"x","amount":1}'),
+    headers: { 'content-type': 'application/json; charset=utf-8', 'x-request-id': 'abc-1' },
+  });
+  assert.equal(answer.status, 200);
+  assert.equal(answer.headers.get('x-request-id'), 'abc-1');
+  assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
+  assert.equal(answer.headers.get('cache-control'), 'no-store');
+  assert.match(answer.headers.get('content-security-policy') ?? '', /default-src 'none'/);
+  assert.equal(answer.headers.get('x-powered-by'), null);
+  assert.equal(answer.headers.get('server'), null);
+});
+
+test('400: every mistake of a body is named at once, unknown fields included', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const body = { name: 'x'.repeat(11), amount: '1', kind: 'c', owner: 'me', idempotencykey: 'k' };
+  const problem = await readProblem(
+    await call('/api/v1/things', json(JSON.stringify(body))),
+    400,
+    'invalid_request',
+  );
+  const paths = problem.errors?.map((error) => error.path);
+  assert.deepEqual(paths?.sort(), [
+    'body.amount',
+    'body.idempotencykey',
+    'body.kind',
+    'body.name',
+    'body.owner',
+  ]);
+  assert.ok(problem.errors?.some((error) => error.message === 'must be one of a, b'));
+});
+
+test('400: a missing field, a missing body, and a body that is no object', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const missing = await readProblem(await call('/api/v1/things', json('{}')), 400, 'invalid_request');
+  assert.deepEqual(missing.errors, [
+    { path: 'body.name', message: 'is required' },
+    { path: 'body.amount', message: 'is required' },
+  ]);
+  await readProblem(await call('/api/v1/things', { method: 'POST' }), 400, 'invalid_request');
+  for (const body of ['[]', '"x"', '7', 'null', 'true', '[[[]]]']) {
+    await readProblem(await call('/api/v1/things', json(body)), 400, 'invalid_request');
+  }
+});
+
+test('400: numbers are never guessed: no strings, fractions, exponents that overflow or signs', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  for (const amount of ['"1"', '1.5', '0', '-1', '1e400', 'true', 'null', '[1]']) {
+    const answer = await call('/api/v1/things', json(`{"name":"x","amount":${amount}}`));
+    const problem = await readProblem(answer, 400, 'invalid_request');
+    assert.ok(
+      problem.errors?.every((error) => error.path === 'body.amount'),
+      amount,
+    );
+  }
+});
+
+test('400: a wrong, repeated or unknown query parameter is named', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  assert.deepEqual(await (await call('/api/v1/things?page=2')).json(), { page: 2 });
+  for (const query of ['page=0', 'page=x', 'page=', 'page=1.5', 'page=1&page=2']) {
+    const problem = await readProblem(await call(`/api/v1/things?${query}`), 400, 'invalid_request');
+    assert.equal(problem.errors?.[0]?.path, 'query.page', query);
+  }
+  const unknown = await readProblem(await call('/api/v1/things?pgae=1'), 400, 'invalid_request');
+  assert.deepEqual(unknown.errors, [{ path: 'query.pgae', message: 'is not a known field' }]);
+});
+
+test('400: broken JSON, broken UTF-8, keys that reach for a prototype and NUL', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const malformed = [
+    '{"name":',
+    '{name:1}',
+    'undefined',
+    '{"__proto__":{"x":1}}',
+    '{"constructor":{"prototype":{"x":1}}}',
+    Buffer.from([0x22, 0xff, 0xfe, 0x22]),
+    Buffer.from('{"name":"a\0b","amount":1}'),
+  ];
+  for (const body of malformed) {
+    await readProblem(await call('/api/v1/things', json(body)), 400, 'malformed_request');
+  }
+  const nul = await call('/api/v1/things', json('{"name":"a\\u0000b","amount":1}'));
+  assert.equal((await readProblem(nul, 400, 'invalid_request')).errors?.[0]?.path, 'body.name');
+  await readProblem(await call('/api/v1/things?page=%00'), 400, 'invalid_request');
+});
+
+test('400: JSON a thousand levels deep and a body of ten thousand unknown fields get a short answer', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const deep = `${'{"a":'.repeat(1_000)}1${'}'.repeat(1_000)}`;
+  await readProblem(await call('/api/v1/things', json(deep)), 400, 'invalid_request');
+  const deepNul = `${'{"a":'.repeat(1_000)}"\\u0000"${'}'.repeat(1_000)}`;
+  await readProblem(await call('/api/v1/things', json(deepNul)), 400, 'invalid_request');
+  const wide = JSON.stringify(Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`f${i}`, i])));
+  const problem = await readProblem(await call('/api/v1/things', json(wide)), 400, 'invalid_request');
+  assert.ok((problem.errors?.length ?? 0) <= 50);
+});
+
+test('400: a parse error does not quote the body', async (t) => {
+  const { call, lines } = await startFrame(t, thingRoutes);
+  const answer = await call('/api/v1/things', json('{"email":"eve@example.test",}'));
+  const problem = await readProblem(answer, 400, 'malformed_request');
+  assert.ok(!JSON.stringify(problem).includes('eve@'));
+  assert.ok(!JSON.stringify(lines).includes('eve@'));
+});
+
+test('401: a missing, wrong or repeated key gets one answer, also for an unknown route below /api/v1', async (t) => {
+  const { url } = await startFrame(t, thingRoutes);
+  const details = new Set<string>();
+  for (const headers of [{}, { 'x-api-key': '' }, { 'x-api-key': 'wrong' }, { 'x-api-key': `${testKey}x` }]) {
+    for (const path of ['/api/v1/things', '/api/v1/nothing', '/api/v1']) {
+      const problem = await readProblem(await fetch(`${url}${path}`, { headers }), 401, 'unauthorized');
+      details.add(problem.detail);
+    }
+  }
+  assert.equal(details.size, 1);
+});
+
+test('404: an unknown address, an id that is no UUID, and strange paths', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const paths = [
+    '/nothing',
+    '/api/v1/nothing',
+    '/api/v1/things/not-a-uuid',
+    '/api/v1/things/%00',
+    `/api/v1/things/urn:uuid:${crypto.randomUUID()}`,
+    `/api/v1/things/${'x'.repeat(5_000)}`,
+    '/health/',
+    '/__proto__',
+    '/api/docs/static/../../package.json',
+    '/api/docs/static/%2e%2e/%2e%2e/package.json',
+  ];
+  for (const path of paths) await readProblem(await call(path), 404, 'not_found');
+});
+
+test('404: said before the body is read, so neither type nor content of it matters', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const init = { method: 'POST', headers: { 'content-type': 'text/xml' }, body: '<x/>' };
+  await readProblem(await call('/api/v1/nothing', init), 404, 'not_found');
+});
+
+test('405: a wrong method on a known address names the right ones', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const answer = await call('/api/v1/things', { method: 'DELETE' });
+  assert.equal(answer.headers.get('allow'), 'GET, HEAD, POST');
+  await readProblem(answer, 405, 'method_not_allowed');
+  const one = await call(`/api/v1/things/${crypto.randomUUID()}`, { method: 'PUT', body: 'x' });
+  assert.equal(one.headers.get('allow'), 'GET, HEAD');
+  await readProblem(one, 405, 'method_not_allowed');
+  await readProblem(await call('/health', { method: 'POST' }), 405, 'method_not_allowed');
+});
+
+test('413: one byte more than 1 MiB, declared or streamed', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const tooLarge = JSON.stringify({ name: 'x'.repeat(1_048_577 - 11) });
+  assert.equal(tooLarge.length, 1_048_577);
+  await readProblem(await call('/api/v1/things', json(tooLarge)), 413, 'payload_too_large');
+  const streamed = await call('/api/v1/things', {
+    ...json(''),
+    body: new Blob([tooLarge]).stream(),
+    duplex: 'half',
+  } as RequestInit);
+  await readProblem(streamed, 413, 'payload_too_large');
+  const justRight = JSON.stringify({ name: 'x'.repeat(1_048_576 - 11) });
+  await readProblem(await call('/api/v1/things', json(justRight)), 400, 'invalid_request');
+});
+
+test('415: a body that is not JSON', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  for (const type of [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data',
+    'nonsense',
+    'a/b/c',
+  ]) {
+    const init = { method: 'POST', headers: { 'content-type': type }, body: '{"name":"x","amount":1}' };
+    await readProblem(await call('/api/v1/things', init), 415, 'unsupported_media_type');
+  }
+});
+
+test('an empty body is no body, whatever its type, where none is needed', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const path = `/api/v1/things/${crypto.randomUUID()}/touch`;
+  assert.deepEqual(await (await call(path, { method: 'POST' })).json(), { body: null });
+  assert.deepEqual(await (await call(path, json(''))).json(), { body: null });
+});
+
+test('431 and 400: what is not sound HTTP gets a problem too, and the connection is closed', async (t) => {
+  const { port } = await startFrame(t, thingRoutes);
+  const headers = await sendRaw(port, `GET /health HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(16_384)}\r\n\r\n`);
+  assert.equal(headers.status, 431);
+  assert.equal(JSON.parse(headers.body).code, 'headers_too_large');
+  const broken = [
+    'NONSENSE\r\n\r\n',
+    'GET /health HTTP/1.1\r\n\r\n',
+    'GET /\0 HTTP/1.1\r\nhost: x\r\n\r\n',
+    'GET /health HTTP/1.1\r\nhost: x\r\nbad header\r\n\r\n',
+    'POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n',
+  ];
+  for (const request of broken) {
+    const answer = await sendRaw(port, request);
+    assert.equal(answer.status, 400, request);
+  }
+  const path = await sendRaw(port, 'GET /%zz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+  assert.equal(path.status, 400);
+  assert.equal(path.headers['content-type'], 'application/problem+json');
+  assert.equal(JSON.parse(path.body).code, 'malformed_request');
+  assert.equal(JSON.parse(path.body).requestId, path.headers['x-request-id']);
+});
+
+test('500: a defect shows nothing but a request id, which the log explains', async (t) => {
+  const { call, lines } = await startFrame(t, thingRoutes);
+  const problem = await readProblem(await call('/api/v1/defect'), 500, 'internal_error');
+  assert.ok(!JSON.stringify(problem).includes('secret_table'));
+  const line = lines.find(
+    (candidate) => candidate['requestId'] === problem.requestId && candidate.level === 'error',
+  );
+  assert.ok(JSON.stringify(line).includes('secret_table'));
+});
+
+test('503: an outage says when to try again', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const answer = await call('/api/v1/outage');
+  assert.equal(answer.headers.get('retry-after'), '1');
+  await readProblem(answer, 503, 'database_unavailable');
+});
+
+test('one log line per request: method, route, status, duration, key name and request id, and no address', async (t) => {
+  const { call, lines } = await startFrame(t, thingRoutes);
+  const id = crypto.randomUUID();
+  await call(`/api/v1/things/${id}?x=eve@example.test`, { headers: { 'x-request-id': 'r1' } });
+  const [line, ...more] = lines.filter((candidate) => candidate.msg === 'request');
+  assert.deepEqual(more, []);
+  assert.equal(line?.['method'], 'GET');
+  assert.equal(line?.['route'], '/api/v1/things/:id');
+  assert.equal(line?.['status'], 200);
+  assert.equal(line?.['key'], 'tests');
+  assert.equal(line?.['requestId'], 'r1');
+  assert.equal(typeof line?.['durationMs'], 'number');
+  assert.ok(!JSON.stringify(lines).includes(id) && !JSON.stringify(lines).includes('eve@'));
+  assert.ok(!JSON.stringify(lines).includes(testKey));
+});

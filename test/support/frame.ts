@@ -1,0 +1,57 @@
+import type { AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { ApiGuard } from '../../src/http/api-guard.ts';
+import { ApiKeyRing } from '../../src/http/api-key.ts';
+import { type AppParts, buildApp } from '../../src/http/app.ts';
+import { RateLimiter } from '../../src/http/rate-limiter.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { MemoryCache } from '../../src/platform/memory-cache.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { captureLog, type LogLine } from './log-capture.ts';
+
+export const testKey = 'test-key-0123456789';
+
+export interface Frame {
+  readonly app: FastifyInstance;
+  readonly url: string;
+  readonly port: number;
+  readonly lines: readonly LogLine[];
+  /** A request with a valid key. */
+  readonly call: (path: string, init?: RequestInit) => Promise<Response>;
+}
+
+/** The HTTP frame on a real socket, with routes of the test's own in place of the resources. */
+export async function startFrame(
+  t: TestContext,
+  registerRoutes: AppParts['registerRoutes'] = async () => {},
+  options: Partial<AppParts> & { readonly requestsPerMinute?: number } = {},
+): Promise<Frame> {
+  const { logger, lines } = captureLog();
+  const cache = new MemoryCache(systemClock);
+  const limiter = new RateLimiter({ shared: cache, fallback: cache, clock: systemClock, logger });
+  const app = await buildApp({
+    logger,
+    metrics: createMetrics({
+      eventTypes: ['payment_intent.succeeded'],
+      processorOperations: [],
+      mirrors: [],
+    }),
+    guard: new ApiGuard({
+      keys: new ApiKeyRing([{ name: 'tests', key: testKey }]),
+      limiter,
+      requestsPerMinute: options.requestsPerMinute ?? 0,
+    }),
+    dependencies: [],
+    trustProxy: [],
+    servesApi: true,
+    registerRoutes,
+    ...options,
+  });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  t.after(() => app.close());
+  const { port } = app.server.address() as AddressInfo;
+  const call = (path: string, init: RequestInit = {}) =>
+    fetch(`${url}${path}`, { ...init, headers: { 'x-api-key': testKey, ...init.headers } });
+  return { app, url, port, lines, call };
+}
