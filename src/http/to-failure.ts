@@ -17,10 +17,8 @@ export function toFailure(error: FastifyError): Failure | undefined {
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new Failure('malformed_request', 'The body is not as long as content-length says.');
     case 'FST_ERR_BAD_URL':
-    case 'FST_ERR_ASYNC_CONSTRAINT':
       return new Failure('malformed_request', 'The path of the address is not validly encoded.');
-    case 'FST_ERR_MAX_LENGTH':
-    case 'FST_ERR_PARAM_LENGTH':
+    case 'FST_ERR_MAX_PARAM_LENGTH':
       return new Failure('not_found', 'A part of the path is longer than any id.');
     case 'FST_ERR_HANDLER_TIMEOUT':
       return new Failure('overloaded', 'The request could not be finished in time; please try again.', {
