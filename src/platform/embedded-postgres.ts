@@ -1,0 +1,93 @@
+import { mkdir, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findBinaries, linkLibraries } from './embedded-postgres/binaries.ts';
+import { clusterDataPath, openCluster, superuser } from './embedded-postgres/cluster.ts';
+import { lockDataDir } from './embedded-postgres/data-dir-lock.ts';
+import { makePrivateDir } from './embedded-postgres/private-files.ts';
+import { launchServer } from './embedded-postgres/server.ts';
+import { findServerCommand, libraryDirName } from './embedded-postgres/server-command.ts';
+import { serverArguments } from './embedded-postgres/settings.ts';
+import { openSocketDir } from './embedded-postgres/socket-path.ts';
+import { clearStaleServer } from './embedded-postgres/stale-server.ts';
+import { EmbeddedPostgresError } from './embedded-postgres/start-error.ts';
+import { superviseServer } from './embedded-postgres/supervisor.ts';
+import type { Logger } from './logger.ts';
+
+export interface EmbeddedPostgres {
+  /** For `pg`. It holds the password, so it must not be logged; it works as long as this process lives. */
+  readonly url: string;
+  /** Ends the server in order and gives up the data directory. Close the pools first. */
+  stop(): Promise<void>;
+}
+
+export interface EmbeddedPostgresOptions {
+  readonly dataDir: string;
+  readonly logger: Logger;
+  /** Extra server settings, such as `fsync: 'off'` for tests. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Runs a PostgreSQL of our own on `dataDir/postgres`, for as long as this service lives and owned by it alone:
+ *
+ *     postgres/lock               locked while a service lives
+ *     postgres/lib/               links to the libraries, made at each start
+ *     postgres/cluster/data/      PostgreSQL's own folder
+ *     postgres/cluster/password   of the only user
+ *     postgres/run/               the socket, which is the only way in
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const logger = options.logger.child({ part: 'embedded-postgres' });
+  const settings = options.settings ?? {};
+  const binaries = findBinaries();
+  const home = await openHome(options.dataDir);
+
+  // What was taken is given back in reverse: here if the start fails, by `stop` if it succeeds.
+  await using taken = new AsyncDisposableStack();
+  const lock = await lockDataDir(options.dataDir, join(home, 'lock'));
+  taken.defer(() => lock.release());
+
+  await linkLibraries(binaries, join(home, libraryDirName));
+  const command = await findServerCommand(binaries, home, clusterDataPath(home));
+  const isDurable = settings['fsync'] !== 'off';
+  const { dataPath, password } = await openCluster({ home, binaries, command, isDurable, logger });
+
+  const socketPath = join(home, 'run');
+  await makePrivateDir(socketPath);
+  const socketDir = openSocketDir(socketPath);
+  taken.defer(() => socketDir.close());
+
+  const launch = async () => {
+    await clearStaleServer(dataPath, socketPath, logger);
+    const args = serverArguments(dataPath, settings);
+    return launchServer({ command, postgres: binaries.postgres, args, logger });
+  };
+  const supervisor = await superviseServer(launch, logger);
+  taken.defer(() => supervisor.stop());
+
+  const owned = taken.move();
+  let stopped: Promise<void> | undefined;
+  return {
+    url: `postgresql://${superuser}:${password}@/postgres?host=${encodeURIComponent(socketDir.path)}`,
+    stop: () => {
+      stopped ??= owned.disposeAsync();
+      return stopped;
+    },
+  };
+}
+
+/** The real path, so that a server of an earlier start is recognised whichever way the folder is reached. */
+async function openHome(dataDir: string): Promise<string> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    const home = join(await realpath(dataDir), 'postgres');
+    await makePrivateDir(home);
+    return home;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new EmbeddedPostgresError(
+      `The data directory ${dataDir} cannot be used; start as the user it belongs to, or set DATA_DIR (${reason}).`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import { lchown, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from '../logger.ts';
+import type { Binaries } from './binaries.ts';
+import { syncDir, writePrivateFile } from './private-files.ts';
+import { run, type ServerCommand } from './server-command.ts';
+import type { Owner } from './server-user.ts';
+import { EmbeddedPostgresError } from './start-error.ts';
+
+export interface Cluster {
+  readonly dataPath: string;
+  readonly password: string;
+}
+
+export const superuser = 'till';
+
+const clusterDirName = 'cluster';
+const unfinishedPrefix = 'cluster.unfinished-';
+
+export function clusterDataPath(home: string): string {
+  return join(home, clusterDirName, 'data');
+}
+
+/** Opens the data of an earlier start, or makes it. The caller holds the lock of the data directory. */
+export async function openCluster(options: {
+  readonly home: string;
+  readonly binaries: Binaries;
+  readonly command: ServerCommand;
+  readonly isDurable: boolean;
+  readonly logger: Logger;
+}): Promise<Cluster> {
+  const { home, command, logger } = options;
+  await removeUnfinished(home, logger);
+  const dataPath = clusterDataPath(home);
+  const version = await readVersion(dataPath);
+  if (version === undefined) {
+    await createCluster(options);
+    logger.info({ dataPath }, 'made a new embedded PostgreSQL database');
+  } else if (version !== command.majorVersion) {
+    throw new EmbeddedPostgresError(
+      `The data in ${dataPath} was written by PostgreSQL ${version} and this is PostgreSQL ` +
+        `${command.majorVersion}, which cannot read it: go back to the release that wrote it, or move the data ` +
+        'over with pg_dump and pg_restore.',
+    );
+  }
+  await giveTo(command.user, dataPath);
+  return { dataPath, password: await readPassword(home) };
+}
+
+/** Half a second of work; on a slow and crowded disk a hundred times that. */
+const initdbTimeoutMs = 120_000;
+
+/**
+ * Data and password are made in a folder of their own, which gets its name by one rename once all of it is on the
+ * disk. So a cluster is either there and whole or not there, and what a killed start left behind is told apart.
+ */
+async function createCluster(options: {
+  readonly home: string;
+  readonly binaries: Binaries;
+  readonly command: ServerCommand;
+  readonly isDurable: boolean;
+}): Promise<void> {
+  const { home, binaries, command, isDurable } = options;
+  const unfinished = await mkdtemp(join(home, unfinishedPrefix));
+  const passwordPath = join(unfinished, 'password');
+  await writePrivateFile(passwordPath, randomBytes(24).toString('base64url'));
+
+  const args = [
+    ...['-D', join(unfinished, 'data'), '--username', superuser, `--pwfile=${passwordPath}`],
+    ...['--auth', 'scram-sha-256', '--encoding', 'UTF8', '--no-instructions'],
+    // Compares by code point on every machine, and depends on no library that could change its mind about it.
+    ...['--locale', 'C', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'],
+    // Syncing costs some 40 ms. A server that will not sync its data either has no use for it.
+    ...(isDurable ? [] : ['--no-sync']),
+  ];
+  const { isOk, output } = await run(command.line(binaries.initdb, args), command.options, initdbTimeoutMs);
+  if (!isOk) {
+    await rm(unfinished, { recursive: true, force: true });
+    throw new EmbeddedPostgresError(
+      `The embedded PostgreSQL could not make its database in ${home} (${output}).`,
+    );
+  }
+  await syncDir(unfinished);
+  await rename(unfinished, join(home, clusterDirName));
+  await syncDir(home);
+}
+
+/**
+ * The `initdb` of a killed start may still be writing. It fails as soon as its folder is gone; if it was quicker
+ * than we are, the next start removes the rest, which is in nobody's way because each try has its own folder.
+ */
+async function removeUnfinished(home: string, logger: Logger): Promise<void> {
+  for (const name of await readdir(home)) {
+    if (!name.startsWith(unfinishedPrefix)) continue;
+    try {
+      await rm(join(home, name), { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
+    } catch (err) {
+      logger.warn({ err }, 'what an interrupted start left behind could not be removed yet');
+    }
+  }
+}
+
+async function readVersion(dataPath: string): Promise<string | undefined> {
+  try {
+    return (await readFile(join(dataPath, 'PG_VERSION'), 'utf8')).trim();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function readPassword(home: string): Promise<string> {
+  const path = join(home, clusterDirName, 'password');
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (cause) {
+    throw new EmbeddedPostgresError(
+      `The password of the embedded PostgreSQL cannot be read from ${path}: bring that file back from a backup.`,
+      { cause },
+    );
+  }
+}
+
+/**
+ * Hands all of the data to the user who runs the server, if it is another than before: the service was started
+ * as root this time, or the machine no longer allows what it used to. The folder itself changes hands last, so
+ * that a start which is killed halfway is seen as not done.
+ */
+async function giveTo(owner: Owner, dataPath: string): Promise<void> {
+  if ((await stat(dataPath)).uid === owner.uid) return;
+  for (const path of await readdir(dataPath, { recursive: true })) {
+    await lchown(join(dataPath, path), owner.uid, owner.gid);
+  }
+  await lchown(dataPath, owner.uid, owner.gid);
+}

@@ -1,0 +1,88 @@
+import { execFile } from 'node:child_process';
+import { stat } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import type { Binaries } from './binaries.ts';
+import { type Owner, type ServerUser, serverUserCandidates } from './server-user.ts';
+import { EmbeddedPostgresError } from './start-error.ts';
+
+/** How PostgreSQL's programs are run here: as whom, and with which libraries. */
+export interface ServerCommand {
+  readonly user: ServerUser;
+  readonly majorVersion: string;
+  /** The program and its arguments, as whoever the server has to run as. */
+  line(program: string, args: readonly string[]): [string, string[]];
+  readonly options: { readonly cwd: string; readonly env: Record<string, string> };
+}
+
+/** The folder of library links. It is named relative to the working folder, as `:` and `$` mean something here. */
+export const libraryDirName = 'lib';
+
+/** Printing a version takes milliseconds; a disk that has to wake up takes seconds. */
+const versionTimeoutMs = 20_000;
+
+/** Tries the ways to run the server, and takes the first that works. */
+export async function findServerCommand(
+  binaries: Binaries,
+  home: string,
+  dataPath: string,
+): Promise<ServerCommand> {
+  const options = {
+    cwd: home,
+    // Nothing else is handed on: a PGOPTIONS or a locale of the caller's must not change what the server does.
+    env: {
+      PATH: process.env['PATH'] ?? '/usr/bin:/bin:/usr/sbin:/sbin',
+      LC_ALL: 'C',
+      LD_LIBRARY_PATH: libraryDirName,
+    },
+  };
+  const failures: string[] = [];
+  for (const user of serverUserCandidates(ourselves(), await ownerOf(dataPath))) {
+    const line: ServerCommand['line'] = (program, args) => {
+      const [first = program, ...rest] = [...user.prefix, program, ...args];
+      return [first, rest];
+    };
+    const { isOk, output } = await run(line(binaries.postgres, ['--version']), options, versionTimeoutMs);
+    const majorVersion = /\(PostgreSQL\) (\d+)/.exec(output)?.[1];
+    if (isOk && majorVersion !== undefined) return { user, majorVersion, line, options };
+    failures.push(output);
+  }
+  throw new EmbeddedPostgresError(
+    'The embedded PostgreSQL cannot be run here; set DATABASE_URL to a PostgreSQL server' +
+      `${process.getuid?.() === 0 ? ', or start the service as another user than root' : ''} ` +
+      `(${failures.join(' | ')}).`,
+  );
+}
+
+/** How much of a failed command's output an error quotes: its reason is in the last lines. */
+const quotedOutputLengthMax = 600;
+
+/** Runs a command to its end. A failure is an answer like any other; its output says why. */
+export function run(
+  [program, args]: [string, string[]],
+  options: ServerCommand['options'],
+  timeoutMs: number,
+): Promise<{ isOk: boolean; output: string }> {
+  const { promise, resolve } = Promise.withResolvers<{ isOk: boolean; output: string }>();
+  execFile(program, args, { ...options, timeout: timeoutMs, killSignal: 'SIGKILL' }, (error, out, errors) => {
+    if (error === null) return resolve({ isOk: true, output: out });
+    const said = errors.trim().split('\n').join(' | ').slice(-quotedOutputLengthMax);
+    resolve({ isOk: false, output: said === '' ? error.message : said });
+  });
+  return promise;
+}
+
+function ourselves(): Owner & { isNamed: boolean } {
+  // Both exist on every system that has an embedded PostgreSQL.
+  const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  try {
+    userInfo();
+    return { ...owner, isNamed: true };
+  } catch {
+    return { ...owner, isNamed: false };
+  }
+}
+
+async function ownerOf(path: string): Promise<Owner | undefined> {
+  const { uid, gid } = (await stat(path).catch(() => undefined)) ?? {};
+  return uid === undefined || gid === undefined ? undefined : { uid, gid };
+}

@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../logger.ts';
+import type { ServerCommand } from './server-command.ts';
+import { forwardServerLog } from './server-log.ts';
+import { shutDown } from './shut-down.ts';
+import { EmbeddedPostgresError } from './start-error.ts';
+
+/** One run of PostgreSQL, from its start to its end. */
+export interface Server {
+  readonly pid: number | undefined;
+  /** Fulfilled when it takes connections, rejected with the reason if it ends before that. */
+  readonly ready: Promise<void>;
+  /** Fulfilled with how it ended. */
+  readonly ended: Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** Half a second is usual. After a crash the log since the last checkpoint is replayed first: 512 MB, on a slow disk. */
+const readyTimeoutMs = 120_000;
+
+export function launchServer(options: {
+  readonly command: ServerCommand;
+  readonly postgres: string;
+  readonly args: readonly string[];
+  readonly logger: Logger;
+}): Server {
+  const { command, postgres, args, logger } = options;
+  const child = spawn(...command.line(postgres, args), {
+    ...command.options,
+    // In a session of its own: Ctrl-C in a terminal reaches us alone, and what is in flight can still be finished.
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const { promise: ready, resolve, reject } = Promise.withResolvers<void>();
+  const log = forwardServerLog(child.stderr, logger, resolve);
+  const ended = endOf(child);
+  const stop = async () => {
+    const endsWithin = (waitMs: number) => settlesWithin(ended, waitMs);
+    if (!(await shutDown((signal) => child.kill(signal), endsWithin))) {
+      throw new EmbeddedPostgresError(`PostgreSQL (process ${child.pid}) cannot be ended.`);
+    }
+  };
+
+  const fail = (reason: string) =>
+    reject(new EmbeddedPostgresError(`The embedded PostgreSQL ${reason} (${log.lastLines()}).`));
+  ended.then((how) => fail(`ended with ${how} before it was ready`));
+  settlesWithin(Promise.allSettled([ready]), readyTimeoutMs).then((isSettled) => {
+    if (isSettled) return;
+    fail(`was not ready within ${readyTimeoutMs / 1_000} seconds`);
+    stop().catch((err) => logger.error({ err }, 'a PostgreSQL that did not get ready could not be ended'));
+  });
+  // Whoever waits for it hears of the failure; if nobody does any more, it is no crash of ours.
+  ready.catch(() => {});
+  return { pid: child.pid, ready, ended, stop };
+}
+
+/** Its own children need milliseconds to notice that the server was killed; then nothing writes to its log any more. */
+const drainTimeoutMs = 2_000;
+
+/**
+ * The server has ended once nobody holds the other end of its log, which all of its processes share. If one of them
+ * lingers, a new server sees that by itself and refuses, so it is not waited for without limit.
+ */
+async function endOf(child: ChildProcess): Promise<string> {
+  const closed = once(child, 'close').catch(() => {});
+  const how = await new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
+  });
+  await settlesWithin(closed, drainTimeoutMs);
+  child.stderr?.destroy();
+  return how;
+}
+
+async function settlesWithin(promise: Promise<unknown>, waitMs: number): Promise<boolean> {
+  const timer = new AbortController();
+  const timedOut = delay(waitMs, false, { signal: timer.signal, ref: true }).catch(() => false);
+  const settled = promise.then(
+    () => true,
+    () => true,
+  );
+  const isSettled = await Promise.race([settled, timedOut]);
+  timer.abort();
+  return isSettled;
+}

@@ -1,0 +1,24 @@
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { socketPort } from './settings.ts';
+
+export interface SocketDir {
+  /** A path to the folder that is short enough to connect through. */
+  readonly path: string;
+  close(): void;
+}
+
+/** The kernel's `sun_path` holds 108 bytes, the closing zero included. */
+const socketPathBytesMax = 107;
+
+/**
+ * A path by which clients reach the server's socket. Where the folder's own path is too long for the kernel, the way
+ * leads through a descriptor of ours that stays open: `/proc` shows it under a short name, to every process of this user.
+ */
+export function openSocketDir(dir: string): SocketDir {
+  if (Buffer.byteLength(join(dir, `.s.PGSQL.${socketPort}`)) <= socketPathBytesMax) {
+    return { path: dir, close: () => {} };
+  }
+  const descriptor = openSync(dir, 'r');
+  return { path: `/proc/${process.pid}/fd/${descriptor}`, close: () => closeSync(descriptor) };
+}

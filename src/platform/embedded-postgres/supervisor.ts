@@ -1,0 +1,69 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../logger.ts';
+import { restartDelayMs } from './restart-delay.ts';
+import type { Server } from './server.ts';
+
+export interface Supervisor {
+  /** Ends the server for good. */
+  stop(): Promise<void>;
+}
+
+/** A server that lived this long did not die of its start, so the next restart is a quick one again. */
+const stableAfterMs = 60_000;
+
+/** Starts the server, and starts it again whenever it dies, until it is stopped. */
+export async function superviseServer(launch: () => Promise<Server>, logger: Logger): Promise<Supervisor> {
+  const stopping = new AbortController();
+  let server = await launchFirst(launch);
+
+  const keepRunning = async () => {
+    let deaths = 0;
+    for (;;) {
+      const launchedAtMs = performance.now();
+      const how = await server.ended;
+      if (stopping.signal.aborted) return;
+      deaths = performance.now() - launchedAtMs >= stableAfterMs ? 1 : deaths + 1;
+      const delayMs = restartDelayMs(deaths);
+      logger.error({ how, deaths, delayMs }, 'PostgreSQL died; it is started again');
+      await delay(delayMs, undefined, { signal: stopping.signal }).catch(() => {});
+      if (stopping.signal.aborted) return;
+      try {
+        server = await launch();
+        if (stopping.signal.aborted) return await server.stop();
+        await server.ready;
+        logger.info({ serverPid: server.pid }, 'PostgreSQL is back');
+      } catch (err) {
+        if (!stopping.signal.aborted) logger.error({ err }, 'PostgreSQL could not be started again');
+      }
+    }
+  };
+  const finished = keepRunning();
+
+  return {
+    stop: async () => {
+      stopping.abort();
+      await server.stop();
+      await finished;
+    },
+  };
+}
+
+/** Processes of a server that was killed a moment ago may still hold its memory: they need seconds, if they are many. */
+const lingeringMsMax = 10_000;
+const lingeringPollMs = 200;
+
+async function launchFirst(launch: () => Promise<Server>): Promise<Server> {
+  const deadlineMs = performance.now() + lingeringMsMax;
+  for (;;) {
+    const server = await launch();
+    try {
+      await server.ready;
+      return server;
+    } catch (error) {
+      const isLingering =
+        error instanceof Error && error.message.includes('pre-existing shared memory block');
+      if (!isLingering || performance.now() >= deadlineMs) throw error;
+    }
+    await delay(lingeringPollMs);
+  }
+}
