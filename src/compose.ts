@@ -1,4 +1,6 @@
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
 import { ApiGuard } from './http/api-guard.ts';
 import { loadApiKeys } from './http/api-key-source.ts';
@@ -10,7 +12,7 @@ import type { Logger } from './platform/logger.ts';
 import { MemoryCache } from './platform/memory-cache.ts';
 import { createMetrics } from './platform/metrics.ts';
 import { migrate } from './platform/migrate.ts';
-import { Database } from './platform/postgres.ts';
+import { Database, isUnavailable } from './platform/postgres.ts';
 import { RedisCache } from './platform/redis-cache.ts';
 import { Shutdown } from './platform/shutdown.ts';
 import { eventTypes } from './webhooks/event-types.ts';
@@ -19,6 +21,11 @@ import type { WelcomeFacts } from './welcome.ts';
 /** Orchestrators wait 30 s before they kill; what is in flight gets most of that. */
 const drainTimeoutMs = 20_000;
 const closeTimeoutMs = 5_000;
+/** Its own shutdown is bounded and escalates within this time. */
+const postgresStopTimeoutMs = 30_000;
+/** Half a minute in all, which is what a database container needs at most. */
+const databaseTriesMax = 30;
+const databaseRetryDelayMs = 1_000;
 const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url));
 
 export interface Till {
@@ -67,16 +74,17 @@ async function start(config: Config, logger: Logger, shutdown: Shutdown): Promis
     registerRoutes: async () => {},
   });
   shutdown.add('open requests', drainTimeoutMs + closeTimeoutMs, async () => {
-    const timer = setTimeout(() => app.server.closeAllConnections(), drainTimeoutMs);
-    await app.close();
-    clearTimeout(timer);
+    await closeApp(app);
   });
-  const url = await app.listen({ host: config.host, port: config.port });
+  const url = await listen(app, config);
 
   const facts: WelcomeFacts = {
     url,
-    database: config.databaseUrl === undefined ? 'embedded' : describeUrl(config.databaseUrl),
-    cache: config.redisUrl === undefined ? 'in-process' : describeUrl(config.redisUrl),
+    database:
+      config.databaseUrl === undefined
+        ? `embedded PostgreSQL in ${config.dataDir}`
+        : describeAddress(config.databaseUrl),
+    cache: config.redisUrl === undefined ? 'in-process' : describeAddress(config.redisUrl),
     processor: 'none',
     servesApi,
     generatedKey: keys.generated,
@@ -85,11 +93,31 @@ async function start(config: Config, logger: Logger, shutdown: Shutdown): Promis
 }
 
 async function openDatabase(config: Config, logger: Logger, shutdown: Shutdown): Promise<Database> {
-  const url = config.databaseUrl ?? '';
-  await migrate({ url, folder: migrationsFolder, logger });
+  const url = config.databaseUrl ?? (await startPostgres(config, logger, shutdown));
+  await migrateWhenReachable(url, logger);
   const database = new Database({ url, poolSize: config.databasePoolSize, logger });
   shutdown.add('database connections', closeTimeoutMs, () => database.close());
   return database;
+}
+
+async function startPostgres(config: Config, logger: Logger, shutdown: Shutdown): Promise<string> {
+  const { startEmbeddedPostgres } = await import('./platform/embedded-postgres.ts');
+  const postgres = await startEmbeddedPostgres({ dataDir: config.dataDir, logger });
+  shutdown.add('embedded PostgreSQL', postgresStopTimeoutMs, () => postgres.stop());
+  return postgres.url;
+}
+
+/** A database that is started together with the service may need a moment longer. */
+async function migrateWhenReachable(url: string, logger: Logger): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await migrate({ url, folder: migrationsFolder, logger });
+    } catch (error) {
+      if (!isUnavailable(error) || tries >= databaseTriesMax) throw error;
+      logger.warn({ err: error, tries }, 'the database cannot be reached yet');
+      await setTimeout(databaseRetryDelayMs);
+    }
+  }
 }
 
 async function openCache(config: Config, logger: Logger): Promise<Cache> {
@@ -99,8 +127,28 @@ async function openCache(config: Config, logger: Logger): Promise<Cache> {
   return cache;
 }
 
-/** An address without its credentials. */
-function describeUrl(text: string): string {
-  const url = new URL(text);
-  return `${url.protocol}//${url.host}${url.pathname}`;
+async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
+  try {
+    return await app.listen({ host, port });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
+    throw new Error(`port ${port} is already in use on ${host}; set PORT to another one`, { cause: error });
+  }
+}
+
+/** Lets what is in flight finish, up to a limit, and accepts nothing new meanwhile. */
+async function closeApp(app: FastifyInstance): Promise<void> {
+  const expired = new AbortController();
+  const limit = setTimeout(drainTimeoutMs, undefined, { signal: expired.signal }).then(
+    () => app.server.closeAllConnections(),
+    () => undefined,
+  );
+  await app.close();
+  expired.abort();
+  await limit;
+}
+
+/** An address without its credentials: neither those before the host nor those among the parameters. */
+function describeAddress(text: string): string {
+  return text.replace(/\?.*/s, '').replace(/\/\/.*@/s, '//');
 }

@@ -62,9 +62,10 @@ export function loadConfig(environment: Environment, workingDir: string): Config
     port: env.integer('PORT', { default: 3000, min: 0, max: 65_535 }),
     apiKeys: [...readKeys(env, 'API_KEYS'), ...readKeys(env, 'API_KEY')],
     apiKeysFile: env.path('API_KEYS_FILE', workingDir),
-    databaseUrl: env.url('DATABASE_URL', ['postgres:', 'postgresql:']),
+    databaseUrl: env.address('DATABASE_URL', ['postgres://', 'postgresql://']),
     databasePoolSize: env.integer('DATABASE_POOL_SIZE', { default: 10, min: 1, max: 1_000 }),
-    redisUrl: env.text('REDIS_URL') === 'memory://' ? undefined : env.url('REDIS_URL', ['redis:', 'rediss:']),
+    redisUrl:
+      env.text('REDIS_URL') === 'memory://' ? undefined : env.address('REDIS_URL', ['redis://', 'rediss://']),
     dataDir: env.path('DATA_DIR', workingDir) ?? resolve(workingDir, '.till'),
     processor: readProcessor(env),
     logLevel: env.oneOf('LOG_LEVEL', logLevels, 'info'),

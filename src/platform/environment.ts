@@ -71,28 +71,26 @@ export class EnvironmentReader {
     return resolve(workingDir, text);
   }
 
-  /** An address that may carry a password, which is why only its harmless parts are shown in a mistake. */
-  url(name: string, protocols: readonly string[]): string | undefined {
+  /**
+   * The address of a server. Only its beginning is checked, because drivers understand more than URLs are allowed to
+   * say (a socket has no host); and only that is shown in a mistake, because the rest may hold a password.
+   */
+  address(name: string, protocols: readonly string[]): string | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
-    const url = parseUrl(text);
-    if (url !== undefined && protocols.includes(url.protocol)) return text;
-    const seen = url === undefined ? hidden(text) : `"${url.protocol}//…"`;
-    return this.#refuse(
-      name,
-      seen,
-      `an address that begins with ${protocols.map((p) => `${p}//`).join(' or ')}`,
-      undefined,
-    );
+    const protocol = /^[a-z]+:\/\/(?=.)/.exec(text)?.[0];
+    if (protocol !== undefined && protocols.includes(protocol)) return text;
+    const seen = protocol === undefined ? hidden(text) : `"${protocol}…"`;
+    return this.#refuse(name, seen, `an address that begins with ${protocols.join(' or ')}`, undefined);
   }
 
   /** The root of an HTTP server: no path, no credentials. */
   origin(name: string): string | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
-    const url = parseUrl(text);
+    const url = URL.parse(text);
     const isOrigin =
-      url !== undefined &&
+      url !== null &&
       /^https?:$/.test(url.protocol) &&
       url.pathname === '/' &&
       !url.search &&
@@ -100,7 +98,7 @@ export class EnvironmentReader {
       !url.username &&
       !url.password;
     if (isOrigin) return url.origin;
-    const seen = url === undefined || url.username || url.password ? hidden(text) : quoted(text);
+    const seen = url === null || url.username || url.password ? hidden(text) : quoted(text);
     return this.#refuse(
       name,
       seen,
@@ -153,10 +151,6 @@ function isAddressRange(text: string): boolean {
   const version = isIP(address);
   if (version === 0 || rest.length > 0) return false;
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
-}
-
-function parseUrl(text: string): URL | undefined {
-  return URL.parse(text) ?? undefined;
 }
 
 /** Long or strange values are cut and escaped, so that a mistake stays one readable line. */

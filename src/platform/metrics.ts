@@ -21,15 +21,21 @@ export interface MetricLabels {
  */
 export function createMetrics(labels: MetricLabels) {
   const registry = new Registry();
-  const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  return {
+    registry,
+    ...createWebhookMetrics([registry], labels),
+    ...createPaymentMetrics([registry]),
+    ...createRequestMetrics([registry], labels),
+  };
+}
 
-  const byEventType = (name: string, help: string) => {
+function createWebhookMetrics(registers: Registry[], labels: MetricLabels) {
+  const counterByType = (name: string, help: string) => {
     const counter = new Counter({ name, help, labelNames: ['type'], registers });
     for (const type of labels.eventTypes) counter.inc({ type }, 0);
     return counter;
   };
-
   const mirrorDrift = new Counter({
     name: 'mirror_drift_total',
     help: 'Corrections that recovery had to make to the local mirrors',
@@ -37,42 +43,23 @@ export function createMetrics(labels: MetricLabels) {
     registers,
   });
   for (const resource of labels.mirrors) mirrorDrift.inc({ resource }, 0);
-
-  const processorRequestDuration = new Histogram({
-    name: 'processor_request_duration_seconds',
-    help: 'Calls to the processor, by operation and outcome, retries included',
-    labelNames: ['operation', 'outcome'],
-    buckets: requestBucketsSeconds,
-    registers,
-  });
-  for (const operation of labels.processorOperations)
-    processorRequestDuration.zero({ operation, outcome: 'ok' });
-
   return {
-    registry,
-    webhookEventsReceived: byEventType('webhook_events_received_total', 'Webhook events received and stored'),
-    webhookEventsProcessed: byEventType(
+    webhookEventsReceived: counterByType(
+      'webhook_events_received_total',
+      'Webhook events received and stored',
+    ),
+    webhookEventsProcessed: counterByType(
       'webhook_events_processed_total',
       'Webhook events applied to the mirrors',
     ),
-    webhookEventsFailed: byEventType('webhook_events_failed_total', 'Webhook events that failed for good'),
-    webhookEventsIgnored: byEventType(
+    webhookEventsFailed: counterByType('webhook_events_failed_total', 'Webhook events that failed for good'),
+    webhookEventsIgnored: counterByType(
       'webhook_events_ignored_total',
       'Webhook events that concern nothing of ours',
     ),
     webhookEventsDuplicate: new Counter({
       name: 'webhook_events_duplicate_total',
       help: 'Webhook events received again and discarded',
-      registers,
-    }),
-    paymentsSucceeded: new Counter({
-      name: 'payments_succeeded_total',
-      help: 'Payments that succeeded, once each',
-      registers,
-    }),
-    paymentsFailed: new Counter({
-      name: 'payments_failed_total',
-      help: 'Payment attempts that failed',
       registers,
     }),
     webhookQueueDepth: new Gauge({
@@ -87,6 +74,35 @@ export function createMetrics(labels: MetricLabels) {
       registers,
     }),
     mirrorDrift,
+  };
+}
+
+function createPaymentMetrics(registers: Registry[]) {
+  return {
+    paymentsSucceeded: new Counter({
+      name: 'payments_succeeded_total',
+      help: 'Payments that succeeded, once each',
+      registers,
+    }),
+    paymentsFailed: new Counter({
+      name: 'payments_failed_total',
+      help: 'Payment attempts that failed',
+      registers,
+    }),
+  };
+}
+
+function createRequestMetrics(registers: Registry[], labels: MetricLabels) {
+  const processorRequestDuration = new Histogram({
+    name: 'processor_request_duration_seconds',
+    help: 'Calls to the processor, by operation and outcome, retries included',
+    labelNames: ['operation', 'outcome'],
+    buckets: requestBucketsSeconds,
+    registers,
+  });
+  for (const operation of labels.processorOperations)
+    processorRequestDuration.zero({ operation, outcome: 'ok' });
+  return {
     httpRequestDuration: new Histogram({
       name: 'http_request_duration_seconds',
       help: 'HTTP requests, by method, route and status',

@@ -61,14 +61,15 @@ async function readMigrations(folder: string): Promise<readonly Migration[]> {
 }
 
 async function readApplied(client: pg.Client): Promise<ReadonlyMap<string, string>> {
-  const exists = await client.query<{ exists: boolean }>(
-    `select to_regclass('till.migrations') is not null as exists`,
+  // The catalogue itself is asked, because `to_regclass` may answer from what this session knew before it waited.
+  const exists = await client.query(
+    `select from pg_catalog.pg_tables where schemaname = 'till' and tablename = 'migrations'`,
   );
-  if (exists.rows[0]?.exists !== true) return new Map();
-  const rows = await client.query<{ name: string; checksum: string }>(
+  if (exists.rowCount === 0) return new Map();
+  const { rows } = await client.query<{ name: string; checksum: string }>(
     'select name, checksum from till.migrations',
   );
-  return new Map(rows.rows.map((row) => [row.name, row.checksum]));
+  return new Map(rows.map((row) => [row.name, row.checksum]));
 }
 
 async function apply(client: pg.Client, migration: Migration, logger: Logger): Promise<void> {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createClient } from '@redis/client';
 import type { Cache } from './cache.ts';
 import { withDeadline } from './deadline.ts';
@@ -46,6 +47,11 @@ export class RedisCache implements Cache {
     await withDeadline(connected, connectTimeoutMs, 'connecting to the cache').catch((error) =>
       this.#report(error),
     );
+  }
+
+  /** Resolves once there is a connection again. */
+  async reconnected(): Promise<void> {
+    if (!this.#client.isReady) await once(this.#client, 'ready');
   }
 
   async increment(key: string, by: number, ttlMs: number): Promise<number> {

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { startFrame } from '../support/frame.ts';
+import { readOpenapi } from '../support/openapi.ts';
+import { projectFolder } from '../support/till-process.ts';
+
+interface MediaType {
+  readonly schema?: object;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+interface Operation {
+  readonly summary?: string;
+  readonly requestBody?: { readonly content: Readonly<Record<string, MediaType>> };
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, MediaType>> }>>;
+}
+interface OpenapiDocument {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, object>> };
+}
+
+const committed = await readFile(join(projectFolder, 'openapi.json'), 'utf8');
+const document: OpenapiDocument = JSON.parse(committed);
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({
+    name: `${method.toUpperCase()} ${path}`,
+    operation,
+  })),
+);
+
+test('openapi.json is what the service serves; "npm run openapi" renews it', async () => {
+  assert.equal(committed, await readOpenapi());
+});
+
+test('it is OpenAPI 3.1, and every operation has a summary', () => {
+  assert.match(document.openapi, /^3\.1\./);
+  assert.ok(operations.length >= 3);
+  for (const { name, operation } of operations) assert.ok(operation.summary, name);
+});
+
+test('every request and answer has an example that its own schema accepts', () => {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  ajv.addSchema({ $id: 'doc', components: document.components });
+  for (const { name, operation } of operations) {
+    const bodies = [operation.requestBody, ...Object.values(operation.responses)];
+    for (const [type, media] of bodies.flatMap((body) => Object.entries(body?.content ?? {}))) {
+      const examples = Object.values(media.examples ?? {});
+      assert.ok(examples.length > 0, `${name} has no example for ${type}`);
+      const validate = ajv.compile(absoluteRefs(media.schema ?? {}));
+      for (const { value } of examples) {
+        assert.ok(validate(value), `${name}, ${type}: ${ajv.errorsText(validate.errors)}`);
+      }
+    }
+  }
+});
+
+test('the interactive page comes whole from this service and needs no key', async (t) => {
+  const { url } = await startFrame(t);
+  const page = await fetch(`${url}/api/docs`);
+  assert.equal(page.status, 200);
+  assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'none'.*connect-src 'self'/);
+  const html = await page.text();
+  const parts = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1] ?? '');
+  assert.ok(parts.length >= 4);
+  for (const part of parts) {
+    const address = new URL(part, `${url}/api/docs`);
+    assert.equal(address.origin, url, part);
+    const answer = await fetch(address);
+    assert.equal(answer.status, 200, part);
+    assert.ok((await answer.bytes()).length > 0, part);
+  }
+});
+
+function absoluteRefs(schema: object): object {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"#/components/', '"doc#/components/'));
+}

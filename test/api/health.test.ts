@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '../../src/platform/clock.ts';
+import { MemoryCache } from '../../src/platform/memory-cache.ts';
+import { Database } from '../../src/platform/postgres.ts';
+import { RedisCache } from '../../src/platform/redis-cache.ts';
+import { startFrame } from '../support/frame.ts';
+import { captureLog } from '../support/log-capture.ts';
+import { freePort, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
+import { createTestDatabase } from '../support/test-database.ts';
+
+const { logger } = captureLog();
+const up = { status: 'up' };
+const down = { status: 'down', message: 'does not answer' };
+
+test('200: every dependency is up', async (t) => {
+  const server = await createTestDatabase();
+  const database = new Database({ url: server.url, poolSize: 1, logger });
+  t.after(async () => {
+    await database.close();
+    await server.drop();
+  });
+  const cache = new MemoryCache(systemClock);
+  const { url } = await startFrame(t, undefined, {
+    dependencies: [
+      { name: 'database', check: () => database.ping() },
+      { name: 'cache', check: () => cache.ping() },
+    ],
+  });
+  const answer = await fetch(`${url}/health`);
+  assert.equal(answer.status, 200);
+  assert.deepEqual(await answer.json(), {
+    status: 'ok',
+    info: { database: up, cache: up },
+    error: {},
+    details: { database: up, cache: up },
+  });
+});
+
+test('503: a database that cannot be reached stands under error, without saying where it is', async (t) => {
+  const database = new Database({
+    url: `postgres://x:y@127.0.0.1:${await freePort()}/x`,
+    poolSize: 1,
+    logger,
+  });
+  t.after(() => database.close());
+  const { url } = await startFrame(t, undefined, {
+    dependencies: [
+      { name: 'database', check: () => database.ping() },
+      { name: 'cache', check: async () => {} },
+    ],
+  });
+  const answer = await fetch(`${url}/health`);
+  assert.equal(answer.status, 503);
+  assert.deepEqual(await answer.json(), {
+    status: 'error',
+    info: { cache: up },
+    error: { database: down },
+    details: { database: down, cache: up },
+  });
+  assert.equal((await fetch(`${url}/health/live`)).status, 200, 'the process itself lives');
+});
+
+test('503 and 200 again: Redis is killed, frozen and back', { skip: skipWithoutRedis() }, async (t) => {
+  const first = await startOwnRedis();
+  assert.ok(first);
+  const cache = new RedisCache({ url: first.url, logger });
+  await cache.connect();
+  t.after(() => cache.close());
+  const { url } = await startFrame(t, undefined, {
+    dependencies: [{ name: 'cache', check: () => cache.ping() }],
+  });
+  assert.equal((await fetch(`${url}/health`)).status, 200);
+
+  first.process?.kill('SIGSTOP');
+  const frozen = await fetch(`${url}/health`);
+  assert.equal(frozen.status, 503);
+  assert.deepEqual(await frozen.json(), {
+    status: 'error',
+    info: {},
+    error: { cache: down },
+    details: { cache: down },
+  });
+  first.process?.kill('SIGCONT');
+  await first.stop();
+  assert.equal((await fetch(`${url}/health`)).status, 503);
+
+  const second = await startOwnRedis(Number(new URL(first.url).port));
+  assert.ok(second);
+  t.after(() => second.stop());
+  await cache.reconnected();
+  assert.equal((await fetch(`${url}/health`)).status, 200);
+});
+
+test('those who ask at the same time share one look', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  let looks = 0;
+  const check = () => {
+    looks += 1;
+    return gate.promise;
+  };
+  const { url, app } = await startFrame(t, undefined, { dependencies: [{ name: 'database', check }] });
+  const arrived = Promise.withResolvers<void>();
+  let requests = 0;
+  app.server.on('request', () => {
+    requests += 1;
+    if (requests === 20) setImmediate(arrived.resolve);
+  });
+  const answers = Promise.all(Array.from({ length: 20 }, () => fetch(`${url}/health`)));
+  await arrived.promise;
+  gate.resolve();
+  assert.ok((await answers).every((answer) => answer.status === 200));
+  assert.equal(looks, 1);
+});

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { ApiGuard } from '../../src/http/api-guard.ts';
+import { ApiKeyRing } from '../../src/http/api-key.ts';
+import { RateLimiter } from '../../src/http/rate-limiter.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { MemoryCache } from '../../src/platform/memory-cache.ts';
+import { RedisCache } from '../../src/platform/redis-cache.ts';
+import { startFrame, testKey } from '../support/frame.ts';
+import { captureLog } from '../support/log-capture.ts';
+import { readProblem } from '../support/problem.ts';
+import { skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
+
+const routes = async (app: FastifyInstance) => {
+  app.get('/api/v1/things', async () => ({}));
+};
+/** A clock that stands still, so that no window ends in the middle of a test. */
+const clock = { now: () => new Date(1_800_000_000_000) };
+
+test('429: a key over its rate is told when to come back; health, metrics and docs are never limited', async (t) => {
+  const { call, url } = await startFrame(t, routes, { guard: memoryGuard(3) });
+  for (let i = 0; i < 3; i += 1) assert.equal((await call('/api/v1/things')).status, 200);
+  const refused = await call('/api/v1/things');
+  assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d?$/);
+  await readProblem(refused, 429, 'rate_limited');
+  for (const path of ['/health', '/health/live', '/metrics', '/api/docs', '/api/docs/openapi.json']) {
+    const answer = await fetch(`${url}${path}`);
+    assert.equal(answer.status, 200, path);
+    await answer.bytes();
+  }
+});
+
+test('429: wrong keys are limited per address, and a right key from there still passes', async (t) => {
+  const { call, url } = await startFrame(t, routes, { guard: memoryGuard(0) });
+  const attempt = () => fetch(`${url}/api/v1/things`, { headers: { 'x-api-key': 'guess' } });
+  for (let i = 0; i < 60; i += 1) assert.equal((await attempt()).status, 401);
+  await readProblem(await attempt(), 429, 'rate_limited');
+  assert.equal((await call('/api/v1/things')).status, 200);
+});
+
+test('addresses that a proxy reports count only if the proxy is trusted', async (t) => {
+  const trusted = await startFrame(t, routes, { guard: memoryGuard(0), trustProxy: ['127.0.0.1'] });
+  const untrusted = await startFrame(t, routes, { guard: memoryGuard(0) });
+  const attempts = async (url: string) => {
+    const statuses: number[] = [];
+    for (let i = 0; i < 61; i += 1) {
+      const answer = await fetch(`${url}/api/v1/things`, { headers: { 'x-forwarded-for': `192.0.2.${i}` } });
+      statuses.push(answer.status);
+    }
+    return statuses.at(-1);
+  };
+  assert.equal(await attempts(trusted.url), 401, 'each client has its own count');
+  assert.equal(await attempts(untrusted.url), 429, 'a header that anyone can write changes nothing');
+});
+
+test('two processes share their limit in Redis, and go on alone without it', {
+  skip: skipWithoutRedis(),
+}, async (t) => {
+  const redis = await startOwnRedis();
+  assert.ok(redis);
+  t.after(() => redis.stop());
+  const frames = await Promise.all(
+    [1, 2].map(async () => {
+      const { logger, lines } = captureLog();
+      const shared = new RedisCache({ url: redis.url, logger });
+      await shared.connect();
+      t.after(() => shared.close());
+      const limiter = new RateLimiter({ shared, fallback: new MemoryCache(clock), clock, logger });
+      const keys = new ApiKeyRing([{ name: 'tests', key: testKey }]);
+      const guard = new ApiGuard({ keys, limiter, requestsPerMinute: 10 });
+      return { ...(await startFrame(t, routes, { guard })), lines };
+    }),
+  );
+  const passed = async () => {
+    const answers = await Promise.all(
+      frames.flatMap(({ call }) => Array.from({ length: 15 }, () => call('/api/v1/things'))),
+    );
+    return answers.filter((answer) => answer.status === 200).length;
+  };
+  assert.equal(await passed(), 10);
+  await redis.stop();
+  assert.equal(await passed(), 20, 'ten for each on its own, and no request fails');
+  for (const { lines } of frames) {
+    assert.equal(
+      lines.filter((line) => line.msg === 'rate limits fall back to this process alone').length,
+      1,
+    );
+  }
+});
+
+function memoryGuard(requestsPerMinute: number): ApiGuard {
+  const { logger } = captureLog();
+  const shared = new MemoryCache(systemClock);
+  return new ApiGuard({
+    keys: new ApiKeyRing([{ name: 'tests', key: testKey }]),
+    limiter: new RateLimiter({ shared, fallback: shared, clock, logger }),
+    requestsPerMinute,
+  });
+}

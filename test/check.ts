@@ -1,0 +1,31 @@
+import { spawnSync } from 'node:child_process';
+import { parseArgs } from 'node:util';
+
+/**
+ * Everything that must hold before a change lands. `quick` leaves out what needs servers; `all` is the whole of it.
+ * Names of files after the mode run just these tests, with the servers that they need.
+ */
+const quickTests = ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'test/*.test.ts'];
+const allTests = [...quickTests, 'test/*/**/*.test.ts'];
+const withServers = ['--test-global-setup=test/support/global-setup.ts'];
+
+const { positionals } = parseArgs({ allowPositionals: true });
+const [mode, ...files] = positionals;
+
+if (files.length === 0) {
+  step('format and lint', 'biome', ['ci', '--error-on-warnings', '.']);
+  step('types', 'tsc', []);
+}
+if (mode === 'quick') step('quick tests', process.execPath, ['--test', ...quickTests]);
+else
+  step('all tests', process.execPath, ['--test', ...withServers, ...(files.length > 0 ? files : allTests)]);
+
+/** Runs one step and, if it fails, ends with its status: what comes after would only bury the reason. */
+function step(name: string, command: string, args: readonly string[]): void {
+  process.stdout.write(`\n── ${name}\n`);
+  const startedAtMs = performance.now();
+  const { status, error } = spawnSync(command, args, { stdio: 'inherit' });
+  if (error !== undefined) process.stderr.write(`${error.message}\n`);
+  if (status !== 0) process.exit(status ?? 1);
+  process.stdout.write(`── ${name}: ${((performance.now() - startedAtMs) / 1_000).toFixed(1)} s\n`);
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Failure } from '../../src/errors.ts';
+import { Database } from '../../src/platform/postgres.ts';
+import { captureLog } from '../support/log-capture.ts';
+import { freePort } from '../support/redis-server.ts';
+import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+
+const { logger } = captureLog();
+let server: TestDatabase;
+let database: Database;
+
+before(async () => {
+  server = await createTestDatabase();
+  database = new Database({ url: server.url, poolSize: 2, logger });
+  await database.query('create table numbers (n int primary key)');
+});
+
+after(async () => {
+  await database.close();
+  await server.drop();
+});
+
+test('a transaction that fails leaves nothing behind and gives its connection back', async () => {
+  for (let i = 0; i < 5; i += 1) {
+    const failed = database.transaction(async (tx) => {
+      await tx.query('insert into numbers values (1)');
+      throw new Error('on second thought');
+    });
+    await assert.rejects(failed, /on second thought/);
+  }
+  assert.deepEqual(await database.query('select * from numbers'), []);
+  await database.transaction((tx) => tx.query('insert into numbers values ($1)', [2]));
+  assert.deepEqual(await database.query('select * from numbers'), [{ n: 2 }]);
+});
+
+test('a mistake in a statement is a defect, not an outage', async () => {
+  await assert.rejects(database.query('select from nowhere'), (error: Error) => !(error instanceof Failure));
+});
+
+test('a connection that is cut in the middle is an outage, and the next request works again', async () => {
+  const cut = database.transaction(async (tx) => {
+    await tx.query('select pg_terminate_backend(pg_backend_pid())');
+  });
+  await assert.rejects(cut, isOutage);
+  await assert.rejects(database.query('select pg_terminate_backend(pg_backend_pid())'), isOutage);
+  assert.deepEqual(await database.query('select 1 as one'), [{ one: 1 }]);
+});
+
+test('a server that is not there is an outage', async () => {
+  const nowhere = new Database({
+    url: `postgres://x:y@127.0.0.1:${await freePort()}/x`,
+    poolSize: 1,
+    logger,
+  });
+  await assert.rejects(nowhere.query('select 1'), isOutage);
+  await assert.rejects(
+    nowhere.transaction((tx) => tx.query('select 1')),
+    isOutage,
+  );
+  await assert.rejects(nowhere.ping());
+  await nowhere.close();
+});
+
+function isOutage(error: unknown): boolean {
+  return error instanceof Failure && error.code === 'database_unavailable';
+}

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { createTestDatabase } from '../support/test-database.ts';
+import { runTillUntilExit, startTillProcess, testKey } from '../support/till-process.ts';
+
+async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'till-process-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Processes whose command line mentions the folder: the embedded parts of a service that keeps its data there. */
+async function processesOf(folder: string): Promise<readonly string[]> {
+  const { globSync, readFileSync } = await import('node:fs');
+  return globSync('/proc/[0-9]*/cmdline').filter((path) => {
+    try {
+      return !path.includes(`/${process.pid}/`) && readFileSync(path, 'utf8').includes(folder);
+    } catch {
+      return false;
+    }
+  });
+}
+
+test('the embedded default starts, stops with nothing left running, and finds its data again', async (t) => {
+  const folder = await temporaryFolder(t);
+  const first = await startTillProcess({ DATA_DIR: folder });
+  const key = (await readFile(join(folder, 'api-key'), 'utf8')).trim();
+  assert.equal((await stat(join(folder, 'api-key'))).mode & 0o777, 0o600);
+  const known = await fetch(`${first.url}/api/v1/nothing`, { headers: { 'x-api-key': key } });
+  assert.equal(known.status, 404, 'the generated key is valid');
+  assert.equal((await fetch(`${first.url}/health`)).status, 200);
+  const ready = await first.logged('ready');
+  assert.match(String(ready['database']), /embedded/);
+  assert.equal(ready['cache'], 'in-process');
+  assert.ok(!first.output().includes(key), 'the key is in no log');
+  assert.equal(await first.stop('SIGTERM'), 0);
+  assert.deepEqual(await processesOf(folder), []);
+
+  const second = await startTillProcess({ DATA_DIR: folder });
+  const again = await fetch(`${second.url}/api/v1/nothing`, { headers: { 'x-api-key': key } });
+  assert.equal(again.status, 404, 'the key is still the same');
+  assert.ok(!second.lines.some((line) => line.msg === 'migration applied'), 'the schema is still there');
+  assert.equal(await second.stop('SIGINT'), 0);
+});
+
+test('a signal to npm alone stops the service behind it', async (t) => {
+  const folder = await temporaryFolder(t);
+  const npm = await startTillProcess({ DATA_DIR: folder }, ['npm', 'start']);
+  assert.equal(await npm.stop('SIGTERM'), 0);
+  assert.deepEqual(await processesOf(folder), []);
+});
+
+test('what is in flight is finished before the end, and nothing new is accepted', async (t) => {
+  const database = await createTestDatabase();
+  t.after(() => database.drop());
+  const till = await startTillProcess({
+    DATABASE_URL: database.url,
+    API_KEY: testKey,
+    DATA_DIR: await temporaryFolder(t),
+  });
+  const port = Number(new URL(till.url).port);
+  const socket = connect(port, '127.0.0.1');
+  const received: string[] = [];
+  socket.on('data', (chunk) => received.push(String(chunk)));
+  const head = `POST /health HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n`;
+  socket.write(`${head}x-api-key: ${testKey}\r\n`);
+  await once(socket, 'ready');
+  const exited = once(till.child, 'exit');
+  till.child.kill('SIGTERM');
+  await till.logged('stopping');
+  socket.write('\r\n{}');
+  await exited;
+  assert.match(received.join(''), /^HTTP\/1\.1 405 /);
+  assert.match(received.join(''), /connection: close/i);
+  assert.equal(till.child.exitCode, 0);
+  await assert.rejects(fetch(`${till.url}/health`));
+});
+
+test('a second signal within a second is the same wish; a later one ends at once', async (t) => {
+  const database = await createTestDatabase();
+  t.after(() => database.drop());
+  const till = await startTillProcess({
+    DATABASE_URL: database.url,
+    API_KEY: testKey,
+    DATA_DIR: await temporaryFolder(t),
+  });
+  const socket = connect(Number(new URL(till.url).port), '127.0.0.1');
+  socket.on('error', () => {});
+  socket.write('GET /health HTTP/1.1\r\nhost: x\r\n');
+  await once(socket, 'ready');
+  const exited = once(till.child, 'exit');
+  till.child.kill('SIGINT');
+  till.child.kill('SIGINT');
+  await till.logged('stopping');
+  assert.equal(till.child.exitCode, null, 'it waits for the request that is under way');
+  const timer = setInterval(() => till.child.kill('SIGINT'), 200);
+  await exited;
+  clearInterval(timer);
+  assert.equal(till.child.exitCode, 1);
+  assert.ok(till.lines.some((line) => line.msg === 'stopped at once by a second signal'));
+});
+
+test('wrong settings stop the start with one line each, on stderr', async () => {
+  const { code, stderr } = await runTillUntilExit({ PORT: 'many', LOG_LEVEL: 'loud' });
+  assert.equal(code, 1);
+  assert.match(stderr, /PORT is "many"; allowed: a whole number/);
+  assert.match(stderr, /LOG_LEVEL is "loud"; allowed: one of trace/);
+});
+
+test('production refuses what is generated or embedded, naming each missing variable', async () => {
+  const { code, stderr } = await runTillUntilExit({ NODE_ENV: 'production' });
+  assert.equal(code, 1);
+  for (const name of [
+    'API_KEYS',
+    'DATABASE_URL',
+    'REDIS_URL',
+    'PROCESSOR_SECRET_KEY',
+    'PROCESSOR_WEBHOOK_SECRET',
+  ]) {
+    assert.match(stderr, new RegExp(`^ *${name} is not set`, 'm'));
+  }
+});
+
+test('a second service on the same folder or the same port is refused, saying why', async (t) => {
+  const folder = await temporaryFolder(t);
+  const till = await startTillProcess({ DATA_DIR: folder });
+  const sameFolder = await runTillUntilExit({ DATA_DIR: folder });
+  assert.equal(sameFolder.code, 1);
+  assert.ok(sameFolder.stderr.includes(folder), sameFolder.stderr);
+  assert.ok(!/^ +at /m.test(sameFolder.stderr), 'no stack trace for a person');
+  const samePort = await runTillUntilExit({
+    DATA_DIR: await temporaryFolder(t),
+    PORT: new URL(till.url).port,
+  });
+  assert.equal(samePort.code, 1);
+  assert.match(samePort.stderr, /port \d+ is already in use/);
+  assert.equal((await fetch(`${till.url}/health`)).status, 200, 'the first goes on');
+  assert.equal(await till.stop(), 0);
+});
+
+test('keys in a file are read again on SIGHUP; a broken file changes nothing', async (t) => {
+  const database = await createTestDatabase();
+  t.after(() => database.drop());
+  const folder = await temporaryFolder(t);
+  const file = join(folder, 'keys');
+  await writeFile(file, '# the shop\nshop:first-key\n\n');
+  await chmod(file, 0o600);
+  const till = await startTillProcess({ DATABASE_URL: database.url, API_KEYS_FILE: file, DATA_DIR: folder });
+  t.after(() => till.stop());
+  const status = async (key: string) =>
+    (await fetch(`${till.url}/api/v1/nothing`, { headers: { 'x-api-key': key } })).status;
+  assert.deepEqual([await status('first-key'), await status('second-key')], [404, 401]);
+  await writeFile(file, 'shop:first-key\nnew:second-key\n');
+  till.child.kill('SIGHUP');
+  await till.logged('API keys read again');
+  assert.deepEqual([await status('first-key'), await status('second-key')], [404, 404]);
+  await writeFile(file, 'bad name:third-key\n');
+  till.child.kill('SIGHUP');
+  await till.logged('API keys could not be read again; the old ones stay');
+  assert.deepEqual([await status('first-key'), await status('second-key')], [404, 404]);
+  assert.doesNotMatch(till.output(), /(first|second|third)-key/);
+  assert.equal(await till.stop(), 0);
+});

@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, constants } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** Where the global set-up leaves the address of the test server for the test processes. */
+export const redisVariable = 'TEST_REDIS_URL';
+const installLine = 'apt-get install redis-server (or valkey-server), or set REDIS_URL';
+
+export interface RedisServer {
+  readonly url: string;
+  readonly process: ChildProcess | undefined;
+  stop(): Promise<void>;
+}
+
+/** The Redis of REDIS_URL, else one found on this machine and started on a free port, else undefined. */
+export async function startRedis(): Promise<RedisServer | undefined> {
+  const given = process.env['REDIS_URL'];
+  if (given) return { url: given, process: undefined, stop: async () => {} };
+  return startOwnRedis();
+}
+
+/** A Redis that the test may stop, freeze or flush. */
+export async function startOwnRedis(port?: number): Promise<RedisServer | undefined> {
+  const command = findCommand(['redis-server', 'valkey-server']);
+  if (command === undefined) {
+    if (process.env['CI']) throw new Error(`The Redis tests must run in CI: ${installLine}`);
+    return undefined;
+  }
+  const chosen = port ?? (await freePort());
+  const server = spawn(
+    command,
+    ['--port', String(chosen), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  for await (const line of createInterface({ input: server.stdout })) {
+    if (line.includes('Ready to accept connections')) break;
+  }
+  server.stdout.resume();
+  return {
+    url: `redis://127.0.0.1:${chosen}`,
+    process: server,
+    stop: async () => {
+      if (server.exitCode !== null || server.signalCode !== null) return;
+      const exited = once(server, 'exit');
+      server.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+/** For a test's options: why it is skipped where there is no Redis. */
+export function skipWithoutRedis(): string | false {
+  return process.env[redisVariable] === undefined ? `no Redis on this machine: ${installLine}` : false;
+}
+
+function findCommand(names: readonly string[]): string | undefined {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  return folders.flatMap((folder) => names.map((name) => join(folder, name))).find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+
+/** Where the global set-up leaves the address of the test server for the test processes. */
+export const databaseVariable = 'TEST_DATABASE_URL';
+export const templateDatabase = 'till_template';
+
+export interface TestDatabase {
+  readonly url: string;
+  drop(): Promise<void>;
+}
+
+/** A database of the test's own: a clone of the migrated template, or an empty one. */
+export async function createTestDatabase(from: 'template' | 'empty' = 'template'): Promise<TestDatabase> {
+  const serverUrl = process.env[databaseVariable];
+  if (serverUrl === undefined)
+    throw new Error(`${databaseVariable} is not set: run the tests with "npm test"`);
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  await runOnServer(
+    serverUrl,
+    `create database ${name} template ${from === 'template' ? templateDatabase : 'template0'}`,
+  );
+  return {
+    url: serverUrl.replace('/postgres?', `/${name}?`),
+    drop: () => runOnServer(serverUrl, `drop database if exists ${name} with (force)`),
+  };
+}
+
+async function runOnServer(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}

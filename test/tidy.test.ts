@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+/** The style of the code, kept by a test: a rule that nobody checks is a wish. */
+const root = fileURLToPath(new URL('..', import.meta.url));
+const fileLinesMax = 300;
+const functionLinesMax = 70;
+
+const files = globSync('{src,sandbox,test}/**/*.{ts,mts,mjs}', { cwd: root }).map((path) => ({
+  path: path.split(sep).join('/'),
+  text: readFileSync(join(root, path), 'utf8'),
+}));
+const isTest = (path: string) => path.startsWith('test/') || path.endsWith('.test.ts');
+const source = files.filter(({ path }) => !isTest(path));
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+const imports: readonly Import[] = source.flatMap(({ path, text }) =>
+  [...text.matchAll(/(?:^|\s)(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map((match) => ({
+    from: path,
+    to: relative(root, join(root, dirname(path), match[1] ?? ''))
+      .split(sep)
+      .join('/'),
+  })),
+);
+
+const domains = ['customers', 'plans', 'payments', 'subscriptions', 'invoices', 'idempotency', 'webhooks'];
+const roleOf = (path: string) => /-(routes|service|store)\.ts$/.exec(path)?.[1];
+const moduleOf = (path: string) => path.split('/')[1] ?? '';
+
+function breaches(rule: (edge: Import) => boolean): readonly string[] {
+  return imports.filter(rule).map(({ from, to }) => `${from} imports ${to}`);
+}
+
+test('the walk over the files finds the project', () => {
+  assert.ok(source.length > 30 && imports.length > 50, `${source.length} files, ${imports.length} imports`);
+});
+
+test('only the composition root knows the adapter', () => {
+  const isAdapter = (path: string) => path.startsWith('src/processor/stripe/');
+  assert.deepEqual(
+    breaches(({ from, to }) => isAdapter(to) && !isAdapter(from) && from !== 'src/compose.ts'),
+    [],
+  );
+});
+
+test('the service never imports the sandbox, save the one line that starts it, and the sandbox nothing of the service', () => {
+  assert.deepEqual(
+    breaches(
+      ({ from, to }) => from.startsWith('src/') && to.startsWith('sandbox/') && from !== 'src/compose.ts',
+    ),
+    [],
+  );
+  assert.deepEqual(
+    breaches(({ from, to }) => from.startsWith('sandbox/') && to.startsWith('src/')),
+    [],
+  );
+});
+
+test('the platform knows nothing of what runs on it', () => {
+  const outside = (to: string) =>
+    to.startsWith('src/') && !to.startsWith('src/platform/') && to !== 'src/errors.ts';
+  assert.deepEqual(
+    breaches(({ from, to }) => from.startsWith('src/platform/') && outside(to)),
+    [],
+  );
+});
+
+test("a module calls another module's service, never its store; routes never reach a store", () => {
+  assert.deepEqual(
+    breaches(
+      ({ from, to }) =>
+        roleOf(to) === 'store' &&
+        domains.includes(moduleOf(to)) &&
+        moduleOf(from) !== moduleOf(to) &&
+        from !== 'src/compose.ts',
+    ),
+    [],
+  );
+  assert.deepEqual(
+    breaches(({ from, to }) => roleOf(from) === 'routes' && roleOf(to) === 'store'),
+    [],
+  );
+  assert.deepEqual(
+    breaches(
+      ({ from, to }) => roleOf(from) === 'store' && (roleOf(to) === 'service' || roleOf(to) === 'routes'),
+    ),
+    [],
+  );
+  assert.deepEqual(
+    breaches(({ from, to }) => roleOf(from) === 'service' && roleOf(to) === 'routes'),
+    [],
+  );
+});
+
+test('pure files import only pure files and the error catalogue', () => {
+  const isPure = (path: string) =>
+    path === 'src/errors.ts' ||
+    (domains.includes(moduleOf(path)) && roleOf(path) === undefined && isNounFile(path));
+  assert.deepEqual(
+    breaches(({ from, to }) => isPure(from) && !isPure(to)),
+    [],
+  );
+});
+
+test('imports go one way: no file imports itself through others', () => {
+  const next = new Map<string, string[]>();
+  for (const { from, to } of imports) next.set(from, [...(next.get(from) ?? []), to]);
+  const done = new Set<string>();
+  const visit = (path: string, trail: readonly string[]): void => {
+    assert.ok(!trail.includes(path), `a circle: ${[...trail, path].join(' → ')}`);
+    if (done.has(path)) return;
+    for (const to of next.get(path) ?? []) visit(to, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of next.keys()) visit(path, []);
+});
+
+test('files and functions stay small', () => {
+  const long = source.filter(({ text }) => text.split('\n').length > fileLinesMax).map(({ path }) => path);
+  assert.deepEqual(long, []);
+  assert.deepEqual(source.flatMap(longFunctions), []);
+});
+
+test('no `any`, no default export, no suppressed check, no skipped test', () => {
+  const forbidden = [
+    /:\s*any\b|\bas any\b|<any>/,
+    /export default/,
+    /@ts-(ignore|expect-error|nocheck)|biome-ignore/,
+    /\b(test|it|describe)\.(skip|only|todo)\(/,
+  ];
+  const found = files
+    .filter(({ path }) => path !== 'test/tidy.test.ts')
+    .flatMap(({ path, text }) =>
+      forbidden.filter((rule) => rule.test(text)).map((rule) => `${path}: ${rule}`),
+    );
+  assert.deepEqual(found, []);
+});
+
+test('outside the adapter the word is "processor"', () => {
+  const found = source
+    .filter(({ path }) => path.startsWith('src/') && !path.startsWith('src/processor/stripe/'))
+    .flatMap(({ path, text }) =>
+      text
+        .split('\n')
+        .filter((line) => /stripe/i.test(line) && !allowedNames.some((name) => line.includes(name)))
+        .map((line) => `${path}: ${line.trim()}`),
+    );
+  assert.deepEqual(found, []);
+});
+
+/** The composition root must name the adapter's folder; the signature header has its name on the wire. */
+const allowedNames = ['./processor/stripe/', 'createStripeProcessor', 'Stripe-Signature', 'stripe-signature'];
+
+/** Files of a domain folder that are named after a noun of the spec hold its types and transitions. */
+function isNounFile(path: string): boolean {
+  return ['customer', 'plan', 'payment', 'refund', 'subscription', 'invoice'].some((noun) =>
+    path.endsWith(`/${noun}.ts`),
+  );
+}
+
+/**
+ * Functions are found by their indentation, which the formatter guarantees: a line that opens a named function or
+ * method, and the first line after it that closes at the same depth.
+ */
+function longFunctions({ path, text }: { path: string; text: string }): readonly string[] {
+  const lines = text.split('\n');
+  return lines.flatMap((line, start) => {
+    const opened =
+      /^(\s*)(?:export )?(?:async )?(?:function\b|static |(?:get |set )?[#\w]+\(|const \w+ = (?:async )?\()/.exec(
+        line,
+      );
+    if (opened === null || /^\s*(if|for|while|switch|return|await|test|describe)\b/.test(line)) return [];
+    const indent = opened[1] ?? '';
+    const length = lines.slice(start + 1).findIndex((next) => next.startsWith(`${indent}}`)) + 1;
+    return length > functionLinesMax ? [`${path}:${start + 1} has ${length} lines`] : [];
+  });
+}
