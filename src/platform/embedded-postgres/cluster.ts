@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { lchown, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Logger } from '../logger.ts';
 import type { Binaries } from './binaries.ts';
 import { syncDir, writePrivateFile } from './private-files.ts';
@@ -84,6 +84,7 @@ async function createCluster(options: {
   await syncDir(unfinished);
   await rename(unfinished, join(home, clusterDirName));
   await syncDir(home);
+  await syncDir(dirname(home));
 }
 
 /**
