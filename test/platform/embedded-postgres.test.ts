@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { on } from 'node:events';
 import {
   chmodSync,
   chownSync,
@@ -28,6 +28,8 @@ import {
 } from '../../src/platform/embedded-postgres.ts';
 import { createLogger, type Logger } from '../../src/platform/logger.ts';
 import {
+  clusterNameFor,
+  commandLineOf,
   killService,
   mainServerPid,
   type ServiceProcess,
@@ -77,7 +79,8 @@ async function start(
   options: Partial<EmbeddedPostgresOptions> = {},
 ): Promise<EmbeddedPostgres> {
   const logger = createLogger('silent');
-  const server = await startEmbeddedPostgres({ dataDir, logger, settings: { fsync: 'off' }, ...options });
+  const settings = { fsync: 'off', cluster_name: clusterNameFor(dataDir), ...options.settings };
+  const server = await startEmbeddedPostgres({ dataDir, logger, ...options, settings });
   servers.push(server);
   return server;
 }
@@ -110,11 +113,11 @@ const readOne = 'select n from kept';
 describe('a start', () => {
   test('makes a database, and the next start finds its data', async () => {
     const dataDir = freshDataDir('a folder with spaces');
-    const first = await start(dataDir, { settings: {} });
+    const first = await start(dataDir, { settings: { fsync: 'on' } });
     await query(first.url, writeOne);
     await first.stop();
 
-    const second = await start(dataDir, { settings: {} });
+    const second = await start(dataDir, { settings: { fsync: 'on' } });
     assert.deepEqual(await query(second.url, readOne), [{ n: 1 }]);
   });
 
@@ -178,12 +181,21 @@ describe('a start', () => {
     });
   });
 
+  test('never replaces a folder that holds something else than a database', async () => {
+    const dataDir = freshDataDir();
+    mkdirSync(join(dataDir, 'postgres/cluster'), { recursive: true });
+    writeFileSync(join(dataDir, 'postgres/cluster/precious'), '');
+    await assert.rejects(start(dataDir), { message: /cluster holds no PostgreSQL database: move it away/ });
+    assert.deepEqual(readdirSync(join(dataDir, 'postgres/cluster')), ['precious']);
+  });
+
   test('after one that was killed in the middle of its first begins afresh', async () => {
     const dataDir = freshDataDir();
     mkdirSync(join(dataDir, 'postgres'), { recursive: true });
     const names = watch(join(dataDir, 'postgres'));
     const killed = service(dataDir);
-    for await (const [, name] of eventsOf(names)) if (name.startsWith('cluster.unfinished-')) break;
+    for await (const [, name] of on(names, 'change'))
+      if (String(name).startsWith('cluster.unfinished-')) break;
     names.close();
     await killService(killed);
 
@@ -209,13 +221,13 @@ describe('the server', () => {
     assert.equal(role?.['kind'], 'SCRAM-SHA-256');
     await assert.rejects(query(url.replace(password, 'wrong'), 'select 1'), { code: '28P01' });
 
-    const commandLines = serverPids(dataDir).map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
+    const commandLines = serverPids(dataDir).map(commandLineOf);
     assert.ok(commandLines.length > 1 && lines.length > 1);
     assert.ok(![...commandLines, ...lines].some((line) => line.includes(password)));
   });
 
   test('has settings for a small service, which a caller may change, but not how it is reached', async () => {
-    const chosen = { fsync: 'off', max_connections: '17', listen_addresses: '*' };
+    const chosen = { max_connections: '17', listen_addresses: '*' };
     const { url } = await start(freshDataDir(), { settings: chosen });
     const names = ['fsync', 'max_connections', 'listen_addresses', 'synchronous_commit', 'jit', 'TimeZone'];
     const list = names.map((name) => `'${name}'`).join();
@@ -483,12 +495,4 @@ function closedProject(owner: number): string {
   const links: { target: string }[] = JSON.parse(readFileSync(join(copy, 'native/pg-symlinks.json'), 'utf8'));
   for (const { target } of links) rmSync(join(copy, target), { force: true });
   return dir;
-}
-
-/** The events of a watcher, in a form that a loop can wait for. */
-async function* eventsOf(watcher: ReturnType<typeof watch>): AsyncGenerator<[string, string]> {
-  for (;;) {
-    const [kind, name]: unknown[] = await once(watcher, 'change');
-    yield [String(kind), String(name)];
-  }
 }

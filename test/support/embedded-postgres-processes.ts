@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
@@ -72,18 +73,33 @@ export async function killService({ child }: ServiceProcess): Promise<void> {
   await exited;
 }
 
-/** Every living process of a server on this data directory: all of them work inside its data. */
+/**
+ * Every living process of a server on this data directory, by what any user may read: the main process names the folder
+ * in its command line, and all the others carry the cluster's name as their title.
+ */
 export function serverPids(dataDir: string): number[] {
+  const dataPath = join(dataDir, 'postgres/cluster/data');
+  const title = `postgres: ${clusterNameFor(dataDir)}: `;
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .filter((pid) => {
-      try {
-        return readlinkSync(`/proc/${pid}/cwd`).startsWith(join(dataDir, 'postgres/cluster'));
-      } catch {
-        return false; // It has ended meanwhile, or it is none of ours.
-      }
+      const commandLine = commandLineOf(Number(pid));
+      return commandLine.startsWith(title) || commandLine.split('\0').includes(dataPath);
     })
     .map(Number);
+}
+
+export function commandLineOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return ''; // It has ended meanwhile.
+  }
+}
+
+/** The name that a test's server gets, so that its processes can be told from those of any other. */
+export function clusterNameFor(dataDir: string): string {
+  return createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
 }
 
 /** The server's main process, by the file in which PostgreSQL itself keeps it. */

@@ -4,6 +4,7 @@
  */
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { createLogger } from '../../src/platform/logger.ts';
+import { clusterNameFor } from './embedded-postgres-processes.ts';
 
 const [dataDir = ''] = process.argv.slice(2);
 
@@ -13,7 +14,7 @@ try {
   const postgres = await startEmbeddedPostgres({
     dataDir,
     logger: createLogger('trace', process.stderr),
-    settings: { fsync: 'off' },
+    settings: { fsync: 'off', cluster_name: clusterNameFor(dataDir) },
   });
   process.once('SIGINT', async () => {
     // What is in flight when Ctrl-C is pressed needs a server that is still there.

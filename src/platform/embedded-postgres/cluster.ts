@@ -35,6 +35,9 @@ export async function openCluster(options: {
   const dataPath = clusterDataPath(home);
   const version = await readVersion(dataPath);
   if (version === undefined) {
+    if (await exists(dirname(dataPath))) {
+      throw new EmbeddedPostgresError(`${dirname(dataPath)} holds no PostgreSQL database: move it away.`);
+    }
     await createCluster(options);
     logger.info({ dataPath }, 'made a new embedded PostgreSQL database');
   } else if (version !== command.majorVersion) {
@@ -100,6 +103,10 @@ async function removeUnfinished(home: string, logger: Logger): Promise<void> {
       logger.warn({ err }, 'what an interrupted start left behind could not be removed yet');
     }
   }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
 }
 
 async function readVersion(dataPath: string): Promise<string | undefined> {
