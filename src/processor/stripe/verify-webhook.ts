@@ -25,7 +25,7 @@ export function verifyWebhook(
   if (signature === undefined || signature === '') return badSignature('there is no signature header');
   const signedAtSeconds = timeOf(signature);
   if (signedAtSeconds === null) return badSignature('the signature header has no time');
-  if (Math.abs(now.getTime() / 1000 - signedAtSeconds) > toleranceSeconds) {
+  if (Math.abs(Math.floor(now.getTime() / 1000) - signedAtSeconds) > toleranceSeconds) {
     return badSignature(`the signature's time is more than ${toleranceSeconds} seconds away from ours`);
   }
   if (!secrets.some((secret) => isSignedWith(secret, body, signature, now))) {
