@@ -29,6 +29,11 @@ export interface Processor {
   verifyWebhook(body: Uint8Array, signature: string | undefined, now: Date): VerifiedWebhook;
   /** What a stored event says. Throws `UnmappableError` for what no retry can mend. */
   readEvent(payload: string): EventFacts;
+  /**
+   * Whether payloads of this API version are of a shape that Till was made for. One of another is read all the same,
+   * and its reader warns, because a field may have moved.
+   */
+  understands(apiVersion: string | null): boolean;
   /** Ends all connections; calls under way fail. */
   close(): void;
 }
@@ -171,6 +176,7 @@ export interface RefundCalls {
   create(refund: KeyedWrite & NewRefund): Promise<Attempt<RefundFacts>>;
   /** All refunds of a payment, ours and those made elsewhere; complete, or a failure. Finding ours by `localId` is the look-up. */
   listOfPayment(processorPaymentIntentId: string): Promise<readonly RefundFacts[]>;
+  list(): Pages<RefundFacts>;
 }
 
 export interface NewRefund {

@@ -46,13 +46,14 @@ export function createExchangeClient(agent: http.Agent): HttpClient {
     makeRequest: async (host, port, path, method, headers, body, protocol, timeoutMs) => {
       const abort = new AbortController();
       const timer = setTimeout(() => abort.abort(), timeoutMs);
-      // The package's header type allows null-ish values in its interface only; what it passes are texts and numbers.
-      const options = { host, port, path, method, headers: headers as http.OutgoingHttpHeaders, agent };
-      const request = (protocol === 'http' ? http : https).request({ ...options, signal: abort.signal });
-      // `once` below hears of the first error. A later one, on a connection given up, must not end the process.
-      request.on('error', () => {});
-      const connection = watchConnection(request);
+      const connection = { made: false };
       try {
+        // The package's type allows more than the texts and numbers that it passes.
+        const options = { host, port, path, method, headers: headers as http.OutgoingHttpHeaders, agent };
+        const request = (protocol === 'http' ? http : https).request({ ...options, signal: abort.signal });
+        noteConnection(request, connection);
+        // `once` below hears of the first error. A later one, on a connection given up, must not end the process.
+        request.on('error', () => {});
         request.end(body);
         const response = await receive(request);
         return toPackageResponse(response, readAnswer(await readBody(response), statusOf(response)));
@@ -108,13 +109,11 @@ function readAnswer(text: string, status: number): object {
 }
 
 /** Until there is a connection nothing can have been sent. One that is kept alive and used again is there from the start. */
-function watchConnection(request: http.ClientRequest): { made: boolean } {
-  const connection = { made: false };
+function noteConnection(request: http.ClientRequest, connection: { made: boolean }): void {
   request.once('socket', (socket) => {
-    if (!socket.connecting) connection.made = true;
-    else socket.once('connect', () => (connection.made = true));
+    if (socket.connecting) socket.once('connect', () => (connection.made = true));
+    else connection.made = true;
   });
-  return connection;
 }
 
 function explain(error: unknown, connected: boolean, timedOutAfterMs: number | null): ExchangeError {

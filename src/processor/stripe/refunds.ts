@@ -1,7 +1,7 @@
 import type { RefundCalls } from '../processor.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { done, wrongState } from './attempt.ts';
-import { type Fetch, fetchPages, lookUpPagesMax } from './listing.ts';
+import { type Fetch, fetchPages, lookUpPagesMax, mapPages } from './listing.ts';
 import { mapRefund } from './map-refund.ts';
 import type { Refusal } from './refusal.ts';
 import { localIdKey } from './wire-object.ts';
@@ -37,6 +37,14 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
       for await (const page of pages) refunds.push(...page);
       return refunds;
     },
+
+    list: () =>
+      mapPages(
+        context,
+        'refunds.list',
+        (page, options) => stripe.refunds.list(page, options),
+        (value) => mapRefund(value),
+      ),
   };
 }
 

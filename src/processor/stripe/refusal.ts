@@ -161,7 +161,9 @@ function header(error: StripeError, name: string): string | undefined {
 function withoutRequest(cause: unknown): Error {
   if (!(cause instanceof Stripe.errors.StripeError))
     return cause instanceof Error ? cause : new Error(String(cause));
-  const kept = new Error(strikeText(cause.message).slice(0, messageLengthMax));
+  // The processor's own name for the request is what its support will ask for.
+  const request = cause.requestId ? ` (${cause.requestId})` : '';
+  const kept = new Error(`${strikeText(cause.message).slice(0, messageLengthMax)}${request}`);
   kept.name = cause.type;
   const exchange: unknown = cause.detail;
   if (exchange instanceof ExchangeError) kept.cause = exchange;

@@ -16,6 +16,7 @@ import { createPaymentCalls } from './payments.ts';
 import { createPlanCalls } from './plans.ts';
 import { createRefundCalls } from './refunds.ts';
 import { createSubscriptionCalls } from './subscriptions.ts';
+import { understandsVersion } from './understands-version.ts';
 import { verifyWebhook } from './verify-webhook.ts';
 
 export interface StripeProcessorOptions {
@@ -63,6 +64,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     events: createEventCalls(context),
     verifyWebhook: (body, signature, now) => verifyWebhook(body, signature, webhookSecrets, now),
     readEvent,
+    understands: understandsVersion,
     close: () => agent.destroy(),
   };
 }
