@@ -40,6 +40,18 @@ interface FailureExtras {
   readonly allow?: readonly string[];
   /** The processor's own code, when it rejected the caller's values. */
   readonly processorCode?: string;
+  /** The parameter that the processor rejected, in its own spelling: `customer`, `items[0][price]`. */
+  readonly processorParam?: string;
+  /**
+   * Whether a call to the processor that failed may have had its effect all the same. With `unknown` a claim is kept,
+   * so that the same request can resume it; with `none` it may be released.
+   */
+  readonly effect?: 'none' | 'unknown';
+  /**
+   * The processor remembered this failure under the call's idempotency key and will repeat it for a day: going on
+   * takes a look-up first, then another key.
+   */
+  readonly replayed?: boolean;
   readonly cause?: unknown;
 }
 

@@ -1,7 +1,7 @@
 import { mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findBinaries, linkLibraries } from './embedded-postgres/binaries.ts';
-import { clusterDataPath, openCluster, superuser } from './embedded-postgres/cluster.ts';
+import { clusterDataPath, giveDataTo, openCluster, superuser } from './embedded-postgres/cluster.ts';
 import { lockDataDir } from './embedded-postgres/data-dir-lock.ts';
 import { makePrivateDir } from './embedded-postgres/private-files.ts';
 import { launchServer } from './embedded-postgres/server.ts';
@@ -59,11 +59,13 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 
   const launch = async () => {
     await clearStaleServer(dataPath, socketPath, logger);
+    await giveDataTo(command.user, dataPath);
     const args = serverArguments(dataPath, settings);
     return launchServer({ command, postgres: binaries.postgres, args, logger });
   };
   const supervisor = await superviseServer(launch, logger);
   taken.defer(() => supervisor.stop());
+  logger.info({ dataPath, user: command.user.uid }, 'the embedded PostgreSQL is ready');
 
   const owned = taken.move();
   let stopped: Promise<void> | undefined;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { lchown, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Logger } from '../logger.ts';
 import type { Binaries } from './binaries.ts';
 import { syncDir, writePrivateFile } from './private-files.ts';
@@ -22,19 +22,24 @@ export function clusterDataPath(home: string): string {
   return join(home, clusterDirName, 'data');
 }
 
-/** Opens the data of an earlier start, or makes it. The caller holds the lock of the data directory. */
-export async function openCluster(options: {
+interface ClusterOptions {
   readonly home: string;
   readonly binaries: Binaries;
   readonly command: ServerCommand;
   readonly isDurable: boolean;
   readonly logger: Logger;
-}): Promise<Cluster> {
+}
+
+/** Opens the data of an earlier start, or makes it. The caller holds the lock of the data directory. */
+export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   const { home, command, logger } = options;
   await removeUnfinished(home, logger);
   const dataPath = clusterDataPath(home);
   const version = await readVersion(dataPath);
   if (version === undefined) {
+    if (await exists(dirname(dataPath))) {
+      throw new EmbeddedPostgresError(`${dirname(dataPath)} holds no PostgreSQL database: move it away.`);
+    }
     await createCluster(options);
     logger.info({ dataPath }, 'made a new embedded PostgreSQL database');
   } else if (version !== command.majorVersion) {
@@ -44,7 +49,6 @@ export async function openCluster(options: {
         'over with pg_dump and pg_restore.',
     );
   }
-  await giveTo(command.user, dataPath);
   return { dataPath, password: await readPassword(home) };
 }
 
@@ -55,13 +59,7 @@ const initdbTimeoutMs = 120_000;
  * Data and password are made in a folder of their own, which gets its name by one rename once all of it is on the
  * disk. So a cluster is either there and whole or not there, and what a killed start left behind is told apart.
  */
-async function createCluster(options: {
-  readonly home: string;
-  readonly binaries: Binaries;
-  readonly command: ServerCommand;
-  readonly isDurable: boolean;
-}): Promise<void> {
-  const { home, binaries, command, isDurable } = options;
+async function createCluster({ home, binaries, command, isDurable }: ClusterOptions): Promise<void> {
   const unfinished = await mkdtemp(join(home, unfinishedPrefix));
   const passwordPath = join(unfinished, 'password');
   await writePrivateFile(passwordPath, randomBytes(24).toString('base64url'));
@@ -84,6 +82,7 @@ async function createCluster(options: {
   await syncDir(unfinished);
   await rename(unfinished, join(home, clusterDirName));
   await syncDir(home);
+  await syncDir(dirname(home));
 }
 
 /**
@@ -99,6 +98,10 @@ async function removeUnfinished(home: string, logger: Logger): Promise<void> {
       logger.warn({ err }, 'what an interrupted start left behind could not be removed yet');
     }
   }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
 }
 
 async function readVersion(dataPath: string): Promise<string | undefined> {
@@ -125,9 +128,9 @@ async function readPassword(home: string): Promise<string> {
 /**
  * Hands all of the data to the user who runs the server, if it is another than before: the service was started
  * as root this time, or the machine no longer allows what it used to. The folder itself changes hands last, so
- * that a start which is killed halfway is seen as not done.
+ * that a start which is killed halfway is seen as not done. No server may be running on the data.
  */
-async function giveTo(owner: Owner, dataPath: string): Promise<void> {
+export async function giveDataTo(owner: Owner, dataPath: string): Promise<void> {
   if ((await stat(dataPath)).uid === owner.uid) return;
   for (const path of await readdir(dataPath, { recursive: true })) {
     await lchown(join(dataPath, path), owner.uid, owner.gid);

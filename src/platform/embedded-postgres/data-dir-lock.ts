@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
-import { DataDirInUseError } from './start-error.ts';
+import { DataDirInUseError, EmbeddedPostgresError } from './start-error.ts';
 
 export interface DataDirLock {
   release(): void;
@@ -27,21 +27,28 @@ const sqliteBusyCode = 5;
 export async function lockDataDir(dataDir: string, lockPath: string): Promise<DataDirLock> {
   const deadlineMs = performance.now() + lockWaitMsMax;
   for (;;) {
-    const lock = tryLock(lockPath);
+    const lock = tryLock(dataDir, lockPath);
     if (lock) return lock;
     if (performance.now() >= deadlineMs) throw new DataDirInUseError(dataDir);
     await delay(lockPollMs);
   }
 }
 
-function tryLock(lockPath: string): DataDirLock | undefined {
-  const file = new DatabaseSync(lockPath);
+function tryLock(dataDir: string, lockPath: string): DataDirLock | undefined {
+  let file: DatabaseSync | undefined;
   try {
-    file.exec('begin exclusive');
-    return { release: () => file.close() };
-  } catch (error) {
-    file.close();
-    if (error instanceof Error && 'errcode' in error && error.errcode === sqliteBusyCode) return undefined;
-    throw error;
+    file = new DatabaseSync(lockPath);
+    // Without a journal on the disk there is nothing to clean up after a kill: the file stays empty for ever.
+    file.exec('pragma journal_mode = memory; begin exclusive');
+    const locked = file;
+    return { release: () => locked.close() };
+  } catch (cause) {
+    file?.close();
+    if (!(cause instanceof Error)) throw cause;
+    if ('errcode' in cause && cause.errcode === sqliteBusyCode) return undefined;
+    throw new EmbeddedPostgresError(
+      `The data directory ${dataDir} cannot be locked; DATA_DIR must be on a disk with file locks (${cause.message}).`,
+      { cause },
+    );
   }
 }

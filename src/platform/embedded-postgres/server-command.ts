@@ -17,10 +17,14 @@ export interface ServerCommand {
 /** The folder of library links. It is named relative to the working folder, as `:` and `$` mean something here. */
 export const libraryDirName = 'lib';
 
-/** Printing a version takes milliseconds; a disk that has to wake up takes seconds. */
-const versionTimeoutMs = 20_000;
+/** Takes some 20 ms; a disk that has to wake up takes seconds. */
+const probeTimeoutMs = 20_000;
 
-/** Tries the ways to run the server, and takes the first that works. */
+/**
+ * Tries the ways to run the server, and takes the first that works. For a first start `initdb --show` is tried, which
+ * changes nothing and checks all that the real one will: the user and its name, the server, the libraries. Later
+ * starts need only the server, which is content with users that have no name.
+ */
 export async function findServerCommand(
   binaries: Binaries,
   home: string,
@@ -36,13 +40,17 @@ export async function findServerCommand(
     },
   };
   const failures: string[] = [];
-  for (const user of serverUserCandidates(ourselves(), await ownerOf(dataPath))) {
+  const dataOwner = await ownerOf(dataPath);
+  for (const user of serverUserCandidates(ourselves(), dataOwner)) {
     const line: ServerCommand['line'] = (program, args) => {
       const [first = program, ...rest] = [...user.prefix, program, ...args];
       return [first, rest];
     };
-    const { isOk, output } = await run(line(binaries.postgres, ['--version']), options, versionTimeoutMs);
-    const majorVersion = /\(PostgreSQL\) (\d+)/.exec(output)?.[1];
+    const probe = dataOwner
+      ? line(binaries.postgres, ['--version'])
+      : line(binaries.initdb, ['--show', '-D', dataPath]);
+    const { isOk, output } = await run(probe, options, probeTimeoutMs);
+    const majorVersion = /^(?:VERSION=|postgres \(PostgreSQL\) )(\d+)/m.exec(output)?.[1];
     if (isOk && majorVersion !== undefined) return { user, majorVersion, line, options };
     failures.push(output);
   }
@@ -56,7 +64,7 @@ export async function findServerCommand(
 /** How much of a failed command's output an error quotes: its reason is in the last lines. */
 const quotedOutputLengthMax = 600;
 
-/** Runs a command to its end. A failure is an answer like any other; its output says why. */
+/** Runs a command to its end. A failure is an answer like any other; the end of its output says why. */
 export function run(
   [program, args]: [string, string[]],
   options: ServerCommand['options'],
@@ -64,7 +72,7 @@ export function run(
 ): Promise<{ isOk: boolean; output: string }> {
   const { promise, resolve } = Promise.withResolvers<{ isOk: boolean; output: string }>();
   execFile(program, args, { ...options, timeout: timeoutMs, killSignal: 'SIGKILL' }, (error, out, errors) => {
-    if (error === null) return resolve({ isOk: true, output: out });
+    if (error === null) return resolve({ isOk: true, output: out + errors });
     const said = errors.trim().split('\n').join(' | ').slice(-quotedOutputLengthMax);
     resolve({ isOk: false, output: said === '' ? error.message : said });
   });

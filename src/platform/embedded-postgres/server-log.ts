@@ -9,7 +9,7 @@ export interface ServerLog {
 
 /** Enough for a failed start, which takes two or three lines, with what came before it. */
 const lastLinesMax = 6;
-/** The server's own sentences are far shorter; this keeps a runaway line out of memory and out of the log. */
+/** The server's own sentences are far shorter; a line of another make must not fill our log. */
 const lineLengthMax = 1_000;
 
 /** Forwards what the server writes to our log, line by line, and calls `onReady` when it takes connections. */
@@ -29,16 +29,15 @@ export function forwardServerLog(output: Readable, logger: Logger, onReady: () =
 const readyMessage = 'database system is ready to accept connections';
 
 /**
- * The server's severities in ours. Its LOG is mostly start, stop and housekeeping; its FATAL ends one connection,
- * which happens to each of them at every shutdown; only a PANIC takes the server down.
+ * A line of the server's with its severity in our terms. Its LOG is start, stop and housekeeping, but for the sentences
+ * about a crash; its FATAL ends one connection, which happens to each at every shutdown; only a PANIC takes the
+ * whole server down. A line without severity comes from something other than the server, such as the linker.
  */
-const levels = new Map<string, 'debug' | 'warn' | 'error'>([
-  ['LOG', 'debug'],
-  ['PANIC', 'error'],
-]);
-
 export function parseServerLine(line: string): { level: 'debug' | 'warn' | 'error'; message: string } {
   const [, severity, message] = /^([A-Z]+[1-5]?): +(.*)$/.exec(line) ?? [];
   if (severity === undefined || message === undefined) return { level: 'warn', message: line };
-  return { level: levels.get(severity) ?? 'warn', message };
+  if (severity === 'PANIC') return { level: 'error', message };
+  return { level: severity === 'LOG' && !aboutCrash.test(message) ? 'debug' : 'warn', message };
 }
+
+const aboutCrash = /was terminated by signal|was interrupted|not properly shut down/;

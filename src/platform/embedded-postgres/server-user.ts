@@ -44,5 +44,7 @@ export function serverUserCandidates(
   const { uid, gid } = dataOwner && dataOwner.uid !== 0 ? dataOwner : nobody;
   const ids = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
   const capabilities = ['--inh-caps=-all,+dac_override', '--ambient-caps=-all,+dac_override'];
-  return [{ prefix: ['setpriv', ...ids, ...capabilities, '--'], uid, gid }, inNamespace];
+  // Without this bit access(2) disregards the capability, and the binaries believe that they cannot be read.
+  const securebits = '--securebits=+no_setuid_fixup';
+  return [{ prefix: ['setpriv', ...ids, securebits, ...capabilities, '--'], uid, gid }, inNamespace];
 }

@@ -63,10 +63,10 @@ async function isServerOf(pid: number, dataPath: string): Promise<boolean> {
 }
 
 /**
- * A new server refuses while the process named in `postmaster.pid` exists, whichever that is by now. But the file
- * cannot simply go: by the shared memory it names, the new server makes sure that no process of the old one is left, not
- * even one whose parent was killed, before it touches the data. So only the process id is replaced, by that of the new
- * server's parent: us. A server knows that its own parent is no rival.
+ * A new server refuses while the process named in `postmaster.pid` exists, whichever that is by now. The file is not
+ * simply removed: it names the old server's shared memory, by which the new one makes sure that no process of the old is
+ * left, not even one whose parent was killed, before it touches the data. So only the process id is replaced, by that
+ * of the new server's parent: us. A server knows that its own parent is no rival.
  */
 async function disarmPidFile(pidPath: string): Promise<void> {
   const found = await readPidFile(pidPath);

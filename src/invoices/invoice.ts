@@ -1,0 +1,3 @@
+export const invoiceStatuses = ['draft', 'open', 'paid', 'uncollectible', 'void'] as const;
+
+export type InvoiceStatus = (typeof invoiceStatuses)[number];

@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { findBinaries } from './binaries.ts';
+
+test('on a machine without an embedded PostgreSQL the error names the machine and the way out', () => {
+  for (const [platform, architecture] of [
+    ['darwin', 'riscv64'],
+    ['linux', 'riscv64'],
+  ] as const) {
+    assert.throws(() => findBinaries(platform, architecture), {
+      name: 'EmbeddedPostgresError',
+      message: new RegExp(`^There is no embedded PostgreSQL for ${platform} riscv64 .*: set DATABASE_URL`),
+    });
+  }
+});

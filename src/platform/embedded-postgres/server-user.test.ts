@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { serverUserCandidates } from './server-user.ts';
+
+const waysFor = (...args: Parameters<typeof serverUserCandidates>) =>
+  serverUserCandidates(...args).map(({ prefix, uid }) => [prefix[0] ?? 'directly', uid]);
+
+test('a normal user runs the server directly', () => {
+  assert.deepEqual(waysFor({ uid: 1_000, gid: 1_000, isNamed: true }, undefined), [['directly', 1_000]]);
+});
+
+test('a user without a name borrows one in a namespace, and keeps the data', () => {
+  const ways = waysFor({ uid: 1_000, gid: 0, isNamed: false }, undefined);
+  assert.deepEqual(ways, [
+    ['unshare', 1_000],
+    ['directly', 1_000],
+  ]);
+});
+
+test('root never runs it directly: as nobody, else in a namespace', () => {
+  const root = { uid: 0, gid: 0, isNamed: true };
+  assert.deepEqual(waysFor(root, undefined), [
+    ['setpriv', 65_534],
+    ['unshare', 0],
+  ]);
+  assert.deepEqual(waysFor(root, { uid: 0, gid: 0 }), [
+    ['setpriv', 65_534],
+    ['unshare', 0],
+  ]);
+});
+
+test('root runs it as the owner of the data, who can then go on without root', () => {
+  const [first] = serverUserCandidates({ uid: 0, gid: 0, isNamed: true }, { uid: 1_000, gid: 1_001 });
+  assert.deepEqual([first?.uid, first?.gid], [1_000, 1_001]);
+  assert.ok(first?.prefix.includes('--reuid=1000') && first.prefix.includes('--regid=1001'));
+});

@@ -1,0 +1,126 @@
+import type { InvoiceStatus } from '../invoices/invoice.ts';
+import type { PaymentStatus } from '../payments/payment.ts';
+import type { RefundReason, RefundStatus } from '../payments/refund.ts';
+import type { PlanInterval } from '../plans/plan.ts';
+import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
+
+/**
+ * What the processor says about one of its objects, in Till's words. Facts hold what the mirrors store and nothing
+ * else; a client secret in particular never sits among them, so that storing facts can never store a secret.
+ */
+interface Facts {
+  /** When the processor made the object. Its time has whole seconds, here and everywhere below. */
+  readonly createdAt: Date;
+  /**
+   * The processor time that these facts are at least as new as. For an event that is the event's own time. An
+   * answer to a call carries no such time, so there it is the newest moment that the object itself names; the answer
+   * is the processor's present state all the same, and its reader must treat it as such.
+   */
+  readonly asOf: Date;
+}
+
+interface OwnFacts extends Facts {
+  /** Our id, from the object's metadata; null on an object that Till did not make. */
+  readonly localId: string | null;
+}
+
+export interface CustomerFacts extends OwnFacts {
+  readonly processorCustomerId: string;
+  readonly email: string | null;
+  readonly name: string | null;
+  readonly phone: string | null;
+  readonly deleted: boolean;
+}
+
+/** One half of a plan: what is sold. */
+export interface ProductFacts extends OwnFacts {
+  readonly processorProductId: string;
+  readonly name: string;
+  /** False once archived or deleted. */
+  readonly active: boolean;
+}
+
+/** The other half of a plan: what it costs, how often. */
+export interface PriceFacts extends OwnFacts {
+  readonly processorPriceId: string;
+  readonly processorProductId: string;
+  /** Null where the price is not one whole amount in the smallest unit (tiers, fractions): no plan of ours. */
+  readonly amount: number | null;
+  readonly currency: string;
+  /** Null for a price that is paid once, or every so many intervals: no plan of ours. */
+  readonly interval: PlanInterval | null;
+  readonly active: boolean;
+}
+
+export interface PlanFacts {
+  readonly product: ProductFacts;
+  readonly price: PriceFacts;
+}
+
+export interface PaymentFacts extends OwnFacts {
+  readonly processorPaymentIntentId: string;
+  readonly processorCustomerId: string | null;
+  readonly amount: number;
+  /** What has arrived so far, and so the most that can be refunded. */
+  readonly amountReceived: number;
+  readonly currency: string;
+  /** `refunded` is never the processor's word: it follows from the refunds. */
+  readonly status: Exclude<PaymentStatus, 'refunded'>;
+}
+
+export interface RefundFacts extends OwnFacts {
+  readonly processorRefundId: string;
+  /** Null for the refund of a charge that belongs to no payment intent, and so to no payment of ours. */
+  readonly processorPaymentIntentId: string | null;
+  readonly amount: number;
+  readonly currency: string;
+  readonly status: RefundStatus;
+  /** Null where none was given, or one that only the processor itself gives. */
+  readonly reason: RefundReason | null;
+}
+
+export interface SubscriptionFacts extends OwnFacts {
+  readonly processorSubscriptionId: string;
+  readonly processorCustomerId: string;
+  readonly processorPriceId: string;
+  readonly status: SubscriptionStatus;
+  readonly currentPeriodStart: Date;
+  readonly currentPeriodEnd: Date;
+  readonly trialEnd: Date | null;
+}
+
+export interface InvoiceFacts extends Facts {
+  readonly processorInvoiceId: string;
+  readonly processorCustomerId: string | null;
+  readonly processorSubscriptionId: string | null;
+  readonly amountDue: number;
+  readonly amountPaid: number;
+  readonly currency: string;
+  readonly status: InvoiceStatus;
+  readonly hostedInvoiceUrl: string | null;
+}
+
+/** What one of the processor's events says. */
+export type EventFacts =
+  | { readonly resource: 'customer'; readonly customer: CustomerFacts }
+  | { readonly resource: 'product'; readonly product: ProductFacts }
+  | { readonly resource: 'price'; readonly price: PriceFacts }
+  | { readonly resource: 'payment'; readonly payment: PaymentFacts }
+  | { readonly resource: 'refund'; readonly refund: RefundFacts }
+  | {
+      /** Something of a charge was refunded. The newer shape does not say what: the refunds have to be read. */
+      readonly resource: 'charge';
+      readonly processorPaymentIntentId: string | null;
+      readonly refunds: readonly RefundFacts[] | 'unread';
+    }
+  | { readonly resource: 'subscription'; readonly subscription: SubscriptionFacts }
+  | { readonly resource: 'invoice'; readonly invoice: InvoiceFacts }
+  | { readonly resource: 'none'; readonly reason: 'unknown_type' | 'object_without_id' };
+
+/**
+ * The processor sent something that cannot be told in Till's words: a status that nobody knows, a field that is
+ * missing. Trying again would not help; the row that it concerns stays as it was.
+ */
+export class UnmappableError extends Error {
+  override readonly name = 'UnmappableError';
+}

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkProcessorKeys, publicApiBase } from './check-processor-keys.ts';
+
+const sandbox = new URL('http://127.0.0.1:3001');
+
+for (const [what, secretKey, apiBase, nodeEnv, warnings] of [
+  ['a live key in production', 'sk_live_1', publicApiBase, 'production', []],
+  ['a restricted live key in production', 'rk_live_1', publicApiBase, 'production', []],
+  ['a test key at home', 'sk_test_1', publicApiBase, undefined, []],
+  ['a test key with the sandbox', 'sk_test_1', sandbox, 'development', []],
+  [
+    'a live key elsewhere',
+    'sk_live_1',
+    new URL('https://proxy.example.com'),
+    'production',
+    [/not the processor's/],
+  ],
+  [
+    'a live key with the sandbox',
+    'sk_live_1',
+    sandbox,
+    'production',
+    [/not the processor's/, /not encrypted/],
+  ],
+  ['a test key in production', 'sk_test_1', publicApiBase, 'production', [/no real money/]],
+] as const) {
+  test(`${what} is warned about ${warnings.length} times`, () => {
+    const found = checkProcessorKeys({ secretKey, apiBase, nodeEnv });
+    assert.equal(found.length, warnings.length);
+    for (const [index, warning] of warnings.entries()) assert.match(found[index] ?? '', warning);
+    assert.doesNotMatch(found.join(), new RegExp(secretKey));
+  });
+}

@@ -1,0 +1,150 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import https from 'node:https';
+import type { Stripe } from 'stripe';
+
+type HttpClient = InstanceType<typeof Stripe.HttpClient>;
+
+/**
+ * How an exchange with the processor failed below its API.
+ * - `unreachable`: no connection, so nothing was sent
+ * - `lost`: the connection broke; the request may have been carried out
+ * - `timeout`: no complete answer in time; the same
+ * - `rubbish`: a complete answer that is not one of the API's
+ */
+export type ExchangeFault = 'unreachable' | 'lost' | 'timeout' | 'rubbish';
+
+export class ExchangeError extends Error {
+  override readonly name = 'ExchangeError';
+  readonly fault: ExchangeFault;
+  /** The HTTP status, where there was one. */
+  readonly status: number | null;
+
+  constructor(fault: ExchangeFault, detail: string, extras: { cause?: unknown; status?: number } = {}) {
+    super(detail, extras.cause === undefined ? undefined : { cause: extras.cause });
+    this.fault = fault;
+    this.status = extras.status ?? null;
+  }
+}
+
+/**
+ * The largest answer that is read. A page of 100 invoices with their lines is well below 4 MiB; more than this is
+ * not the API, and memory is everybody's.
+ */
+const answerBytesMax = 16 * 1024 * 1024;
+
+/**
+ * The HTTP client below the official package. The package's own one measures only silence, so that an answer
+ * dripping in byte by byte never times out; repeats a request by itself when a connection breaks, outside any
+ * deadline; takes an error status without an `error` for success; and on a JSON answer that is no object
+ * throws where nobody can catch, which ends the process. Here a try is over when its time is, it is one request, and
+ * whatever is not an answer of the API is an `ExchangeError`.
+ */
+export function createExchangeClient(agent: http.Agent): HttpClient {
+  return {
+    getClientName: () => 'till',
+    makeRequest: async (host, port, path, method, headers, body, protocol, timeoutMs) => {
+      const abort = new AbortController();
+      const timer = setTimeout(() => abort.abort(), timeoutMs);
+      const connection = { made: false };
+      try {
+        // The package's type allows more than the texts and numbers that it passes.
+        const options = { host, port, path, method, headers: headers as http.OutgoingHttpHeaders, agent };
+        const request = (protocol === 'http' ? http : https).request({ ...options, signal: abort.signal });
+        noteConnection(request, connection);
+        // `once` below hears of the first error. A later one, on a connection given up, must not end the process.
+        request.on('error', () => {});
+        request.end(body);
+        const response = await receive(request);
+        return toPackageResponse(response, readAnswer(await readBody(response), statusOf(response)));
+      } catch (error) {
+        throw explain(error, connection.made, abort.signal.aborted ? timeoutMs : null);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}
+
+async function receive(request: http.ClientRequest): Promise<http.IncomingMessage> {
+  // Node's documented signature of this event; `once` does not know event types.
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  return response;
+}
+
+async function readBody(response: http.IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response) {
+    bytes += chunk.length;
+    if (bytes > answerBytesMax) {
+      response.destroy();
+      const detail = `the answer is larger than ${answerBytesMax} bytes`;
+      throw new ExchangeError('rubbish', detail, { status: statusOf(response) });
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** An answer is a JSON object, and says `error` exactly if its status does. */
+function readAnswer(text: string, status: number): object {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    throw new ExchangeError('rubbish', `the answer (status ${status}) is not JSON`, { status });
+  }
+  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) {
+    throw new ExchangeError('rubbish', `the answer (status ${status}) is not a JSON object`, { status });
+  }
+  const error = ('error' in answer ? answer.error : null) ?? null;
+  if (status < 300 !== (error === null)) {
+    throw new ExchangeError('rubbish', `the answer has status ${status} and does not fit it`, { status });
+  }
+  if (error !== null && typeof error !== 'object') {
+    throw new ExchangeError('rubbish', `the answer (status ${status}) has no readable error`, { status });
+  }
+  return answer;
+}
+
+/** Until there is a connection nothing can have been sent. One that is kept alive and used again is there from the start. */
+function noteConnection(request: http.ClientRequest, connection: { made: boolean }): void {
+  request.once('socket', (socket) => {
+    if (socket.connecting) socket.once('connect', () => (connection.made = true));
+    else connection.made = true;
+  });
+}
+
+function explain(error: unknown, connected: boolean, timedOutAfterMs: number | null): ExchangeError {
+  if (error instanceof ExchangeError) return error;
+  if (timedOutAfterMs !== null) {
+    return new ExchangeError('timeout', `no complete answer within ${timedOutAfterMs} ms`);
+  }
+  const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
+  return connected
+    ? new ExchangeError('lost', `the connection broke${code}`, { cause: error })
+    : new ExchangeError('unreachable', `no connection could be made${code}`, { cause: error });
+}
+
+function toPackageResponse(
+  response: http.IncomingMessage,
+  answer: object,
+): Awaited<ReturnType<HttpClient['makeRequest']>> {
+  return {
+    getStatusCode: () => statusOf(response),
+    getHeaders: () => flatten(response.headers),
+    getRawResponse: () => response,
+    toStream: () => response,
+    toJSON: async () => answer,
+  };
+}
+
+function flatten(headers: http.IncomingHttpHeaders): Record<string, string> {
+  const pairs = Object.entries(headers).map(([name, value]) => [name, String(value)]);
+  return Object.fromEntries(pairs);
+}
+
+function statusOf(response: http.IncomingMessage): number {
+  return response.statusCode ?? 0;
+}

@@ -1,0 +1,131 @@
+import type { EventType } from '../../webhooks/event-types.ts';
+import type { ProcessorEvent } from '../processor.ts';
+import { type EventFacts, UnmappableError } from '../processor-facts.ts';
+import { mapCustomer } from './map-customer.ts';
+import { mapInvoice } from './map-invoice.ts';
+import { mapPayment } from './map-payment.ts';
+import { mapPrice, mapProduct } from './map-plan.ts';
+import { mapRefund } from './map-refund.ts';
+import { mapSubscription } from './map-subscription.ts';
+import { strikeSecrets } from './strike-secrets.ts';
+import { WireObject } from './wire-object.ts';
+
+/** What a stored event says. The object in it is as it was at the event's time, in the shape of that endpoint's version. */
+export function readEvent(payload: string): EventFacts {
+  const event = WireObject.parse(parseJson(payload), 'event').expectKind('event');
+  const type = event.text('type');
+  const object = event.object('data').object('object');
+  if (!isKnown(type)) return { resource: 'none', reason: 'unknown_type' };
+  if (!object.has('id')) return { resource: 'none', reason: 'object_without_id' };
+  return readers[type](event.object('data').raw('object'), event.moment('created'));
+}
+
+/** The part of an event that the inbox needs, whatever its type. `text` is the payload as it came. */
+export function mapEventEnvelope(value: unknown, text?: string): ProcessorEvent {
+  const event = WireObject.parse(value, 'event').expectKind('event');
+  const object = event.object('data').object('object');
+  const struck = strikeSecrets(value);
+  return {
+    id: event.text('id'),
+    type: event.text('type'),
+    createdAt: event.moment('created'),
+    livemode: event.flag('livemode'),
+    apiVersion: event.optionalText('api_version'),
+    objectId: object.has('id') ? object.text('id') : null,
+    payload: text !== undefined && struck === value ? text : JSON.stringify(struck),
+  };
+}
+
+type Reader = (object: unknown, eventTime: Date) => EventFacts;
+
+const readCustomer: Reader = (object, at) => ({ resource: 'customer', customer: mapCustomer(object, at) });
+const readPrice: Reader = (object, at) => ({ resource: 'price', price: mapPrice(object, at) });
+const readProduct: Reader = (object, at) => ({ resource: 'product', product: mapProduct(object, at) });
+const readPayment: Reader = (object, at) => ({ resource: 'payment', payment: mapPayment(object, at) });
+const readRefund: Reader = (object, at) => ({ resource: 'refund', refund: mapRefund(object, at) });
+const readInvoice: Reader = (object, at) => ({ resource: 'invoice', invoice: mapInvoice(object, at) });
+const readSubscription: Reader = (object, at) => ({
+  resource: 'subscription',
+  subscription: mapSubscription(object, at),
+});
+
+// What is deleted is shown as it last was, with nothing in the object to say so: only the event's type does.
+const readDeletedCustomer: Reader = (object, at) => ({
+  resource: 'customer',
+  customer: { ...mapCustomer(object, at), deleted: true },
+});
+const readDeletedProduct: Reader = (object, at) => ({
+  resource: 'product',
+  product: { ...mapProduct(object, at), active: false },
+});
+const readDeletedInvoice: Reader = (object, at) => ({
+  resource: 'invoice',
+  invoice: { ...mapInvoice(object, at), status: 'void' },
+});
+
+const readCharge: Reader = (object, at) => {
+  const charge = WireObject.parse(object, 'charge').expectKind('charge');
+  return {
+    resource: 'charge',
+    processorPaymentIntentId: charge.referenceOrNull('payment_intent'),
+    refunds: refundsOf(charge, at),
+  };
+};
+
+/** Only the older shape has the refunds with it, and of many only the first ten. */
+function refundsOf(
+  charge: WireObject,
+  eventTime: Date,
+): Extract<EventFacts, { resource: 'charge' }>['refunds'] {
+  if (!charge.has('refunds')) return 'unread';
+  const refunds = charge.objectOrNull('refunds');
+  if (refunds === null || refunds.flag('has_more')) return 'unread';
+  return refunds.array('data').map((refund) => mapRefund(refund, eventTime));
+}
+
+const readers: Readonly<Record<EventType, Reader>> = {
+  'payment_intent.created': readPayment,
+  'payment_intent.processing': readPayment,
+  'payment_intent.requires_action': readPayment,
+  'payment_intent.amount_capturable_updated': readPayment,
+  'payment_intent.succeeded': readPayment,
+  'payment_intent.payment_failed': readPayment,
+  'payment_intent.canceled': readPayment,
+  'charge.refunded': readCharge,
+  'charge.refund.updated': readRefund,
+  'refund.created': readRefund,
+  'refund.updated': readRefund,
+  'refund.failed': readRefund,
+  'customer.updated': readCustomer,
+  'customer.deleted': readDeletedCustomer,
+  'product.updated': readProduct,
+  'product.deleted': readDeletedProduct,
+  'price.updated': readPrice,
+  'customer.subscription.created': readSubscription,
+  'customer.subscription.updated': readSubscription,
+  'customer.subscription.deleted': readSubscription,
+  'customer.subscription.paused': readSubscription,
+  'customer.subscription.resumed': readSubscription,
+  'invoice.created': readInvoice,
+  'invoice.finalized': readInvoice,
+  'invoice.updated': readInvoice,
+  'invoice.paid': readInvoice,
+  'invoice.payment_succeeded': readInvoice,
+  'invoice.payment_failed': readInvoice,
+  'invoice.payment_action_required': readInvoice,
+  'invoice.voided': readInvoice,
+  'invoice.marked_uncollectible': readInvoice,
+  'invoice.deleted': readDeletedInvoice,
+};
+
+function isKnown(type: string): type is EventType {
+  return Object.hasOwn(readers, type);
+}
+
+function parseJson(payload: string): unknown {
+  try {
+    return JSON.parse(payload);
+  } catch {
+    throw new UnmappableError('the payload is not JSON');
+  }
+}

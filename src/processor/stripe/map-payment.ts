@@ -1,0 +1,43 @@
+import type { PaymentFacts } from '../processor-facts.ts';
+import { newest, WireObject } from './wire-object.ts';
+
+/** The processor's statuses of a payment intent, and what Till calls them. */
+const statuses = {
+  requires_payment_method: 'requires_payment_method',
+  requires_confirmation: 'requires_confirmation',
+  requires_action: 'requires_action',
+  // The spec has no word for money that is held and not yet taken: something is left to do.
+  requires_capture: 'requires_action',
+  processing: 'processing',
+  succeeded: 'succeeded',
+  canceled: 'canceled',
+} as const satisfies Record<string, PaymentFacts['status']>;
+
+export function mapPayment(value: unknown, eventTime?: Date): PaymentFacts {
+  const intent = WireObject.parse(value, 'payment_intent').expectKind('payment_intent');
+  const createdAt = intent.moment('created');
+  return {
+    processorPaymentIntentId: intent.text('id'),
+    localId: intent.localId(),
+    processorCustomerId: intent.referenceOrNull('customer'),
+    amount: intent.wholeNumber('amount'),
+    amountReceived: intent.wholeNumber('amount_received'),
+    currency: intent.text('currency').toLowerCase(),
+    status: intent.translate('status', statuses),
+    createdAt,
+    asOf: eventTime ?? newest(createdAt, intent.optionalMoment('canceled_at')),
+  };
+}
+
+/** Statuses in which a frontend still has something to confirm. */
+const confirmable: readonly string[] = [
+  'requires_payment_method',
+  'requires_confirmation',
+  'requires_action',
+];
+
+/** Null once nothing is left to confirm, although the processor keeps showing the secret. */
+export function clientSecretOfPayment(value: unknown): string | null {
+  const intent = WireObject.parse(value, 'payment_intent');
+  return confirmable.includes(intent.text('status')) ? intent.textOrNull('client_secret') : null;
+}

@@ -1,0 +1,21 @@
+import { refundReasons, refundStatuses } from '../../payments/refund.ts';
+import type { RefundFacts } from '../processor-facts.ts';
+import { WireObject } from './wire-object.ts';
+
+export function mapRefund(value: unknown, eventTime?: Date): RefundFacts {
+  const refund = WireObject.parse(value, 'refund').expectKind('refund');
+  const reason = refund.textOrNull('reason');
+  const createdAt = refund.moment('created');
+  return {
+    processorRefundId: refund.text('id'),
+    localId: refund.localId(),
+    processorPaymentIntentId: refund.referenceOrNull('payment_intent'),
+    amount: refund.wholeNumber('amount'),
+    currency: refund.text('currency').toLowerCase(),
+    status: refund.oneOf('status', refundStatuses),
+    // The processor has reasons of its own (an expired authorisation) that no caller of Till can give.
+    reason: refundReasons.find((known) => known === reason) ?? null,
+    createdAt,
+    asOf: eventTime ?? createdAt,
+  };
+}

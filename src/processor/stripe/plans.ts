@@ -1,0 +1,89 @@
+import type { Stripe } from 'stripe';
+import type { Attempt, PlanCalls } from '../processor.ts';
+import type { PriceFacts, ProductFacts } from '../processor-facts.ts';
+import type { AdapterContext } from './adapter-context.ts';
+import { done, isMissing, missing } from './attempt.ts';
+import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
+import { mapPlan, mapPrice, mapProduct } from './map-plan.ts';
+import { localIdKey } from './wire-object.ts';
+
+export function createPlanCalls(context: AdapterContext): PlanCalls {
+  const { stripe, call } = context;
+  const expand = ['product'];
+  const fetchList =
+    (filter: Stripe.PriceListParams): Fetch =>
+    (page, options) =>
+      stripe.prices.list({ ...filter, ...page }, options);
+
+  const read: PlanCalls['read'] = (processorPriceId) =>
+    call('plans.read', {
+      kind: 'read',
+      send: (options) => stripe.prices.retrieve(processorPriceId, { expand }, options),
+      take: mapPlan,
+      refused: (refusal) => (isMissing(refusal) ? null : undefined),
+    });
+
+  return {
+    create: ({ id, name, amount, currency, interval, idempotencyKey }) =>
+      call('plans.create', {
+        kind: 'write',
+        send: (options) =>
+          stripe.prices.create(
+            {
+              currency,
+              unit_amount: amount,
+              recurring: { interval },
+              product_data: { name, metadata: { [localIdKey]: id } },
+              metadata: { [localIdKey]: id },
+              expand,
+            },
+            { ...options, idempotencyKey },
+          ),
+        take: mapPlan,
+      }),
+
+    read,
+
+    archive: async ({ processorPriceId, processorProductId, idempotencyKey }) => {
+      // A key belongs to one request, so each half needs its own.
+      const price = await archivePrice(context, processorPriceId, `${idempotencyKey}:price`);
+      if (price.outcome !== 'done') return price;
+      const product = await archiveProduct(context, processorProductId, `${idempotencyKey}:product`);
+      if (product.outcome !== 'done') return product;
+      return done({ price: price.value, product: product.value });
+    },
+
+    find: async ({ localId, since }) => {
+      const id = await findByLocalId(context, 'plans.list', fetchList(createdSince(since)), localId);
+      return id === null ? null : read(id);
+    },
+
+    list: () => mapPages(context, 'plans.list', fetchList({ expand: ['data.product'] }), mapPlan),
+  };
+}
+
+function archivePrice(
+  context: AdapterContext,
+  id: string,
+  idempotencyKey: string,
+): Promise<Attempt<PriceFacts>> {
+  return context.call('plans.archive_price', {
+    kind: 'write',
+    send: (options) => context.stripe.prices.update(id, { active: false }, { ...options, idempotencyKey }),
+    take: (answer) => done(mapPrice(answer)),
+    refused: missing,
+  });
+}
+
+function archiveProduct(
+  context: AdapterContext,
+  id: string,
+  idempotencyKey: string,
+): Promise<Attempt<ProductFacts>> {
+  return context.call('plans.archive_product', {
+    kind: 'write',
+    send: (options) => context.stripe.products.update(id, { active: false }, { ...options, idempotencyKey }),
+    take: (answer) => done(mapProduct(answer)),
+    refused: missing,
+  });
+}

@@ -1,0 +1,171 @@
+import { Stripe } from 'stripe';
+import { Failure, type FailureCode } from '../../errors.ts';
+import type { ProcessorOutcome } from '../processor.ts';
+import { UnmappableError } from '../processor-facts.ts';
+import { ExchangeError } from './exchange.ts';
+import { strikeText } from './strike-secrets.ts';
+
+/** The processor's own answer to a call that it did not carry out. */
+export interface Refusal {
+  readonly status: number;
+  readonly code: string | null;
+  readonly param: string | null;
+  readonly message: string;
+}
+
+/** What a try that went wrong means. */
+export interface Verdict {
+  readonly outcome: ProcessorOutcome;
+  readonly code: FailureCode;
+  readonly detail: string;
+  /** Whether the same call, under the same key, may go better a moment later. */
+  readonly worthRetrying: boolean;
+  /** Whether the work may have been done all the same. */
+  readonly maybeDone: boolean;
+  readonly retryAfterSeconds?: number;
+  readonly replayed?: boolean;
+  /** Present if the processor understood the call and said no. */
+  readonly refusal?: Refusal;
+}
+
+/** When to come back, if the processor does not say: long enough for a hiccup to pass, short enough for a person. */
+const retryAfterSecondsDefault = 2;
+/** The longest wait that is passed on to callers; beyond it they had better ask again than believe. */
+const retryAfterSecondsMax = 300;
+/** Enough for the processor's longest sentences. */
+const messageLengthMax = 500;
+
+/** The one place that decides what an error of a call means. */
+export function judge(error: unknown): Verdict {
+  if (error instanceof UnmappableError) return badAnswer(error.message);
+  // The package throws bare errors where it chokes on a field of an answer.
+  if (!(error instanceof Stripe.errors.StripeError)) return badAnswer('it cannot be read');
+  if (error instanceof Stripe.errors.StripeConnectionError) return judgeExchange(error);
+  const status = error.statusCode ?? 0;
+  if (status === 401 || status === 403) {
+    return {
+      outcome: 'misconfigured',
+      code: 'processor_misconfigured',
+      detail: `The processor does not accept our key for this (status ${status}).`,
+      worthRetrying: false,
+      maybeDone: false,
+    };
+  }
+  if (status === 429 || error.code === 'rate_limit') {
+    return unavailable(error, { detail: 'The processor limits our calls.', maybeDone: false });
+  }
+  // Another request under this very key is being worked on, or something it needs is locked.
+  if (status === 409) {
+    return unavailable(error, { detail: 'The processor is still busy with this.', maybeDone: true });
+  }
+  if (status >= 500) {
+    return unavailable(error, { detail: `The processor failed (status ${status}).`, maybeDone: true });
+  }
+  if (error instanceof Stripe.errors.StripeIdempotencyError) {
+    return badAnswer('the processor has seen this idempotency key with other values');
+  }
+  if (status === 404 && error.code !== 'resource_missing') {
+    return { ...badAnswer('the address does not know this call'), maybeDone: false };
+  }
+  return rejected(error, status);
+}
+
+/** The failure that a caller sees. Of a read nothing can have been done; of a write it depends on every try. */
+export function toFailure(verdict: Verdict, effect: 'none' | 'unknown', cause: unknown): Failure {
+  return new Failure(verdict.code, verdict.detail, {
+    effect,
+    cause: withoutRequest(cause),
+    ...(verdict.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: verdict.retryAfterSeconds }),
+    ...(verdict.replayed === undefined ? {} : { replayed: verdict.replayed }),
+    ...(verdict.refusal?.code == null ? {} : { processorCode: verdict.refusal.code }),
+    ...(verdict.refusal?.param == null ? {} : { processorParam: verdict.refusal.param }),
+  });
+}
+
+function judgeExchange(error: InstanceType<typeof Stripe.errors.StripeConnectionError>): Verdict {
+  // What the exchange client threw; the package keeps it here and types it as text.
+  const exchange: unknown = error.detail;
+  if (!(exchange instanceof ExchangeError)) return badAnswer('the exchange failed in a way nobody knows');
+  const { fault, status, message } = exchange;
+  if (fault === 'timeout') {
+    return {
+      outcome: 'timeout',
+      code: 'processor_timeout',
+      detail: 'The processor did not answer in time.',
+      worthRetrying: true,
+      maybeDone: true,
+      retryAfterSeconds: retryAfterSecondsDefault,
+    };
+  }
+  // A gateway in between answers in its own words when what is behind it is down.
+  const down = status !== null && (status >= 500 || status === 429);
+  if (fault === 'rubbish' && !down) return badAnswer(message);
+  return {
+    outcome: 'unavailable',
+    code: 'processor_unavailable',
+    detail: `The processor cannot be reached: ${message}.`,
+    worthRetrying: true,
+    maybeDone: fault !== 'unreachable',
+    retryAfterSeconds: retryAfterSecondsDefault,
+  };
+}
+
+type StripeError = InstanceType<typeof Stripe.errors.StripeError>;
+
+function unavailable(error: StripeError, what: { detail: string; maybeDone: boolean }): Verdict {
+  // A remembered failure is repeated word for word for a day; so is, in effect, one that is marked as hopeless.
+  const replayed = header(error, 'idempotent-replayed') === 'true';
+  return {
+    ...what,
+    outcome: 'unavailable',
+    code: 'processor_unavailable',
+    worthRetrying: !replayed && header(error, 'stripe-should-retry') !== 'false',
+    replayed,
+    retryAfterSeconds: retryAfterOf(error),
+  };
+}
+
+function badAnswer(reason: string): Verdict {
+  return {
+    outcome: 'bad_answer',
+    code: 'processor_bad_answer',
+    detail: `The processor's answer makes no sense: ${reason}.`,
+    worthRetrying: false,
+    maybeDone: true,
+  };
+}
+
+function rejected(error: StripeError, status: number): Verdict {
+  const message = strikeText(error.message).slice(0, messageLengthMax);
+  return {
+    outcome: 'rejected',
+    code: 'processor_rejected',
+    detail: message === '' ? 'The processor gives no reason.' : message,
+    worthRetrying: header(error, 'stripe-should-retry') === 'true',
+    maybeDone: false,
+    refusal: { status, code: error.code ?? null, param: error.param ?? null, message },
+  };
+}
+
+function retryAfterOf(error: StripeError): number {
+  const seconds = Number(header(error, 'retry-after'));
+  if (!Number.isInteger(seconds) || seconds < 1) return retryAfterSecondsDefault;
+  return Math.min(seconds, retryAfterSecondsMax);
+}
+
+function header(error: StripeError, name: string): string | undefined {
+  return error.headers?.[name];
+}
+
+/** The package hangs whole requests, answers and headers on its errors; a log must never see those. */
+function withoutRequest(cause: unknown): Error {
+  if (!(cause instanceof Stripe.errors.StripeError))
+    return cause instanceof Error ? cause : new Error(String(cause));
+  // The processor's own name for the request is what its support will ask for.
+  const request = cause.requestId ? ` (${cause.requestId})` : '';
+  const kept = new Error(`${strikeText(cause.message).slice(0, messageLengthMax)}${request}`);
+  kept.name = cause.type;
+  const exchange: unknown = cause.detail;
+  if (exchange instanceof ExchangeError) kept.cause = exchange;
+  return kept;
+}

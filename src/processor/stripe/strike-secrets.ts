@@ -1,0 +1,38 @@
+/** What is left where a secret stood inside a longer text. */
+const mark = '[struck out]';
+
+/**
+ * Field names whose value is a secret: `client_secret`, `confirmation_secret`, an endpoint's or an ephemeral key's
+ * `secret`.
+ */
+const secretName = /(?:^|_)secret$/;
+
+/**
+ * Secrets within a text. The address of a 3-D Secure page carries the payment intent's client secret as a query
+ * parameter, and the processor's error messages quote parts of API keys.
+ */
+const secretText = /\b(?:[a-z]+_[A-Za-z0-9]+_secret_|whsec_|(?:sk|rk|ek)_(?:live|test)_)[A-Za-z0-9_*%+/=-]+/g;
+
+/**
+ * The same JSON value with every secret gone: a field that is one becomes null, a text that holds one loses it. A value
+ * without secrets is returned as it is, the very same object, so that a caller can tell.
+ */
+export function strikeSecrets(value: unknown): unknown {
+  if (typeof value === 'string') return strikeText(value);
+  if (Array.isArray(value)) {
+    const struck = value.map(strikeSecrets);
+    return struck.some((item, index) => item !== value[index]) ? struck : value;
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  let changed = false;
+  const struck = Object.entries(value).map(([name, before]) => {
+    const after = secretName.test(name) ? null : strikeSecrets(before);
+    changed ||= after !== before;
+    return [name, after];
+  });
+  return changed ? Object.fromEntries(struck) : value;
+}
+
+export function strikeText(text: string): string {
+  return text.replaceAll(secretText, mark);
+}

@@ -1,0 +1,88 @@
+import http from 'node:http';
+import https from 'node:https';
+import { Stripe } from 'stripe';
+import type { Logger } from '../../platform/logger.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { Processor } from '../processor.ts';
+import type { AdapterContext } from './adapter-context.ts';
+import { type CallLimits, callLimits, createCaller } from './calls.ts';
+import { isLiveKey } from './check-processor-keys.ts';
+import { createCustomerCalls } from './customers.ts';
+import { createEventCalls } from './events.ts';
+import { createExchangeClient } from './exchange.ts';
+import { createInvoiceCalls } from './invoices.ts';
+import { readEvent } from './map-event.ts';
+import { createPaymentCalls } from './payments.ts';
+import { createPlanCalls } from './plans.ts';
+import { createRefundCalls } from './refunds.ts';
+import { createSubscriptionCalls } from './subscriptions.ts';
+import { understandsVersion } from './understands-version.ts';
+import { verifyWebhook } from './verify-webhook.ts';
+
+export interface StripeProcessorOptions {
+  readonly secretKey: string;
+  /** Scheme, host and port. The wire API's own path is fixed, so an address with a path is refused. */
+  readonly apiBase: URL;
+  readonly webhookSecrets: readonly string[];
+  readonly maxInFlight: number;
+  readonly metrics: Pick<Metrics, 'processorRequestDuration'>;
+  readonly logger: Logger;
+  /** For tests, which cannot wait as long as people can. */
+  readonly limits?: Partial<CallLimits>;
+}
+
+/** Till's processor port, on Stripe's wire API through its official package. */
+export function createStripeProcessor(options: StripeProcessorOptions): Processor {
+  const { secretKey, webhookSecrets, maxInFlight, metrics, logger } = options;
+  if (webhookSecrets.length === 0 || webhookSecrets.some((secret) => secret.trim() === '')) {
+    throw new Error('an empty webhook secret would let anyone forge events');
+  }
+  const address = parseApiBase(options.apiBase);
+  // As many connections as calls, so that none waits for a connection while its time runs.
+  const agent = new address.client.Agent({ keepAlive: true, maxSockets: maxInFlight });
+  const context: AdapterContext = {
+    stripe: new Stripe(secretKey, {
+      host: address.host,
+      port: address.port,
+      protocol: address.protocol,
+      httpClient: createExchangeClient(agent),
+      // Retries are our own, under one deadline.
+      maxNetworkRetries: 0,
+      telemetry: false,
+    }),
+    call: createCaller(metrics, maxInFlight, { ...callLimits, ...options.limits }),
+    logger,
+  };
+  return {
+    livemode: isLiveKey(secretKey),
+    customers: createCustomerCalls(context),
+    plans: createPlanCalls(context),
+    payments: createPaymentCalls(context),
+    refunds: createRefundCalls(context),
+    subscriptions: createSubscriptionCalls(context),
+    invoices: createInvoiceCalls(context),
+    events: createEventCalls(context),
+    verifyWebhook: (body, signature, now) => verifyWebhook(body, signature, webhookSecrets, now),
+    readEvent,
+    understands: understandsVersion,
+    close: () => agent.destroy(),
+  };
+}
+
+function parseApiBase(apiBase: URL) {
+  const { protocol, hostname, pathname, search, hash, username, password } = apiBase;
+  if (protocol !== 'http:' && protocol !== 'https:') {
+    throw new Error(`the processor's address must start with http:// or https://, not ${protocol}`);
+  }
+  if (pathname !== '/' || search !== '' || hash !== '' || username !== '' || password !== '') {
+    throw new Error("the processor's address must be a scheme, a host and a port, with nothing after them");
+  }
+  const secure = protocol === 'https:';
+  return {
+    client: secure ? https : http,
+    protocol: secure ? ('https' as const) : ('http' as const),
+    // Brackets around an IPv6 address belong to the URL, not to the host.
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: apiBase.port === '' ? (secure ? 443 : 80) : Number(apiBase.port),
+  };
+}

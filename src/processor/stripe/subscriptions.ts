@@ -1,0 +1,77 @@
+import type { Stripe } from 'stripe';
+import type { SubscriptionCalls, SubscriptionWithSecret } from '../processor.ts';
+import type { AdapterContext } from './adapter-context.ts';
+import { done, isMissing, missing, wrongState } from './attempt.ts';
+import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
+import { clientSecretOfSubscription, mapSubscription } from './map-subscription.ts';
+import { localIdKey } from './wire-object.ts';
+
+export function createSubscriptionCalls(context: AdapterContext): SubscriptionCalls {
+  const { stripe, call } = context;
+  const expand = ['latest_invoice.confirmation_secret'];
+  // Without a status the processor leaves out the canceled ones.
+  const fetchList =
+    (filter: Stripe.SubscriptionListParams): Fetch =>
+    (page, options) =>
+      stripe.subscriptions.list({ status: 'all', ...filter, ...page }, options);
+
+  const read: SubscriptionCalls['read'] = (processorSubscriptionId) =>
+    call('subscriptions.read', {
+      kind: 'read',
+      send: (options) => stripe.subscriptions.retrieve(processorSubscriptionId, { expand }, options),
+      take: withSecret,
+      refused: (refusal) => (isMissing(refusal) ? null : undefined),
+    });
+
+  return {
+    create: ({ id, processorCustomerId, processorPriceId, trialPeriodDays, idempotencyKey }) =>
+      call('subscriptions.create', {
+        kind: 'write',
+        send: (options) =>
+          stripe.subscriptions.create(
+            {
+              customer: processorCustomerId,
+              items: [{ price: processorPriceId }],
+              // The frontend confirms the first payment; until then nothing is charged.
+              payment_behavior: 'default_incomplete',
+              // Without this, renewals would have nothing to charge.
+              payment_settings: { save_default_payment_method: 'on_subscription' },
+              ...(trialPeriodDays === 0 ? {} : { trial_period_days: trialPeriodDays }),
+              metadata: { [localIdKey]: id },
+              expand,
+            },
+            { ...options, idempotencyKey },
+          ),
+        take: withSecret,
+      }),
+
+    read,
+
+    cancel: (processorSubscriptionId) =>
+      call('subscriptions.cancel', {
+        kind: 'write',
+        send: (options) => stripe.subscriptions.cancel(processorSubscriptionId, {}, options),
+        take: (answer) => done(mapSubscription(answer)),
+        // The call has no values of the caller's, so whatever else is refused is refused because of the state.
+        refused: (refusal) => missing(refusal) ?? wrongState(refusal),
+      }),
+
+    find: async ({ localId, since, processorCustomerId }) => {
+      const fetch = fetchList({ customer: processorCustomerId, ...createdSince(since) });
+      const id = await findByLocalId(context, 'subscriptions.list', fetch, localId);
+      return id === null ? null : read(id);
+    },
+
+    list: ({ processorCustomerId }) =>
+      mapPages(
+        context,
+        'subscriptions.list',
+        fetchList(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
+        (value) => mapSubscription(value),
+      ),
+  };
+}
+
+function withSecret(answer: unknown): SubscriptionWithSecret {
+  return { subscription: mapSubscription(answer), clientSecret: clientSecretOfSubscription(answer) };
+}

@@ -1,0 +1,189 @@
+import { UnmappableError } from '../processor-facts.ts';
+
+/** The metadata key under which every object that Till makes carries its local id. */
+export const localIdKey = 'till_id';
+
+/** 31 December 9999: the last day that every part from here to PostgreSQL and ISO 8601 can write. */
+const momentSecondsMax = 253_402_300_799;
+
+const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
+
+/**
+ * A JSON object of the processor, read field by field. What is absent is told apart from what is null: a field that
+ * an API version moved elsewhere must be an error that names it, never a null that looks like a value.
+ */
+export class WireObject {
+  readonly path: string;
+  readonly #fields: Readonly<Record<string, unknown>>;
+
+  private constructor(fields: Readonly<Record<string, unknown>>, path: string) {
+    this.path = path;
+    this.#fields = fields;
+  }
+
+  static parse(value: unknown, path: string): WireObject {
+    if (!isRecord(value)) throw new UnmappableError(`${path} is ${describe(value)}, not an object`);
+    return new WireObject(value, path);
+  }
+
+  has(field: string): boolean {
+    return this.#fields[field] !== undefined;
+  }
+
+  text(field: string): string {
+    return this.#text(field, this.#present(field));
+  }
+
+  textOrNull(field: string): string | null {
+    const value = this.#present(field);
+    return value === null ? null : this.#text(field, value);
+  }
+
+  /** For the few fields that the processor itself leaves out at times. */
+  optionalText(field: string): string | null {
+    return this.has(field) ? this.textOrNull(field) : null;
+  }
+
+  /** Many texts are free to be empty at the processor, and mean nothing then. */
+  freeTextOrNull(field: string): string | null {
+    return this.#present(field) === '' ? null : this.textOrNull(field);
+  }
+
+  wholeNumber(field: string): number {
+    const value = this.#present(field);
+    if (!Number.isSafeInteger(value)) throw this.#wrong(field, value, 'a whole number');
+    return Number(value);
+  }
+
+  wholeNumberOrNull(field: string): number | null {
+    return this.#present(field) === null ? null : this.wholeNumber(field);
+  }
+
+  flag(field: string): boolean {
+    const value = this.#present(field);
+    if (typeof value !== 'boolean') throw this.#wrong(field, value, 'true or false');
+    return value;
+  }
+
+  moment(field: string): Date {
+    const seconds = this.wholeNumber(field);
+    if (seconds < 0 || seconds > momentSecondsMax) throw this.#wrong(field, seconds, 'a time in seconds');
+    return new Date(seconds * 1000);
+  }
+
+  momentOrNull(field: string): Date | null {
+    return this.#present(field) === null ? null : this.moment(field);
+  }
+
+  optionalMoment(field: string): Date | null {
+    return this.has(field) ? this.momentOrNull(field) : null;
+  }
+
+  /** An id, or the object itself where it was expanded. */
+  reference(field: string): string {
+    const value = this.#present(field);
+    return isRecord(value) ? this.object(field).text('id') : this.#text(field, value);
+  }
+
+  referenceOrNull(field: string): string | null {
+    return this.#present(field) === null ? null : this.reference(field);
+  }
+
+  object(field: string): WireObject {
+    return WireObject.parse(this.#present(field), `${this.path}.${field}`);
+  }
+
+  objectOrNull(field: string): WireObject | null {
+    return this.#present(field) === null ? null : this.object(field);
+  }
+
+  /** The objects of a list, `data` of the wire's own list shape. */
+  list(field: string): WireObject[] {
+    const data = this.object(field).array('data');
+    return data.map((item, index) => WireObject.parse(item, `${this.path}.${field}.data[${index}]`));
+  }
+
+  raw(field: string): unknown {
+    return this.#present(field);
+  }
+
+  array(field: string): readonly unknown[] {
+    const value = this.#present(field);
+    if (!Array.isArray(value)) throw this.#wrong(field, value, 'a list');
+    return value;
+  }
+
+  /** One of the words we know. The processor's sets are open: a new word is an error, not a guess. */
+  oneOf<const Word extends string>(field: string, words: readonly Word[]): Word {
+    const value = this.text(field);
+    const known = words.find((word) => word === value);
+    if (known === undefined) throw this.#wrong(field, value, `one of ${words.join(', ')}`);
+    return known;
+  }
+
+  /** Like `oneOf`, in our words. */
+  translate<Ours>(field: string, table: Readonly<Record<string, Ours>>): Ours {
+    const word = this.oneOf(field, Object.keys(table));
+    const ours = table[word];
+    if (ours === undefined) throw this.#wrong(field, word, `one of ${Object.keys(table).join(', ')}`);
+    return ours;
+  }
+
+  /** Reading what was deleted yields a stump of id, kind and this mark. */
+  isDeleted(): boolean {
+    return this.has('deleted') && this.flag('deleted');
+  }
+
+  /** Whether this is the kind of object that was asked for. */
+  expectKind(kind: string): this {
+    const found = this.text('object');
+    if (found !== kind) throw new UnmappableError(`${this.path} is a ${found}, not a ${kind}`);
+    this.text('id');
+    return this;
+  }
+
+  /**
+   * Our own id. Metadata can be edited by hand on the processor's pages, so what is not a UUID is none of ours:
+   * it must not reach a column of that type.
+   */
+  localId(): string | null {
+    const metadata = this.objectOrNull('metadata');
+    const value = metadata === null ? null : metadata.#fields[localIdKey];
+    return typeof value === 'string' && uuid.test(value) ? value : null;
+  }
+
+  #present(field: string): unknown {
+    const value = this.#fields[field];
+    if (value === undefined) throw new UnmappableError(`${this.path}.${field} is missing`);
+    return value;
+  }
+
+  #text(field: string, value: unknown): string {
+    if (typeof value !== 'string' || value === '') throw this.#wrong(field, value, 'a text');
+    // PostgreSQL cannot store it, and the failure there would look like one worth retrying.
+    if (value.includes('\0')) throw new UnmappableError(`${this.path}.${field} contains a NUL character`);
+    return value;
+  }
+
+  #wrong(field: string, value: unknown, expected: string): UnmappableError {
+    return new UnmappableError(`${this.path}.${field} is ${describe(value)}, not ${expected}`);
+  }
+}
+
+/** The newest of the moments that an object names about itself. */
+export function newest(first: Date, ...others: readonly (Date | null)[]): Date {
+  return others.reduce<Date>((latest, other) => (other !== null && other > latest ? other : latest), first);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** As much of a wrong text as helps to see what is wrong with it. */
+const shownLengthMax = 60;
+
+function describe(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, shownLengthMax));
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return String(value);
+  return Array.isArray(value) ? 'a list' : `of type ${typeof value}`;
+}

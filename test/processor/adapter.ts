@@ -1,0 +1,48 @@
+import type { TestContext } from 'node:test';
+import { createLogger } from '../../src/platform/logger.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { type Processor, processorOperations } from '../../src/processor/processor.ts';
+import type { CallLimits } from '../../src/processor/stripe/calls.ts';
+import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
+
+/** Retries come at once. The time-outs are never met unless a test means to meet them. */
+const patient: CallLimits = { deadlineMs: 60_000, tryTimeoutMs: 30_000, retriesMax: 2, retryDelayMs: 1 };
+
+export interface Adapter {
+  readonly processor: Processor;
+  /** How calls ended, as the metric tells it: `payments.create ok` → how many. */
+  outcomes(): Promise<Record<string, number>>;
+  /** What was logged, a line each. */
+  readonly logged: readonly string[];
+}
+
+/** The real adapter with the real package, pointed at a server of the test's own. */
+export function startAdapter(
+  t: TestContext,
+  apiBase: URL,
+  options: { limits?: Partial<CallLimits>; maxInFlight?: number; secretKey?: string } = {},
+): Adapter {
+  const metrics = createMetrics({ eventTypes: [], mirrors: [], processorOperations });
+  const logged: string[] = [];
+  const processor = createStripeProcessor({
+    secretKey: options.secretKey ?? 'sk_test_adapter',
+    apiBase,
+    webhookSecrets: ['whsec_adapter'],
+    maxInFlight: options.maxInFlight ?? 50,
+    metrics,
+    logger: createLogger('info', { write: (line: string) => void logged.push(line) }),
+    limits: { ...patient, ...options.limits },
+  });
+  t.after(() => processor.close());
+  return {
+    processor,
+    logged,
+    outcomes: async () => {
+      const { values } = await metrics.processorRequestDuration.get();
+      const counts = values.filter(({ metricName, value }) => metricName?.endsWith('_count') && value > 0);
+      return Object.fromEntries(
+        counts.map(({ labels, value }) => [`${labels.operation} ${labels.outcome}`, value]),
+      );
+    },
+  };
+}

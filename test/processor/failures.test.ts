@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { inspect } from 'node:util';
+import { Failure, type FailureCode } from '../../src/errors.ts';
+import { describeError } from '../../src/platform/logger.ts';
+import { startAdapter } from './adapter.ts';
+import { answer, type Script, startScriptedServer } from './scripted-server.ts';
+import { newPayment, paymentIntent, wireError } from './wire-objects.ts';
+
+async function failureOf(work: Promise<unknown>): Promise<Failure> {
+  try {
+    await work;
+  } catch (error) {
+    assert(error instanceof Failure, inspect(error));
+    return error;
+  }
+  assert.fail('the call succeeded');
+}
+
+async function createAgainst(t: TestContext, script: Script) {
+  const server = await startScriptedServer(t, script);
+  const adapter = startAdapter(t, server.url);
+  const failure = await failureOf(adapter.processor.payments.create(newPayment));
+  return { failure, tries: server.seen.length, outcomes: await adapter.outcomes() };
+}
+
+interface Expected {
+  readonly code: FailureCode;
+  readonly effect: 'none' | 'unknown';
+  readonly tries: number;
+  readonly outcome: string;
+}
+
+const rejected: Expected = { code: 'processor_rejected', effect: 'none', tries: 1, outcome: 'rejected' };
+const misconfigured: Expected = {
+  code: 'processor_misconfigured',
+  effect: 'none',
+  tries: 1,
+  outcome: 'misconfigured',
+};
+const badAnswer: Expected = {
+  code: 'processor_bad_answer',
+  effect: 'unknown',
+  tries: 1,
+  outcome: 'bad_answer',
+};
+const down: Expected = { code: 'processor_unavailable', effect: 'unknown', tries: 3, outcome: 'unavailable' };
+
+describe('an answer that is an error of the API', () => {
+  const table: readonly [number, Record<string, unknown>, Record<string, string>, Expected][] = [
+    [400, { code: 'amount_too_small', param: 'amount' }, {}, rejected],
+    [400, {}, {}, rejected],
+    [402, { type: 'card_error', code: 'card_declined' }, {}, rejected],
+    [404, { code: 'resource_missing', param: 'customer' }, {}, rejected],
+    [400, { code: 'resource_missing', param: 'customer' }, {}, rejected],
+    [401, {}, {}, misconfigured],
+    [403, {}, {}, misconfigured],
+    [404, { message: 'Unrecognized request URL' }, {}, { ...badAnswer, effect: 'none' }],
+    [400, { type: 'idempotency_error' }, {}, badAnswer],
+    [429, { code: 'rate_limit' }, {}, { ...down, effect: 'none' }],
+    [429, { code: 'lock_timeout' }, {}, { ...down, effect: 'none' }],
+    [400, { code: 'rate_limit' }, {}, { ...down, effect: 'none' }],
+    [409, { type: 'idempotency_error', code: 'idempotency_key_in_use' }, {}, down],
+    [500, { type: 'api_error' }, {}, down],
+    [503, { type: 'api_error' }, {}, down],
+    [500, { type: 'api_error' }, { 'stripe-should-retry': 'false' }, { ...down, tries: 1 }],
+    [500, { type: 'api_error' }, { 'idempotent-replayed': 'true' }, { ...down, tries: 1 }],
+    [400, { code: 'lock_timeout' }, { 'stripe-should-retry': 'true' }, { ...rejected, tries: 3 }],
+  ];
+  for (const [status, error, headers, expected] of table) {
+    test(`${status} ${JSON.stringify(error)} ${JSON.stringify(headers)} is ${expected.code}, effect ${expected.effect}`, async (t) => {
+      const { failure, tries, outcomes } = await createAgainst(t, (response) =>
+        answer(response, status, wireError(error), headers),
+      );
+      assert.equal(failure.code, expected.code);
+      assert.equal(failure.extras.effect, expected.effect);
+      assert.equal(tries, expected.tries);
+      assert.deepEqual(outcomes, { [`payments.create ${expected.outcome}`]: 1 });
+      assert.equal(failure.extras.retryAfterSeconds !== undefined, expected.code === 'processor_unavailable');
+    });
+  }
+
+  test("the caller's values are refused with the processor's own code, parameter and message", async (t) => {
+    const { failure } = await createAgainst(t, (response) =>
+      answer(
+        response,
+        400,
+        wireError({ code: 'amount_too_small', param: 'amount', message: 'At least 50.' }),
+      ),
+    );
+    assert.equal(failure.message, 'At least 50.');
+    assert.equal(failure.extras.processorCode, 'amount_too_small');
+    assert.equal(failure.extras.processorParam, 'amount');
+  });
+
+  test('a failure that the processor remembers under the key says so', async (t) => {
+    const { failure } = await createAgainst(t, (response) =>
+      answer(response, 500, wireError({}), { 'idempotent-replayed': 'true' }),
+    );
+    assert.equal(failure.extras.replayed, true);
+  });
+
+  for (const [header, seconds] of [
+    ['17', 17],
+    ['999999', 300],
+    ['0', 2],
+    ['Wed, 21 Oct 2026 07:28:00 GMT', 2],
+  ] as const) {
+    test(`Retry-After: ${header} tells the caller to come back in ${seconds} s`, async (t) => {
+      const { failure } = await createAgainst(t, (response) =>
+        answer(response, 429, wireError({}), { 'retry-after': header }),
+      );
+      assert.equal(failure.extras.retryAfterSeconds, seconds);
+    });
+  }
+
+  test('no key and no secret is left in what callers and logs are shown', async (t) => {
+    const { failure } = await createAgainst(t, (response) =>
+      answer(
+        response,
+        400,
+        wireError({ message: 'Bad sk_test_adapter and pi_1_secret_hush', payment_intent: paymentIntent }),
+      ),
+    );
+    const shown = inspect(failure, { depth: 20, showHidden: true }) + JSON.stringify(describeError(failure));
+    assert.match(failure.message, /^Bad \[struck out\] and \[struck out\]$/);
+    assert.doesNotMatch(shown, /sk_test_adapter|hush/);
+  });
+});
+
+describe('an answer that makes no sense', () => {
+  const whole = JSON.stringify(paymentIntent);
+  const without = (field: keyof typeof paymentIntent) =>
+    JSON.stringify({ ...paymentIntent, [field]: undefined });
+  const table: readonly [string, number, string, Expected][] = [
+    ['a page', 200, '<html>', badAnswer],
+    ['nothing', 200, '', badAnswer],
+    ['null', 200, 'null', badAnswer],
+    ['a number', 200, '5', badAnswer],
+    ['a text', 200, '"ok"', badAnswer],
+    ['true', 200, 'true', badAnswer],
+    ['a list', 200, '[]', badAnswer],
+    ['an empty object', 200, '{}', badAnswer],
+    ['another kind of object', 200, whole.replace('"payment_intent"', '"charge"'), badAnswer],
+    ['an object without an id', 200, without('id'), badAnswer],
+    ['an object without a status', 200, without('status'), badAnswer],
+    ['an object without its secret', 200, without('client_secret'), badAnswer],
+    ['a status that nobody knows', 200, whole.replace('requires_payment_method', 'half_paid'), badAnswer],
+    ['an error with a status of success', 200, JSON.stringify(wireError({})), badAnswer],
+    ['the object with a status of failure', 400, whole, badAnswer],
+    ['an error that is a text', 400, '{"error":"invalid_client"}', badAnswer],
+    ['an error that is true', 400, '{"error":true}', badAnswer],
+    ['a redirect', 302, '{}', badAnswer],
+    ["a gateway's page", 502, '<html>', down],
+    ["a gateway's object", 503, '{"message":"no upstream"}', down],
+    ["a gateway's limit", 429, 'slow down', down],
+  ];
+  for (const [what, status, body, expected] of table) {
+    test(`${status} with ${what} is ${expected.code}`, async (t) => {
+      const { failure, tries } = await createAgainst(t, (response) => answer(response, status, body));
+      assert.equal(failure.code, expected.code);
+      assert.equal(failure.extras.effect, expected.effect);
+      assert.equal(tries, expected.tries);
+    });
+  }
+});
+
+describe('a connection that fails', () => {
+  test('a server that is not there had no effect', async (t) => {
+    const server = await startScriptedServer(t, () => {});
+    server.server.close();
+    const { processor, outcomes } = startAdapter(t, server.url);
+    const failure = await failureOf(processor.payments.create(newPayment));
+    assert.equal(failure.code, 'processor_unavailable');
+    assert.equal(failure.extras.effect, 'none');
+    assert.deepEqual(await outcomes(), { 'payments.create unavailable': 1 });
+  });
+
+  for (const [what, script] of [
+    ['reset before the answer', (response) => response.socket?.resetAndDestroy()],
+    ['closed before the answer', (response) => response.destroy()],
+    [
+      'cut within the body',
+      (response) => {
+        response.writeHead(200, { 'content-length': '5000' });
+        response.write('{"id":"pi_1"', () => response.destroy());
+      },
+    ],
+    [
+      'reset within a chunked body',
+      (response) => {
+        response.writeHead(200);
+        response.write('{"id":"pi_1"', () => response.socket?.resetAndDestroy());
+      },
+    ],
+  ] as readonly [string, Script][]) {
+    test(`${what} leaves the effect unknown, and is tried three times in all`, async (t) => {
+      const { failure, tries } = await createAgainst(t, script);
+      assert.equal(failure.code, 'processor_unavailable');
+      assert.equal(failure.extras.effect, 'unknown');
+      assert.equal(tries, 3);
+    });
+  }
+
+  test('a read that fails has no effect, whatever happened', async (t) => {
+    const server = await startScriptedServer(t, (response) => response.destroy());
+    const { processor } = startAdapter(t, server.url);
+    const failure = await failureOf(processor.payments.read('pi_1'));
+    assert.equal(failure.extras.effect, 'none');
+  });
+
+  test('an effect once unknown stays unknown, even if a later try is refused', async (t) => {
+    const { failure, tries } = await createAgainst(t, (response, _seen, count) =>
+      count === 0 ? response.destroy() : answer(response, 401, wireError({})),
+    );
+    assert.equal(failure.code, 'processor_misconfigured');
+    assert.equal(failure.extras.effect, 'unknown');
+    assert.equal(tries, 2);
+  });
+
+  test('a kept connection that the server closed meanwhile costs a retry and no failure', async (t) => {
+    const server = await startScriptedServer(t, (response) => answer(response, 200, paymentIntent));
+    const { processor } = startAdapter(t, server.url);
+    await processor.payments.read('pi_1');
+    server.server.closeAllConnections();
+    assert.equal((await processor.payments.read('pi_1'))?.payment.processorPaymentIntentId, 'pi_1');
+  });
+});

@@ -1,0 +1,335 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createLogger } from '../../src/platform/logger.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import type { Processor } from '../../src/processor/processor.ts';
+import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
+import { startAdapter } from './adapter.ts';
+import { answer, startScriptedServer } from './scripted-server.ts';
+import { customer, list, localId, newPayment, paymentIntent, refund, wireError } from './wire-objects.ts';
+
+const key = { idempotencyKey: 'key-1' };
+const since = new Date('2026-01-01T00:10:00Z');
+
+/** Each call of the port, and the request that it must be on the wire. */
+const calls: readonly [string, (processor: Processor) => Promise<unknown>, string, string | undefined][] = [
+  [
+    'customers.create',
+    ({ customers }) =>
+      customers.create({ ...key, id: localId, email: 'a@example.com', name: 'A', phone: null }),
+    `POST /v1/customers email=a@example.com&name=A&metadata[till_id]=${localId}`,
+    'key-1',
+  ],
+  [
+    'customers.update',
+    ({ customers }) => customers.update({ ...key, processorCustomerId: 'cus_1', name: null }),
+    'POST /v1/customers/cus_1 name=',
+    'key-1',
+  ],
+  ['customers.read', ({ customers }) => customers.read('cus_1'), 'GET /v1/customers/cus_1 ', undefined],
+  // The wire gives a key no meaning on DELETE.
+  [
+    'customers.delete',
+    ({ customers }) => customers.delete('cus_1'),
+    'DELETE /v1/customers/cus_1 ',
+    undefined,
+  ],
+  [
+    'customers.find',
+    ({ customers }) => customers.find({ localId, since }),
+    'GET /v1/customers created[gte]=1767225900&limit=100',
+    undefined,
+  ],
+  [
+    'plans.create',
+    ({ plans }) =>
+      plans.create({ ...key, id: localId, name: 'Gold', amount: 900, currency: 'eur', interval: 'month' }),
+    `POST /v1/prices currency=eur&unit_amount=900&recurring[interval]=month&product_data[name]=Gold&product_data[metadata][till_id]=${localId}&metadata[till_id]=${localId}&expand[0]=product`,
+    'key-1',
+  ],
+  ['plans.read', ({ plans }) => plans.read('price_1'), 'GET /v1/prices/price_1 expand[0]=product', undefined],
+  [
+    'plans.archive',
+    ({ plans }) => plans.archive({ ...key, processorPriceId: 'price_1', processorProductId: 'prod_1' }),
+    'POST /v1/prices/price_1 active=false',
+    'key-1:price',
+  ],
+  [
+    'plans.find',
+    ({ plans }) => plans.find({ localId, since }),
+    'GET /v1/prices created[gte]=1767225900&limit=100',
+    undefined,
+  ],
+  [
+    'payments.create',
+    ({ payments }) => payments.create(newPayment),
+    `POST /v1/payment_intents customer=cus_1&amount=2000&currency=eur&automatic_payment_methods[enabled]=true&metadata[till_id]=${localId}`,
+    'key-1',
+  ],
+  ['payments.read', ({ payments }) => payments.read('pi_1'), 'GET /v1/payment_intents/pi_1 ', undefined],
+  [
+    'payments.cancel',
+    ({ payments }) => payments.cancel({ ...key, processorPaymentIntentId: 'pi_1' }),
+    'POST /v1/payment_intents/pi_1/cancel ',
+    'key-1',
+  ],
+  [
+    'payments.find',
+    ({ payments }) => payments.find({ localId, since, processorCustomerId: 'cus_1' }),
+    'GET /v1/payment_intents customer=cus_1&created[gte]=1767225900&limit=100',
+    undefined,
+  ],
+  [
+    'refunds.create',
+    ({ refunds }) =>
+      refunds.create({
+        ...key,
+        id: localId,
+        processorPaymentIntentId: 'pi_1',
+        amount: 5,
+        reason: 'duplicate',
+      }),
+    `POST /v1/refunds payment_intent=pi_1&amount=5&reason=duplicate&metadata[till_id]=${localId}`,
+    'key-1',
+  ],
+  [
+    'refunds.listOfPayment',
+    ({ refunds }) => refunds.listOfPayment('pi_1'),
+    'GET /v1/refunds payment_intent=pi_1&limit=100',
+    undefined,
+  ],
+  [
+    'subscriptions.create',
+    ({ subscriptions }) =>
+      subscriptions.create({
+        ...key,
+        id: localId,
+        processorCustomerId: 'cus_1',
+        processorPriceId: 'price_1',
+        trialPeriodDays: 14,
+      }),
+    `POST /v1/subscriptions customer=cus_1&items[0][price]=price_1&payment_behavior=default_incomplete&payment_settings[save_default_payment_method]=on_subscription&trial_period_days=14&metadata[till_id]=${localId}&expand[0]=latest_invoice.confirmation_secret`,
+    'key-1',
+  ],
+  [
+    'subscriptions.read',
+    ({ subscriptions }) => subscriptions.read('sub_1'),
+    'GET /v1/subscriptions/sub_1 expand[0]=latest_invoice.confirmation_secret',
+    undefined,
+  ],
+  [
+    'subscriptions.cancel',
+    ({ subscriptions }) => subscriptions.cancel('sub_1'),
+    'DELETE /v1/subscriptions/sub_1 ',
+    undefined,
+  ],
+  [
+    'subscriptions.find',
+    ({ subscriptions }) => subscriptions.find({ localId, since, processorCustomerId: 'cus_1' }),
+    'GET /v1/subscriptions status=all&customer=cus_1&created[gte]=1767225900&limit=100',
+    undefined,
+  ],
+  ['invoices.read', ({ invoices }) => invoices.read('in_1'), 'GET /v1/invoices/in_1 ', undefined],
+];
+
+describe('what goes over the wire', () => {
+  for (const [name, work, request, idempotencyKey] of calls) {
+    test(`${name} is ${request}`, async (t) => {
+      const server = await startScriptedServer(t, (response) => answer(response, 400, wireError({})));
+      const { processor } = startAdapter(t, server.url);
+      await work(processor).catch(() => {});
+      const [seen] = server.seen;
+      assert(seen);
+      const values = seen.method === 'POST' ? seen.form : seen.query;
+      assert.equal(`${seen.method} ${seen.path} ${decodeURIComponent(values.toString())}`, request);
+      assert.equal(seen.headers['idempotency-key'], idempotencyKey);
+      assert.equal(seen.headers.authorization, 'Bearer sk_test_adapter');
+      assert.equal(seen.headers['stripe-version'], '2026-10-28.endive');
+      assert.equal(seen.headers['x-stripe-client-telemetry'], undefined);
+    });
+  }
+
+  test('events are asked for in listings of at most twenty types', async (t) => {
+    const server = await startScriptedServer(t, (response) => answer(response, 200, list([])));
+    const { processor } = startAdapter(t, server.url);
+    const types = Array.from({ length: 32 }, (_, index) => `type.${index}`);
+    for await (const page of processor.events.listSince(since, types)) assert.deepEqual(page, []);
+    const asked = server.seen.map(({ query }) => [...query].filter(([name]) => name.startsWith('types[')));
+    assert.deepEqual(
+      asked.map((named) => named.length),
+      [20, 12],
+    );
+    assert.deepEqual(
+      asked.flat().map(([, type]) => type),
+      types,
+    );
+    assert(server.seen.every(({ query }) => query.get('created[gte]') === '1767226200'));
+  });
+});
+
+describe('a refusal that the state of things explains', () => {
+  const cancel = ({ payments }: Processor) => payments.cancel({ ...key, processorPaymentIntentId: 'pi_1' });
+  const giveBack = ({ refunds }: Processor) =>
+    refunds.create({ ...key, id: localId, processorPaymentIntentId: 'pi_1', amount: 5, reason: null });
+  const wrongState = (processorCode: string | null) => ({
+    outcome: 'wrong_state',
+    processorCode,
+    message: 'No.',
+  });
+  const missing = { outcome: 'missing' };
+  const gone = { code: 'resource_missing', param: 'id' };
+  const table: readonly [string, (processor: Processor) => Promise<unknown>, number, object, unknown][] = [
+    ['payments.read', ({ payments }) => payments.read('pi_1'), 404, gone, null],
+    ['customers.read', ({ customers }) => customers.read('cus_1'), 404, gone, null],
+    ['plans.read', ({ plans }) => plans.read('price_1'), 404, gone, null],
+    ['subscriptions.read', ({ subscriptions }) => subscriptions.read('sub_1'), 404, gone, null],
+    ['invoices.read', ({ invoices }) => invoices.read('in_1'), 404, gone, null],
+    [
+      'payments.cancel',
+      cancel,
+      400,
+      { code: 'payment_intent_unexpected_state' },
+      wrongState('payment_intent_unexpected_state'),
+    ],
+    ['payments.cancel', cancel, 404, gone, missing],
+    ['subscriptions.cancel', ({ subscriptions }) => subscriptions.cancel('sub_1'), 404, gone, missing],
+    [
+      'refunds.create',
+      giveBack,
+      400,
+      { code: 'charge_already_refunded' },
+      wrongState('charge_already_refunded'),
+    ],
+    ['refunds.create', giveBack, 400, { param: 'amount' }, wrongState(null)],
+    ['refunds.create', giveBack, 404, { code: 'resource_missing', param: 'payment_intent' }, missing],
+    ['customers.delete', ({ customers }) => customers.delete('cus_1'), 404, gone, undefined],
+    [
+      'customers.update',
+      ({ customers }) => customers.update({ ...key, processorCustomerId: 'cus_1' }),
+      404,
+      gone,
+      missing,
+    ],
+    [
+      'plans.archive',
+      ({ plans }) => plans.archive({ ...key, processorPriceId: 'price_1', processorProductId: 'prod_1' }),
+      404,
+      gone,
+      missing,
+    ],
+  ];
+  for (const [name, work, status, error, result] of table) {
+    test(`${name}: ${status} ${JSON.stringify(error)} is ${JSON.stringify(result)}`, async (t) => {
+      const server = await startScriptedServer(t, (response) =>
+        answer(response, status, wireError({ ...error })),
+      );
+      const { processor, outcomes } = startAdapter(t, server.url);
+      assert.deepEqual(await work(processor), result);
+      assert.deepEqual(Object.values(await outcomes()), [1]);
+      assert.match(Object.keys(await outcomes()).join(), / refused$/);
+    });
+  }
+
+  test("the caller's own values are no state: they are rejected", async (t) => {
+    const server = await startScriptedServer(t, (response) =>
+      answer(response, 400, wireError({ code: 'parameter_invalid_empty', param: 'reason' })),
+    );
+    const { processor } = startAdapter(t, server.url);
+    await assert.rejects(giveBack(processor), { code: 'processor_rejected' });
+  });
+});
+
+describe('what comes back', () => {
+  test('an object found by our id is read afresh', async (t) => {
+    const other = { ...paymentIntent, id: 'pi_0', metadata: {} };
+    const server = await startScriptedServer(t, (response, { path }) =>
+      answer(response, 200, path.endsWith('/pi_1') ? paymentIntent : list([other, paymentIntent])),
+    );
+    const { processor } = startAdapter(t, server.url);
+    const found = await processor.payments.find({ localId, since, processorCustomerId: 'cus_1' });
+    assert.equal(found?.payment.processorPaymentIntentId, 'pi_1');
+    assert.equal(found?.clientSecret, 'pi_1_secret_hush');
+    const absent = { localId: '0199d3a2-0000-7000-8000-000000000001', since, processorCustomerId: 'cus_1' };
+    assert.equal(await processor.payments.find(absent), null);
+  });
+
+  for (const status of ['succeeded', 'processing', 'canceled', 'requires_capture']) {
+    test(`a payment that is ${status} has no secret left to confirm with`, async (t) => {
+      const server = await startScriptedServer(t, (response) =>
+        answer(response, 200, { ...paymentIntent, status }),
+      );
+      const { processor } = startAdapter(t, server.url);
+      assert.equal((await processor.payments.read('pi_1'))?.clientSecret, null);
+    });
+  }
+
+  test('a deleted customer is none', async (t) => {
+    const stump = { id: 'cus_1', object: 'customer', deleted: true };
+    const server = await startScriptedServer(t, (response) => answer(response, 200, stump));
+    const { processor } = startAdapter(t, server.url);
+    assert.equal(await processor.customers.read('cus_1'), null);
+    await processor.customers.delete('cus_1');
+  });
+
+  test('an answer is as of the newest moment that the object names', async (t) => {
+    const canceled = { ...paymentIntent, status: 'canceled', canceled_at: paymentIntent.created + 60 };
+    const server = await startScriptedServer(t, (response) => answer(response, 200, canceled));
+    const { processor } = startAdapter(t, server.url);
+    const result = await processor.payments.cancel({ ...key, processorPaymentIntentId: 'pi_1' });
+    assert(result.outcome === 'done');
+    assert.deepEqual(result.value.asOf, new Date('2026-01-01T00:01:00Z'));
+  });
+
+  test('customers and refunds are told in our words', async (t) => {
+    const server = await startScriptedServer(t, (response, { path }) =>
+      answer(response, 200, path.includes('refunds') ? list([refund]) : customer),
+    );
+    const { processor } = startAdapter(t, server.url);
+    const createdAt = new Date('2026-01-01T00:00:00Z');
+    assert.deepEqual(await processor.customers.read('cus_1'), {
+      processorCustomerId: 'cus_1',
+      localId,
+      email: 'ada@example.com',
+      name: 'Ada',
+      phone: null,
+      deleted: false,
+      createdAt,
+      asOf: createdAt,
+    });
+    const [found] = await processor.refunds.listOfPayment('pi_1');
+    assert.equal(found?.localId, localId);
+  });
+});
+
+describe('the address and the keys', () => {
+  const settings = {
+    secretKey: 'sk_test_1',
+    webhookSecrets: ['whsec_1'],
+    maxInFlight: 1,
+    metrics: createMetrics({ eventTypes: [], mirrors: [], processorOperations: [] }),
+    logger: createLogger('silent'),
+  };
+  for (const address of [
+    'http://127.0.0.1:1/v1',
+    'http://127.0.0.1:1/?a',
+    'ftp://127.0.0.1',
+    'http://u:p@127.0.0.1',
+  ]) {
+    test(`${address} is refused`, () => {
+      assert.throws(() => createStripeProcessor({ ...settings, apiBase: new URL(address) }), /address must/);
+    });
+  }
+
+  for (const webhookSecrets of [[], [''], ['whsec_1', ' ']]) {
+    test(`webhook secrets ${JSON.stringify(webhookSecrets)} are refused`, () => {
+      const apiBase = new URL('http://127.0.0.1:1');
+      assert.throws(() => createStripeProcessor({ ...settings, apiBase, webhookSecrets }), /forge events/);
+    });
+  }
+
+  test("the mode is the key's", (t) => {
+    const address = new URL('http://127.0.0.1:1');
+    assert.equal(startAdapter(t, address, { secretKey: 'sk_test_1' }).processor.livemode, false);
+    assert.equal(startAdapter(t, address, { secretKey: 'rk_live_1' }).processor.livemode, true);
+  });
+});
