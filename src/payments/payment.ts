@@ -1,3 +1,6 @@
+import { judge, laterOf, type Source, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import type { PaymentFacts } from '../processor/processor-facts.ts';
+
 /** Every status of a payment, in the order in which a payment usually passes them. */
 export const paymentStatuses = [
   'requires_payment_method',
@@ -10,3 +13,95 @@ export const paymentStatuses = [
 ] as const;
 
 export type PaymentStatus = (typeof paymentStatuses)[number];
+
+/** What the processor says of its payment intent. `refunded` is our word for what follows from the refunds. */
+export type IntentStatus = Exclude<PaymentStatus, 'refunded'>;
+
+export interface Payment {
+  readonly id: string;
+  readonly processorPaymentIntentId: string;
+  readonly customerId: string;
+  readonly amount: number;
+  readonly amountReceived: number;
+  /** The sum of the refunds that did not fail, reservations included. */
+  readonly amountRefunded: number;
+  readonly currency: string;
+  readonly intentStatus: IntentStatus;
+  readonly status: PaymentStatus;
+  readonly processorAsOf: Date;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+const open = {
+  requires_payment_method: 'if newer',
+  requires_confirmation: 'if newer',
+  requires_action: 'if newer',
+  processing: 'if newer',
+  succeeded: 'always',
+  canceled: 'always',
+} as const;
+
+const final = {
+  requires_payment_method: 'never',
+  requires_confirmation: 'never',
+  requires_action: 'never',
+  processing: 'never',
+  succeeded: 'never',
+  canceled: 'never',
+} as const;
+
+/** From what stands (rows) to what arrives (columns). A final status stays; only refunds change what it means. */
+export const paymentTransitions: TransitionTable<IntentStatus> = {
+  requires_payment_method: open,
+  requires_confirmation: open,
+  requires_action: open,
+  processing: open,
+  succeeded: { ...final, succeeded: 'if newer' },
+  canceled: { ...final, canceled: 'if newer' },
+};
+
+/** What a payment becomes when the processor says this of it. */
+export function takePaymentFacts(
+  payment: Payment,
+  facts: PaymentFacts,
+  source: Source,
+  now: Date,
+): { readonly verdict: Verdict; readonly row: Payment } {
+  const isSame =
+    payment.intentStatus === facts.status &&
+    payment.amount === facts.amount &&
+    payment.amountReceived === facts.amountReceived &&
+    payment.currency === facts.currency;
+  const verdict = judge({
+    rule: paymentTransitions[payment.intentStatus][facts.status],
+    source,
+    isSame,
+    rowAsOf: payment.processorAsOf,
+    factsAsOf: facts.asOf,
+  });
+  const row = {
+    ...payment,
+    amount: facts.amount,
+    amountReceived: facts.amountReceived,
+    currency: facts.currency,
+    intentStatus: facts.status,
+    processorAsOf: laterOf(payment.processorAsOf, facts.asOf),
+    updatedAt: isSame ? payment.updatedAt : now,
+  };
+  return { verdict, row: { ...row, status: paymentStatusOf(row) } };
+}
+
+/** A payment is refunded once the refunds that did not fail reach what was received. */
+export function paymentStatusOf(
+  payment: Pick<Payment, 'intentStatus' | 'amountReceived' | 'amountRefunded'>,
+): PaymentStatus {
+  const { intentStatus, amountReceived, amountRefunded } = payment;
+  const isRefunded = intentStatus === 'succeeded' && amountReceived > 0 && amountRefunded >= amountReceived;
+  return isRefunded ? 'refunded' : intentStatus;
+}
+
+/** How much can still be refunded. */
+export function amountLeft(payment: Pick<Payment, 'amountReceived' | 'amountRefunded'>): number {
+  return Math.max(payment.amountReceived - payment.amountRefunded, 0);
+}

@@ -1,3 +1,6 @@
+import { judge, laterOf, type Source, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import type { RefundFacts } from '../processor/processor-facts.ts';
+
 export const refundStatuses = ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const;
 
 export type RefundStatus = (typeof refundStatuses)[number];
@@ -6,3 +9,76 @@ export type RefundStatus = (typeof refundStatuses)[number];
 export const refundReasons = ['duplicate', 'fraudulent', 'requested_by_customer'] as const;
 
 export type RefundReason = (typeof refundReasons)[number];
+
+export interface Refund {
+  readonly id: string;
+  /** Null while it is reserved and the processor has not been heard of it yet. */
+  readonly processorRefundId: string | null;
+  readonly paymentId: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly status: RefundStatus;
+  readonly reason: RefundReason | null;
+  readonly processorAsOf: Date;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+const open = {
+  pending: 'if newer',
+  requires_action: 'if newer',
+  succeeded: 'if newer',
+  failed: 'always',
+  canceled: 'always',
+} as const;
+
+const final = {
+  pending: 'never',
+  requires_action: 'never',
+  succeeded: 'never',
+  failed: 'never',
+  canceled: 'never',
+} as const;
+
+/** From what stands (rows) to what arrives (columns). Succeeded is not the end: a bank may send the money back. */
+export const refundTransitions: TransitionTable<RefundStatus> = {
+  pending: open,
+  requires_action: open,
+  succeeded: open,
+  failed: final,
+  canceled: final,
+};
+
+/** What a refund becomes when the processor says this of it. */
+export function takeRefundFacts(
+  refund: Refund,
+  facts: RefundFacts,
+  source: Source,
+  now: Date,
+): { readonly verdict: Verdict; readonly row: Refund } {
+  const isSame =
+    refund.processorRefundId === facts.processorRefundId &&
+    refund.status === facts.status &&
+    refund.amount === facts.amount;
+  // The first that is heard of a reservation always counts.
+  const isFirst = refund.processorRefundId === null;
+  const verdict = judge({
+    rule: isFirst ? 'always' : refundTransitions[refund.status][facts.status],
+    source,
+    isSame,
+    rowAsOf: refund.processorAsOf,
+    factsAsOf: facts.asOf,
+  });
+  return {
+    verdict,
+    row: {
+      ...refund,
+      processorRefundId: facts.processorRefundId,
+      status: facts.status,
+      amount: facts.amount,
+      currency: facts.currency,
+      processorAsOf: isFirst ? facts.asOf : laterOf(refund.processorAsOf, facts.asOf),
+      updatedAt: isSame ? refund.updatedAt : now,
+    },
+  };
+}

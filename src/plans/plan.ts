@@ -1,4 +1,85 @@
+import { judge, laterOf, type Source, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import type { PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
+
 /** How often a plan bills. */
 export const planIntervals = ['day', 'week', 'month', 'year'] as const;
 
 export type PlanInterval = (typeof planIntervals)[number];
+
+export interface Plan {
+  readonly id: string;
+  readonly processorProductId: string;
+  readonly processorPriceId: string;
+  readonly name: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly interval: PlanInterval;
+  readonly productActive: boolean;
+  readonly priceActive: boolean;
+  /** Both are: archived at either end is archived. */
+  readonly active: boolean;
+  readonly productAsOf: Date;
+  readonly priceAsOf: Date;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+type HalfState = 'active' | 'archived';
+
+/** Product and price may be brought back at the processor, so neither state is final. */
+export const planHalfTransitions: TransitionTable<HalfState> = {
+  active: { active: 'if newer', archived: 'if newer' },
+  archived: { active: 'if newer', archived: 'if newer' },
+};
+
+interface Taken {
+  readonly verdict: Verdict;
+  readonly row: Plan;
+}
+
+export function takeProductFacts(plan: Plan, facts: ProductFacts, source: Source, now: Date): Taken {
+  const isSame = plan.name === facts.name && plan.productActive === facts.active;
+  const verdict = judge({
+    rule: planHalfTransitions[stateOf(plan.productActive)][stateOf(facts.active)],
+    source,
+    isSame,
+    rowAsOf: plan.productAsOf,
+    factsAsOf: facts.asOf,
+  });
+  return {
+    verdict,
+    row: {
+      ...plan,
+      name: facts.name,
+      productActive: facts.active,
+      active: facts.active && plan.priceActive,
+      productAsOf: laterOf(plan.productAsOf, facts.asOf),
+      updatedAt: isSame ? plan.updatedAt : now,
+    },
+  };
+}
+
+export function takePriceFacts(plan: Plan, facts: PriceFacts, source: Source, now: Date): Taken {
+  const isSame = plan.priceActive === facts.active;
+  const verdict = judge({
+    rule: planHalfTransitions[stateOf(plan.priceActive)][stateOf(facts.active)],
+    source,
+    isSame,
+    rowAsOf: plan.priceAsOf,
+    factsAsOf: facts.asOf,
+  });
+  return {
+    verdict,
+    row: {
+      ...plan,
+      priceActive: facts.active,
+      active: facts.active && plan.productActive,
+      priceAsOf: laterOf(plan.priceAsOf, facts.asOf),
+      updatedAt: isSame ? plan.updatedAt : now,
+    },
+  };
+}
+
+function stateOf(active: boolean): HalfState {
+  return active ? 'active' : 'archived';
+}

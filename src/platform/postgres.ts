@@ -30,6 +30,7 @@ export class Database implements Queryable {
       query_timeout: queryTimeoutMs,
       idle_in_transaction_session_timeout: statementTimeoutMs,
       keepAlive: true,
+      types: { getTypeParser },
     });
     // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
     this.#pool.on('error', (error) =>
@@ -86,6 +87,10 @@ export class Database implements Queryable {
     }
   }
 }
+
+/** `bigint` arrives as text because it may not fit a number; ours (amounts below 10^12, counts) always do. */
+const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (id: number, format?: 'text' | 'binary') =>
+  id === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(id, format);
 
 /** True when the connection cannot be used again, so that the pool drops it. */
 async function rollbackFails(client: pg.PoolClient): Promise<boolean> {

@@ -1,3 +1,7 @@
+import { judge, laterOf, type Source, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import type { SubscriptionFacts } from '../processor/processor-facts.ts';
+
+/** `active` and `trialing` both mean that the customer is entitled. */
 export const subscriptionStatuses = [
   'incomplete',
   'incomplete_expired',
@@ -9,3 +13,97 @@ export const subscriptionStatuses = [
 ] as const;
 
 export type SubscriptionStatus = (typeof subscriptionStatuses)[number];
+
+export interface Subscription {
+  readonly id: string;
+  readonly processorSubscriptionId: string;
+  readonly customerId: string;
+  readonly planId: string;
+  readonly status: SubscriptionStatus;
+  readonly currentPeriodStart: Date | null;
+  readonly currentPeriodEnd: Date | null;
+  readonly trialEnd: Date | null;
+  readonly processorAsOf: Date;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+const open = {
+  incomplete: 'if newer',
+  trialing: 'if newer',
+  active: 'if newer',
+  past_due: 'if newer',
+  unpaid: 'if newer',
+  incomplete_expired: 'always',
+  canceled: 'always',
+} as const;
+
+const final = {
+  incomplete: 'never',
+  trialing: 'never',
+  active: 'never',
+  past_due: 'never',
+  unpaid: 'never',
+  incomplete_expired: 'never',
+  canceled: 'never',
+} as const;
+
+/** From what stands (rows) to what arrives (columns). */
+export const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
+  incomplete: open,
+  trialing: open,
+  active: open,
+  past_due: open,
+  unpaid: open,
+  incomplete_expired: { ...final, incomplete_expired: 'if newer' },
+  canceled: { ...final, canceled: 'if newer' },
+};
+
+/** What a subscription becomes when the processor says this of it; `planId` is the plan that its price belongs to. */
+export function takeSubscriptionFacts(
+  subscription: Subscription,
+  facts: SubscriptionFacts,
+  planId: string | undefined,
+  source: Source,
+  now: Date,
+): { readonly verdict: Verdict; readonly row: Subscription } {
+  const values = {
+    // A price that is no plan of ours leaves the plan as it was.
+    planId: planId ?? subscription.planId,
+    status: facts.status,
+    currentPeriodStart: facts.currentPeriodStart,
+    currentPeriodEnd: facts.currentPeriodEnd,
+    trialEnd: facts.trialEnd,
+  };
+  const isSame =
+    subscription.planId === values.planId &&
+    subscription.status === values.status &&
+    isSameTime(subscription.currentPeriodStart, values.currentPeriodStart) &&
+    isSameTime(subscription.currentPeriodEnd, values.currentPeriodEnd) &&
+    isSameTime(subscription.trialEnd, values.trialEnd);
+  const verdict = judge({
+    rule: subscriptionTransitions[subscription.status][facts.status],
+    source,
+    isSame,
+    rowAsOf: subscription.processorAsOf,
+    factsAsOf: facts.asOf,
+  });
+  return {
+    verdict,
+    row: {
+      ...subscription,
+      ...values,
+      processorAsOf: laterOf(subscription.processorAsOf, facts.asOf),
+      updatedAt: isSame ? subscription.updatedAt : now,
+    },
+  };
+}
+
+/** Whether it has ended for good, so that there is nothing left to cancel. */
+export function hasEnded(status: SubscriptionStatus): boolean {
+  return status === 'canceled' || status === 'incomplete_expired';
+}
+
+function isSameTime(a: Date | null, b: Date | null): boolean {
+  return a?.getTime() === b?.getTime();
+}

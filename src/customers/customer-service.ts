@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto';
+import { Failure } from '../errors.ts';
+import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
+import { type Applied, foldFacts, groupFacts } from '../mirrors/fold.ts';
+import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { Source } from '../mirrors/transition.ts';
+import type { Clock } from '../platform/clock.ts';
+import { idTime, isUuid } from '../platform/id.ts';
+import type { Database, Queryable } from '../platform/postgres.ts';
+import type { CustomerValues, Processor } from '../processor/processor.ts';
+import type { CustomerFacts } from '../processor/processor-facts.ts';
+import { type Customer, eraseCustomer, takeCustomerFacts } from './customer.ts';
+import type { CustomerStore } from './customer-store.ts';
+
+interface CustomerParts {
+  readonly database: Database;
+  readonly store: CustomerStore;
+  readonly processor: Processor;
+  readonly idempotency: IdempotencyService;
+  readonly clock: Clock;
+}
+
+export class CustomerService {
+  readonly #parts: CustomerParts;
+
+  constructor(parts: CustomerParts) {
+    this.#parts = parts;
+  }
+
+  create(values: CustomerValues, key: string | undefined): Promise<Created<Customer>> {
+    const { processor, idempotency } = this.#parts;
+    return idempotency.create<CustomerFacts, Customer>({
+      operation: 'customers.create',
+      key,
+      request: values,
+      parentId: null,
+      prepare: async () => {},
+      call: (id, idempotencyKey) => processor.customers.create({ ...values, id, idempotencyKey }),
+      ...this.adoption(),
+      replay: (id) => this.read(id),
+    });
+  }
+
+  adoption(): Adoption<CustomerFacts, Customer> {
+    return {
+      find: (localId, since) => this.#parts.processor.customers.find({ localId, since }),
+      record: (tx, id, facts) => this.#record(tx, id, facts),
+      release: async () => {},
+    };
+  }
+
+  async #record(tx: Queryable, id: string, facts: CustomerFacts): Promise<Customer> {
+    const { store, clock } = this.#parts;
+    await store.insert(tx, {
+      id,
+      processorCustomerId: facts.processorCustomerId,
+      email: facts.email,
+      name: facts.name,
+      phone: facts.phone,
+      deletedAt: null,
+      processorAsOf: facts.asOf,
+      createdAt: idTime(id),
+      updatedAt: clock.now(),
+    });
+    return found(await store.find(tx, id));
+  }
+
+  async read(id: string): Promise<Customer> {
+    const { store, database } = this.#parts;
+    return found(isUuid(id) ? await store.find(database, id) : undefined);
+  }
+
+  list(request: PageRequest): Promise<Page<Customer>> {
+    return this.#parts.store.list(this.#parts.database, request);
+  }
+
+  async update(id: string, change: Partial<CustomerValues>): Promise<Customer> {
+    const { database, processor } = this.#parts;
+    const customer = await this.read(id);
+    if (Object.keys(change).length === 0) return customer;
+    const { processorCustomerId } = customer;
+    // A key of its own for every request: the same change made twice is two changes.
+    const attempt = await processor.customers.update({
+      ...change,
+      processorCustomerId,
+      idempotencyKey: randomUUID(),
+    });
+    if (attempt.outcome !== 'done') {
+      // Deleted at the processor, and the news has not arrived: ours is corrected first.
+      await this.#erase(id, processorCustomerId);
+      throw notFound();
+    }
+    await database.transaction((tx) => this.apply(tx, [attempt.value], 'answer'));
+    return this.read(id);
+  }
+
+  /**
+   * Deletes the customer at the processor, which cancels its subscriptions, and erases what we know of the person.
+   * `cancelSubscriptions` runs in the same transaction as the erasure.
+   */
+  async delete(
+    id: string,
+    cancelSubscriptions: (tx: Queryable, customerId: string) => Promise<void>,
+  ): Promise<void> {
+    const { processor } = this.#parts;
+    const { processorCustomerId } = await this.read(id);
+    await processor.customers.delete(processorCustomerId);
+    await this.#erase(id, processorCustomerId, cancelSubscriptions);
+  }
+
+  /** For what is about to be made for the customer: it must be there, and not deleted. */
+  async requireLive(tx: Queryable, id: string): Promise<Customer> {
+    return found(await this.#parts.store.find(tx, id));
+  }
+
+  /** Deleted ones included. */
+  findAny(db: Queryable, id: string): Promise<Customer | undefined> {
+    return this.#parts.store.findAny(db, id);
+  }
+
+  /** The customers behind the processor's ids, deleted ones included. */
+  async findByProcessorIds(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, Customer>> {
+    const customers = await this.#parts.store.findByProcessorIds(db, ids);
+    return new Map(customers.map((customer) => [customer.processorCustomerId, customer]));
+  }
+
+  /** Takes in what the processor says. */
+  async apply(tx: Queryable, facts: readonly CustomerFacts[], source: Source): Promise<Applied> {
+    const { store, clock } = this.#parts;
+    const groups = groupFacts(facts, ({ processorCustomerId }) => processorCustomerId);
+    const rows = await store.lockByProcessorIds(tx, [...groups.keys()]);
+    const now = clock.now();
+    const { changed, applied } = foldFacts({
+      rows,
+      groups,
+      keyOf: ({ processorCustomerId }) => processorCustomerId,
+      take: (customer, next: CustomerFacts) => takeCustomerFacts(customer, next, source, now),
+    });
+    await store.update(
+      tx,
+      changed.map(({ after }) => after),
+    );
+    return applied;
+  }
+
+  #erase(
+    id: string,
+    processorCustomerId: string,
+    alongside?: (tx: Queryable, customerId: string) => Promise<void>,
+  ): Promise<void> {
+    const { database, store, clock } = this.#parts;
+    return database.transaction(async (tx) => {
+      const [customer] = await store.lockByProcessorIds(tx, [processorCustomerId]);
+      if (customer === undefined || customer.deletedAt !== null) return;
+      await store.update(tx, [eraseCustomer(customer, clock.now())]);
+      await alongside?.(tx, id);
+    });
+  }
+}
+
+function found(customer: Customer | undefined): Customer {
+  if (customer === undefined) throw notFound();
+  return customer;
+}
+
+function notFound(): Failure {
+  return new Failure('not_found', 'No customer has this id.');
+}

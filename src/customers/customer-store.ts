@@ -1,0 +1,100 @@
+import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import type { Queryable } from '../platform/postgres.ts';
+import { recordSet } from '../platform/record-set.ts';
+import type { Customer } from './customer.ts';
+
+/** All SQL for the customers. */
+export class CustomerStore {
+  async find(db: Queryable, id: string): Promise<Customer | undefined> {
+    const rows = await db.query<CustomerRow>(
+      'select * from till.customers where id = $1 and deleted_at is null',
+      [id],
+    );
+    return rows[0] && toCustomer(rows[0]);
+  }
+
+  async findAny(db: Queryable, id: string): Promise<Customer | undefined> {
+    const rows = await db.query<CustomerRow>('select * from till.customers where id = $1', [id]);
+    return rows[0] && toCustomer(rows[0]);
+  }
+
+  /** Deleted ones included: webhooks still know them. */
+  async findByProcessorIds(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
+    const rows = await db.query<CustomerRow>(
+      'select * from till.customers where processor_customer_id = any($1)',
+      [ids],
+    );
+    return rows.map(toCustomer);
+  }
+
+  async lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
+    const rows = await tx.query<CustomerRow>(
+      'select * from till.customers where processor_customer_id = any($1) order by id for update',
+      [ids],
+    );
+    return rows.map(toCustomer);
+  }
+
+  /** A row that a retry finds already there stays as it is. */
+  async insert(tx: Queryable, customer: Customer): Promise<void> {
+    await tx.query(
+      `insert into till.customers
+         (id, processor_customer_id, email, name, phone, deleted_at, processor_as_of, created_at, updated_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+       on conflict do nothing`,
+      [
+        customer.id,
+        customer.processorCustomerId,
+        customer.email,
+        customer.name,
+        customer.phone,
+        customer.deletedAt,
+        customer.processorAsOf,
+        customer.createdAt,
+        customer.updatedAt,
+      ],
+    );
+  }
+
+  async update(tx: Queryable, customers: readonly Customer[]): Promise<void> {
+    if (customers.length === 0) return;
+    await tx.query(
+      `update till.customers set email = v.email, name = v.name, phone = v.phone, deleted_at = v."deletedAt",
+         processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
+       from jsonb_to_recordset($1::jsonb) as v (id uuid, email text, name text, phone text, "deletedAt" timestamptz,
+         "processorAsOf" timestamptz, "updatedAt" timestamptz)
+       where customers.id = v.id`,
+      [recordSet(customers)],
+    );
+  }
+
+  list(db: Queryable, request: PageRequest): Promise<Page<Customer>> {
+    return listPage(db, { table: 'customers', only: 'deleted_at is null' }, request, toCustomer);
+  }
+}
+
+interface CustomerRow {
+  readonly id: string;
+  readonly processor_customer_id: string;
+  readonly email: string | null;
+  readonly name: string | null;
+  readonly phone: string | null;
+  readonly deleted_at: Date | null;
+  readonly processor_as_of: Date;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+function toCustomer(row: CustomerRow): Customer {
+  return {
+    id: row.id,
+    processorCustomerId: row.processor_customer_id,
+    email: row.email,
+    name: row.name,
+    phone: row.phone,
+    deletedAt: row.deleted_at,
+    processorAsOf: row.processor_as_of,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,56 @@
+import { judge, laterOf, type Source, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import type { CustomerFacts } from '../processor/processor-facts.ts';
+
+export interface Customer {
+  readonly id: string;
+  readonly processorCustomerId: string;
+  /** Null once deleted, as are name and phone. */
+  readonly email: string | null;
+  readonly name: string | null;
+  readonly phone: string | null;
+  readonly deletedAt: Date | null;
+  readonly processorAsOf: Date;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+export type CustomerState = 'live' | 'deleted';
+
+/** Deleted is the end: a late change never brings a person's data back. */
+export const customerTransitions: TransitionTable<CustomerState> = {
+  live: { live: 'if newer', deleted: 'always' },
+  deleted: { live: 'never', deleted: 'never' },
+};
+
+/** What a customer becomes when the processor says this of it. */
+export function takeCustomerFacts(
+  customer: Customer,
+  facts: CustomerFacts,
+  source: Source,
+  now: Date,
+): { readonly verdict: Verdict; readonly row: Customer } {
+  const from = customer.deletedAt === null ? 'live' : 'deleted';
+  const to = facts.deleted ? 'deleted' : 'live';
+  // A customer of ours always has an address; one that was cleared elsewhere is no news.
+  const values = { email: facts.email ?? customer.email, name: facts.name, phone: facts.phone };
+  const isSame =
+    customer.email === values.email && customer.name === values.name && customer.phone === values.phone;
+  const verdict = judge({
+    rule: customerTransitions[from][to],
+    source,
+    isSame: from === to && isSame,
+    rowAsOf: customer.processorAsOf,
+    factsAsOf: facts.asOf,
+  });
+  const processorAsOf = laterOf(customer.processorAsOf, facts.asOf);
+  if (facts.deleted) return { verdict, row: eraseCustomer({ ...customer, processorAsOf }, now) };
+  return {
+    verdict,
+    row: { ...customer, ...values, processorAsOf, updatedAt: isSame ? customer.updatedAt : now },
+  };
+}
+
+/** What is left of a deleted customer: that it was there. */
+export function eraseCustomer(customer: Customer, now: Date): Customer {
+  return { ...customer, email: null, name: null, phone: null, deletedAt: now, updatedAt: now };
+}

@@ -1,0 +1,153 @@
+import type { Queryable } from '../platform/postgres.ts';
+import type { Claim, ClaimOperation } from './claim.ts';
+
+export interface NewClaim {
+  readonly operation: ClaimOperation;
+  readonly key: string;
+  readonly requestHash: Buffer;
+  readonly resourceId: string;
+  readonly parentId: string | null;
+  readonly owner: number;
+}
+
+export interface StoredClaim extends Claim {
+  readonly isLeased: boolean;
+  readonly attemptAgeMs: number;
+}
+
+/** All SQL for the claims. Times are the database's own, so that the clocks of processes need not agree. */
+export class ClaimStore {
+  readonly #leaseMs: number;
+
+  constructor(leaseMs: number) {
+    this.#leaseMs = leaseMs;
+  }
+
+  /** The new claim, or undefined if the key is taken. */
+  async insert(tx: Queryable, claim: NewClaim): Promise<StoredClaim | undefined> {
+    const rows = await tx.query<ClaimRow>(
+      `insert into till.idempotency_claims
+         (operation, key, request_hash, resource_id, parent_id, owner, attempted_at, created_at, leased_until)
+       values ($1, $2, $3, $4, $5, $6, now(), now(), now() + make_interval(secs => $7))
+       on conflict (operation, key) do nothing
+       returning ${columns}`,
+      [
+        claim.operation,
+        claim.key,
+        claim.requestHash,
+        claim.resourceId,
+        claim.parentId,
+        claim.owner,
+        this.#leaseMs / 1_000,
+      ],
+    );
+    return rows[0] && toClaim(rows[0]);
+  }
+
+  async lock(tx: Queryable, operation: ClaimOperation, key: string): Promise<StoredClaim | undefined> {
+    const rows = await tx.query<ClaimRow>(
+      `select ${columns} from till.idempotency_claims where operation = $1 and key = $2 for update`,
+      [operation, key],
+    );
+    return rows[0] && toClaim(rows[0]);
+  }
+
+  async takeOver(tx: Queryable, claim: Claim, owner: number): Promise<void> {
+    await tx.query(
+      `update till.idempotency_claims set owner = $3, leased_until = now() + make_interval(secs => $4)
+       where operation = $1 and key = $2`,
+      [claim.operation, claim.key, owner, this.#leaseMs / 1_000],
+    );
+  }
+
+  /** Goes on under another processor key, once it is known that the old one made nothing. */
+  async nextAttempt(db: Queryable, claim: Claim): Promise<StoredClaim> {
+    const rows = await db.query<ClaimRow>(
+      `update till.idempotency_claims set attempt = attempt + 1, attempted_at = now(),
+         leased_until = now() + make_interval(secs => $3)
+       where operation = $1 and key = $2 returning ${columns}`,
+      [claim.operation, claim.key, this.#leaseMs / 1_000],
+    );
+    if (rows[0] === undefined) throw new Error(`the claim on ${claim.resourceId} is gone`);
+    return toClaim(rows[0]);
+  }
+
+  async complete(tx: Queryable, claim: Claim): Promise<void> {
+    await tx.query(
+      'update till.idempotency_claims set completed_at = now() where operation = $1 and key = $2 and completed_at is null',
+      [claim.operation, claim.key],
+    );
+  }
+
+  /** Nobody is at work on it any more; the next same request may resume it at once. */
+  async endLease(db: Queryable, claim: Claim): Promise<void> {
+    await db.query(
+      'update till.idempotency_claims set leased_until = now() where operation = $1 and key = $2 and completed_at is null',
+      [claim.operation, claim.key],
+    );
+  }
+
+  async remove(tx: Queryable, claim: Claim): Promise<void> {
+    await tx.query(
+      'delete from till.idempotency_claims where operation = $1 and key = $2 and completed_at is null',
+      [claim.operation, claim.key],
+    );
+  }
+
+  /** Open claims that nobody has been at work on for a while, the oldest first. */
+  async listAbandoned(db: Queryable, idleMs: number, limit: number): Promise<readonly StoredClaim[]> {
+    const rows = await db.query<ClaimRow>(
+      `select ${columns} from till.idempotency_claims
+       where completed_at is null and leased_until < now() - make_interval(secs => $1)
+       order by leased_until limit $2`,
+      [idleMs / 1_000, limit],
+    );
+    return rows.map(toClaim);
+  }
+
+  /** Forgets settled claims, a bounded number at a time; returns how many. */
+  async prune(db: Queryable, ageMs: number, limit: number): Promise<number> {
+    const rows = await db.query(
+      `delete from till.idempotency_claims where (operation, key) in (
+         select operation, key from till.idempotency_claims
+         where completed_at < now() - make_interval(secs => $1)
+         order by completed_at limit $2 for update skip locked)
+       returning 1 as pruned`,
+      [ageMs / 1_000, limit],
+    );
+    return rows.length;
+  }
+}
+
+const columns = `operation, key, request_hash, resource_id, parent_id, attempt, attempted_at, owner, completed_at,
+  leased_until > now() as is_leased, extract(epoch from now() - attempted_at) * 1000 as attempt_age_ms`;
+
+interface ClaimRow {
+  readonly operation: ClaimOperation;
+  readonly key: string;
+  readonly request_hash: Buffer;
+  readonly resource_id: string;
+  readonly parent_id: string | null;
+  readonly attempt: number;
+  readonly attempted_at: Date;
+  readonly owner: number;
+  readonly completed_at: Date | null;
+  readonly is_leased: boolean;
+  readonly attempt_age_ms: string;
+}
+
+function toClaim(row: ClaimRow): StoredClaim {
+  return {
+    operation: row.operation,
+    key: row.key,
+    requestHash: row.request_hash,
+    resourceId: row.resource_id,
+    parentId: row.parent_id,
+    attempt: row.attempt,
+    attemptedAt: row.attempted_at,
+    owner: row.owner,
+    completedAt: row.completed_at,
+    isLeased: row.is_leased,
+    attemptAgeMs: Number(row.attempt_age_ms),
+  };
+}

@@ -1,0 +1,206 @@
+import { setTimeout } from 'node:timers/promises';
+import { Failure } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import { newId } from '../platform/id.ts';
+import type { Database, Queryable } from '../platform/postgres.ts';
+import { isGone, type Presence } from '../platform/presence.ts';
+import { type Claim, type ClaimOperation, hashRequest, processorKey, processorKeyLifeMs } from './claim.ts';
+import type { ClaimStore, StoredClaim } from './claim-store.ts';
+import { keepsClaim } from './keeps-claim.ts';
+import type { Marks } from './marks.ts';
+
+/** How long a request waits for another one with the same key. */
+const waitMs = 10_000;
+const pollDelayMs = 20;
+const pollDelayMsMax = 250;
+
+/** How what was made under a claim is found and written down: all that is needed to settle one that was left behind. */
+export interface Adoption<Made, Result> {
+  /** Looks up what an earlier call may have made. */
+  readonly find: (id: string, since: Date) => Promise<Made | null>;
+  /** Writes the row, in the transaction that completes the claim; a webhook may have written it already. */
+  readonly record: (tx: Queryable, id: string, made: Made) => Promise<Result>;
+  /** Undoes what was reserved for it, once it is sure that nothing was made. */
+  readonly release: (tx: Queryable, id: string) => Promise<void>;
+}
+
+/** One creation, in the steps that must survive a crash between any two of them. */
+export interface Creation<Made, Result> extends Adoption<Made, Result> {
+  readonly operation: ClaimOperation;
+  /** The caller's, if it sent one. */
+  readonly key: string | undefined;
+  /** What makes two requests the same. */
+  readonly request: unknown;
+  readonly parentId: string | null;
+  /** Checks and reserves, in the transaction of the claim; may run again for the same id. */
+  readonly prepare: (tx: Queryable, id: string) => Promise<void>;
+  /** Calls the processor. No transaction is open meanwhile. */
+  readonly call: (id: string, processorKey: string) => Promise<Made>;
+  /** The result of a request that was completed before. */
+  readonly replay: (id: string) => Promise<Result>;
+}
+
+export interface Created<Result> {
+  readonly result: Result;
+  readonly replayed: boolean;
+}
+
+type Standing =
+  | { readonly state: 'ours'; readonly claim: StoredClaim }
+  | { readonly state: 'completed'; readonly claim: StoredClaim }
+  | { readonly state: 'running' };
+
+interface IdempotencyParts {
+  readonly database: Database;
+  readonly claims: ClaimStore;
+  readonly presence: Presence;
+  readonly clock: Clock;
+  readonly marks: Marks;
+}
+
+/** Makes things at the processor exactly once: claim, call with no transaction open, record and complete. */
+export class IdempotencyService {
+  readonly #parts: IdempotencyParts;
+  /** What this process is at work on: a claim of ours that is not in here was given up. */
+  readonly #running = new Set<string>();
+
+  constructor(parts: IdempotencyParts) {
+    this.#parts = parts;
+  }
+
+  async create<Made, Result>(creation: Creation<Made, Result>): Promise<Created<Result>> {
+    const { marks } = this.#parts;
+    const giveUpAtMs = performance.now() + waitMs;
+    const requestHash = hashRequest(creation.request);
+    for (let delayMs = pollDelayMs; ; delayMs = Math.min(delayMs * 2, pollDelayMsMax)) {
+      await marks.pass('claim.before');
+      const standing = await this.#claim(creation, requestHash);
+      if (standing.state === 'completed') {
+        return { result: await creation.replay(standing.claim.resourceId), replayed: true };
+      }
+      if (standing.state === 'ours') {
+        await marks.pass('claim.after');
+        const result = await this.#carryOut(creation, standing.claim);
+        await marks.pass('answer.before');
+        return { result, replayed: false };
+      }
+      if (performance.now() + delayMs > giveUpAtMs) throw inFlight();
+      await setTimeout(delayMs);
+    }
+  }
+
+  async #claim<Made, Result>(creation: Creation<Made, Result>, requestHash: Buffer): Promise<Standing> {
+    let claimed: string | undefined;
+    try {
+      return await this.#parts.database.transaction(async (tx) => {
+        const standing = await this.#stand(tx, creation, requestHash);
+        if (standing.state !== 'ours') return standing;
+        claimed = standing.claim.resourceId;
+        await creation.prepare(tx, claimed);
+        await this.#parts.marks.pass('claim.prepared');
+        // Before the commit, because others see the claim a moment before we learn that it is committed.
+        this.#running.add(claimed);
+        return standing;
+      });
+    } catch (error) {
+      if (claimed !== undefined) this.#running.delete(claimed);
+      throw error;
+    }
+  }
+
+  /** Where the request stands: it may go on, it was completed before, or another one is at work on it. */
+  async #stand<Made, Result>(
+    tx: Queryable,
+    { operation, parentId, ...creation }: Creation<Made, Result>,
+    requestHash: Buffer,
+  ): Promise<Standing> {
+    const { claims, presence, clock } = this.#parts;
+    const resourceId = newId(clock.now());
+    const key = creation.key ?? resourceId;
+    const { owner } = presence;
+    const inserted = await claims.insert(tx, { operation, key, requestHash, resourceId, parentId, owner });
+    if (inserted !== undefined) return { state: 'ours', claim: inserted };
+    const claim = await claims.lock(tx, operation, key);
+    // Refused and removed between the two statements: its place is free again.
+    if (claim === undefined) return { state: 'running' };
+    if (!claim.requestHash.equals(requestHash)) throw reused();
+    if (claim.completedAt !== null) return { state: 'completed', claim };
+    if (await this.#isAtWork(tx, claim)) return { state: 'running' };
+    await claims.takeOver(tx, claim, owner);
+    return { state: 'ours', claim };
+  }
+
+  async #isAtWork(tx: Queryable, claim: StoredClaim): Promise<boolean> {
+    if (!claim.isLeased) return false;
+    if (claim.owner === this.#parts.presence.owner) return this.#running.has(claim.resourceId);
+    return !(await isGone(tx, claim.owner));
+  }
+
+  async #carryOut<Made, Result>(creation: Creation<Made, Result>, claim: StoredClaim): Promise<Result> {
+    const { database, claims, marks } = this.#parts;
+    try {
+      const made = await this.#make(creation, claim);
+      await marks.pass('record.before');
+      const result = await database.transaction(async (tx) => {
+        const recorded = await creation.record(tx, claim.resourceId, made);
+        await marks.pass('record.row');
+        await claims.complete(tx, claim);
+        await marks.pass('record.completed');
+        return recorded;
+      });
+      await marks.pass('record.after');
+      return result;
+    } finally {
+      this.#running.delete(claim.resourceId);
+    }
+  }
+
+  async #make<Made, Result>(creation: Creation<Made, Result>, claim: StoredClaim): Promise<Made> {
+    const { claims, database, marks } = this.#parts;
+    try {
+      if (claim.attemptAgeMs > processorKeyLifeMs) return await this.#findOrRetry(creation, claim);
+      await marks.pass('call.before');
+      const made = await creation.call(claim.resourceId, processorKey(claim));
+      await marks.pass('call.after');
+      return made;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      if (error.extras.replayed === true) return this.#findOrRetry(creation, claim);
+      if (keepsClaim(error)) {
+        await claims.endLease(database, claim);
+      } else {
+        await database.transaction(async (tx) => {
+          await creation.release(tx, claim.resourceId);
+          await claims.remove(tx, claim);
+        });
+      }
+      throw error;
+    }
+  }
+
+  /** The processor's memory of the key is gone or spoilt: only what can be looked up tells what it did. */
+  async #findOrRetry<Made, Result>(creation: Creation<Made, Result>, claim: Claim): Promise<Made> {
+    const { claims, database } = this.#parts;
+    const found = await creation.find(claim.resourceId, claim.attemptedAt);
+    if (found !== null) return found;
+    const next = await claims.nextAttempt(database, claim);
+    return creation.call(next.resourceId, processorKey(next));
+  }
+}
+
+function reused(): Failure {
+  return new Failure(
+    'idempotency_key_reused',
+    'This idempotency key was used for a different request; send the same request again, or use a new key.',
+  );
+}
+
+function inFlight(): Failure {
+  return new Failure(
+    'idempotency_key_in_flight',
+    'A request with this idempotency key is still running; try again.',
+    {
+      retryAfterSeconds: 1,
+    },
+  );
+}

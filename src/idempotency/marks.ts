@@ -1,0 +1,18 @@
+/** The places in a creation at which a process can die with different things done; tests end it at each of them. */
+export type Mark =
+  | 'claim.before'
+  | 'claim.prepared'
+  | 'claim.after'
+  | 'call.before'
+  | 'call.after'
+  | 'record.before'
+  | 'record.row'
+  | 'record.completed'
+  | 'record.after'
+  | 'answer.before';
+
+export interface Marks {
+  pass(mark: Mark): Promise<void> | void;
+}
+
+export const noMarks: Marks = { pass: () => {} };

@@ -1,0 +1,92 @@
+import type { CustomerService } from '../customers/customer-service.ts';
+import { Failure } from '../errors.ts';
+import { type Applied, foldFacts, groupFacts } from '../mirrors/fold.ts';
+import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { Source } from '../mirrors/transition.ts';
+import type { Clock } from '../platform/clock.ts';
+import { isUuid, newId } from '../platform/id.ts';
+import type { Database, Queryable } from '../platform/postgres.ts';
+import type { InvoiceFacts } from '../processor/processor-facts.ts';
+import { type Invoice, takeInvoiceFacts } from './invoice.ts';
+import type { InvoiceStore } from './invoice-store.ts';
+
+interface InvoiceParts {
+  readonly database: Database;
+  readonly store: InvoiceStore;
+  readonly customers: CustomerService;
+  readonly clock: Clock;
+}
+
+/** Invoices come from the processor alone; nobody makes or changes one here. */
+export class InvoiceService {
+  readonly #parts: InvoiceParts;
+
+  constructor(parts: InvoiceParts) {
+    this.#parts = parts;
+  }
+
+  async read(id: string): Promise<Invoice> {
+    const { store, database } = this.#parts;
+    const invoice = isUuid(id) ? await store.find(database, id) : undefined;
+    if (invoice === undefined) throw new Failure('not_found', 'No invoice has this id.');
+    return invoice;
+  }
+
+  list(request: PageRequest, customerId: string | undefined): Promise<Page<Invoice>> {
+    return this.#parts.store.list(this.#parts.database, request, customerId);
+  }
+
+  /** Takes in what the processor says, of strangers' invoices too. */
+  async apply(tx: Queryable, facts: readonly InvoiceFacts[], source: Source): Promise<Applied> {
+    const { store, customers, clock } = this.#parts;
+    const groups = groupFacts(facts, ({ processorInvoiceId }) => processorInvoiceId);
+    const owners = await customers.findByProcessorIds(
+      tx,
+      facts.flatMap(({ processorCustomerId }) => processorCustomerId ?? []),
+    );
+    const customerIdOf = ({ processorCustomerId }: InvoiceFacts) =>
+      owners.get(processorCustomerId ?? '')?.id ?? null;
+    const now = clock.now();
+    const known = await store.lockByProcessorIds(tx, [...groups.keys()]);
+    const unknown = [...groups.values()].map(([first]) => first).filter(isNotAmong(known));
+    await store.insert(
+      tx,
+      unknown.map((first) => toInvoice(first, customerIdOf(first), now)),
+    );
+    const { changed, applied } = foldFacts({
+      rows: unknown.length === 0 ? known : await store.lockByProcessorIds(tx, [...groups.keys()]),
+      groups,
+      keyOf: ({ processorInvoiceId }) => processorInvoiceId,
+      take: (invoice, next: InvoiceFacts) => takeInvoiceFacts(invoice, next, customerIdOf(next), source, now),
+    });
+    await store.update(
+      tx,
+      changed.map(({ after }) => after),
+    );
+    return applied;
+  }
+}
+
+function isNotAmong(known: readonly Invoice[]): (facts: InvoiceFacts) => boolean {
+  const ids = new Set(known.map(({ processorInvoiceId }) => processorInvoiceId));
+  return ({ processorInvoiceId }) => !ids.has(processorInvoiceId);
+}
+
+function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): Invoice {
+  const { processorInvoiceId, processorCustomerId, processorSubscriptionId, amountDue, amountPaid } = facts;
+  return {
+    id: newId(now),
+    processorInvoiceId,
+    customerId,
+    processorCustomerId,
+    processorSubscriptionId,
+    amountDue,
+    amountPaid,
+    currency: facts.currency,
+    status: facts.status,
+    hostedInvoiceUrl: facts.hostedInvoiceUrl,
+    processorAsOf: facts.asOf,
+    createdAt: facts.createdAt,
+    updatedAt: now,
+  };
+}

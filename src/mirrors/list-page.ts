@@ -1,0 +1,75 @@
+import type { Queryable } from '../platform/postgres.ts';
+
+export interface PageRequest {
+  readonly page: number;
+  readonly limit: number;
+}
+
+export interface Page<Item> extends PageRequest {
+  readonly data: readonly Item[];
+  readonly total: number;
+}
+
+/** A list: the rows of one table, or of one parent in it, newest first. */
+export interface ListSource {
+  readonly table: 'customers' | 'payments' | 'refunds' | 'subscriptions' | 'invoices';
+  /** Leaves rows out of every list; it must match what the table's counter counts. */
+  readonly only?: string;
+  readonly parent?: { readonly column: string; readonly id: string };
+}
+
+/**
+ * The one list query. The total of a whole table comes from its counter, that of one parent from counting its rows. A
+ * page in the far half is read from the other end, so that the last page is as cheap as the first; the rows that are
+ * skipped are skipped in the index alone. It is a single statement, hence a single snapshot: the total and the page
+ * always agree.
+ */
+export async function listPage<Row extends object, Item>(
+  db: Queryable,
+  source: ListSource,
+  request: PageRequest,
+  toItem: (row: Row) => Item,
+): Promise<Page<Item>> {
+  const values: unknown[] = [request.limit, (request.page - 1) * request.limit];
+  const conditions = [source.only ?? 'true'];
+  if (source.parent !== undefined) {
+    values.push(source.parent.id);
+    conditions.push(`${source.parent.column} = $3`);
+  }
+  const rows = await db.query<Row & { list_total: number; id: string | null }>(
+    listSql(source, conditions),
+    values,
+  );
+  return {
+    data: rows.filter((row) => row.id !== null).map(toItem),
+    total: rows[0]?.list_total ?? 0,
+    page: request.page,
+    limit: request.limit,
+  };
+}
+
+function listSql(source: ListSource, conditions: readonly string[]): string {
+  const table = `till.${source.table}`;
+  const where = conditions.join(' and ');
+  const total =
+    source.parent === undefined
+      ? `select coalesce(sum(count), 0)::bigint as total from till.list_counts where resource = '${source.table}'`
+      : `select count(*) as total from ${table} where ${where}`;
+  return `
+    with totals as materialized (${total}),
+    bounds as materialized (
+      select total, $2::bigint <= total / 2 as is_near, greatest(total - $2::bigint - $1::bigint, 0) as far_offset,
+        least($1::bigint, greatest(total - $2::bigint, 0)) as far_limit
+      from totals
+    ),
+    page as (
+      (select id from ${table} where ${where} and (select is_near from bounds)
+        order by created_at desc, id desc limit $1::bigint offset $2::bigint)
+      union all
+      (select id from ${table} where ${where} and not (select is_near from bounds)
+        order by created_at, id limit (select far_limit from bounds) offset (select far_offset from bounds))
+    )
+    select bounds.total as list_total, item.*
+    from bounds left join (page join ${table} item using (id)) on true
+    order by item.created_at desc, item.id desc`;
+}

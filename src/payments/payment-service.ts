@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto';
+import type { CustomerService } from '../customers/customer-service.ts';
+import { Failure } from '../errors.ts';
+import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
+import { type Applied, foldFacts, groupFacts } from '../mirrors/fold.ts';
+import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { Source } from '../mirrors/transition.ts';
+import type { Clock } from '../platform/clock.ts';
+import { idTime, isOurId, isUuid } from '../platform/id.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Database, Queryable } from '../platform/postgres.ts';
+import type { PaymentWithSecret, Processor } from '../processor/processor.ts';
+import type { PaymentFacts } from '../processor/processor-facts.ts';
+import { type Payment, takePaymentFacts } from './payment.ts';
+import type { PaymentStore } from './payment-store.ts';
+
+export interface NewPaymentRequest {
+  readonly customerId: string;
+  readonly amount: number;
+  readonly currency: string;
+}
+
+export interface CreatedPayment {
+  readonly payment: Payment;
+  /** Handed on to the caller and kept nowhere. */
+  readonly clientSecret: string | null;
+}
+
+interface PaymentParts {
+  readonly database: Database;
+  readonly store: PaymentStore;
+  readonly customers: CustomerService;
+  readonly processor: Processor;
+  readonly idempotency: IdempotencyService;
+  readonly metrics: Pick<Metrics, 'paymentsSucceeded'>;
+  readonly clock: Clock;
+}
+
+export class PaymentService {
+  readonly #parts: PaymentParts;
+
+  constructor(parts: PaymentParts) {
+    this.#parts = parts;
+  }
+
+  create(request: NewPaymentRequest, key: string | undefined): Promise<Created<CreatedPayment>> {
+    const { customers, processor, idempotency } = this.#parts;
+    const { customerId, amount, currency } = request;
+    let processorCustomerId = '';
+    return idempotency.create<PaymentWithSecret, CreatedPayment>({
+      operation: 'payments.create',
+      key,
+      request,
+      parentId: customerId,
+      prepare: async (tx) => {
+        ({ processorCustomerId } = await customers.requireLive(tx, customerId));
+      },
+      call: (id, idempotencyKey) =>
+        processor.payments.create({ id, processorCustomerId, amount, currency, idempotencyKey }),
+      ...this.adoption(customerId),
+      replay: (id) => this.#replay(id),
+    });
+  }
+
+  adoption(customerId: string): Adoption<PaymentWithSecret, CreatedPayment> {
+    const { customers, database, processor } = this.#parts;
+    return {
+      find: async (localId, since) => {
+        const customer = await customers.findAny(database, customerId);
+        if (customer === undefined) return null;
+        return processor.payments.find({ localId, since, processorCustomerId: customer.processorCustomerId });
+      },
+      record: async (tx, id, { payment, clientSecret }) => {
+        await this.apply(tx, [payment], 'answer');
+        return { payment: found(await this.#parts.store.find(tx, id)), clientSecret };
+      },
+      release: async () => {},
+    };
+  }
+
+  async read(id: string): Promise<Payment> {
+    const { store, database } = this.#parts;
+    return found(isUuid(id) ? await store.find(database, id) : undefined);
+  }
+
+  list(request: PageRequest, customerId: string | undefined): Promise<Page<Payment>> {
+    return this.#parts.store.list(this.#parts.database, request, customerId);
+  }
+
+  async cancel(id: string): Promise<Payment> {
+    const { processor } = this.#parts;
+    const payment = await this.read(id);
+    if (payment.status === 'canceled') return payment;
+    if (payment.intentStatus === 'succeeded') throw notCancelable(payment.status);
+    const { processorPaymentIntentId } = payment;
+    // A key of its own for every request: a second cancel does nothing more than the first.
+    const attempt = await processor.payments.cancel({
+      processorPaymentIntentId,
+      idempotencyKey: randomUUID(),
+    });
+    if (attempt.outcome === 'done') {
+      await this.#applyAndCount(attempt.value);
+      return this.read(id);
+    }
+    const corrected = await this.correct(id);
+    if (corrected.status !== 'canceled') throw notCancelable(corrected.status);
+    return corrected;
+  }
+
+  /** Reads the processor's present state into ours, and returns it. */
+  async correct(id: string): Promise<Payment> {
+    const { processor } = this.#parts;
+    const payment = await this.read(id);
+    const present = await processor.payments.read(payment.processorPaymentIntentId);
+    if (present === null) return payment;
+    await this.#applyAndCount(present.payment);
+    return this.read(id);
+  }
+
+  /** Takes in what the processor says, and counts nothing: the caller does, once its transaction is committed. */
+  async apply(
+    tx: Queryable,
+    facts: readonly PaymentFacts[],
+    source: Source,
+  ): Promise<Applied & { readonly succeeded: number }> {
+    const { store, clock } = this.#parts;
+    const groups = groupFacts(facts, ({ processorPaymentIntentId }) => processorPaymentIntentId);
+    const made = await this.#insertUnknown(tx, groups);
+    const now = clock.now();
+    const { changed, applied } = foldFacts({
+      rows: await store.lockByProcessorIds(tx, [...groups.keys()]),
+      groups,
+      keyOf: ({ processorPaymentIntentId }) => processorPaymentIntentId,
+      take: (payment, next: PaymentFacts) => takePaymentFacts(payment, next, source, now),
+    });
+    await store.update(
+      tx,
+      changed.map(({ after }) => after),
+    );
+    const turned = changed.filter(
+      ({ before, after }) => before.intentStatus !== 'succeeded' && after.intentStatus === 'succeeded',
+    );
+    const bornSucceeded = made.filter(({ intentStatus }) => intentStatus === 'succeeded');
+    return { ...applied, succeeded: turned.length + bornSucceeded.length };
+  }
+
+  /**
+   * A payment intent that we made, heard of before our own row is written: the row is made from it. One that carries no
+   * id of ours, or whose customer is not ours, is somebody else's.
+   */
+  async #insertUnknown(
+    tx: Queryable,
+    groups: ReadonlyMap<string, readonly [PaymentFacts, ...PaymentFacts[]]>,
+  ): Promise<readonly Payment[]> {
+    const { store, customers, clock } = this.#parts;
+    const candidates = [...groups.values()].map(([first]) => first).filter(({ localId }) => isOurId(localId));
+    const owners = await customers.findByProcessorIds(
+      tx,
+      candidates.flatMap(({ processorCustomerId }) => processorCustomerId ?? []),
+    );
+    const now = clock.now();
+    const payments = candidates.flatMap((facts) => {
+      const customer = owners.get(facts.processorCustomerId ?? '');
+      return customer === undefined ? [] : [toPayment(facts, customer.id, now)];
+    });
+    return store.insert(tx, payments);
+  }
+
+  async #applyAndCount(facts: PaymentFacts): Promise<void> {
+    const { database, metrics } = this.#parts;
+    const { succeeded } = await database.transaction((tx) => this.apply(tx, [facts], 'answer'));
+    metrics.paymentsSucceeded.inc(succeeded);
+  }
+
+  async #replay(id: string): Promise<CreatedPayment> {
+    const { processor } = this.#parts;
+    const payment = await this.read(id);
+    if (payment.intentStatus === 'succeeded' || payment.intentStatus === 'canceled') {
+      return { payment, clientSecret: null };
+    }
+    const present = await processor.payments.read(payment.processorPaymentIntentId);
+    if (present === null) return { payment, clientSecret: null };
+    await this.#applyAndCount(present.payment);
+    return { payment: await this.read(id), clientSecret: present.clientSecret };
+  }
+}
+
+function toPayment(facts: PaymentFacts, customerId: string, now: Date): Payment {
+  const id = facts.localId ?? '';
+  return {
+    id,
+    processorPaymentIntentId: facts.processorPaymentIntentId,
+    customerId,
+    amount: facts.amount,
+    amountReceived: facts.amountReceived,
+    amountRefunded: 0,
+    currency: facts.currency,
+    intentStatus: facts.status,
+    status: facts.status,
+    processorAsOf: facts.asOf,
+    createdAt: idTime(id),
+    updatedAt: now,
+  };
+}
+
+function found(payment: Payment | undefined): Payment {
+  if (payment === undefined) throw new Failure('not_found', 'No payment has this id.');
+  return payment;
+}
+
+function notCancelable(status: string): Failure {
+  return new Failure(
+    'payment_not_cancelable',
+    `The payment is ${status}, and only one that is still open can be canceled.`,
+  );
+}

@@ -1,0 +1,109 @@
+import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import type { Queryable } from '../platform/postgres.ts';
+import { recordSet } from '../platform/record-set.ts';
+import type { IntentStatus, Payment, PaymentStatus } from './payment.ts';
+
+/** All SQL for the payments. */
+export class PaymentStore {
+  async find(db: Queryable, id: string): Promise<Payment | undefined> {
+    const rows = await db.query<PaymentRow>('select * from till.payments where id = $1', [id]);
+    return rows[0] && toPayment(rows[0]);
+  }
+
+  async lock(tx: Queryable, id: string): Promise<Payment | undefined> {
+    const rows = await tx.query<PaymentRow>('select * from till.payments where id = $1 for update', [id]);
+    return rows[0] && toPayment(rows[0]);
+  }
+
+  /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
+  async lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Payment[]> {
+    const rows = await tx.query<PaymentRow>(
+      'select * from till.payments where processor_payment_intent_id = any($1) order by id for update',
+      [ids],
+    );
+    return rows.map(toPayment);
+  }
+
+  /** Rows that are there already, made by the request or by a webhook, stay as they are. */
+  async insert(tx: Queryable, payments: readonly Payment[]): Promise<readonly Payment[]> {
+    if (payments.length === 0) return [];
+    const rows = await tx.query<PaymentRow>(
+      `insert into till.payments (id, processor_payment_intent_id, customer_id, amount, amount_received, currency,
+         intent_status, processor_as_of, created_at, updated_at)
+       select id, "processorPaymentIntentId", "customerId", amount, "amountReceived", currency,
+         "intentStatus", "processorAsOf", "createdAt", "updatedAt"
+       from jsonb_to_recordset($1::jsonb) as v (id uuid, "processorPaymentIntentId" text, "customerId" uuid,
+         amount bigint, "amountReceived" bigint, currency text, "intentStatus" text, "processorAsOf" timestamptz,
+         "createdAt" timestamptz, "updatedAt" timestamptz)
+       order by id
+       on conflict do nothing
+       returning *`,
+      [recordSet(payments)],
+    );
+    return rows.map(toPayment);
+  }
+
+  async update(tx: Queryable, payments: readonly Payment[]): Promise<void> {
+    if (payments.length === 0) return;
+    await tx.query(
+      `update till.payments set amount = v.amount, amount_received = v."amountReceived", currency = v.currency,
+         intent_status = v."intentStatus", processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
+       from jsonb_to_recordset($1::jsonb) as v (id uuid, amount bigint, "amountReceived" bigint, currency text,
+         "intentStatus" text, "processorAsOf" timestamptz, "updatedAt" timestamptz)
+       where payments.id = v.id`,
+      [recordSet(payments)],
+    );
+  }
+
+  /** Adds up anew what was refunded; the rows must be locked. */
+  async addUpRefunds(tx: Queryable, ids: readonly string[], now: Date): Promise<void> {
+    if (ids.length === 0) return;
+    await tx.query(
+      `update till.payments set amount_refunded = sums.amount, updated_at = $2
+       from (
+         select id, coalesce((select sum(amount) from till.refunds
+           where payment_id = payments.id and status not in ('failed', 'canceled')), 0) as amount
+         from till.payments where id = any($1)
+       ) sums
+       where payments.id = sums.id and payments.amount_refunded <> sums.amount`,
+      [ids, now],
+    );
+  }
+
+  list(db: Queryable, request: PageRequest, customerId: string | undefined): Promise<Page<Payment>> {
+    const parent = customerId === undefined ? {} : { parent: { column: 'customer_id', id: customerId } };
+    return listPage(db, { table: 'payments', ...parent }, request, toPayment);
+  }
+}
+
+interface PaymentRow {
+  readonly id: string;
+  readonly processor_payment_intent_id: string;
+  readonly customer_id: string;
+  readonly amount: number;
+  readonly amount_received: number;
+  readonly amount_refunded: number;
+  readonly currency: string;
+  readonly intent_status: IntentStatus;
+  readonly status: PaymentStatus;
+  readonly processor_as_of: Date;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+function toPayment(row: PaymentRow): Payment {
+  return {
+    id: row.id,
+    processorPaymentIntentId: row.processor_payment_intent_id,
+    customerId: row.customer_id,
+    amount: row.amount,
+    amountReceived: row.amount_received,
+    amountRefunded: row.amount_refunded,
+    currency: row.currency,
+    intentStatus: row.intent_status,
+    status: row.status,
+    processorAsOf: row.processor_as_of,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,245 @@
+import { Failure } from '../errors.ts';
+import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
+import { type Applied, foldFacts, groupFacts } from '../mirrors/fold.ts';
+import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { Source } from '../mirrors/transition.ts';
+import type { Clock } from '../platform/clock.ts';
+import { idTime, isOurId, newId } from '../platform/id.ts';
+import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
+import type { RefundFacts } from '../processor/processor-facts.ts';
+import { amountLeft, type Payment } from './payment.ts';
+import type { PaymentService } from './payment-service.ts';
+import type { PaymentStore } from './payment-store.ts';
+import { type Refund, type RefundReason, takeRefundFacts } from './refund.ts';
+import type { RefundStore } from './refund-store.ts';
+
+export interface NewRefundRequest {
+  readonly paymentId: string;
+  /** Undefined: all that is left. */
+  readonly amount: number | undefined;
+  readonly reason: RefundReason | null;
+}
+
+export interface RefundedPayment {
+  readonly payment: Payment;
+  readonly refund: Refund;
+}
+
+interface RefundParts {
+  readonly database: Database;
+  readonly payments: PaymentService;
+  readonly paymentStore: PaymentStore;
+  readonly store: RefundStore;
+  readonly processor: Processor;
+  readonly idempotency: IdempotencyService;
+  readonly clock: Clock;
+}
+
+export class RefundService {
+  readonly #parts: RefundParts;
+
+  constructor(parts: RefundParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Reserves the amount under the payment's lock, then asks the processor: of any number of refunds at once, only as
+   * many go through as there is money for.
+   */
+  async create(request: NewRefundRequest, key: string | undefined): Promise<Created<RefundedPayment>> {
+    const { payments, idempotency } = this.#parts;
+    const { paymentId, reason } = request;
+    const payment = await payments.read(paymentId);
+    // Paid, and the news has not arrived: ours is corrected first.
+    if (payment.intentStatus !== 'succeeded') await payments.correct(paymentId);
+    let amount = 0;
+    return idempotency.create<RefundFacts, RefundedPayment>({
+      operation: 'refunds.create',
+      key,
+      request: { ...request, amount: request.amount ?? null },
+      parentId: paymentId,
+      prepare: async (tx, id) => {
+        ({ amount } = await this.#reserve(tx, id, request));
+      },
+      call: (id, idempotencyKey) => this.#refund(payment, { id, amount, reason, idempotencyKey }),
+      ...this.adoption(paymentId),
+      replay: (id) => this.#read(this.#parts.database, id),
+    });
+  }
+
+  adoption(paymentId: string): Adoption<RefundFacts, RefundedPayment> {
+    const { payments, paymentStore, store, processor, clock } = this.#parts;
+    return {
+      find: async (localId) => {
+        const { processorPaymentIntentId } = await payments.read(paymentId);
+        const refunds = await processor.refunds.listOfPayment(processorPaymentIntentId);
+        return refunds.find((refund) => refund.localId === localId) ?? null;
+      },
+      record: async (tx, id, facts) => {
+        await this.apply(tx, [facts], 'answer');
+        return this.#read(tx, id);
+      },
+      release: async (tx, id) => {
+        await paymentStore.lock(tx, paymentId);
+        await store.removeReservation(tx, id);
+        await paymentStore.addUpRefunds(tx, [paymentId], clock.now());
+      },
+    };
+  }
+
+  async list(paymentId: string, request: PageRequest): Promise<Page<Refund>> {
+    const { payments, store, database } = this.#parts;
+    await payments.read(paymentId);
+    return store.list(database, paymentId, request);
+  }
+
+  /** Takes in what the processor says of refunds, wherever they were made. */
+  async apply(tx: Queryable, facts: readonly RefundFacts[], source: Source): Promise<Applied> {
+    const { paymentStore, store, clock } = this.#parts;
+    const intents = facts.flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []);
+    const payments = await paymentStore.lockByProcessorIds(tx, [...new Set(intents)]);
+    const paymentOf = new Map(payments.map((payment) => [payment.processorPaymentIntentId, payment]));
+    const ours = facts.filter(({ processorPaymentIntentId }) =>
+      paymentOf.has(processorPaymentIntentId ?? ''),
+    );
+    const groups = groupFacts(ours, ({ processorRefundId }) => processorRefundId);
+    const now = clock.now();
+
+    const known = await this.#lockKnown(tx, groups);
+    const unknown = [...groups].filter(([id]) => !known.has(id)).map(([, [first]]) => first);
+    const made = unknown.map((first) =>
+      toRefund(first, paymentOf.get(first.processorPaymentIntentId ?? '')?.id ?? '', now),
+    );
+    await store.insert(tx, made);
+
+    const rows = [...known, ...made.map((refund) => [refund.processorRefundId ?? '', refund] as const)];
+    const { changed, applied } = foldFacts({
+      rows,
+      groups,
+      keyOf: ([processorRefundId]) => processorRefundId,
+      take: ([id, refund], next: RefundFacts) => {
+        const { verdict, row } = takeRefundFacts(refund, next, source, now);
+        return { verdict, row: [id, row] as const };
+      },
+    });
+    await store.update(
+      tx,
+      changed.map(({ after: [, refund] }) => refund),
+    );
+    await paymentStore.addUpRefunds(
+      tx,
+      payments.map(({ id }) => id),
+      now,
+    );
+    const strangers = facts
+      .filter((fact) => !ours.includes(fact))
+      .map(({ processorRefundId }) => processorRefundId);
+    return { ...applied, ignored: [...applied.ignored, ...strangers] };
+  }
+
+  /** Rows by the processor's id, also those that do not carry it yet because they are only reserved. */
+  async #lockKnown(
+    tx: Queryable,
+    groups: ReadonlyMap<string, readonly [RefundFacts, ...RefundFacts[]]>,
+  ): Promise<ReadonlyMap<string, Refund>> {
+    const byLocalId = new Map(
+      [...groups.values()].flatMap(([{ localId, processorRefundId }]) =>
+        isOurId(localId) ? [[localId, processorRefundId] as const] : [],
+      ),
+    );
+    const rows = await this.#parts.store.lockAny(tx, [...groups.keys()], [...byLocalId.keys()]);
+    return new Map(rows.map((row) => [row.processorRefundId ?? byLocalId.get(row.id) ?? '', row]));
+  }
+
+  async #reserve(tx: Queryable, id: string, request: NewRefundRequest): Promise<Refund> {
+    const { paymentStore, store, clock } = this.#parts;
+    const payment = await paymentStore.lock(tx, request.paymentId);
+    const reserved = await store.find(tx, id);
+    if (reserved !== undefined) return reserved;
+    if (payment === undefined) throw new Failure('not_found', 'No payment has this id.');
+    const amount = request.amount ?? amountLeft(payment);
+    refuseIfTooMuch(payment, amount);
+    const now = clock.now();
+    const refund: Refund = {
+      id,
+      processorRefundId: null,
+      paymentId: payment.id,
+      amount,
+      currency: payment.currency,
+      status: 'pending',
+      reason: request.reason,
+      processorAsOf: payment.processorAsOf,
+      createdAt: idTime(id),
+      updatedAt: now,
+    };
+    await store.insert(tx, [refund]);
+    await paymentStore.addUpRefunds(tx, [payment.id], now);
+    return refund;
+  }
+
+  async #refund(
+    { id: paymentId, processorPaymentIntentId }: Payment,
+    order: {
+      readonly id: string;
+      readonly amount: number;
+      readonly reason: RefundReason | null;
+      readonly idempotencyKey: string;
+    },
+  ): Promise<RefundFacts> {
+    const { processor, database, payments } = this.#parts;
+    const attempt = await processor.refunds.create({ ...order, processorPaymentIntentId });
+    if (attempt.outcome === 'done') return attempt.value;
+    // Refunded elsewhere, or not paid after all: ours is corrected, and then the answer tells the truth.
+    const corrected = await payments.correct(paymentId);
+    const refunds = await processor.refunds.listOfPayment(processorPaymentIntentId);
+    await database.transaction((tx) => this.apply(tx, refunds, 'answer'));
+    const { amountRefunded } = await payments.read(paymentId);
+    refuseIfTooMuch({ ...corrected, amountRefunded: amountRefunded - order.amount }, order.amount);
+    throw new Failure('payment_not_refundable', 'The processor does not refund this payment.', {
+      effect: 'none',
+    });
+  }
+
+  async #read(db: Queryable, id: string): Promise<RefundedPayment> {
+    const { store, paymentStore } = this.#parts;
+    const refund = await store.find(db, id);
+    const payment = refund && (await paymentStore.find(db, refund.paymentId));
+    if (refund === undefined || payment === undefined)
+      throw new Failure('not_found', 'No refund has this id.');
+    return { payment, refund };
+  }
+}
+
+function refuseIfTooMuch(payment: Payment, amount: number): void {
+  if (payment.intentStatus !== 'succeeded') {
+    throw new Failure(
+      'payment_not_refundable',
+      `The payment is ${payment.intentStatus}; only one that succeeded can be refunded.`,
+    );
+  }
+  const left = amountLeft(payment);
+  if (left === 0) throw new Failure('payment_not_refundable', 'The payment has been refunded in full.');
+  if (amount > left) {
+    throw new Failure(
+      'refund_exceeds_remaining',
+      `Only ${left} of the payment is left to refund; ask for that or less.`,
+    );
+  }
+}
+
+function toRefund(facts: RefundFacts, paymentId: string, now: Date): Refund {
+  const id = isOurId(facts.localId) ? facts.localId : newId(now);
+  return {
+    id,
+    processorRefundId: facts.processorRefundId,
+    paymentId,
+    amount: facts.amount,
+    currency: facts.currency,
+    status: facts.status,
+    reason: facts.reason,
+    processorAsOf: facts.asOf,
+    createdAt: isOurId(facts.localId) ? idTime(id) : facts.createdAt,
+    updatedAt: now,
+  };
+}

@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto';
+import { Failure } from '../errors.ts';
+import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
+import { type Applied, foldFacts, groupFacts } from '../mirrors/fold.ts';
+import type { Source } from '../mirrors/transition.ts';
+import type { Clock } from '../platform/clock.ts';
+import { idTime, isUuid } from '../platform/id.ts';
+import type { Database, Queryable } from '../platform/postgres.ts';
+import type { NewPlan, Processor } from '../processor/processor.ts';
+import type { PlanFacts, PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
+import { type Plan, takePriceFacts, takeProductFacts } from './plan.ts';
+import type { PlanStore } from './plan-store.ts';
+
+interface PlanParts {
+  readonly database: Database;
+  readonly store: PlanStore;
+  readonly processor: Processor;
+  readonly idempotency: IdempotencyService;
+  readonly clock: Clock;
+}
+
+export class PlanService {
+  readonly #parts: PlanParts;
+
+  constructor(parts: PlanParts) {
+    this.#parts = parts;
+  }
+
+  create(values: Omit<NewPlan, 'id'>, key: string | undefined): Promise<Created<Plan>> {
+    const { processor, idempotency } = this.#parts;
+    return idempotency.create<PlanFacts, Plan>({
+      operation: 'plans.create',
+      key,
+      request: values,
+      parentId: null,
+      prepare: async () => {},
+      call: (id, idempotencyKey) => processor.plans.create({ ...values, id, idempotencyKey }),
+      ...this.adoption(),
+      replay: (id) => this.read(id),
+    });
+  }
+
+  adoption(): Adoption<PlanFacts, Plan> {
+    return {
+      find: (localId, since) => this.#parts.processor.plans.find({ localId, since }),
+      record: (tx, id, facts) => this.#record(tx, id, facts),
+      release: async () => {},
+    };
+  }
+
+  async #record(tx: Queryable, id: string, { product, price }: PlanFacts): Promise<Plan> {
+    const { store, clock } = this.#parts;
+    if (price.amount === null || price.interval === null) {
+      throw new Error(`the price ${price.processorPriceId} has no whole amount or no simple interval`);
+    }
+    await store.insert(tx, {
+      id,
+      processorProductId: product.processorProductId,
+      processorPriceId: price.processorPriceId,
+      name: product.name,
+      amount: price.amount,
+      currency: price.currency,
+      interval: price.interval,
+      productActive: product.active,
+      priceActive: price.active,
+      active: product.active && price.active,
+      productAsOf: product.asOf,
+      priceAsOf: price.asOf,
+      createdAt: idTime(id),
+      updatedAt: clock.now(),
+    });
+    return found(await store.find(tx, id));
+  }
+
+  async read(id: string): Promise<Plan> {
+    const { store, database } = this.#parts;
+    return found(isUuid(id) ? await store.find(database, id) : undefined);
+  }
+
+  list(activeOnly: boolean): Promise<readonly Plan[]> {
+    return this.#parts.store.list(this.#parts.database, activeOnly);
+  }
+
+  /** Archives price and product; of one that is archived already nothing is asked. */
+  async archive(id: string): Promise<Plan> {
+    const { database, processor } = this.#parts;
+    const plan = await this.read(id);
+    if (!plan.active) return plan;
+    const attempt = await processor.plans.archive({ ...plan, idempotencyKey: randomUUID() });
+    // What is gone at the processor can take no subscription either.
+    const gone = { active: false, localId: id, createdAt: plan.createdAt, asOf: plan.productAsOf };
+    const product = attempt.outcome === 'done' ? attempt.value.product : { ...plan, ...gone };
+    const price = attempt.outcome === 'done' ? attempt.value.price : { ...plan, ...gone };
+    await database.transaction(async (tx) => {
+      await this.applyProducts(tx, [product], 'answer');
+      await this.applyPrices(tx, [price], 'answer');
+    });
+    return this.read(id);
+  }
+
+  /** For a new subscription: the plan must be there, and not archived. */
+  async requireActive(tx: Queryable, id: string): Promise<Plan> {
+    const plan = found(await this.#parts.store.find(tx, id));
+    if (!plan.active) throw new Failure('plan_archived', 'The plan is archived; choose one that is active.');
+    return plan;
+  }
+
+  /** The plans behind the processor's prices. */
+  async findByPriceIds(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, Plan>> {
+    const plans = await this.#parts.store.findByPriceIds(db, ids);
+    return new Map(plans.map((plan) => [plan.processorPriceId, plan]));
+  }
+
+  async applyProducts(tx: Queryable, facts: readonly ProductFacts[], source: Source): Promise<Applied> {
+    const { store, clock } = this.#parts;
+    const now = clock.now();
+    const groups = groupFacts(facts, ({ processorProductId }) => processorProductId);
+    const { changed, applied } = foldFacts({
+      rows: await store.lockByProductIds(tx, [...groups.keys()]),
+      groups,
+      keyOf: ({ processorProductId }) => processorProductId,
+      take: (plan, next: ProductFacts) => takeProductFacts(plan, next, source, now),
+    });
+    await store.update(
+      tx,
+      changed.map(({ after }) => after),
+    );
+    return applied;
+  }
+
+  async applyPrices(tx: Queryable, facts: readonly PriceFacts[], source: Source): Promise<Applied> {
+    const { store, clock } = this.#parts;
+    const now = clock.now();
+    const groups = groupFacts(facts, ({ processorPriceId }) => processorPriceId);
+    const { changed, applied } = foldFacts({
+      rows: await store.lockByPriceIds(tx, [...groups.keys()]),
+      groups,
+      keyOf: ({ processorPriceId }) => processorPriceId,
+      take: (plan, next: PriceFacts) => takePriceFacts(plan, next, source, now),
+    });
+    await store.update(
+      tx,
+      changed.map(({ after }) => after),
+    );
+    return applied;
+  }
+}
+
+function found(plan: Plan | undefined): Plan {
+  if (plan === undefined) throw new Failure('not_found', 'No plan has this id.');
+  return plan;
+}

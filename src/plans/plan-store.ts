@@ -1,0 +1,110 @@
+import type { Queryable } from '../platform/postgres.ts';
+import { recordSet } from '../platform/record-set.ts';
+import type { Plan, PlanInterval } from './plan.ts';
+
+/** All SQL for the plans. */
+export class PlanStore {
+  async find(db: Queryable, id: string): Promise<Plan | undefined> {
+    const rows = await db.query<PlanRow>('select * from till.plans where id = $1', [id]);
+    return rows[0] && toPlan(rows[0]);
+  }
+
+  async findByPriceIds(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
+    const rows = await db.query<PlanRow>('select * from till.plans where processor_price_id = any($1)', [
+      ids,
+    ]);
+    return rows.map(toPlan);
+  }
+
+  async lockByProductIds(tx: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
+    const sql = 'select * from till.plans where processor_product_id = any($1) order by id for update';
+    return (await tx.query<PlanRow>(sql, [ids])).map(toPlan);
+  }
+
+  async lockByPriceIds(tx: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
+    const sql = 'select * from till.plans where processor_price_id = any($1) order by id for update';
+    return (await tx.query<PlanRow>(sql, [ids])).map(toPlan);
+  }
+
+  /** Newest first, all of them: plans are few, and the spec's list of them has no pages. */
+  async list(db: Queryable, activeOnly: boolean): Promise<readonly Plan[]> {
+    const rows = await db.query<PlanRow>(
+      'select * from till.plans where active or not $1 order by created_at desc, id desc',
+      [activeOnly],
+    );
+    return rows.map(toPlan);
+  }
+
+  /** A row that a retry finds already there stays as it is. */
+  async insert(tx: Queryable, plan: Plan): Promise<void> {
+    await tx.query(
+      `insert into till.plans (id, processor_product_id, processor_price_id, name, amount, currency, interval,
+         product_active, price_active, product_as_of, price_as_of, created_at, updated_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+       on conflict do nothing`,
+      [
+        plan.id,
+        plan.processorProductId,
+        plan.processorPriceId,
+        plan.name,
+        plan.amount,
+        plan.currency,
+        plan.interval,
+        plan.productActive,
+        plan.priceActive,
+        plan.productAsOf,
+        plan.priceAsOf,
+        plan.createdAt,
+        plan.updatedAt,
+      ],
+    );
+  }
+
+  async update(tx: Queryable, plans: readonly Plan[]): Promise<void> {
+    if (plans.length === 0) return;
+    await tx.query(
+      `update till.plans set name = v.name, product_active = v."productActive", price_active = v."priceActive",
+         product_as_of = v."productAsOf", price_as_of = v."priceAsOf", updated_at = v."updatedAt"
+       from jsonb_to_recordset($1::jsonb) as v (id uuid, name text, "productActive" boolean, "priceActive" boolean,
+         "productAsOf" timestamptz, "priceAsOf" timestamptz, "updatedAt" timestamptz)
+       where plans.id = v.id`,
+      [recordSet(plans)],
+    );
+  }
+}
+
+interface PlanRow {
+  readonly id: string;
+  readonly processor_product_id: string;
+  readonly processor_price_id: string;
+  readonly name: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly interval: PlanInterval;
+  readonly product_active: boolean;
+  readonly price_active: boolean;
+  readonly active: boolean;
+  readonly product_as_of: Date;
+  readonly price_as_of: Date;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+function toPlan(row: PlanRow): Plan {
+  return {
+    id: row.id,
+    processorProductId: row.processor_product_id,
+    processorPriceId: row.processor_price_id,
+    name: row.name,
+    amount: row.amount,
+    currency: row.currency,
+    interval: row.interval,
+    productActive: row.product_active,
+    priceActive: row.price_active,
+    active: row.active,
+    productAsOf: row.product_as_of,
+    priceAsOf: row.price_as_of,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,67 @@
+import { randomInt } from 'node:crypto';
+import pg from 'pg';
+import type { Logger } from './logger.ts';
+import type { Queryable } from './postgres.ts';
+
+/** The first half of the advisory locks by which processes show that they live ("tlpr" in ASCII). */
+const lockClass = 0x746c7072;
+const reconnectDelayMs = 1_000;
+
+/**
+ * Shows other processes that this one lives: an advisory lock under a number of its own, on a connection of its own,
+ * which PostgreSQL gives up the moment the process is gone. What a dead process left half done can thus be taken
+ * over at once instead of after a time-out. It is a hint, never a guarantee: who takes over acts under the same
+ * idempotency key, so being wrong about it does no harm.
+ */
+export class Presence {
+  readonly owner = randomInt(1, 2 ** 31 - 1);
+  readonly #url: string;
+  readonly #logger: Logger;
+  #client: pg.Client | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: { readonly url: string; readonly logger: Logger }) {
+    this.#url = options.url;
+    this.#logger = options.logger;
+  }
+
+  async show(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.#url,
+      application_name: 'till presence',
+      keepAlive: true,
+      connectionTimeoutMillis: 5_000,
+    });
+    client.once('error', () => this.#showAgain(client));
+    client.once('end', () => this.#showAgain(client));
+    this.#client = client;
+    await client.connect();
+    await client.query('select pg_advisory_lock($1, $2)', [lockClass, this.owner]);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#client?.end();
+  }
+
+  #showAgain(client: pg.Client): void {
+    if (this.#closed || this.#client !== client) return;
+    this.#client = undefined;
+    this.#timer = setTimeout(() => {
+      this.show().catch((error: unknown) =>
+        this.#logger.debug({ err: error }, 'presence could not be shown'),
+      );
+    }, reconnectDelayMs);
+  }
+}
+
+/** Whether the process that showed itself as `owner` has ended. Asked inside a transaction. */
+export async function isGone(tx: Queryable, owner: number): Promise<boolean> {
+  const [row] = await tx.query<{ gone: boolean }>('select pg_try_advisory_xact_lock($1, $2) as gone', [
+    lockClass,
+    owner,
+  ]);
+  return row?.gone === true;
+}

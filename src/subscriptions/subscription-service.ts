@@ -1,0 +1,210 @@
+import type { CustomerService } from '../customers/customer-service.ts';
+import { Failure } from '../errors.ts';
+import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
+import { type Applied, foldFacts, groupFacts } from '../mirrors/fold.ts';
+import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { Source } from '../mirrors/transition.ts';
+import type { PlanService } from '../plans/plan-service.ts';
+import type { Clock } from '../platform/clock.ts';
+import { idTime, isOurId, isUuid } from '../platform/id.ts';
+import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Processor, SubscriptionWithSecret } from '../processor/processor.ts';
+import type { SubscriptionFacts } from '../processor/processor-facts.ts';
+import { hasEnded, type Subscription, takeSubscriptionFacts } from './subscription.ts';
+import type { SubscriptionStore } from './subscription-store.ts';
+
+export interface NewSubscriptionRequest {
+  readonly customerId: string;
+  readonly planId: string;
+  /** 0 is no trial. */
+  readonly trialPeriodDays: number;
+}
+
+export interface CreatedSubscription {
+  readonly subscription: Subscription;
+  /** The first invoice's; handed on to the caller and kept nowhere. Null where there is nothing to confirm. */
+  readonly clientSecret: string | null;
+}
+
+interface SubscriptionParts {
+  readonly database: Database;
+  readonly store: SubscriptionStore;
+  readonly customers: CustomerService;
+  readonly plans: PlanService;
+  readonly processor: Processor;
+  readonly idempotency: IdempotencyService;
+  readonly clock: Clock;
+}
+
+export class SubscriptionService {
+  readonly #parts: SubscriptionParts;
+
+  constructor(parts: SubscriptionParts) {
+    this.#parts = parts;
+  }
+
+  create(request: NewSubscriptionRequest, key: string | undefined): Promise<Created<CreatedSubscription>> {
+    const { customers, plans, processor, idempotency } = this.#parts;
+    const { customerId, planId, trialPeriodDays } = request;
+    let processorCustomerId = '';
+    let processorPriceId = '';
+    return idempotency.create<SubscriptionWithSecret, CreatedSubscription>({
+      operation: 'subscriptions.create',
+      key,
+      request,
+      parentId: customerId,
+      prepare: async (tx) => {
+        ({ processorCustomerId } = await customers.requireLive(tx, customerId));
+        ({ processorPriceId } = await plans.requireActive(tx, planId));
+      },
+      call: (id, idempotencyKey) =>
+        processor.subscriptions.create({
+          id,
+          processorCustomerId,
+          processorPriceId,
+          trialPeriodDays,
+          idempotencyKey,
+        }),
+      ...this.adoption(customerId),
+      replay: (id) => this.#replay(id),
+    });
+  }
+
+  adoption(customerId: string): Adoption<SubscriptionWithSecret, CreatedSubscription> {
+    const { customers, database, processor } = this.#parts;
+    return {
+      find: async (localId, since) => {
+        const customer = await customers.findAny(database, customerId);
+        if (customer === undefined) return null;
+        return processor.subscriptions.find({
+          localId,
+          since,
+          processorCustomerId: customer.processorCustomerId,
+        });
+      },
+      record: async (tx, id, { subscription, clientSecret }) => {
+        await this.apply(tx, [subscription], 'answer');
+        return { subscription: found(await this.#parts.store.find(tx, id)), clientSecret };
+      },
+      release: async () => {},
+    };
+  }
+
+  async read(id: string): Promise<Subscription> {
+    const { store, database } = this.#parts;
+    return found(isUuid(id) ? await store.find(database, id) : undefined);
+  }
+
+  list(request: PageRequest, customerId: string | undefined): Promise<Page<Subscription>> {
+    return this.#parts.store.list(this.#parts.database, request, customerId);
+  }
+
+  /** At once. Of one that has ended already nothing is asked. */
+  async cancel(id: string): Promise<Subscription> {
+    const { database, processor } = this.#parts;
+    const subscription = await this.read(id);
+    if (hasEnded(subscription.status)) return subscription;
+    const { processorSubscriptionId } = subscription;
+    const attempt = await processor.subscriptions.cancel(processorSubscriptionId);
+    if (attempt.outcome === 'done') {
+      await database.transaction((tx) => this.apply(tx, [attempt.value], 'answer'));
+      return this.read(id);
+    }
+    // Ended at the processor, and the news has not arrived: ours is corrected.
+    const present = await processor.subscriptions.read(processorSubscriptionId);
+    if (present === null)
+      throw new Failure('not_found', 'The processor does not know this subscription any more.');
+    await database.transaction((tx) => this.apply(tx, [present.subscription], 'answer'));
+    return this.read(id);
+  }
+
+  cancelOfCustomer(tx: Queryable, customerId: string): Promise<void> {
+    return this.#parts.store.cancelOfCustomer(tx, customerId, this.#parts.clock.now());
+  }
+
+  /** Takes in what the processor says. */
+  async apply(tx: Queryable, facts: readonly SubscriptionFacts[], source: Source): Promise<Applied> {
+    const { store, plans, clock } = this.#parts;
+    const groups = groupFacts(facts, ({ processorSubscriptionId }) => processorSubscriptionId);
+    const planOf = await plans.findByPriceIds(
+      tx,
+      facts.map(({ processorPriceId }) => processorPriceId),
+    );
+    const planIdOf = ({ processorPriceId }: SubscriptionFacts) => planOf.get(processorPriceId)?.id;
+    await this.#insertUnknown(tx, groups, planIdOf);
+    const now = clock.now();
+    const { changed, applied } = foldFacts({
+      rows: await store.lockByProcessorIds(tx, [...groups.keys()]),
+      groups,
+      keyOf: ({ processorSubscriptionId }) => processorSubscriptionId,
+      take: (subscription, next: SubscriptionFacts) =>
+        takeSubscriptionFacts(subscription, next, planIdOf(next), source, now),
+    });
+    await store.update(
+      tx,
+      changed.map(({ after }) => after),
+    );
+    return applied;
+  }
+
+  /**
+   * A subscription that we made, heard of before our own row is written: the row is made from it. One that carries no
+   * id of ours, or whose customer or plan is not ours, is somebody else's.
+   */
+  async #insertUnknown(
+    tx: Queryable,
+    groups: ReadonlyMap<string, readonly [SubscriptionFacts, ...SubscriptionFacts[]]>,
+    planIdOf: (facts: SubscriptionFacts) => string | undefined,
+  ): Promise<void> {
+    const { store, customers, clock } = this.#parts;
+    const firsts = [...groups.values()].map(([first]) => first).filter(({ localId }) => isOurId(localId));
+    const owners = await customers.findByProcessorIds(
+      tx,
+      firsts.map(({ processorCustomerId }) => processorCustomerId),
+    );
+    const now = clock.now();
+    const subscriptions = firsts.flatMap((facts) => {
+      const customer = owners.get(facts.processorCustomerId);
+      const planId = planIdOf(facts);
+      return customer === undefined || planId === undefined
+        ? []
+        : [toSubscription(facts, { customerId: customer.id, planId, now })];
+    });
+    await store.insert(tx, subscriptions);
+  }
+
+  async #replay(id: string): Promise<CreatedSubscription> {
+    const { database, processor } = this.#parts;
+    const subscription = await this.read(id);
+    if (hasEnded(subscription.status)) return { subscription, clientSecret: null };
+    const present = await processor.subscriptions.read(subscription.processorSubscriptionId);
+    if (present === null) return { subscription, clientSecret: null };
+    await database.transaction((tx) => this.apply(tx, [present.subscription], 'answer'));
+    return { subscription: await this.read(id), clientSecret: present.clientSecret };
+  }
+}
+
+function toSubscription(
+  facts: SubscriptionFacts,
+  { customerId, planId, now }: { readonly customerId: string; readonly planId: string; readonly now: Date },
+): Subscription {
+  const id = facts.localId ?? '';
+  return {
+    id,
+    processorSubscriptionId: facts.processorSubscriptionId,
+    customerId,
+    planId,
+    status: facts.status,
+    currentPeriodStart: facts.currentPeriodStart,
+    currentPeriodEnd: facts.currentPeriodEnd,
+    trialEnd: facts.trialEnd,
+    processorAsOf: facts.asOf,
+    createdAt: idTime(id),
+    updatedAt: now,
+  };
+}
+
+function found(subscription: Subscription | undefined): Subscription {
+  if (subscription === undefined) throw new Failure('not_found', 'No subscription has this id.');
+  return subscription;
+}

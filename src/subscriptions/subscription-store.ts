@@ -1,0 +1,96 @@
+import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import type { Queryable } from '../platform/postgres.ts';
+import { recordSet } from '../platform/record-set.ts';
+import type { Subscription, SubscriptionStatus } from './subscription.ts';
+
+/** All SQL for the subscriptions. */
+export class SubscriptionStore {
+  async find(db: Queryable, id: string): Promise<Subscription | undefined> {
+    const rows = await db.query<SubscriptionRow>('select * from till.subscriptions where id = $1', [id]);
+    return rows[0] && toSubscription(rows[0]);
+  }
+
+  /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
+  async lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Subscription[]> {
+    const rows = await tx.query<SubscriptionRow>(
+      'select * from till.subscriptions where processor_subscription_id = any($1) order by id for update',
+      [ids],
+    );
+    return rows.map(toSubscription);
+  }
+
+  /** Rows that are there already, made by the request or by a webhook, stay as they are. */
+  async insert(tx: Queryable, subscriptions: readonly Subscription[]): Promise<void> {
+    if (subscriptions.length === 0) return;
+    await tx.query(
+      `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
+         current_period_start, current_period_end, trial_end, processor_as_of, created_at, updated_at)
+       select id, "processorSubscriptionId", "customerId", "planId", status,
+         "currentPeriodStart", "currentPeriodEnd", "trialEnd", "processorAsOf", "createdAt", "updatedAt"
+       from jsonb_to_recordset($1::jsonb) as v (id uuid, "processorSubscriptionId" text, "customerId" uuid,
+         "planId" uuid, status text, "currentPeriodStart" timestamptz, "currentPeriodEnd" timestamptz,
+         "trialEnd" timestamptz, "processorAsOf" timestamptz, "createdAt" timestamptz, "updatedAt" timestamptz)
+       order by id
+       on conflict do nothing`,
+      [recordSet(subscriptions)],
+    );
+  }
+
+  async update(tx: Queryable, subscriptions: readonly Subscription[]): Promise<void> {
+    if (subscriptions.length === 0) return;
+    await tx.query(
+      `update till.subscriptions set plan_id = v."planId", status = v.status,
+         current_period_start = v."currentPeriodStart", current_period_end = v."currentPeriodEnd",
+         trial_end = v."trialEnd", processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
+       from jsonb_to_recordset($1::jsonb) as v (id uuid, "planId" uuid, status text,
+         "currentPeriodStart" timestamptz, "currentPeriodEnd" timestamptz, "trialEnd" timestamptz,
+         "processorAsOf" timestamptz, "updatedAt" timestamptz)
+       where subscriptions.id = v.id`,
+      [recordSet(subscriptions)],
+    );
+  }
+
+  /** The processor cancels whatever a deleted customer still has. */
+  async cancelOfCustomer(tx: Queryable, customerId: string, now: Date): Promise<void> {
+    await tx.query(
+      `update till.subscriptions set status = 'canceled', updated_at = $2
+       where customer_id = $1 and status not in ('canceled', 'incomplete_expired')`,
+      [customerId, now],
+    );
+  }
+
+  list(db: Queryable, request: PageRequest, customerId: string | undefined): Promise<Page<Subscription>> {
+    const parent = customerId === undefined ? {} : { parent: { column: 'customer_id', id: customerId } };
+    return listPage(db, { table: 'subscriptions', ...parent }, request, toSubscription);
+  }
+}
+
+interface SubscriptionRow {
+  readonly id: string;
+  readonly processor_subscription_id: string;
+  readonly customer_id: string;
+  readonly plan_id: string;
+  readonly status: SubscriptionStatus;
+  readonly current_period_start: Date | null;
+  readonly current_period_end: Date | null;
+  readonly trial_end: Date | null;
+  readonly processor_as_of: Date;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+function toSubscription(row: SubscriptionRow): Subscription {
+  return {
+    id: row.id,
+    processorSubscriptionId: row.processor_subscription_id,
+    customerId: row.customer_id,
+    planId: row.plan_id,
+    status: row.status,
+    currentPeriodStart: row.current_period_start,
+    currentPeriodEnd: row.current_period_end,
+    trialEnd: row.trial_end,
+    processorAsOf: row.processor_as_of,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
