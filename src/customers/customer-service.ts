@@ -127,13 +127,13 @@ export class CustomerService {
   /** Takes in what the processor says. */
   async apply(tx: Queryable, facts: readonly CustomerFacts[], source: Source): Promise<Applied> {
     const { store, clock } = this.#parts;
-    const groups = groupFacts(facts, ({ processorCustomerId }) => processorCustomerId);
+    const groups = groupFacts(facts, keyOf);
     const rows = await store.lockByProcessorIds(tx, [...groups.keys()]);
     const now = clock.now();
     const { changed, applied } = foldFacts({
       rows,
       groups,
-      keyOf: ({ processorCustomerId }) => processorCustomerId,
+      keyOf,
       take: (customer, next: CustomerFacts) => takeCustomerFacts(customer, next, source, now),
     });
     await store.update(
@@ -165,4 +165,8 @@ function found(customer: Customer | undefined): Customer {
 
 function notFound(): Failure {
   return new Failure('not_found', 'No customer has this id.');
+}
+
+function keyOf({ processorCustomerId }: { readonly processorCustomerId: string }): string {
+  return processorCustomerId;
 }

@@ -1,6 +1,6 @@
 import type { CustomerService } from '../customers/customer-service.ts';
 import { Failure } from '../errors.ts';
-import { type Applied, foldFacts, groupFacts } from '../mirrors/fold.ts';
+import { type Applied, foldFacts, groupFacts, withoutRow } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Source } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -39,7 +39,7 @@ export class InvoiceService {
   /** Takes in what the processor says, of strangers' invoices too. */
   async apply(tx: Queryable, facts: readonly InvoiceFacts[], source: Source): Promise<Applied> {
     const { store, customers, clock } = this.#parts;
-    const groups = groupFacts(facts, ({ processorInvoiceId }) => processorInvoiceId);
+    const groups = groupFacts(facts, keyOf);
     const owners = await customers.findByProcessorIds(
       tx,
       facts.flatMap(({ processorCustomerId }) => processorCustomerId ?? []),
@@ -48,7 +48,7 @@ export class InvoiceService {
       owners.get(processorCustomerId ?? '')?.id ?? null;
     const now = clock.now();
     const known = await store.lockByProcessorIds(tx, [...groups.keys()]);
-    const unknown = [...groups.values()].map(([first]) => first).filter(isNotAmong(known));
+    const unknown = withoutRow(groups, known, keyOf);
     await store.insert(
       tx,
       unknown.map((first) => toInvoice(first, customerIdOf(first), now)),
@@ -56,7 +56,7 @@ export class InvoiceService {
     const { changed, applied } = foldFacts({
       rows: unknown.length === 0 ? known : await store.lockByProcessorIds(tx, [...groups.keys()]),
       groups,
-      keyOf: ({ processorInvoiceId }) => processorInvoiceId,
+      keyOf,
       take: (invoice, next: InvoiceFacts) => takeInvoiceFacts(invoice, next, customerIdOf(next), source, now),
     });
     await store.update(
@@ -65,11 +65,6 @@ export class InvoiceService {
     );
     return applied;
   }
-}
-
-function isNotAmong(known: readonly Invoice[]): (facts: InvoiceFacts) => boolean {
-  const ids = new Set(known.map(({ processorInvoiceId }) => processorInvoiceId));
-  return ({ processorInvoiceId }) => !ids.has(processorInvoiceId);
 }
 
 function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): Invoice {
@@ -89,4 +84,8 @@ function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): I
     createdAt: facts.createdAt,
     updatedAt: now,
   };
+}
+
+function keyOf({ processorInvoiceId }: { readonly processorInvoiceId: string }): string {
+  return processorInvoiceId;
 }

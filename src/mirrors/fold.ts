@@ -63,3 +63,13 @@ export function groupFacts<Facts>(
   }
   return groups;
 }
+
+/** The first facts of each object that has no row among these. */
+export function withoutRow<Row, Facts>(
+  groups: ReadonlyMap<string, readonly [Facts, ...Facts[]]>,
+  rows: readonly Row[],
+  keyOf: (row: Row) => string,
+): readonly Facts[] {
+  const known = new Set(rows.map(keyOf));
+  return [...groups].filter(([key]) => !known.has(key)).map(([, [first]]) => first);
+}

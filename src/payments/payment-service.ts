@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { Failure } from '../errors.ts';
 import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { type Applied, foldFacts, groupFacts } from '../mirrors/fold.ts';
+import { type Applied, foldFacts, groupFacts, withoutRow } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Source } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -124,13 +124,15 @@ export class PaymentService {
     source: Source,
   ): Promise<Applied & { readonly succeeded: number }> {
     const { store, clock } = this.#parts;
-    const groups = groupFacts(facts, ({ processorPaymentIntentId }) => processorPaymentIntentId);
-    const made = await this.#insertUnknown(tx, groups);
+    const groups = groupFacts(facts, keyOf);
+    const known = await store.lockByProcessorIds(tx, [...groups.keys()]);
+    const unknown = withoutRow(groups, known, keyOf);
+    const made = await this.#insert(tx, unknown);
     const now = clock.now();
     const { changed, applied } = foldFacts({
-      rows: await store.lockByProcessorIds(tx, [...groups.keys()]),
+      rows: unknown.length === 0 ? known : await store.lockByProcessorIds(tx, [...groups.keys()]),
       groups,
-      keyOf: ({ processorPaymentIntentId }) => processorPaymentIntentId,
+      keyOf,
       take: (payment, next: PaymentFacts) => takePaymentFacts(payment, next, source, now),
     });
     await store.update(
@@ -148,18 +150,16 @@ export class PaymentService {
    * A payment intent that we made, heard of before our own row is written: the row is made from it. One that carries no
    * id of ours, or whose customer is not ours, is somebody else's.
    */
-  async #insertUnknown(
-    tx: Queryable,
-    groups: ReadonlyMap<string, readonly [PaymentFacts, ...PaymentFacts[]]>,
-  ): Promise<readonly Payment[]> {
+  async #insert(tx: Queryable, unknown: readonly PaymentFacts[]): Promise<readonly Payment[]> {
     const { store, customers, clock } = this.#parts;
-    const candidates = [...groups.values()].map(([first]) => first).filter(({ localId }) => isOurId(localId));
+    const ours = unknown.filter(({ localId }) => isOurId(localId));
+    if (ours.length === 0) return [];
     const owners = await customers.findByProcessorIds(
       tx,
-      candidates.flatMap(({ processorCustomerId }) => processorCustomerId ?? []),
+      ours.flatMap(({ processorCustomerId }) => processorCustomerId ?? []),
     );
     const now = clock.now();
-    const payments = candidates.flatMap((facts) => {
+    const payments = ours.flatMap((facts) => {
       const customer = owners.get(facts.processorCustomerId ?? '');
       return customer === undefined ? [] : [toPayment(facts, customer.id, now)];
     });
@@ -213,4 +213,8 @@ function notCancelable(status: string): Failure {
     'payment_not_cancelable',
     `The payment is ${status}, and only one that is still open can be canceled.`,
   );
+}
+
+function keyOf({ processorPaymentIntentId }: { readonly processorPaymentIntentId: string }): string {
+  return processorPaymentIntentId;
 }

@@ -1,12 +1,12 @@
 import type { CustomerService } from '../customers/customer-service.ts';
 import { Failure } from '../errors.ts';
 import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { type Applied, foldFacts, groupFacts } from '../mirrors/fold.ts';
+import { type Applied, foldFacts, groupFacts, withoutRow } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Source } from '../mirrors/transition.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Clock } from '../platform/clock.ts';
-import { idTime, isOurId, isUuid } from '../platform/id.ts';
+import { idTime, isOurId, isUuid, newId } from '../platform/id.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
 import type { Processor, SubscriptionWithSecret } from '../processor/processor.ts';
 import type { SubscriptionFacts } from '../processor/processor-facts.ts';
@@ -125,18 +125,20 @@ export class SubscriptionService {
   /** Takes in what the processor says. */
   async apply(tx: Queryable, facts: readonly SubscriptionFacts[], source: Source): Promise<Applied> {
     const { store, plans, clock } = this.#parts;
-    const groups = groupFacts(facts, ({ processorSubscriptionId }) => processorSubscriptionId);
+    const groups = groupFacts(facts, keyOf);
     const planOf = await plans.findByPriceIds(
       tx,
       facts.map(({ processorPriceId }) => processorPriceId),
     );
     const planIdOf = ({ processorPriceId }: SubscriptionFacts) => planOf.get(processorPriceId)?.id;
-    await this.#insertUnknown(tx, groups, planIdOf);
+    const known = await store.lockByProcessorIds(tx, [...groups.keys()]);
+    const unknown = withoutRow(groups, known, keyOf);
+    await this.#insert(tx, unknown, planIdOf);
     const now = clock.now();
     const { changed, applied } = foldFacts({
-      rows: await store.lockByProcessorIds(tx, [...groups.keys()]),
+      rows: unknown.length === 0 ? known : await store.lockByProcessorIds(tx, [...groups.keys()]),
       groups,
-      keyOf: ({ processorSubscriptionId }) => processorSubscriptionId,
+      keyOf,
       take: (subscription, next: SubscriptionFacts) =>
         takeSubscriptionFacts(subscription, next, planIdOf(next), source, now),
     });
@@ -148,22 +150,22 @@ export class SubscriptionService {
   }
 
   /**
-   * A subscription that we made, heard of before our own row is written: the row is made from it. One that carries no
-   * id of ours, or whose customer or plan is not ours, is somebody else's.
+   * A subscription of a customer and to a plan of ours is mirrored wherever it was made; under our id if we made it and
+   * hear of it before our own row is written. Any other is somebody else's.
    */
-  async #insertUnknown(
+  async #insert(
     tx: Queryable,
-    groups: ReadonlyMap<string, readonly [SubscriptionFacts, ...SubscriptionFacts[]]>,
+    unknown: readonly SubscriptionFacts[],
     planIdOf: (facts: SubscriptionFacts) => string | undefined,
   ): Promise<void> {
     const { store, customers, clock } = this.#parts;
-    const firsts = [...groups.values()].map(([first]) => first).filter(({ localId }) => isOurId(localId));
+    if (unknown.length === 0) return;
     const owners = await customers.findByProcessorIds(
       tx,
-      firsts.map(({ processorCustomerId }) => processorCustomerId),
+      unknown.map(({ processorCustomerId }) => processorCustomerId),
     );
     const now = clock.now();
-    const subscriptions = firsts.flatMap((facts) => {
+    const subscriptions = unknown.flatMap((facts) => {
       const customer = owners.get(facts.processorCustomerId);
       const planId = planIdOf(facts);
       return customer === undefined || planId === undefined
@@ -188,7 +190,7 @@ function toSubscription(
   facts: SubscriptionFacts,
   { customerId, planId, now }: { readonly customerId: string; readonly planId: string; readonly now: Date },
 ): Subscription {
-  const id = facts.localId ?? '';
+  const id = isOurId(facts.localId) ? facts.localId : newId(now);
   return {
     id,
     processorSubscriptionId: facts.processorSubscriptionId,
@@ -199,7 +201,7 @@ function toSubscription(
     currentPeriodEnd: facts.currentPeriodEnd,
     trialEnd: facts.trialEnd,
     processorAsOf: facts.asOf,
-    createdAt: idTime(id),
+    createdAt: isOurId(facts.localId) ? idTime(id) : facts.createdAt,
     updatedAt: now,
   };
 }
@@ -207,4 +209,8 @@ function toSubscription(
 function found(subscription: Subscription | undefined): Subscription {
   if (subscription === undefined) throw new Failure('not_found', 'No subscription has this id.');
   return subscription;
+}
+
+function keyOf({ processorSubscriptionId }: { readonly processorSubscriptionId: string }): string {
+  return processorSubscriptionId;
 }
