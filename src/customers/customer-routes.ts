@@ -1,0 +1,188 @@
+import type { FastifyInstance } from 'fastify';
+import { type Static, Type } from 'typebox';
+import {
+  answer,
+  body,
+  bodyFailures,
+  DateTime,
+  Id,
+  IdempotencyKey,
+  IdParams,
+  keyFailures,
+  nullable,
+  PageQuery,
+  pageOf,
+  problems,
+  processorFailures,
+} from '../http/api-schema.ts';
+import { answerCreated, idempotencyKeyOf } from '../http/idempotency-key.ts';
+import { typed } from '../http/typed-app.ts';
+import type { Queryable } from '../platform/postgres.ts';
+import type { Customer } from './customer.ts';
+import type { CustomerService } from './customer-service.ts';
+
+const Email = Type.String({ format: 'email', maxLength: 254 });
+const Name = Type.String({ minLength: 1, maxLength: 256 });
+const Phone = Type.String({ minLength: 1, maxLength: 32 });
+
+const CustomerSchema = Type.Object({
+  id: Id,
+  processorCustomerId: Type.String(),
+  email: Type.String(),
+  name: nullable(Type.String()),
+  phone: nullable(Type.String()),
+  createdAt: DateTime,
+  updatedAt: DateTime,
+});
+
+const CreateBody = Type.Object(
+  {
+    email: Email,
+    name: Type.Optional(Name),
+    phone: Type.Optional(Phone),
+    idempotencyKey: Type.Optional(IdempotencyKey),
+  },
+  { additionalProperties: false },
+);
+
+const UpdateBody = Type.Object(
+  {
+    email: Type.Optional(Email),
+    name: Type.Optional(nullable(Name)),
+    phone: Type.Optional(nullable(Phone)),
+  },
+  { additionalProperties: false, description: 'A field that is absent stays; null clears name or phone.' },
+);
+
+const example: Static<typeof CustomerSchema> = {
+  id: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
+  processorCustomerId: 'cus_Nffr5zNcVKZ0aB',
+  email: 'ada@example.com',
+  name: 'Ada Lovelace',
+  phone: null,
+  createdAt: '2026-11-15T09:30:00.000Z',
+  updatedAt: '2026-11-15T09:30:00.000Z',
+};
+
+const tags = ['customers'];
+const path = '/api/v1/customers';
+
+export interface CustomerRouteParts {
+  readonly customers: CustomerService;
+  /** Part of deleting a customer, in the same transaction. */
+  readonly cancelSubscriptions: (tx: Queryable, customerId: string) => Promise<void>;
+}
+
+export function registerCustomerRoutes(fastify: FastifyInstance, parts: CustomerRouteParts): void {
+  registerWrites(fastify, parts);
+  registerReads(fastify, parts.customers);
+}
+
+function registerWrites(
+  fastify: FastifyInstance,
+  { customers, cancelSubscriptions }: CustomerRouteParts,
+): void {
+  const app = typed(fastify);
+  app.post(
+    path,
+    {
+      schema: {
+        tags,
+        summary: 'Create a customer',
+        body: body(CreateBody, { email: example.email, name: 'Ada Lovelace' }),
+        response: {
+          201: answer('The customer.', CustomerSchema, example),
+          ...problems(...bodyFailures, ...keyFailures, ...processorFailures),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { idempotencyKey, email, name = null, phone = null } = request.body;
+      const key = idempotencyKeyOf(request, idempotencyKey);
+      const { result, replayed } = await customers.create({ email, name, phone }, key);
+      return answerCreated(reply, replayed).send(toAnswer(result));
+    },
+  );
+  app.patch(
+    `${path}/:id`,
+    {
+      schema: {
+        tags,
+        summary: 'Change a customer',
+        params: IdParams,
+        body: body(UpdateBody, { name: 'Ada King', phone: null }),
+        response: {
+          200: answer('The customer as it is now.', CustomerSchema, { ...example, name: 'Ada King' }),
+          ...problems('not_found', ...bodyFailures, ...processorFailures),
+        },
+      },
+    },
+    async (request) => toAnswer(await customers.update(request.params.id, request.body)),
+  );
+  app.delete(
+    `${path}/:id`,
+    {
+      schema: {
+        tags,
+        summary: 'Delete a customer',
+        description:
+          'Cancels its subscriptions and erases e-mail, name and phone. Its payments and invoices stay readable.',
+        params: IdParams,
+        response: {
+          204: Type.Null({ description: 'Deleted.' }),
+          ...problems('not_found', ...processorFailures),
+        },
+      },
+    },
+    async (request, reply) => {
+      await customers.delete(request.params.id, cancelSubscriptions);
+      return reply.code(204).send(null);
+    },
+  );
+}
+
+function registerReads(fastify: FastifyInstance, customers: CustomerService): void {
+  const app = typed(fastify);
+  app.get(
+    path,
+    {
+      schema: {
+        tags,
+        summary: 'List customers, newest first',
+        querystring: PageQuery,
+        response: {
+          200: answer('One page.', pageOf(CustomerSchema), { data: [example], total: 1, page: 1, limit: 20 }),
+          ...problems('invalid_request'),
+        },
+      },
+    },
+    async (request) => {
+      const { data, ...page } = await customers.list(request.query);
+      return { ...page, data: data.map(toAnswer) };
+    },
+  );
+  app.get(
+    `${path}/:id`,
+    {
+      schema: {
+        tags,
+        summary: 'Read a customer',
+        params: IdParams,
+        response: { 200: answer('The customer.', CustomerSchema, example), ...problems('not_found') },
+      },
+    },
+    async (request) => toAnswer(await customers.read(request.params.id)),
+  );
+}
+
+function toAnswer(customer: Customer): Static<typeof CustomerSchema> {
+  return {
+    id: customer.id,
+    processorCustomerId: customer.processorCustomerId,
+    email: customer.email ?? '',
+    name: customer.name,
+    phone: customer.phone,
+    createdAt: customer.createdAt.toISOString(),
+    updatedAt: customer.updatedAt.toISOString(),
+  };
+}

@@ -1,0 +1,103 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import type { FailureCode } from '../errors.ts';
+import { failureStatus, problemContentType, problemExample } from './problem.ts';
+
+/** The pieces that the schemas of all resources share. */
+export const Id = Type.String({ format: 'uuid', examples: ['0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90'] });
+export const IdParams = Type.Object({ id: Id });
+export const DateTime = Type.String({ format: 'date-time' });
+export const Currency = Type.String({
+  pattern: '^[A-Za-z]{3}$',
+  minLength: 3,
+  maxLength: 3,
+  description: 'Three letters, in any case; lower case in answers.',
+});
+export const IdempotencyKey = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: '^[^\\s\\p{C}]+$',
+  description:
+    'Repeating a request with its key answers with what the first one made. Also as header Idempotency-Key.',
+});
+
+const pageMax = 2_147_483_647;
+const limitMax = 100;
+const limitDefault = 20;
+
+export const PageQuery = Type.Object(
+  {
+    page: Type.Integer({ minimum: 1, maximum: pageMax, default: 1 }),
+    limit: Type.Integer({ minimum: 1, maximum: limitMax, default: limitDefault }),
+  },
+  { additionalProperties: false },
+);
+
+export const CustomerPageQuery = Type.Object(
+  {
+    customerId: Type.Optional(Type.String({ description: 'Only what belongs to this customer.' })),
+    page: PageQuery.properties.page,
+    limit: PageQuery.properties.limit,
+  },
+  { additionalProperties: false },
+);
+
+export function pageOf<Item extends TSchema>(item: Item) {
+  return Type.Object({
+    data: Type.Array(item),
+    total: Type.Integer({ description: 'How many there are on all pages.' }),
+    page: Type.Integer(),
+    limit: Type.Integer(),
+  });
+}
+
+export function nullable<T extends TSchema>(schema: T) {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** An answer with its example, which the serialiser and the documentation share. */
+export function answer<T extends TSchema>(description: string, schema: T, example: Static<T>) {
+  return {
+    description,
+    content: { 'application/json': { schema, examples: { example: { value: example } } } },
+  };
+}
+
+/** A body with its example, for the documentation; the validator sees the schema alone. */
+export function body<T extends TSchema>(schema: T, example: Static<T>): T {
+  return { ...schema, examples: [example] };
+}
+
+/** What any operation below /api/v1 may answer with. */
+const everywhere: readonly FailureCode[] = [
+  'unauthorized',
+  'rate_limited',
+  'internal_error',
+  'database_unavailable',
+];
+/** What an operation that calls the processor may answer with besides. */
+export const processorFailures: readonly FailureCode[] = [
+  'processor_rejected',
+  'processor_misconfigured',
+  'processor_bad_answer',
+  'processor_unavailable',
+  'overloaded',
+  'processor_timeout',
+];
+export const bodyFailures: readonly FailureCode[] = [
+  'invalid_request',
+  'malformed_request',
+  'payload_too_large',
+  'unsupported_media_type',
+];
+export const keyFailures: readonly FailureCode[] = ['idempotency_key_in_flight', 'idempotency_key_reused'];
+
+/** The failures of an operation by status, each with an example. */
+export function problems(...codes: readonly FailureCode[]) {
+  const byStatus = Map.groupBy([...everywhere, ...codes], (code) => failureStatus[code]);
+  const entries = [...byStatus].map(([status, group]) => {
+    const examples = Object.fromEntries(group.map((code) => [code, { value: problemExample(code) }]));
+    const content = { [problemContentType]: { schema: Type.Ref('Problem'), examples } };
+    return [status, { description: group.map((code) => `\`${code}\``).join(', '), content }] as const;
+  });
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,133 @@
+import type { FastifyInstance } from 'fastify';
+import { type Static, Type } from 'typebox';
+import {
+  answer,
+  body,
+  bodyFailures,
+  DateTime,
+  Id,
+  IdempotencyKey,
+  IdParams,
+  keyFailures,
+  nullable,
+  PageQuery,
+  pageOf,
+  problems,
+  processorFailures,
+} from '../http/api-schema.ts';
+import { idempotencyKeyOf } from '../http/idempotency-key.ts';
+import { typed } from '../http/typed-app.ts';
+import { PaymentSchema, paymentAnswer, paymentExample } from './payment-routes.ts';
+import { type Refund, refundReasons, refundStatuses } from './refund.ts';
+import type { RefundService } from './refund-service.ts';
+
+const RefundSchema = Type.Object({
+  id: Id,
+  processorRefundId: Type.String(),
+  paymentId: Id,
+  amount: Type.Integer({ description: 'In the smallest unit of the currency.' }),
+  currency: Type.String(),
+  status: Type.Enum([...refundStatuses]),
+  reason: nullable(Type.Enum([...refundReasons])),
+  createdAt: DateTime,
+  updatedAt: DateTime,
+});
+
+const CreateBody = Type.Object(
+  {
+    amount: Type.Optional(Type.Integer({ minimum: 1, description: 'Default: all that is left.' })),
+    reason: Type.Optional(Type.Enum([...refundReasons])),
+    idempotencyKey: Type.Optional(IdempotencyKey),
+  },
+  { additionalProperties: false },
+);
+
+const RefundedSchema = Type.Object({ ...PaymentSchema.properties, refund: RefundSchema });
+
+const example: Static<typeof RefundSchema> = {
+  id: '0199c1f2-4c7d-7a90-a3b1-0e9f8d7c6b5a',
+  processorRefundId: 're_1Nispe2eZvKYlo2Cd31jOCgZ',
+  paymentId: paymentExample.id,
+  amount: 2_000,
+  currency: 'eur',
+  status: 'succeeded',
+  reason: 'requested_by_customer',
+  createdAt: '2026-11-15T10:00:00.000Z',
+  updatedAt: '2026-11-15T10:00:00.000Z',
+};
+
+const tags = ['payments'];
+
+export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundService): void {
+  const app = typed(fastify);
+  app.post(
+    '/api/v1/payments/:id/refund',
+    {
+      schema: {
+        tags,
+        summary: 'Refund a payment, in whole or in part',
+        description: 'The payment is `refunded` once all that was received has been given back.',
+        params: IdParams,
+        body: Type.Optional(body(CreateBody, { amount: 2_000, reason: 'requested_by_customer' })),
+        response: {
+          200: answer('The payment and its refund.', RefundedSchema, {
+            ...paymentExample,
+            status: 'refunded',
+            refund: example,
+          }),
+          ...problems(
+            'not_found',
+            'payment_not_refundable',
+            'refund_exceeds_remaining',
+            ...bodyFailures,
+            ...keyFailures,
+            ...processorFailures,
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { amount, reason = null, idempotencyKey } = request.body ?? {};
+      const key = idempotencyKeyOf(request, idempotencyKey);
+      const { result, replayed } = await refunds.create(
+        { paymentId: request.params.id, amount, reason },
+        key,
+      );
+      if (replayed) reply.header('idempotent-replayed', 'true');
+      return { ...paymentAnswer(result.payment), refund: refundAnswer(result.refund) };
+    },
+  );
+  app.get(
+    '/api/v1/payments/:id/refunds',
+    {
+      schema: {
+        tags,
+        summary: 'List the refunds of a payment, newest first',
+        params: IdParams,
+        querystring: PageQuery,
+        response: {
+          200: answer('One page.', pageOf(RefundSchema), { data: [example], total: 1, page: 1, limit: 20 }),
+          ...problems('not_found', 'invalid_request'),
+        },
+      },
+    },
+    async (request) => {
+      const { data, ...page } = await refunds.list(request.params.id, request.query);
+      return { ...page, data: data.map(refundAnswer) };
+    },
+  );
+}
+
+function refundAnswer(refund: Refund): Static<typeof RefundSchema> {
+  return {
+    id: refund.id,
+    processorRefundId: refund.processorRefundId ?? '',
+    paymentId: refund.paymentId,
+    amount: refund.amount,
+    currency: refund.currency,
+    status: refund.status,
+    reason: refund.reason,
+    createdAt: refund.createdAt.toISOString(),
+    updatedAt: refund.updatedAt.toISOString(),
+  };
+}

@@ -1,0 +1,157 @@
+import type { FastifyInstance } from 'fastify';
+import { type Static, Type } from 'typebox';
+import {
+  answer,
+  body,
+  bodyFailures,
+  Currency,
+  DateTime,
+  Id,
+  IdempotencyKey,
+  IdParams,
+  keyFailures,
+  problems,
+  processorFailures,
+} from '../http/api-schema.ts';
+import { answerCreated, idempotencyKeyOf } from '../http/idempotency-key.ts';
+import { typed } from '../http/typed-app.ts';
+import { type Plan, planIntervals } from './plan.ts';
+import type { PlanService } from './plan-service.ts';
+
+const PlanSchema = Type.Object({
+  id: Id,
+  processorProductId: Type.String(),
+  processorPriceId: Type.String(),
+  name: Type.String(),
+  amount: Type.Integer({ description: 'In the smallest unit of the currency.' }),
+  currency: Type.String(),
+  interval: Type.Enum([...planIntervals]),
+  active: Type.Boolean({ description: 'False once archived.' }),
+  createdAt: DateTime,
+  updatedAt: DateTime,
+});
+
+const CreateBody = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 256 }),
+    amount: Type.Integer({ minimum: 0, maximum: 999_999_999_999 }),
+    currency: Currency,
+    interval: Type.Enum([...planIntervals]),
+    idempotencyKey: Type.Optional(IdempotencyKey),
+  },
+  { additionalProperties: false },
+);
+
+const ListQuery = Type.Object(
+  { activeOnly: Type.Enum(['true', 'false'], { default: 'false' }) },
+  { additionalProperties: false },
+);
+
+const example: Static<typeof PlanSchema> = {
+  id: '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11',
+  processorProductId: 'prod_NWjs8kKbJWmuuc',
+  processorPriceId: 'price_1MoBy5LkdIwHu7ixZhnattbh',
+  name: 'Pro',
+  amount: 1_900,
+  currency: 'eur',
+  interval: 'month',
+  active: true,
+  createdAt: '2026-11-15T09:30:00.000Z',
+  updatedAt: '2026-11-15T09:30:00.000Z',
+};
+
+const tags = ['plans'];
+const path = '/api/v1/plans';
+
+export function registerPlanRoutes(fastify: FastifyInstance, plans: PlanService): void {
+  registerWrites(fastify, plans);
+  registerReads(fastify, plans);
+}
+
+function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
+  const app = typed(fastify);
+  app.post(
+    path,
+    {
+      schema: {
+        tags,
+        summary: 'Create a plan',
+        description:
+          'A product and its price. Prices are immutable: to change one, archive the plan and make another.',
+        body: body(CreateBody, { name: 'Pro', amount: 1_900, currency: 'eur', interval: 'month' }),
+        response: {
+          201: answer('The plan.', PlanSchema, example),
+          ...problems(...bodyFailures, ...keyFailures, ...processorFailures),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { idempotencyKey, currency, ...values } = request.body;
+      const key = idempotencyKeyOf(request, idempotencyKey);
+      const { result, replayed } = await plans.create({ ...values, currency: currency.toLowerCase() }, key);
+      return answerCreated(reply, replayed).send(toAnswer(result));
+    },
+  );
+  app.post(
+    `${path}/:id/archive`,
+    {
+      schema: {
+        tags,
+        summary: 'Archive a plan',
+        description: 'It takes no new subscriptions; those that there are go on.',
+        params: IdParams,
+        response: {
+          200: answer('The plan, no longer active.', PlanSchema, { ...example, active: false }),
+          ...problems('not_found', ...processorFailures),
+        },
+      },
+    },
+    async (request) => toAnswer(await plans.archive(request.params.id)),
+  );
+}
+
+function registerReads(fastify: FastifyInstance, plans: PlanService): void {
+  const app = typed(fastify);
+  app.get(
+    path,
+    {
+      schema: {
+        tags,
+        summary: 'List plans, newest first',
+        querystring: ListQuery,
+        response: {
+          200: answer('All of them.', Type.Array(PlanSchema), [example]),
+          ...problems('invalid_request'),
+        },
+      },
+    },
+    async (request) => (await plans.list(request.query.activeOnly === 'true')).map(toAnswer),
+  );
+  app.get(
+    `${path}/:id`,
+    {
+      schema: {
+        tags,
+        summary: 'Read a plan',
+        params: IdParams,
+        response: { 200: answer('The plan.', PlanSchema, example), ...problems('not_found') },
+      },
+    },
+    async (request) => toAnswer(await plans.read(request.params.id)),
+  );
+}
+
+function toAnswer(plan: Plan): Static<typeof PlanSchema> {
+  return {
+    id: plan.id,
+    processorProductId: plan.processorProductId,
+    processorPriceId: plan.processorPriceId,
+    name: plan.name,
+    amount: plan.amount,
+    currency: plan.currency,
+    interval: plan.interval,
+    active: plan.active,
+    createdAt: plan.createdAt.toISOString(),
+    updatedAt: plan.updatedAt.toISOString(),
+  };
+}

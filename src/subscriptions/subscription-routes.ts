@@ -1,0 +1,185 @@
+import type { FastifyInstance } from 'fastify';
+import { type Static, Type } from 'typebox';
+import {
+  answer,
+  body,
+  bodyFailures,
+  CustomerPageQuery,
+  DateTime,
+  Id,
+  IdempotencyKey,
+  IdParams,
+  keyFailures,
+  nullable,
+  pageOf,
+  problems,
+  processorFailures,
+} from '../http/api-schema.ts';
+import { answerCreated, idempotencyKeyOf } from '../http/idempotency-key.ts';
+import { typed } from '../http/typed-app.ts';
+import { type Subscription, subscriptionStatuses } from './subscription.ts';
+import type { SubscriptionService } from './subscription-service.ts';
+
+const SubscriptionSchema = Type.Object({
+  id: Id,
+  processorSubscriptionId: Type.String(),
+  customerId: Id,
+  planId: Id,
+  status: Type.Enum([...subscriptionStatuses], {
+    description: '`active` and `trialing` both mean that the customer is entitled.',
+  }),
+  currentPeriodStart: nullable(DateTime),
+  currentPeriodEnd: nullable(DateTime),
+  trialEnd: nullable(DateTime),
+  createdAt: DateTime,
+  updatedAt: DateTime,
+});
+
+const CreateBody = Type.Object(
+  {
+    customerId: Id,
+    planId: Id,
+    trialPeriodDays: Type.Optional(Type.Integer({ minimum: 0, maximum: 730, description: '0 is no trial.' })),
+    idempotencyKey: Type.Optional(IdempotencyKey),
+  },
+  { additionalProperties: false },
+);
+
+const CreatedSchema = Type.Object({
+  subscription: SubscriptionSchema,
+  clientSecret: nullable(
+    Type.String({
+      description: "The first invoice's; null when a trial defers the first charge. Never stored.",
+    }),
+  ),
+});
+
+const example: Static<typeof SubscriptionSchema> = {
+  id: '0199c1f3-11d2-7b64-9e0f-7a6b5c4d3e2f',
+  processorSubscriptionId: 'sub_1MowQVLkdIwHu7ixeRlqHVzs',
+  customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
+  planId: '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11',
+  status: 'incomplete',
+  currentPeriodStart: '2026-11-15T09:30:00.000Z',
+  currentPeriodEnd: '2026-12-15T09:30:00.000Z',
+  trialEnd: null,
+  createdAt: '2026-11-15T09:30:00.000Z',
+  updatedAt: '2026-11-15T09:30:00.000Z',
+};
+
+const tags = ['subscriptions'];
+const path = '/api/v1/subscriptions';
+
+export function registerSubscriptionRoutes(
+  fastify: FastifyInstance,
+  subscriptions: SubscriptionService,
+): void {
+  registerWrites(fastify, subscriptions);
+  registerReads(fastify, subscriptions);
+}
+
+function registerWrites(fastify: FastifyInstance, subscriptions: SubscriptionService): void {
+  const app = typed(fastify);
+  app.post(
+    path,
+    {
+      schema: {
+        tags,
+        summary: 'Create a subscription',
+        description:
+          'Its first invoice is unpaid: pass `clientSecret` to the frontend, which confirms with the processor.',
+        body: body(CreateBody, {
+          customerId: example.customerId,
+          planId: example.planId,
+          trialPeriodDays: 0,
+        }),
+        response: {
+          201: answer('The subscription, and the secret of its first invoice.', CreatedSchema, {
+            subscription: example,
+            clientSecret: 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH',
+          }),
+          ...problems('not_found', 'plan_archived', ...bodyFailures, ...keyFailures, ...processorFailures),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { idempotencyKey, trialPeriodDays = 0, ...values } = request.body;
+      const key = idempotencyKeyOf(request, idempotencyKey);
+      const { result, replayed } = await subscriptions.create({ ...values, trialPeriodDays }, key);
+      const { subscription, clientSecret } = result;
+      return answerCreated(reply, replayed).send({ subscription: toAnswer(subscription), clientSecret });
+    },
+  );
+  app.delete(
+    `${path}/:id`,
+    {
+      schema: {
+        tags,
+        summary: 'Cancel a subscription at once',
+        params: IdParams,
+        response: {
+          200: answer('The subscription, canceled.', SubscriptionSchema, { ...example, status: 'canceled' }),
+          ...problems('not_found', ...processorFailures),
+        },
+      },
+    },
+    async (request) => toAnswer(await subscriptions.cancel(request.params.id)),
+  );
+}
+
+function registerReads(fastify: FastifyInstance, subscriptions: SubscriptionService): void {
+  const app = typed(fastify);
+  app.get(
+    path,
+    {
+      schema: {
+        tags,
+        summary: 'List subscriptions, newest first',
+        querystring: CustomerPageQuery,
+        response: {
+          200: answer('One page.', pageOf(SubscriptionSchema), {
+            data: [example],
+            total: 1,
+            page: 1,
+            limit: 20,
+          }),
+          ...problems('invalid_request'),
+        },
+      },
+    },
+    async (request) => {
+      const { data, ...page } = await subscriptions.list(request.query, request.query.customerId);
+      return { ...page, data: data.map(toAnswer) };
+    },
+  );
+  app.get(
+    `${path}/:id`,
+    {
+      schema: {
+        tags,
+        summary: 'Read a subscription',
+        params: IdParams,
+        response: {
+          200: answer('The subscription.', SubscriptionSchema, { ...example, status: 'active' }),
+          ...problems('not_found'),
+        },
+      },
+    },
+    async (request) => toAnswer(await subscriptions.read(request.params.id)),
+  );
+}
+
+function toAnswer(subscription: Subscription): Static<typeof SubscriptionSchema> {
+  return {
+    id: subscription.id,
+    processorSubscriptionId: subscription.processorSubscriptionId,
+    customerId: subscription.customerId,
+    planId: subscription.planId,
+    status: subscription.status,
+    currentPeriodStart: subscription.currentPeriodStart?.toISOString() ?? null,
+    currentPeriodEnd: subscription.currentPeriodEnd?.toISOString() ?? null,
+    trialEnd: subscription.trialEnd?.toISOString() ?? null,
+    createdAt: subscription.createdAt.toISOString(),
+    updatedAt: subscription.updatedAt.toISOString(),
+  };
+}
