@@ -1,4 +1,4 @@
-import { attemptPayment } from '../payments/payment-intent.ts';
+import { type AttemptOptions, attemptPayment } from '../payments/payment-intent.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice, PaymentIntent, PaymentMethod, Subscription } from '../wire/objects.ts';
 import type { ErrorBody } from '../wire/wire-error.ts';
@@ -8,33 +8,36 @@ import { cancelSubscription, updateSubscription } from './subscription-change.ts
 /** Three retries over two weeks, each later than the one before: the processor's classic schedule. */
 export const dunningDelaysSeconds: readonly number[] = [3, 5, 7].map((days) => days * 86_400);
 
-/** Tries to take the money without anybody being there. Returns why it was refused, or null. */
+/** Tries to take the money. Returns why it was refused, or null. */
 export function collectInvoice(
   store: Store,
   invoice: Invoice,
-  baseUrl: string,
-  chosen?: PaymentMethod,
+  options: AttemptOptions & { readonly method?: PaymentMethod | undefined },
 ): ErrorBody | null {
   if (invoice.amount_due === 0) {
     invoicePaid(store, invoice);
     return null;
   }
   const intent = intentOf(store, invoice);
-  const method = chosen ?? methodFor(store, invoice);
+  const method = options.method ?? methodFor(store, invoice);
   if (intent === undefined || method === undefined) {
     paymentFailed(store, invoice, null);
-    return {
-      type: 'invalid_request_error',
-      code: 'resource_missing',
-      message:
-        'This customer has no attached payment source or default payment method. Please consider adding a default payment method.',
-    };
+    return noPaymentMethod;
   }
-  const attempt = attemptPayment(store, intent, method, { offSession: true, baseUrl });
-  if (attempt.failure === null) invoicePaid(store, invoice, attempt.intent);
-  else paymentFailed(store, invoice, attempt.intent);
+  const attempt = attemptPayment(store, intent, method, options);
+  if (attempt.failure !== null) paymentFailed(store, invoice, attempt.intent);
+  else if (attempt.intent.status === 'requires_action')
+    store.emit('invoice.payment_action_required', invoice);
+  else invoicePaid(store, invoice, attempt.intent);
   return attempt.failure;
 }
+
+export const noPaymentMethod: ErrorBody = {
+  type: 'invalid_request_error',
+  code: 'resource_missing',
+  message:
+    'This customer has no attached payment source or default payment method. Please consider adding a default payment method.',
+};
 
 /** The invoice is settled: the subscription lives, and remembers the card if it was told to. */
 export function invoicePaid(store: Store, before: Invoice, intent?: PaymentIntent): Invoice {

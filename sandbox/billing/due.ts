@@ -94,7 +94,7 @@ export class Due {
       if (refund !== undefined) settleRefund(store, refund);
     } else {
       const subscription = store.subscriptions.get(id);
-      if (subscription !== undefined) subscriptionFallsDue(store, subscription, at, this.#baseUrl());
+      if (subscription !== undefined) subscriptionFallsDue(store, subscription, at);
     }
   }
 

@@ -8,21 +8,21 @@ import { wrongState } from '../wire/wire-error.ts';
 const draftSeconds = 60 * 60;
 
 export interface NewInvoice {
+  readonly id?: string;
   readonly reason: 'subscription_create' | 'subscription_cycle' | 'subscription_update';
   readonly lines: readonly InvoiceLine[];
   readonly periodStart: number;
   readonly periodEnd: number;
   /** Finalizes by itself after an hour, and is then collected. */
   readonly autoAdvance: boolean;
-  readonly baseUrl: string;
 }
 
-/** Makes the draft and points the subscription to it. */
+/** Makes the draft. The caller points the subscription to it. */
 export function draftInvoice(store: Store, subscription: Subscription, made: NewInvoice): Invoice {
   const customer = store.customers.get(subscription.customer);
   const buyer = customer === undefined || customer.deleted ? undefined : customer;
   const now = store.now();
-  const id = newId('in_');
+  const id = made.id ?? newId('in_');
   const total = made.lines.reduce((sum, line) => sum + line.amount, 0);
   const invoice = store.put(store.invoices, {
     id,

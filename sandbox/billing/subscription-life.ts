@@ -9,7 +9,7 @@ import { cancelSubscription, updateSubscription } from './subscription-change.ts
 /** A first invoice has this long to be paid. */
 const incompleteSeconds = 23 * 60 * 60;
 /** How long before its end a trial is announced to end. */
-const trialNoticeSeconds = 3 * 86_400;
+export const trialNoticeSeconds = 3 * 86_400;
 
 /**
  * When something may have to happen to the subscription, by its present state. That a trial's end was announced leaves
@@ -33,17 +33,12 @@ export function subscriptionDueTimes(subscription: Subscription, doneUntil: numb
   }
 }
 
-export function subscriptionFallsDue(
-  store: Store,
-  subscription: Subscription,
-  at: number,
-  baseUrl: string,
-): void {
+export function subscriptionFallsDue(store: Store, subscription: Subscription, at: number): void {
   const { end } = periodOf(subscription);
   if (subscription.status === 'incomplete') expire(store, subscription);
   else if (subscription.cancel_at === at || (at === end && subscription.cancel_at_period_end))
     cancelSubscription(store, subscription, 'cancellation_requested');
-  else if (at === end) renew(store, subscription, baseUrl);
+  else if (at === end) renew(store, subscription);
   else if (subscription.status === 'trialing')
     store.emit('customer.subscription.trial_will_end', subscription);
 }
@@ -181,7 +176,7 @@ export function invoiceFallsDue(store: Store, invoiceId: string, baseUrl: string
   const invoice = store.invoices.get(invoiceId);
   if (invoice === undefined) return;
   const open = invoice.status === 'draft' ? finalizeInvoice(store, invoice, baseUrl) : invoice;
-  collectInvoice(store, open, baseUrl);
+  collectInvoice(store, open, { offSession: true, baseUrl });
 }
 
 function expire(store: Store, subscription: Subscription): void {
@@ -191,7 +186,7 @@ function expire(store: Store, subscription: Subscription): void {
   updateSubscription(store, subscription, { status: 'incomplete_expired', ended_at: store.now() });
 }
 
-function renew(store: Store, before: Subscription, baseUrl: string): void {
+function renew(store: Store, before: Subscription): void {
   const previous = periodOf(before);
   const endedTrial = before.status === 'trialing';
   if (endedTrial && endsWithoutMethod(store, before)) return;
@@ -209,7 +204,6 @@ function renew(store: Store, before: Subscription, baseUrl: string): void {
     periodEnd: previous.end,
     // An unpaid subscription keeps making drafts, and nobody collects them.
     autoAdvance: before.status !== 'unpaid',
-    baseUrl,
   });
   const { id: _, object: __, ...changes } = { ...renewed, latest_invoice: invoice.id };
   updateSubscription(store, before, changes);

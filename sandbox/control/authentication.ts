@@ -35,7 +35,7 @@ export function authenticationPage(store: Store, id: string, query: string): Con
           status: 200,
           body: page(
             'Done',
-            `<p>The payment is now <strong>${escape(intent.status)}</strong>. You can close this page.</p>`,
+            `<p>The payment is now <strong>${escapeHtml(intent.status)}</strong>. You can close this page.</p>`,
           ),
         }
       : {
@@ -51,8 +51,8 @@ export function authenticationPage(store: Store, id: string, query: string): Con
     status: 200,
     body: page(
       'Authenticate',
-      `<p>The sandbox plays the cardholder's bank: ${escape(amount)}.</p>
-<form method="post" action="${escape(action)}">
+      `<p>The sandbox plays the cardholder's bank: ${escapeHtml(amount)}.</p>
+<form method="post" action="${escapeHtml(action)}">
 <button name="result" value="succeeded">Complete</button>
 <button name="result" value="failed">Fail</button>
 </form>`,
@@ -69,7 +69,7 @@ export function invoicePage(store: Store, id: string): ControlAnswer {
     status: 200,
     body: page(
       `Invoice ${invoice.number ?? invoice.id}`,
-      `<p>${escape(display(invoice.amount_due, invoice.currency))}, ${escape(invoice.status ?? '')}.</p>`,
+      `<p>${escapeHtml(display(invoice.amount_due, invoice.currency))}, ${escapeHtml(invoice.status ?? '')}.</p>`,
     ),
   };
 }
@@ -90,14 +90,14 @@ function withResult(returnUrl: string, intent: PaymentIntent | SetupIntent): str
 
 function page(title: string, content: string): string {
   return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>${escape(title)}</title>
+<html lang="en"><head><meta charset="utf-8"><title>${escapeHtml(title)}</title>
 <style>body{font:1rem/1.5 system-ui,sans-serif;max-width:30rem;margin:4rem auto;padding:0 1rem}button{font:inherit;padding:.5rem 1rem;margin-right:.5rem}</style>
-</head><body><h1>${escape(title)}</h1>
+</head><body><h1>${escapeHtml(title)}</h1>
 ${content}
 </body></html>
 `;
 }
 
-function escape(text: string): string {
+function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
