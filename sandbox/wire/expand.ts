@@ -30,8 +30,9 @@ function follow(store: Store, value: unknown, parts: readonly string[], path: st
   if (Array.isArray(value)) return value.map((item) => follow(store, item, parts, path));
   if (typeof value !== 'object') throw cannotExpand(path);
   const owner = value as Plain;
-  const found = expandedField(store, owner, field) ?? owner[field];
-  const isReference = found !== owner[field];
+  const referred = expandedField(store, owner, field);
+  const isReference = referred !== undefined;
+  const found = isReference ? referred : owner[field];
   // Inside metadata names are the caller's own, and a text that is no reference has nothing to show.
   if (found === undefined || field === 'metadata') throw cannotExpand(path);
   if (rest.length === 0 && !isReference && found !== null && !isExpanded(found)) throw cannotExpand(path);
