@@ -109,11 +109,11 @@ describe('an answer that is an error of the API', () => {
       answer(
         response,
         400,
-        wireError({ message: 'Bad sk_test_adapter and pi_1_secret_hush', payment_intent: paymentIntent }),
+        wireError({ message: 'Bad sk_test_adapter and client_secret=hush', payment_intent: paymentIntent }),
       ),
     );
     const shown = inspect(failure, { depth: 20, showHidden: true }) + JSON.stringify(describeError(failure));
-    assert.match(failure.message, /^Bad \[struck out\] and \[struck out\]$/);
+    assert.match(failure.message, /^Bad \[struck out\] and client_secret=\[struck out\]$/);
     assert.doesNotMatch(shown, /sk_test_adapter|hush/);
   });
 });

@@ -9,9 +9,18 @@ const secretName = /(?:^|_)secret$/;
 
 /**
  * Secrets within a text. The address of a 3-D Secure page carries the payment intent's client secret as a query
- * parameter, and the processor's error messages quote parts of API keys.
+ * parameter, and the processor's error messages quote parts of API keys. The lengths keep a product that is named
+ * `top_secret_box` what it is: ids and secrets of the processor are longer than words.
  */
-const secretText = /\b(?:[a-z]+_[A-Za-z0-9]+_secret_|whsec_|(?:sk|rk|ek)_(?:live|test)_)[A-Za-z0-9_*%+/=-]+/g;
+const secretText = new RegExp(
+  [
+    String.raw`(?<=client_secret=)[^&\s"]+`,
+    String.raw`\b[a-z]{2,8}_(?:(?:test|live)_)?[A-Za-z0-9]{12,}_secret_[A-Za-z0-9]{12,}`,
+    String.raw`\bwhsec_[A-Za-z0-9+/=]+`,
+    String.raw`\b(?:sk|rk|ek)_(?:live|test)_[A-Za-z0-9*]+`,
+  ].join('|'),
+  'g',
+);
 
 /**
  * The same JSON value with every secret gone: a field that is one becomes null, a text that holds one loses it. A value
