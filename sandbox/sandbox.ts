@@ -37,6 +37,7 @@ export interface SandboxOptions {
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const host = options.host ?? '127.0.0.1';
   const log: SandboxLog = options.log ?? (() => {});
+  const logError = (fields: object, message: string) => log('error', fields, message);
   const store = new Store();
   const { journal, doneUntil } = await openJournal(store, options.dataDir);
 
@@ -46,15 +47,15 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const deliverer = new Deliverer(store, options.webhook ?? null, (fields, message) =>
     log('warn', fields, message),
   );
-  const due = new Due(store, baseUrl, (fields, message) => log('error', fields, message));
+  const due = new Due(store, baseUrl, logError);
   const api = new Api({
     store,
     faults,
     operations,
     baseUrl,
-    logError: (fields, message) => log('error', fields, message),
+    logError,
   });
-  const server = createWireServer(api, createControl({ store, due, deliverer, faults }));
+  const server = createWireServer(api, createControl({ store, due, deliverer, faults }), logError);
   server.listen(options.port, host);
   await once(server, 'listening');
   // A TCP server's address is an object; only a pipe's is a text.

@@ -26,7 +26,26 @@ type Handler = (body: string, id: string, query: string) => Promise<ControlAnswe
 const ok = (body: object): ControlAnswer => ({ status: 200, body });
 
 /** The sandbox's own API, JSON over HTTP: its clock, its misbehaviour, and the pages it shows to people. */
-export function createControl({ store, due, deliverer, faults }: Controlled): Control {
+export function createControl(controlled: Controlled): Control {
+  const handlers = handlersOf(controlled);
+  return async ({ method, path, query, body }) => {
+    const parts = path.split('/').slice(2);
+    const [area, id = '', ...rest] = parts;
+    const handler =
+      handlers[`${method} ${parts.join('/')}`] ?? handlers[[`${method} ${area}`, '*', ...rest].join('/')];
+    if (handler === undefined)
+      return { status: 404, body: { error: `The sandbox has no ${method} ${path}.` } };
+    try {
+      return await handler(body, id, query);
+    } catch (error) {
+      if (error instanceof ControlInputError) return { status: 400, body: { error: error.message } };
+      if (error instanceof WireError) return { status: error.status, body: { error: error.message } };
+      throw error;
+    }
+  };
+}
+
+function handlersOf({ store, due, deliverer, faults }: Controlled): Readonly<Record<string, Handler>> {
   const clock = () => ok({ now: store.now(), offsetSeconds: store.clock.offsetSeconds });
   const delivery = () => ok({ mode: deliverer.mode, endpoints: deliverer.waiting() });
   const authenticate = async (id: string, succeeded: boolean) => {
@@ -35,7 +54,7 @@ export function createControl({ store, due, deliverer, faults }: Controlled): Co
     return intent;
   };
 
-  const handlers: Readonly<Record<string, Handler>> = {
+  return {
     'GET clock': clock,
     'POST clock': async (body) => {
       await due.advanceTo(parseClock(body, store.now()));
@@ -85,21 +104,5 @@ export function createControl({ store, due, deliverer, faults }: Controlled): Co
       return authenticationPage(store, id, query);
     },
     'GET invoices/*': (_, id) => invoicePage(store, id),
-  };
-
-  return async ({ method, path, query, body }) => {
-    const parts = path.split('/').slice(2);
-    const [area, id = '', ...rest] = parts;
-    const handler =
-      handlers[`${method} ${parts.join('/')}`] ?? handlers[[`${method} ${area}`, '*', ...rest].join('/')];
-    if (handler === undefined)
-      return { status: 404, body: { error: `The sandbox has no ${method} ${path}.` } };
-    try {
-      return await handler(body, id, query);
-    } catch (error) {
-      if (error instanceof ControlInputError) return { status: 400, body: { error: error.message } };
-      if (error instanceof WireError) return { status: error.status, body: { error: error.message } };
-      throw error;
-    }
   };
 }

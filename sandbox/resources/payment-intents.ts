@@ -1,17 +1,12 @@
-import { followPaymentIntent } from '../billing/follow-payment.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { checkChargeable, currency } from '../payments/money.ts';
 import {
-  type Attempt,
-  attemptPayment,
   cancelPaymentIntent,
   capturePaymentIntent,
-  cardError,
   createPaymentIntent,
 } from '../payments/payment-intent.ts';
-import { createPaymentMethod, paymentMethodData, usablePaymentMethod } from '../payments/payment-method.ts';
-import type { Store } from '../state/store.ts';
-import type { PaymentIntent, PaymentMethod } from '../wire/objects.ts';
+import { usablePaymentMethod } from '../payments/payment-method.ts';
+import type { PaymentIntent } from '../wire/objects.ts';
 import {
   type Call,
   createdParam,
@@ -34,21 +29,11 @@ import {
   text,
 } from '../wire/params.ts';
 import { badParam, missing, WireError, wrongState } from '../wire/wire-error.ts';
+import { confirm, confirmationParams, methodFrom, unexpectedState } from './payment-intent-confirmation.ts';
 import { searchOperation } from './search.ts';
 
-const paymentMethodParams = {
-  payment_method: text(),
-  payment_method_data: paymentMethodData,
-  return_url: text(),
-  off_session: bool,
-  setup_future_usage: clearable(oneOf('off_session', 'on_session')),
-  receipt_email: clearable(text()),
-  use_stripe_sdk: bool,
-  error_on_requires_action: bool,
-};
-
 const createParams = {
-  ...paymentMethodParams,
+  ...confirmationParams,
   amount: required(integer(0)),
   currency: required(currency),
   automatic_payment_methods: object({ enabled: required(bool), allow_redirects: oneOf('always', 'never') }),
@@ -61,7 +46,7 @@ const createParams = {
   statement_descriptor_suffix: text(22),
 };
 
-const confirmParams = { ...paymentMethodParams, client_secret: text() };
+const confirmParams = { ...confirmationParams, client_secret: text() };
 
 export const paymentIntentOperations: readonly Operation[] = [
   operation(
@@ -197,7 +182,7 @@ function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent 
   const { store } = call;
   checkChargeable(params.amount, params.currency);
   const customer = params.customer === undefined ? null : existingCustomer(store, params.customer).id;
-  const method = methodOf(store, params, customer);
+  const method = methodFrom(store, params, customer);
   if (params.confirm !== true && params.off_session !== undefined)
     throw badParam('You can only set off_session when confirm is true.', 'off_session');
   const automatic = params.automatic_payment_methods;
@@ -220,70 +205,6 @@ function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent 
     statementDescriptorSuffix: params.statement_descriptor_suffix ?? null,
   });
   return params.confirm === true ? confirm(call, intent, params) : intent;
-}
-
-function confirm(
-  call: Call,
-  before: PaymentIntent,
-  params: Parsed<typeof paymentMethodParams>,
-): PaymentIntent {
-  const { store } = call;
-  if (!['requires_payment_method', 'requires_confirmation', 'requires_action'].includes(before.status))
-    throw unexpectedState(before, 'confirmed');
-  if (
-    before.automatic_payment_methods?.allow_redirects === 'always' &&
-    params.return_url === undefined &&
-    params.use_stripe_sdk !== true
-  )
-    throw badParam(
-      'This PaymentIntent accepts payment methods that may redirect the customer, so a `return_url` is needed to confirm it. To accept only those that never redirect, set `automatic_payment_methods[allow_redirects]` to `never` when creating it.',
-      'return_url',
-    );
-  const chosen = methodOf(store, params, before.customer);
-  const method =
-    chosen ?? (before.payment_method === null ? undefined : store.paymentMethods.get(before.payment_method));
-  if (method === undefined)
-    throw wrongState(
-      'You cannot confirm this PaymentIntent because it is missing a payment method. Update the PaymentIntent with a payment method and then confirm it again.',
-      'payment_intent_unexpected_state',
-      { payment_intent: before },
-    );
-  const intent = {
-    ...before,
-    receipt_email: params.receipt_email === undefined ? before.receipt_email : params.receipt_email,
-    setup_future_usage:
-      params.setup_future_usage === undefined ? before.setup_future_usage : params.setup_future_usage,
-  };
-  const attempt = attemptPayment(store, intent, method, {
-    offSession: params.off_session === true || params.error_on_requires_action === true,
-    baseUrl: call.baseUrl,
-    returnUrl: params.return_url,
-  });
-  return settled(store, attempt);
-}
-
-/** Passes the outcome on to the invoice that it may be for, and to the caller. */
-function settled(store: Store, attempt: Attempt): PaymentIntent {
-  followPaymentIntent(store, attempt.intent);
-  if (attempt.failure !== null) throw cardError(attempt.failure);
-  return attempt.intent;
-}
-
-function methodOf(
-  store: Store,
-  params: Pick<Parsed<typeof paymentMethodParams>, 'payment_method' | 'payment_method_data'>,
-  customer: string | null,
-): PaymentMethod | undefined {
-  if (params.payment_method !== undefined && params.payment_method_data !== undefined)
-    throw badParam(
-      'Only one of payment_method and payment_method_data may be given.',
-      'payment_method',
-      'parameters_exclusive',
-    );
-  if (params.payment_method_data !== undefined) return createPaymentMethod(store, params.payment_method_data);
-  return params.payment_method === undefined
-    ? undefined
-    : usablePaymentMethod(store, params.payment_method, customer);
 }
 
 function existing({ store, ids: [id = ''] }: Call): PaymentIntent {
@@ -313,12 +234,4 @@ function shownTo(call: Call, intent: PaymentIntent): object {
   if (!call.fromBrowser) return intent;
   const { metadata: _metadata, customer: _customer, latest_charge: _charge, ...shown } = intent;
   return shown;
-}
-
-function unexpectedState(intent: PaymentIntent, verb: string): WireError {
-  return wrongState(
-    `This PaymentIntent's state does not allow it to be ${verb}: it has a status of ${intent.status}.`,
-    'payment_intent_unexpected_state',
-    { payment_intent: intent },
-  );
 }

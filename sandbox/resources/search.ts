@@ -1,5 +1,6 @@
 import type { Collection } from '../state/collection.ts';
-import { metadataKey, type Store } from '../state/store.ts';
+import { metadataKey } from '../state/collections.ts';
+import type { Store } from '../state/store.ts';
 import type { WireObject } from '../wire/objects.ts';
 import { type Operation, operation } from '../wire/operation.ts';
 import { integer, required, text } from '../wire/params.ts';

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Api, ApiAnswer } from './api.ts';
+import type { Api, ApiAnswer, LogError } from './api.ts';
 
 /** A page or an answer of the sandbox's own, outside the wire API. */
 export interface ControlAnswer {
@@ -22,9 +22,13 @@ const requestTimeoutMs = 30_000;
 /** Longer than the idle time-out of the official client's agent, so that it never writes to a closing socket. */
 const keepAliveTimeoutMs = 75_000;
 
-export function createWireServer(api: Api, control: Control): Server {
+export function createWireServer(api: Api, control: Control, logError: LogError): Server {
   const server = createServer((request, response) => {
-    serve(api, control, request, response).catch(() => response.destroy());
+    serve(api, control, request, response).catch((error: unknown) => {
+      // A client that goes away while it is still sending is its own affair.
+      if (!request.destroyed) logError({ error, path: request.url }, 'the sandbox failed');
+      response.destroy();
+    });
   });
   server.requestTimeout = requestTimeoutMs;
   server.keepAliveTimeout = keepAliveTimeoutMs;

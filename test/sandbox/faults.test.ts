@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { useSandbox } from './support.ts';
+import { type TestSandbox, useSandbox } from './support.ts';
 
 const intent = { amount: 1_000, currency: 'usd' };
 
@@ -53,21 +53,29 @@ test('reset_before loses the request, reset_after only the answer', async (t) =>
   );
 });
 
-test('hang keeps the connection open until the faults are cleared, and does no work', async (t) => {
-  const { stripe, control } = await useSandbox(t);
+test('hang keeps the connection open until the faults are cleared or the client gives up, and does no work', async (t) => {
+  const { stripe, control, sandbox } = await useSandbox(t);
+  // Plain requests: the official client would repeat one whose connection was cut.
+  const create = (signal: AbortSignal | null) =>
+    fetch(`${sandbox.url}/v1/payment_intents`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer sk_test_x', 'idempotency-key': 'hung' },
+      body: 'amount=1000&currency=usd',
+      signal,
+    });
   await control('POST', 'faults', { operation: '*', kind: 'hang' });
-  const hanging = assert.rejects(stripe.paymentIntents.create(intent), { type: 'StripeConnectionError' });
-  while ((await control('GET', 'faults')).body === undefined);
-  const faultsLeft = async () =>
-    ((await control('GET', 'faults')).body as { faults: unknown[] }).faults.length;
-  while ((await faultsLeft()) > 0);
-  // Clearing releases the hanging request; a client would repeat it once by itself, so that meets a fault too.
-  await control('POST', 'faults', { operation: 'payment_intents.create', kind: 'reset_before' });
+  const cleared = assert.rejects(create(null), TypeError);
+  await untilTaken(control);
   await control('DELETE', 'faults');
-  await control('POST', 'faults', { operation: 'payment_intents.create', kind: 'reset_before' });
-  await hanging.catch(() => {});
-  await control('DELETE', 'faults');
-  assert.ok((await stripe.paymentIntents.list()).data.length <= 1);
+  await cleared;
+
+  await control('POST', 'faults', { operation: '*', kind: 'hang' });
+  const aborter = new AbortController();
+  const abandoned = assert.rejects(create(aborter.signal), { name: 'AbortError' });
+  await untilTaken(control);
+  aborter.abort();
+  await abandoned;
+  assert.equal((await stripe.paymentIntents.list()).data.length, 0);
 });
 
 test('latency waits and then goes on; meanwhile the same key is in use', async (t) => {
@@ -132,3 +140,9 @@ test('reset forgets everything', async (t) => {
   assert.equal((body as { offsetSeconds: number }).offsetSeconds, 0);
   await stripe.paymentIntents.create({ ...intent, amount: 2_000 }, { idempotencyKey: 'again' });
 });
+
+/** Settles once a request has met the fault that was set for it. */
+async function untilTaken(control: TestSandbox['control']): Promise<void> {
+  const left = async () => ((await control('GET', 'faults')).body as { faults: unknown[] }).faults.length;
+  while ((await left()) > 0);
+}
