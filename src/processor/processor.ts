@@ -13,7 +13,8 @@ import type {
 /**
  * All that Till asks of a payment processor. Every call ends within the deadline of 10 seconds, in one of three ways:
  * with its result; with an `Attempt` that says why the state of things forbids it; or with a `Failure`
- * (`processor_*`, `overloaded`) whose `effect` says whether the work may have been done all the same.
+ * (`processor_*`, `overloaded`) whose `effect` says whether the work may have been done all the same. Look-ups,
+ * listings and archiving are several calls, each with its own deadline.
  */
 export interface Processor {
   /** The mode of our key. An object or event of the other mode is not ours to touch. */
