@@ -13,7 +13,8 @@ import type {
 /**
  * All that Till asks of a payment processor. Every call ends within the deadline of 10 seconds, in one of three ways:
  * with its result; with an `Attempt` that says why the state of things forbids it; or with a `Failure`
- * (`processor_*`, `overloaded`) whose `effect` says whether the work may have been done all the same.
+ * (`processor_*`, `overloaded`) whose `effect` says whether the work may have been done all the same. Look-ups,
+ * listings and archiving are several calls, each with its own deadline.
  */
 export interface Processor {
   /** The mode of our key. An object or event of the other mode is not ours to touch. */
@@ -92,7 +93,8 @@ export type Attempt<T> =
 
 /**
  * A write, under a key that the caller derived from its own id: the same key with the same values is the same
- * write, however often it is sent. The processor remembers keys for 24 hours.
+ * write, however often it is sent. The processor remembers keys for 24 hours, and refusals with them: where asking
+ * again later is a new question (an update, a cancel, an archive), so must be the key.
  */
 interface KeyedWrite {
   readonly idempotencyKey: string;
@@ -109,7 +111,7 @@ interface LookUp {
   readonly since: Date;
 }
 
-/** One page after another, each a call of its own with its own deadline. Objects that cannot be mapped are left out and logged. */
+/** Page after page, each a call with a deadline of its own. Objects that cannot be mapped are left out and logged. */
 export type Pages<T> = AsyncIterable<readonly T[]>;
 
 export interface CustomerCalls {
@@ -151,7 +153,7 @@ export interface NewPlan {
   readonly interval: PlanInterval;
 }
 
-/** The secret stands beside the facts and is handed on to the caller, never stored. Null once nothing is left to confirm. */
+/** The secret stands beside the facts: handed on, never stored. Null once nothing is left to confirm. */
 export interface PaymentWithSecret {
   readonly payment: PaymentFacts;
   readonly clientSecret: string | null;
@@ -174,7 +176,7 @@ export interface NewPayment {
 
 export interface RefundCalls {
   create(refund: KeyedWrite & NewRefund): Promise<Attempt<RefundFacts>>;
-  /** All refunds of a payment, ours and those made elsewhere; complete, or a failure. Finding ours by `localId` is the look-up. */
+  /** All refunds of a payment, ours and others'; complete, or a failure. The look-up is to find ours by `localId`. */
   listOfPayment(processorPaymentIntentId: string): Promise<readonly RefundFacts[]>;
   list(): Pages<RefundFacts>;
 }

@@ -1,4 +1,7 @@
+import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { inspect } from 'node:util';
+import { Failure } from '../../src/errors.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { type Processor, processorOperations } from '../../src/processor/processor.ts';
@@ -45,4 +48,15 @@ export function startAdapter(
       );
     },
   };
+}
+
+/** The failure that the work must end with. */
+export async function failureOf(work: Promise<unknown>): Promise<Failure> {
+  try {
+    await work;
+  } catch (error) {
+    assert(error instanceof Failure, inspect(error));
+    return error;
+  }
+  assert.fail('the call succeeded');
 }

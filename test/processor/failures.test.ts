@@ -1,21 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { inspect } from 'node:util';
-import { Failure, type FailureCode } from '../../src/errors.ts';
+import type { FailureCode } from '../../src/errors.ts';
 import { describeError } from '../../src/platform/logger.ts';
-import { startAdapter } from './adapter.ts';
+import { failureOf, startAdapter } from './adapter.ts';
 import { answer, type Script, startScriptedServer } from './scripted-server.ts';
 import { newPayment, paymentIntent, wireError } from './wire-objects.ts';
-
-async function failureOf(work: Promise<unknown>): Promise<Failure> {
-  try {
-    await work;
-  } catch (error) {
-    assert(error instanceof Failure, inspect(error));
-    return error;
-  }
-  assert.fail('the call succeeded');
-}
 
 async function createAgainst(t: TestContext, script: Script) {
   const server = await startScriptedServer(t, script);
@@ -119,11 +109,11 @@ describe('an answer that is an error of the API', () => {
       answer(
         response,
         400,
-        wireError({ message: 'Bad sk_test_adapter and pi_1_secret_hush', payment_intent: paymentIntent }),
+        wireError({ message: 'Bad sk_test_adapter and client_secret=hush', payment_intent: paymentIntent }),
       ),
     );
     const shown = inspect(failure, { depth: 20, showHidden: true }) + JSON.stringify(describeError(failure));
-    assert.match(failure.message, /^Bad \[struck out\] and \[struck out\]$/);
+    assert.match(failure.message, /^Bad \[struck out\] and client_secret=\[struck out\]$/);
     assert.doesNotMatch(shown, /sk_test_adapter|hush/);
   });
 });

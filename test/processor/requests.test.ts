@@ -145,9 +145,19 @@ describe('what goes over the wire', () => {
       assert.equal(seen.headers['idempotency-key'], idempotencyKey);
       assert.equal(seen.headers.authorization, 'Bearer sk_test_adapter');
       assert.equal(seen.headers['stripe-version'], '2026-10-28.endive');
-      assert.equal(seen.headers['x-stripe-client-telemetry'], undefined);
     });
   }
+
+  test('nothing is told about earlier calls', async (t) => {
+    const server = await startScriptedServer(t, (response) =>
+      answer(response, 200, paymentIntent, { 'request-id': 'req_1' }),
+    );
+    const { processor } = startAdapter(t, server.url);
+    await processor.payments.read('pi_1');
+    await processor.payments.read('pi_1');
+    assert.equal(server.seen.length, 2);
+    assert(server.seen.every(({ headers }) => headers['x-stripe-client-telemetry'] === undefined));
+  });
 
   test('events are asked for in listings of at most twenty types', async (t) => {
     const server = await startScriptedServer(t, (response) => answer(response, 200, list([])));

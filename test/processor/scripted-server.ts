@@ -2,12 +2,13 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 
-/** A request as it arrived, its form decoded. */
+/** A request as it arrived, and its body read as a form. */
 export interface Seen {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
   readonly form: URLSearchParams;
 }
 
@@ -26,13 +27,15 @@ export async function startScriptedServer(t: TestContext, script: Script): Promi
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks);
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://scripted');
     const arrived: Seen = {
       method: request.method ?? '',
       path: pathname,
       query: searchParams,
       headers: request.headers,
-      form: new URLSearchParams(Buffer.concat(chunks).toString()),
+      body,
+      form: new URLSearchParams(body.toString()),
     };
     seen.push(arrived);
     script(response, arrived, seen.length - 1);

@@ -6,13 +6,13 @@ import type { ProcessorOperation, ProcessorOutcome } from '../processor.ts';
 import { judge, type Refusal, toFailure, type Verdict } from './refusal.ts';
 
 export interface CallLimits {
-  /** Within this a call has ended, retries and all: a caller's own request lives for 30 s and does other things too. */
+  /** Within this a call has ended, retries and all: the request behind it lives for 30 s and has other things to do. */
   readonly deadlineMs: number;
   /** One try. Long enough for the processor's slowest honest answers, short enough to leave time for a second try. */
   readonly tryTimeoutMs: number;
   /** After the first try. More would only add to the load of a processor that is down. */
   readonly retriesMax: number;
-  /** Before the first retry; doubled before the second. Half of it is jitter, so that callers do not come back in step. */
+  /** Before the first retry, doubled before the second. Half of it is jitter: callers must not come back in step. */
   readonly retryDelayMs: number;
 }
 
@@ -41,7 +41,7 @@ interface Call<T> {
 
 export type Caller = <T>(operation: ProcessorOperation, call: Call<T>) => Promise<T>;
 
-/** Every call to the processor goes through here: bounded in number and time, retried where that is safe, and measured. */
+/** Every call to the processor goes through here: bounded in number and time, retried where safe, and measured. */
 export function createCaller(
   metrics: Pick<Metrics, 'processorRequestDuration'>,
   maxInFlight: number,

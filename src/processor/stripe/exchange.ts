@@ -108,10 +108,15 @@ function readAnswer(text: string, status: number): object {
   return answer;
 }
 
-/** Until there is a connection nothing can have been sent. One that is kept alive and used again is there from the start. */
+/**
+ * Until there is a connection (and, with TLS, trust in the other side) nothing can have been sent. One that was kept
+ * alive and is used again is there from the start.
+ */
 function noteConnection(request: http.ClientRequest, connection: { made: boolean }): void {
   request.once('socket', (socket) => {
-    if (socket.connecting) socket.once('connect', () => (connection.made = true));
+    const secure = 'secureConnecting' in socket;
+    const pending = socket.connecting || (secure && socket.secureConnecting === true);
+    if (pending) socket.once(secure ? 'secureConnect' : 'connect', () => (connection.made = true));
     else connection.made = true;
   });
 }

@@ -8,7 +8,7 @@ import { WireObject } from './wire-object.ts';
 /** The most that the processor gives at once. */
 const pageSize = 100;
 
-/** One million objects: past any account that can be read through in one go. A listing that does not end is a bug, ours or theirs. */
+/** One million objects: past any account that can be read in one go. A listing that does not end is a bug. */
 export const resyncPagesMax = 10_000;
 
 /**

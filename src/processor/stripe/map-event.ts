@@ -10,7 +10,7 @@ import { mapSubscription } from './map-subscription.ts';
 import { strikeSecrets } from './strike-secrets.ts';
 import { WireObject } from './wire-object.ts';
 
-/** What a stored event says. The object in it is as it was at the event's time, in the shape of that endpoint's version. */
+/** What a stored event says. Its object is as it was at the event's time, in the shape of the endpoint's version. */
 export function readEvent(payload: string): EventFacts {
   const event = WireObject.parse(parseJson(payload), 'event').expectKind('event');
   const type = event.text('type');

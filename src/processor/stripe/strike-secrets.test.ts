@@ -28,10 +28,22 @@ test('a secret inside a longer text is struck out of it', () => {
     'rk_test_abc',
     'sk_test_****abcd',
     'whsec_Ab+/9=',
-    'seti_1Q_secret_9',
+    'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZ',
+    'cs_test_a1MtwBwLkdIwHu7ix28a3tq_secret_fidwbEhqYWB3PydgaGdg',
   ]) {
     assert.equal(strikeText(`key ${secret} here`), 'key [struck out] here');
   }
+});
+
+test('words that only sound secret stay', () => {
+  for (const text of ['top_secret_box', 'my_very_top_secret_agent', 'skill_test_1', 'secretary']) {
+    assert.equal(strikeText(text), text);
+  }
+});
+
+test('a megabyte of near misses is walked through', () => {
+  const text = `${'ab_'.repeat(100_000)}${'a'.repeat(500_000)}${'ab_test_'.repeat(50_000)}`;
+  assert.equal(strikeText(text), text);
 });
 
 test('a value without secrets is returned as the very same object', () => {

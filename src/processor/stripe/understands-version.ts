@@ -3,7 +3,7 @@ import { Stripe } from 'stripe';
 /** The oldest version whose shape the mappings know: since then subscriptions name prices, not plans. */
 const oldestDate = '2020-08-27';
 
-/** Versions are dates, since 2024 with a name behind. Later than the package's own is a shape that nobody here has seen. */
+/** Versions are dates, since 2024 with a name behind. One later than the package's own has a shape nobody has seen. */
 export function understandsVersion(apiVersion: string | null): boolean {
   if (apiVersion === null) return true;
   const date = dateOf(apiVersion);

@@ -1,0 +1,31 @@
+export type Interval = 'day' | 'week' | 'month' | 'year';
+
+const daySeconds = 86_400;
+
+/**
+ * The moment `count` intervals after the anchor. Months keep the anchor's day: from 31 January it is 28 February and
+ * then 31 March again, because each is counted from the anchor and not from the one before.
+ */
+export function addIntervals(anchor: number, interval: Interval, count: number): number {
+  if (interval === 'day') return anchor + count * daySeconds;
+  if (interval === 'week') return anchor + count * 7 * daySeconds;
+  const from = new Date(anchor * 1_000);
+  const months = from.getUTCMonth() + (interval === 'month' ? count : 12 * count);
+  const lastDay = new Date(Date.UTC(from.getUTCFullYear(), months + 1, 0)).getUTCDate();
+  const day = Math.min(from.getUTCDate(), lastDay);
+  const timeOfDay = anchor - Math.floor(anchor / daySeconds) * daySeconds;
+  return Date.UTC(from.getUTCFullYear(), months, day) / 1_000 + timeOfDay;
+}
+
+/** The end of the period that begins at `start`, where periods are counted from the anchor. */
+export function periodEnd(anchor: number, interval: Interval, intervalCount: number, start: number): number {
+  const approximateSeconds = { day: 1, week: 7, month: 28, year: 365 }[interval] * daySeconds * intervalCount;
+  // Never an underestimate of the periods gone by minus one, so that a few steps at most remain.
+  let period = Math.max(0, Math.floor(((start - anchor) / approximateSeconds) * 0.9) - 1);
+  let end = addIntervals(anchor, interval, period * intervalCount);
+  while (end <= start) {
+    period += 1;
+    end = addIntervals(anchor, interval, period * intervalCount);
+  }
+  return end;
+}

@@ -1,0 +1,109 @@
+import { type AttemptOptions, attemptPayment } from '../payments/payment-intent.ts';
+import type { Store } from '../state/store.ts';
+import type { Invoice, PaymentIntent, PaymentMethod, Subscription } from '../wire/objects.ts';
+import type { ErrorBody } from '../wire/wire-error.ts';
+import { intentOf, markInvoicePaid } from './invoice.ts';
+import { cancelSubscription, updateSubscription } from './subscription-change.ts';
+
+/** Three retries over two weeks, each later than the one before: the processor's classic schedule. */
+export const dunningDelaysSeconds: readonly number[] = [3, 5, 7].map((days) => days * 86_400);
+
+/** Tries to take the money. Returns why it was refused, or null. */
+export function collectInvoice(
+  store: Store,
+  invoice: Invoice,
+  options: AttemptOptions & { readonly method?: PaymentMethod | undefined },
+): ErrorBody | null {
+  if (invoice.amount_due === 0) {
+    invoicePaid(store, invoice);
+    return null;
+  }
+  const intent = intentOf(store, invoice);
+  const method = options.method ?? methodFor(store, invoice);
+  if (intent === undefined || method === undefined) {
+    paymentFailed(store, invoice, null);
+    return noPaymentMethod;
+  }
+  const attempt = attemptPayment(store, intent, method, options);
+  if (attempt.failure !== null) paymentFailed(store, invoice, attempt.intent);
+  else if (attempt.intent.status === 'requires_action')
+    store.emit('invoice.payment_action_required', invoice);
+  else invoicePaid(store, invoice, attempt.intent);
+  return attempt.failure;
+}
+
+export const noPaymentMethod: ErrorBody = {
+  type: 'invalid_request_error',
+  code: 'resource_missing',
+  message:
+    'This customer has no attached payment source or default payment method. Please consider adding a default payment method.',
+};
+
+/** The invoice is settled: the subscription lives, and remembers the card if it was told to. */
+export function invoicePaid(store: Store, before: Invoice, intent?: PaymentIntent): Invoice {
+  const invoice = markInvoicePaid(store, {
+    ...before,
+    attempt_count: before.attempt_count + (intent === undefined ? 0 : 1),
+  });
+  const subscription = subscriptionOf(store, invoice);
+  if (subscription === undefined) return invoice;
+  const revives =
+    subscription.latest_invoice === invoice.id &&
+    ['incomplete', 'past_due', 'unpaid'].includes(subscription.status);
+  const saves =
+    subscription.payment_settings?.save_default_payment_method === 'on_subscription' &&
+    intent !== undefined &&
+    intent.payment_method !== null &&
+    subscription.ended_at === null;
+  updateSubscription(store, subscription, {
+    ...(revives ? { status: 'active' } : {}),
+    ...(saves ? { default_payment_method: intent.payment_method } : {}),
+  });
+  return invoice;
+}
+
+/** An attempt failed. A first invoice waits for another card; a renewal goes through the dunning schedule. */
+export function paymentFailed(store: Store, before: Invoice, intent: PaymentIntent | null): void {
+  const attempts = before.attempt_count + 1;
+  const isRenewal = before.billing_reason !== 'subscription_create';
+  const delaySeconds = isRenewal && before.auto_advance ? dunningDelaysSeconds[attempts - 1] : undefined;
+  const invoice = store.change(store.invoices, before, {
+    attempt_count: attempts,
+    attempted: true,
+    next_payment_attempt: delaySeconds === undefined ? null : store.now() + delaySeconds,
+    ...(isRenewal && delaySeconds === undefined ? { auto_advance: false } : {}),
+  });
+  store.emitUpdated('invoice.updated', before, invoice);
+  store.emit('invoice.payment_failed', invoice);
+  if (intent?.last_payment_error?.code === 'authentication_required')
+    store.emit('invoice.payment_action_required', invoice);
+  const subscription = subscriptionOf(store, invoice);
+  if (!isRenewal || subscription === undefined || subscription.ended_at !== null) return;
+  if (delaySeconds !== undefined) {
+    if (subscription.status === 'active' || subscription.status === 'trialing')
+      updateSubscription(store, subscription, { status: 'past_due' });
+    return;
+  }
+  if (before.auto_advance) endDunning(store, subscription);
+}
+
+function endDunning(store: Store, subscription: Subscription): void {
+  if (store.settings.afterDunning === 'cancel') cancelSubscription(store, subscription, 'payment_failed');
+  else if (subscription.status !== 'unpaid') updateSubscription(store, subscription, { status: 'unpaid' });
+}
+
+export function subscriptionOf(store: Store, invoice: Invoice): Subscription | undefined {
+  return store.subscriptions.get(invoice.parent.subscription_details.subscription);
+}
+
+/** The card that a renewal is charged to: the subscription's own, else the customer's. */
+export function methodFor(store: Store, invoice: Invoice): PaymentMethod | undefined {
+  const subscription = subscriptionOf(store, invoice);
+  const customer = invoice.customer === null ? undefined : store.customers.get(invoice.customer);
+  const id =
+    subscription?.default_payment_method ??
+    (customer === undefined || customer.deleted ? null : customer.invoice_settings.default_payment_method);
+  const method = id === null ? undefined : store.paymentMethods.get(id);
+  // A card that was detached since cannot be charged any more.
+  return method?.customer === invoice.customer ? method : undefined;
+}

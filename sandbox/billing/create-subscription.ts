@@ -1,0 +1,184 @@
+import { newId } from '../ids.ts';
+import { cardError } from '../payments/payment-intent.ts';
+import { createSetupIntent } from '../payments/setup-intent.ts';
+import type { Store } from '../state/store.ts';
+import type { Invoice, Price, Subscription } from '../wire/objects.ts';
+import { WireError } from '../wire/wire-error.ts';
+import { type Interval, periodEnd } from './calendar.ts';
+import { collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
+import { draftInvoice, finalizeInvoice, intentOf } from './invoice.ts';
+import { invoiceLines, newItem, trialNoticeSeconds } from './subscription-life.ts';
+
+export interface NewSubscription {
+  readonly customer: string;
+  readonly items: readonly {
+    readonly price: Price;
+    readonly quantity: number;
+    readonly metadata: Record<string, string>;
+  }[];
+  readonly trialEnd: number | null;
+  readonly behavior: 'default_incomplete' | 'allow_incomplete' | 'error_if_incomplete';
+  readonly defaultPaymentMethod: string | null;
+  readonly savesPaymentMethod: boolean;
+  readonly missingPaymentMethod: 'create_invoice' | 'cancel' | 'pause';
+  readonly cancelAtPeriodEnd: boolean;
+  readonly description: string | null;
+  readonly metadata: Record<string, string>;
+  readonly offSession: boolean;
+}
+
+/** Starts a subscription with its first invoice, which is over nothing if a trial or a free price makes it so. */
+export function createSubscription(store: Store, made: NewSubscription, baseUrl: string): Subscription {
+  const invoiceId = newId('in_');
+  const subscription = store.put(store.subscriptions, subscriptionObject(store, made, invoiceId));
+  store.emit('customer.subscription.created', subscription);
+  const [item] = subscription.items.data;
+  const now = store.now();
+  const draft = draftInvoice(store, subscription, {
+    id: invoiceId,
+    reason: 'subscription_create',
+    lines: invoiceLines(subscription, now, item?.current_period_end ?? now, made.trialEnd !== null),
+    periodStart: now,
+    periodEnd: now,
+    autoAdvance: false,
+  });
+  const invoice = finalizeInvoice(store, draft, baseUrl);
+  if (invoice.amount_due === 0) startFree(store, subscription, invoice);
+  else startPaid(store, invoice, made, baseUrl);
+  return store.subscriptions.get(subscription.id) ?? subscription;
+}
+
+/** Nothing to pay yet: the invoice is paid at once, and a card is asked for if one will be needed. */
+function startFree(store: Store, subscription: Subscription, invoice: Invoice): void {
+  const willCost = subscription.items.data.some(({ price }) => (price.unit_amount ?? 0) > 0);
+  if (willCost && methodFor(store, invoice) === undefined) {
+    const setup = createSetupIntent(store, {
+      customer: subscription.customer,
+      metadata: {},
+      automaticPaymentMethods: null,
+      usage: 'off_session',
+    });
+    store.change(store.subscriptions, subscription, { pending_setup_intent: setup.id });
+  }
+  invoicePaid(store, invoice);
+  const { trial_end: trialEnd } = subscription;
+  if (trialEnd !== null && trialEnd - store.now() <= trialNoticeSeconds)
+    store.emit(
+      'customer.subscription.trial_will_end',
+      store.subscriptions.get(subscription.id) ?? subscription,
+    );
+}
+
+function startPaid(store: Store, invoice: Invoice, made: NewSubscription, baseUrl: string): void {
+  const method = methodFor(store, invoice);
+  const intent = intentOf(store, invoice);
+  if (made.behavior === 'default_incomplete') {
+    // A card that is known already only waits for its confirmation.
+    if (method !== undefined && intent !== undefined)
+      store.change(store.paymentIntents, intent, {
+        payment_method: method.id,
+        status: 'requires_confirmation',
+      });
+    return;
+  }
+  if (method === undefined) throw new WireError(400, noPaymentMethod);
+  const failure = collectInvoice(store, invoice, { offSession: made.offSession, baseUrl });
+  const isPaid = store.invoices.get(invoice.id)?.status === 'paid';
+  if (made.behavior === 'error_if_incomplete' && !isPaid) {
+    const error = cardError(failure ?? authenticationNeeded);
+    throw new WireError(error.status, error.body, { remembered: true });
+  }
+}
+
+const authenticationNeeded = {
+  type: 'card_error' as const,
+  code: 'subscription_payment_intent_requires_action',
+  message:
+    'Payment for this subscription requires additional user action before it can be completed successfully.',
+};
+
+function subscriptionObject(store: Store, made: NewSubscription, invoiceId: string): Subscription {
+  const now = store.now();
+  const id = newId('sub_');
+  const [first] = made.items;
+  const recurring = first?.price.recurring;
+  if (first === undefined || recurring == null) throw new Error('a subscription needs a recurring price');
+  // Prices are only made with the four intervals.
+  const anchor = made.trialEnd ?? now;
+  const end =
+    made.trialEnd ?? periodEnd(anchor, recurring.interval as Interval, recurring.interval_count, now);
+  const isFree = made.items.every(({ price, quantity }) => (price.unit_amount ?? 0) * quantity === 0);
+  return {
+    id,
+    object: 'subscription',
+    ...unusedSubscriptionParts,
+    billing_cycle_anchor: anchor,
+    cancel_at: made.cancelAtPeriodEnd ? end : null,
+    cancel_at_period_end: made.cancelAtPeriodEnd,
+    canceled_at: made.cancelAtPeriodEnd ? now : null,
+    cancellation_details: { comment: null, feedback: null, feedback_option: null, reason: null },
+    collection_method: 'charge_automatically',
+    created: now,
+    currency: first.price.currency,
+    customer: made.customer,
+    default_payment_method: made.defaultPaymentMethod,
+    description: made.description,
+    ended_at: null,
+    invoice_settings: {
+      account_tax_ids: null,
+      custom_fields: null,
+      description: null,
+      footer: null,
+      issuer: { type: 'self' },
+    },
+    items: {
+      object: 'list',
+      data: made.items.map(({ price, quantity, metadata }) =>
+        newItem(store, id, price, { quantity, metadata, start: now, end }),
+      ),
+      has_more: false,
+      url: `/v1/subscription_items?subscription=${id}`,
+    },
+    latest_invoice: invoiceId,
+    livemode: false,
+    metadata: made.metadata,
+    payment_settings: {
+      payment_method_options: null,
+      payment_method_types: null,
+      save_default_payment_method: made.savesPaymentMethod ? 'on_subscription' : 'off',
+    },
+    pending_setup_intent: null,
+    start_date: now,
+    status: made.trialEnd !== null ? 'trialing' : isFree ? 'active' : 'incomplete',
+    trial_end: made.trialEnd,
+    trial_settings: {
+      end_behavior: { billing_cycle_anchor: null, missing_payment_method: made.missingPaymentMethod },
+    },
+    trial_start: made.trialEnd === null ? null : now,
+  };
+}
+
+/** What a subscription also has and the sandbox has no use for. Shared, as objects never change. */
+const unusedSubscriptionParts = {
+  application: null,
+  application_fee_percent: null,
+  automatic_tax: { disabled_reason: null, enabled: false, liability: null },
+  billing_cycle_anchor_config: null,
+  billing_mode: { flexible: null, type: 'classic' },
+  billing_schedules: [],
+  billing_thresholds: null,
+  customer_account: null,
+  days_until_due: null,
+  default_source: null,
+  default_tax_rates: [],
+  discounts: [],
+  managed_payments: null,
+  next_pending_invoice_item_invoice: null,
+  on_behalf_of: null,
+  pause_collection: null,
+  pending_invoice_item_interval: null,
+  pending_update: null,
+  schedule: null,
+  test_clock: null,
+  transfer_data: null,
+};

@@ -1,0 +1,154 @@
+import { refundDueAt, settleRefund } from '../payments/refund.ts';
+import { MinHeap } from '../state/min-heap.ts';
+import type { Changes, Store } from '../state/store.ts';
+import type { Invoice } from '../wire/objects.ts';
+import { invoiceFallsDue, subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
+
+interface DueItem {
+  readonly kind: 'subscription' | 'invoice' | 'refund';
+  readonly id: string;
+}
+
+/** A timer cannot wait longer than 24.8 days, and a sleeping machine's clock jumps: look at least this often. */
+const timerMsMax = 60 * 60 * 1_000;
+/** After so many things done in a row others get their turn, and the journal its write. */
+const batchItems = 200;
+
+/**
+ * What the clock will bring: renewals, trial ends, retries, expiries. When something is due follows from its object's
+ * state alone, so nothing here needs saving, and an entry that its object no longer means is simply passed over.
+ */
+export class Due {
+  readonly #store: Store;
+  readonly #baseUrl: () => string;
+  readonly #heap = new MinHeap<DueItem>();
+  /** What is in the heap, so that an object that changes often is not in it often. */
+  readonly #scheduled = new Set<string>();
+  readonly #onProblem: (fields: object, message: string) => void;
+  #timer: NodeJS.Timeout | null = null;
+  #running: Promise<void> | null = null;
+  #closed = false;
+
+  constructor(store: Store, baseUrl: () => string, onProblem: (fields: object, message: string) => void) {
+    this.#store = store;
+    this.#baseUrl = baseUrl;
+    this.#onProblem = onProblem;
+    store.onChanges((changes) => this.#note(changes));
+  }
+
+  /** Looks through all objects once; `doneUntil` is the time up to which an earlier process has done everything. */
+  start(doneUntil: number): void {
+    for (const { id } of this.#store.subscriptions.values())
+      this.#push({ kind: 'subscription', id }, doneUntil);
+    for (const { id } of this.#store.invoices.values()) this.#push({ kind: 'invoice', id }, 0);
+    for (const { id } of this.#store.refunds.values()) this.#push({ kind: 'refund', id }, 0);
+    this.#setTimer();
+  }
+
+  /** Moves the clock and settles when all that falls due until then has happened, each at its own time. */
+  async advanceTo(seconds: number): Promise<void> {
+    while (this.#running !== null) await this.#running;
+    this.#running = this.#run(seconds).finally(() => {
+      this.#store.clock.release();
+      this.#running = null;
+    });
+    await this.#running;
+    if (seconds > this.#store.now()) {
+      this.#store.clock.runOnFrom(seconds);
+      this.#store.changeSettings({});
+    }
+    await this.#store.written();
+    this.#setTimer();
+  }
+
+  reset(): void {
+    this.#heap.clear();
+    this.#scheduled.clear();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  async #run(until: number): Promise<void> {
+    for (let done = 1; (this.#heap.firstAt ?? Number.POSITIVE_INFINITY) <= until && !this.#closed; done++) {
+      const next = this.#pop();
+      if (next === undefined || !this.#timesOf(next.item).includes(next.at)) continue;
+      this.#store.clock.holdAt(next.at);
+      this.#store.transact(null, () => this.#happen(next.item, next.at));
+      if (done % batchItems === 0) {
+        await this.#store.written();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+  }
+
+  #happen({ kind, id }: DueItem, at: number): void {
+    const store = this.#store;
+    if (kind === 'invoice') {
+      invoiceFallsDue(store, id, this.#baseUrl());
+    } else if (kind === 'refund') {
+      const refund = store.refunds.get(id);
+      if (refund !== undefined) settleRefund(store, refund);
+    } else {
+      const subscription = store.subscriptions.get(id);
+      if (subscription !== undefined) subscriptionFallsDue(store, subscription, at);
+    }
+  }
+
+  #note(changes: Changes): void {
+    const before = this.#heap.firstAt;
+    for (const { value } of changes.puts) {
+      const kind = value.object;
+      if (kind === 'subscription' || kind === 'invoice' || kind === 'refund')
+        this.#push({ kind, id: value.id }, this.#store.now());
+    }
+    if (this.#heap.firstAt !== before && this.#running === null) this.#setTimer();
+  }
+
+  #push(item: DueItem, doneUntil: number): void {
+    for (const at of this.#timesOf(item, doneUntil)) {
+      const key = `${item.id} ${at}`;
+      if (this.#scheduled.has(key)) continue;
+      this.#scheduled.add(key);
+      this.#heap.push(at, item);
+    }
+  }
+
+  #pop(): { readonly at: number; readonly item: DueItem } | undefined {
+    const next = this.#heap.pop();
+    if (next !== undefined) this.#scheduled.delete(`${next.item.id} ${next.at}`);
+    return next;
+  }
+
+  #timesOf({ kind, id }: DueItem, doneUntil = 0): number[] {
+    if (kind === 'subscription') {
+      const subscription = this.#store.subscriptions.get(id);
+      return subscription === undefined ? [] : subscriptionDueTimes(subscription, doneUntil);
+    }
+    if (kind === 'invoice') return invoiceDueTimes(this.#store.invoices.get(id));
+    const refund = this.#store.refunds.get(id);
+    const at = refund === undefined ? null : refundDueAt(this.#store, refund);
+    return at === null ? [] : [at];
+  }
+
+  #setTimer(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    const at = this.#heap.firstAt;
+    if (at === undefined || this.#closed) return;
+    const waitMs = Math.min(timerMsMax, Math.max(0, (at - this.#store.now()) * 1_000));
+    this.#timer = setTimeout(() => {
+      this.advanceTo(this.#store.now()).catch((error: unknown) =>
+        this.#onProblem({ error }, 'what fell due could not be done'),
+      );
+    }, waitMs);
+  }
+}
+
+function invoiceDueTimes(invoice: Invoice | undefined): number[] {
+  if (invoice === undefined || invoice.auto_advance !== true || invoice.next_payment_attempt === null)
+    return [];
+  return invoice.status === 'draft' || invoice.status === 'open' ? [invoice.next_payment_attempt] : [];
+}

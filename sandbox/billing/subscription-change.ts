@@ -1,0 +1,61 @@
+import { cancelSetupIntent } from '../payments/setup-intent.ts';
+import type { Store } from '../state/store.ts';
+import type { Subscription } from '../wire/objects.ts';
+import { voidInvoice } from './invoice.ts';
+
+/** Changes the subscription and says so. */
+export function updateSubscription(
+  store: Store,
+  before: Subscription,
+  changes: Partial<Subscription>,
+): Subscription {
+  const after = store.change(store.subscriptions, before, changes);
+  store.emitUpdated('customer.subscription.updated', before, after);
+  return after;
+}
+
+/**
+ * Ends the subscription at once. A first invoice that was never paid is voided with it; a renewal that is still open
+ * stays open but is no longer collected.
+ */
+export function cancelSubscription(
+  store: Store,
+  before: Subscription,
+  reason: 'cancellation_requested' | 'payment_failed' | 'payment_disputed',
+  details: { readonly comment?: string | null; readonly feedback?: string | null } = {},
+): Subscription {
+  const now = store.now();
+  const latest = before.latest_invoice === null ? undefined : store.invoices.get(before.latest_invoice);
+  if (before.status === 'incomplete' && latest?.status === 'open') voidInvoice(store, latest);
+  else if (
+    latest !== undefined &&
+    (latest.status === 'open' || latest.status === 'draft') &&
+    latest.auto_advance
+  ) {
+    const stopped = store.change(store.invoices, latest, {
+      auto_advance: false,
+      automatically_finalizes_at: null,
+      next_payment_attempt: null,
+    });
+    store.emitUpdated('invoice.updated', latest, stopped);
+  }
+  const setup =
+    before.pending_setup_intent === null ? undefined : store.setupIntents.get(before.pending_setup_intent);
+  if (setup !== undefined && setup.status !== 'succeeded' && setup.status !== 'canceled')
+    cancelSetupIntent(store, setup, null);
+  const canceled = store.change(store.subscriptions, before, {
+    status: 'canceled',
+    canceled_at: before.canceled_at ?? now,
+    cancel_at_period_end: false,
+    ended_at: now,
+    pending_setup_intent: null,
+    cancellation_details: {
+      comment: details.comment ?? before.cancellation_details?.comment ?? null,
+      feedback: details.feedback ?? before.cancellation_details?.feedback ?? null,
+      feedback_option: null,
+      reason,
+    },
+  });
+  store.emit('customer.subscription.deleted', canceled);
+  return canceled;
+}

@@ -1,0 +1,225 @@
+import { newId } from '../ids.ts';
+import type { Store } from '../state/store.ts';
+import type { InvoiceLine, Plan, Price, Subscription, SubscriptionItem } from '../wire/objects.ts';
+import { type Interval, periodEnd } from './calendar.ts';
+import { collectInvoice, methodFor } from './collect.ts';
+import { draftInvoice, finalizeInvoice, voidInvoice } from './invoice.ts';
+import { cancelSubscription, updateSubscription } from './subscription-change.ts';
+
+/** A first invoice has this long to be paid. */
+const incompleteSeconds = 23 * 60 * 60;
+/** How long before its end a trial is announced to end. */
+export const trialNoticeSeconds = 3 * 86_400;
+
+/**
+ * When something may have to happen to the subscription, by its present state. That a trial's end was announced leaves
+ * no trace in it, so that announcement is only due after `doneUntil`.
+ */
+export function subscriptionDueTimes(subscription: Subscription, doneUntil: number): number[] {
+  const { end } = periodOf(subscription);
+  const noticeAt = end - trialNoticeSeconds;
+  const cancelAt = subscription.cancel_at === null ? [] : [subscription.cancel_at];
+  switch (subscription.status) {
+    case 'incomplete':
+      return [subscription.created + incompleteSeconds];
+    case 'trialing':
+      return [...(noticeAt > Math.max(doneUntil, subscription.created) ? [noticeAt] : []), end, ...cancelAt];
+    case 'active':
+    case 'past_due':
+    case 'unpaid':
+      return [end, ...cancelAt];
+    default:
+      return [];
+  }
+}
+
+export function subscriptionFallsDue(store: Store, subscription: Subscription, at: number): void {
+  const { end } = periodOf(subscription);
+  if (subscription.status === 'incomplete') expire(store, subscription);
+  else if (subscription.cancel_at === at || (at === end && subscription.cancel_at_period_end))
+    cancelSubscription(store, subscription, 'cancellation_requested');
+  else if (at === end) renew(store, subscription);
+  else if (subscription.status === 'trialing')
+    store.emit('customer.subscription.trial_will_end', subscription);
+}
+
+/** All items of a subscription share one period. */
+export function periodOf(subscription: Subscription): { readonly start: number; readonly end: number } {
+  const [item] = subscription.items.data;
+  return { start: item?.current_period_start ?? 0, end: item?.current_period_end ?? 0 };
+}
+
+export function withPeriod(items: Subscription['items'], start: number, end: number): Subscription['items'] {
+  return {
+    ...items,
+    data: items.data.map((item) => ({ ...item, current_period_start: start, current_period_end: end })),
+  };
+}
+
+/** The period that begins now, as the subscription's price and anchor have it. */
+export function nextPeriodEnd(subscription: Subscription, start: number): number {
+  const recurring = subscription.items.data[0]?.price.recurring;
+  if (recurring == null) throw new Error(`${subscription.id} has no recurring price`);
+  return periodEnd(
+    subscription.billing_cycle_anchor,
+    // Prices are only made with these four.
+    recurring.interval as Interval,
+    recurring.interval_count,
+    start,
+  );
+}
+
+export function invoiceLines(
+  subscription: Subscription,
+  start: number,
+  end: number,
+  isTrial: boolean,
+): InvoiceLine[] {
+  return subscription.items.data.map((item) => {
+    const quantity = item.quantity ?? 1;
+    const amount = isTrial ? 0 : (item.price.unit_amount ?? 0) * quantity;
+    return {
+      id: newId('il_'),
+      object: 'line_item',
+      amount,
+      currency: subscription.currency,
+      description: isTrial ? 'Trial period' : `${quantity} × ${item.price.nickname ?? item.price.product}`,
+      discount_amounts: [],
+      discountable: true,
+      discounts: [],
+      invoice: null,
+      livemode: false,
+      metadata: subscription.metadata,
+      parent: {
+        invoice_item_details: null,
+        subscription_item_details: {
+          invoice_item: null,
+          proration: false,
+          proration_details: null,
+          subscription: subscription.id,
+          subscription_item: item.id,
+        },
+        type: 'subscription_item_details',
+      },
+      period: { start, end },
+      pretax_credit_amounts: [],
+      pricing: {
+        type: 'price_details',
+        price_details: { price: item.price.id, product: item.price.product },
+        unit_amount_decimal: item.price.unit_amount_decimal ?? '0',
+      },
+      quantity,
+      quantity_decimal: String(quantity),
+      subscription: subscription.id,
+      subtotal: amount,
+      taxes: [],
+    };
+  });
+}
+
+export function newItem(
+  store: Store,
+  subscriptionId: string,
+  price: Price,
+  made: {
+    readonly quantity: number;
+    readonly metadata: Record<string, string>;
+    readonly start: number;
+    readonly end: number;
+  },
+): SubscriptionItem {
+  return {
+    id: newId('si_', 14),
+    object: 'subscription_item',
+    billing_thresholds: null,
+    created: store.now(),
+    current_period_end: made.end,
+    current_period_start: made.start,
+    current_trial: null,
+    discounts: [],
+    metadata: made.metadata,
+    plan: planOf(price),
+    price,
+    quantity: made.quantity,
+    subscription: subscriptionId,
+    tax_rates: [],
+  };
+}
+
+/** The price again, in the words of its predecessor, which items still show. */
+export function planOf(price: Price): Plan {
+  return {
+    id: price.id,
+    object: 'plan',
+    active: price.active,
+    amount: price.unit_amount,
+    amount_decimal: price.unit_amount_decimal,
+    billing_scheme: 'per_unit',
+    created: price.created,
+    currency: price.currency,
+    interval: price.recurring?.interval ?? 'month',
+    interval_count: price.recurring?.interval_count ?? 1,
+    livemode: false,
+    metadata: price.metadata,
+    meter: null,
+    nickname: price.nickname,
+    product: price.product,
+    tiers_mode: null,
+    transform_usage: null,
+    trial_period_days: null,
+    usage_type: 'licensed',
+  };
+}
+
+/** An hour after the draft was made the invoice is fixed and collected; after that the dunning schedule applies. */
+export function invoiceFallsDue(store: Store, invoiceId: string, baseUrl: string): void {
+  const invoice = store.invoices.get(invoiceId);
+  if (invoice === undefined) return;
+  const open = invoice.status === 'draft' ? finalizeInvoice(store, invoice, baseUrl) : invoice;
+  collectInvoice(store, open, { offSession: true, baseUrl });
+}
+
+function expire(store: Store, subscription: Subscription): void {
+  const invoice =
+    subscription.latest_invoice === null ? undefined : store.invoices.get(subscription.latest_invoice);
+  if (invoice?.status === 'open') voidInvoice(store, invoice);
+  updateSubscription(store, subscription, { status: 'incomplete_expired', ended_at: store.now() });
+}
+
+function renew(store: Store, before: Subscription): void {
+  const previous = periodOf(before);
+  const endedTrial = before.status === 'trialing';
+  if (endedTrial && endsWithoutMethod(store, before)) return;
+  const start = previous.end;
+  const end = nextPeriodEnd(before, start);
+  const renewed: Subscription = {
+    ...before,
+    items: withPeriod(before.items, start, end),
+    status: endedTrial ? 'active' : before.status,
+  };
+  const invoice = draftInvoice(store, renewed, {
+    reason: 'subscription_cycle',
+    lines: invoiceLines(renewed, start, end, false),
+    periodStart: previous.start,
+    periodEnd: previous.end,
+    // An unpaid subscription keeps making drafts, and nobody collects them.
+    autoAdvance: before.status !== 'unpaid',
+  });
+  const { id: _, object: __, ...changes } = { ...renewed, latest_invoice: invoice.id };
+  updateSubscription(store, before, changes);
+}
+
+/** What the subscription wants to happen when its trial ends and there is no card: null means, go on. */
+function endsWithoutMethod(store: Store, subscription: Subscription): boolean {
+  const wanted = subscription.trial_settings?.end_behavior.missing_payment_method ?? 'create_invoice';
+  const invoice =
+    subscription.latest_invoice === null ? undefined : store.invoices.get(subscription.latest_invoice);
+  if (wanted === 'create_invoice' || (invoice !== undefined && methodFor(store, invoice) !== undefined))
+    return false;
+  if (wanted === 'cancel') cancelSubscription(store, subscription, 'cancellation_requested');
+  else {
+    const paused = store.change(store.subscriptions, subscription, { status: 'paused' });
+    store.emit('customer.subscription.paused', paused, { status: subscription.status });
+  }
+  return true;
+}

@@ -1,0 +1,90 @@
+import type { Store } from '../state/store.ts';
+import type { Price, Subscription } from '../wire/objects.ts';
+import { badParam } from '../wire/wire-error.ts';
+import { collectInvoice } from './collect.ts';
+import { draftInvoice, finalizeInvoice } from './invoice.ts';
+import { updateSubscription } from './subscription-change.ts';
+import { invoiceLines, newItem, nextPeriodEnd, periodOf, planOf, withPeriod } from './subscription-life.ts';
+
+export interface ItemChange {
+  readonly id: string | undefined;
+  readonly price: Price | undefined;
+  readonly quantity: number | undefined;
+  readonly metadata: Record<string, string> | undefined;
+  readonly deleted: boolean;
+}
+
+/** The items after the change. An item is changed by its id, and added without one. */
+export function changedItems(
+  store: Store,
+  subscription: Subscription,
+  changes: readonly ItemChange[],
+): Subscription['items'] {
+  const { start, end } = periodOf(subscription);
+  let items = subscription.items.data;
+  for (const [index, change] of changes.entries()) {
+    if (change.id === undefined) {
+      if (change.price === undefined)
+        throw badParam(
+          `Missing required param: items[${index}][price].`,
+          `items[${index}][price]`,
+          'parameter_missing',
+        );
+      const made = { quantity: change.quantity ?? 1, metadata: change.metadata ?? {}, start, end };
+      items = [...items, newItem(store, subscription.id, change.price, made)];
+      continue;
+    }
+    const existing = items.find(({ id }) => id === change.id);
+    if (existing === undefined)
+      throw badParam(`No such subscription item: '${change.id}'`, `items[${index}][id]`, 'resource_missing');
+    const { price = existing.price } = change;
+    const changed = {
+      ...existing,
+      price,
+      plan: planOf(price),
+      quantity: change.quantity ?? existing.quantity ?? 1,
+      metadata: change.metadata ?? existing.metadata,
+    };
+    items = items.flatMap((item) => (item !== existing ? [item] : change.deleted ? [] : [changed]));
+  }
+  if (items.length === 0) throw badParam('A subscription must have at least one active price.', 'items');
+  return { ...subscription.items, data: items };
+}
+
+/**
+ * Moves the subscription to other prices. Nothing is prorated: with the same interval the new price counts from the
+ * next renewal; with another interval a new period begins, and is billed, at once.
+ */
+export function changeItems(
+  store: Store,
+  before: Subscription,
+  items: Subscription['items'],
+  baseUrl: string,
+): Subscription {
+  const isSameInterval = intervalOf(before.items) === intervalOf(items);
+  if (isSameInterval || before.status === 'trialing' || before.status === 'incomplete')
+    return updateSubscription(store, before, { items });
+  const now = store.now();
+  const anchored: Subscription = { ...before, items, billing_cycle_anchor: now };
+  const end = nextPeriodEnd(anchored, now);
+  const moved = { ...anchored, items: withPeriod(items, now, end) };
+  const draft = draftInvoice(store, moved, {
+    reason: 'subscription_update',
+    lines: invoiceLines(moved, now, end, false),
+    periodStart: periodOf(before).start,
+    periodEnd: now,
+    autoAdvance: true,
+  });
+  updateSubscription(store, before, {
+    items: moved.items,
+    billing_cycle_anchor: now,
+    latest_invoice: draft.id,
+  });
+  collectInvoice(store, finalizeInvoice(store, draft, baseUrl), { offSession: true, baseUrl });
+  return store.subscriptions.get(before.id) ?? moved;
+}
+
+function intervalOf(items: Subscription['items']): string {
+  const recurring = items.data[0]?.price.recurring;
+  return `${recurring?.interval_count} ${recurring?.interval}`;
+}

@@ -1,0 +1,103 @@
+import { followPaymentIntent, followSetupIntent } from '../billing/follow-payment.ts';
+import { display } from '../payments/money.ts';
+import { completeAuthentication } from '../payments/payment-intent.ts';
+import { completeSetupAuthentication } from '../payments/setup-intent.ts';
+import type { Store } from '../state/store.ts';
+import type { PaymentIntent, SetupIntent } from '../wire/objects.ts';
+import type { ControlAnswer } from '../wire/server.ts';
+import { missing } from '../wire/wire-error.ts';
+
+/** Answers the authentication that an intent waits for, as its cardholder would. */
+export function completeIntent(store: Store, id: string, succeeded: boolean): PaymentIntent | SetupIntent {
+  const payment = store.paymentIntents.get(id);
+  if (payment !== undefined) {
+    const { intent } = completeAuthentication(store, payment, succeeded);
+    followPaymentIntent(store, intent);
+    return intent;
+  }
+  const setup = store.setupIntents.get(id);
+  if (setup === undefined) throw missing('intent', id);
+  const { intent } = completeSetupAuthentication(store, setup, succeeded);
+  followSetupIntent(store, intent);
+  return intent;
+}
+
+/** The page that plays the cardholder's bank. Whoever holds the secret may answer. */
+export function authenticationPage(store: Store, id: string, query: string): ControlAnswer {
+  const intent = store.paymentIntents.get(id) ?? store.setupIntents.get(id);
+  const secret = new URLSearchParams(query).get('secret');
+  if (intent === undefined || secret === null || intent.client_secret !== secret)
+    return { status: 404, body: page('Nothing here', '<p>This link does not belong to any payment.</p>') };
+  if (intent.status !== 'requires_action') {
+    const back = returnUrlOf(query);
+    return back === null
+      ? {
+          status: 200,
+          body: page(
+            'Done',
+            `<p>The payment is now <strong>${escapeHtml(intent.status)}</strong>. You can close this page.</p>`,
+          ),
+        }
+      : {
+          status: 303,
+          body: page('Done', '<p>Going back…</p>'),
+          headers: { location: withResult(back, intent) },
+        };
+  }
+  const amount = intent.object === 'payment_intent' ? display(intent.amount, intent.currency) : 'no amount';
+  const returnUrl = intent.next_action?.redirect_to_url?.return_url ?? '';
+  const action = `/sandbox/authenticate/${encodeURIComponent(id)}?secret=${encodeURIComponent(secret)}&return_url=${encodeURIComponent(returnUrl)}`;
+  return {
+    status: 200,
+    body: page(
+      'Authenticate',
+      `<p>The sandbox plays the cardholder's bank: ${escapeHtml(amount)}.</p>
+<form method="post" action="${escapeHtml(action)}">
+<button name="result" value="succeeded">Complete</button>
+<button name="result" value="failed">Fail</button>
+</form>`,
+    ),
+  };
+}
+
+/** Where `hosted_invoice_url` leads. */
+export function invoicePage(store: Store, id: string): ControlAnswer {
+  const invoice = store.invoices.get(id);
+  if (invoice === undefined)
+    return { status: 404, body: page('Nothing here', '<p>There is no such invoice.</p>') };
+  return {
+    status: 200,
+    body: page(
+      `Invoice ${invoice.number ?? invoice.id}`,
+      `<p>${escapeHtml(display(invoice.amount_due, invoice.currency))}, ${escapeHtml(invoice.status ?? '')}.</p>`,
+    ),
+  };
+}
+
+function returnUrlOf(query: string): string | null {
+  const url = new URLSearchParams(query).get('return_url') ?? '';
+  return /^https?:\/\//.test(url) && URL.canParse(url) ? url : null;
+}
+
+/** What the processor adds to the address it sends the customer back to. */
+function withResult(returnUrl: string, intent: PaymentIntent | SetupIntent): string {
+  const url = new URL(returnUrl);
+  url.searchParams.set(intent.object, intent.id);
+  url.searchParams.set(`${intent.object}_client_secret`, intent.client_secret ?? '');
+  url.searchParams.set('redirect_status', intent.status === 'succeeded' ? 'succeeded' : 'failed');
+  return url.href;
+}
+
+function page(title: string, content: string): string {
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>${escapeHtml(title)}</title>
+<style>body{font:1rem/1.5 system-ui,sans-serif;max-width:30rem;margin:4rem auto;padding:0 1rem}button{font:inherit;padding:.5rem 1rem;margin-right:.5rem}</style>
+</head><body><h1>${escapeHtml(title)}</h1>
+${content}
+</body></html>
+`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

@@ -1,0 +1,67 @@
+export type Fault = {
+  readonly operation: string;
+  /** How many more requests it will hit. */
+  readonly times: number;
+} & (
+  | { readonly kind: 'error'; readonly status: number; readonly code: string | undefined }
+  | { readonly kind: 'latency'; readonly latencyMs: number }
+  | { readonly kind: 'hang' }
+  | { readonly kind: 'reset_before' }
+  | { readonly kind: 'reset_after' }
+);
+
+/** Misbehaviour on demand. Faults are taken in the order in which they were set, each as often as it says. */
+export class Faults {
+  #faults: Fault[] = [];
+  #release: () => void = () => {};
+  #released: Promise<void> = Promise.resolve();
+
+  constructor() {
+    this.#renewRelease();
+  }
+
+  set(fault: Fault): void {
+    this.#faults.push(fault);
+  }
+
+  list(): readonly Fault[] {
+    return this.#faults;
+  }
+
+  take(operation: string): Fault | undefined {
+    if (this.#faults.length === 0) return undefined;
+    const at = this.#faults.findIndex((fault) => fault.operation === operation || fault.operation === '*');
+    const fault = this.#faults[at];
+    if (fault === undefined) return undefined;
+    this.#faults = this.#faults.toSpliced(
+      at,
+      1,
+      ...(fault.times > 1 ? [{ ...fault, times: fault.times - 1 }] : []),
+    );
+    return fault;
+  }
+
+  /** Settles when the faults are cleared, or when the caller has given up. */
+  async hang(gone: Promise<void>): Promise<void> {
+    await Promise.race([gone, this.#released]);
+  }
+
+  async wait(latencyMs: number, gone: Promise<void>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, latencyMs);
+    await Promise.race([promise, gone, this.#released]);
+    clearTimeout(timer);
+  }
+
+  clear(): void {
+    this.#faults = [];
+    this.#release();
+    this.#renewRelease();
+  }
+
+  #renewRelease(): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#released = promise;
+    this.#release = resolve;
+  }
+}

@@ -1,0 +1,86 @@
+import { newId } from '../ids.ts';
+import type { Store } from '../state/store.ts';
+import type { Charge, PaymentIntent, PaymentMethod } from '../wire/objects.ts';
+import { chargeDetails } from './payment-method.ts';
+import type { Decline } from './test-cards.ts';
+
+/** One attempt to take money. A failed one is kept too, as the processor does. */
+export function createCharge(
+  store: Store,
+  intent: PaymentIntent,
+  method: PaymentMethod,
+  result: { readonly decline: Decline } | { readonly captured: boolean },
+): Charge {
+  const decline = 'decline' in result ? result.decline : null;
+  const captured = 'captured' in result && result.captured;
+  const charge = store.put(store.charges, {
+    id: newId('ch_'),
+    object: 'charge',
+    amount: intent.amount,
+    amount_captured: captured ? intent.amount : 0,
+    amount_refunded: 0,
+    application: null,
+    application_fee: null,
+    application_fee_amount: null,
+    balance_transaction: null,
+    billing_details: method.billing_details,
+    calculated_statement_descriptor: 'SANDBOX',
+    captured,
+    created: store.now(),
+    currency: intent.currency,
+    customer: intent.customer,
+    description: intent.description,
+    disputed: false,
+    failure_balance_transaction: null,
+    failure_code: decline?.code ?? null,
+    failure_message: decline?.message ?? null,
+    fraud_details: {},
+    livemode: false,
+    metadata: intent.metadata,
+    on_behalf_of: null,
+    outcome: outcomeOf(decline),
+    paid: decline === null,
+    payment_intent: intent.id,
+    payment_method: method.id,
+    payment_method_details: chargeDetails(method),
+    receipt_email: intent.receipt_email,
+    receipt_number: null,
+    receipt_url: null,
+    refunded: false,
+    review: null,
+    shipping: null,
+    source: null,
+    source_transfer: null,
+    statement_descriptor: intent.statement_descriptor,
+    statement_descriptor_suffix: intent.statement_descriptor_suffix,
+    status: decline === null ? 'succeeded' : 'failed',
+    transfer_data: null,
+    transfer_group: null,
+  });
+  store.emit(decline === null ? 'charge.succeeded' : 'charge.failed', charge);
+  return charge;
+}
+
+function outcomeOf(decline: Decline | null): Charge['outcome'] {
+  const common = {
+    advice_code: null,
+    network_advice_code: null,
+    network_decline_code: null,
+    risk_level: 'normal',
+  };
+  if (decline === null)
+    return {
+      ...common,
+      network_status: 'approved_by_network',
+      reason: null,
+      seller_message: 'Payment complete.',
+      type: 'authorized',
+    };
+  return {
+    ...common,
+    network_status: 'declined_by_network',
+    reason: decline.declineCode,
+    seller_message: 'The bank did not return any further details with this decline.',
+    type: 'issuer_declined',
+  };
+}

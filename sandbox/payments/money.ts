@@ -1,0 +1,78 @@
+import { shorten } from '../wire/form.ts';
+import type { Parser } from '../wire/params.ts';
+import { badParam } from '../wire/wire-error.ts';
+
+/** What the processor takes, by its list of presentment currencies. */
+const currencies = new Set(
+  `usd aed afn all amd ang aoa ars aud awg azn bam bbd bdt bgn bhd bif bmd bnd bob brl bsd bwp byn bzd cad cdf chf
+   clp cny cop crc cve czk djf dkk dop dzd egp etb eur fjd fkp gbp gel gip gmd gnf gtq gyd hkd hnl htg huf idr ils
+   inr isk jmd jod jpy kes kgs khr kmf krw kwd kyd kzt lak lbp lkr lrd lsl mad mdl mga mkd mmk mnt mop mur mvr mwk
+   mxn myr mzn nad ngn nio nok npr nzd omr pab pen pgk php pkr pln pyg qar ron rsd rub rwf sar sbd scr sek sgd shp
+   sle sos srd std szl thb tjs tnd top try ttd twd tzs uah ugx uyu uzs vnd vuv wst xaf xcd xcg xof xpf yer zar zmw`
+    .trim()
+    .split(/\s+/),
+);
+
+/** The smallest charges, in the smallest unit, where the processor lists one of its own. */
+const amountMinimums: Readonly<Record<string, number>> = {
+  aed: 200,
+  bgn: 100,
+  czk: 1_500,
+  dkk: 250,
+  gbp: 30,
+  hkd: 400,
+  huf: 17_500,
+  mxn: 1_000,
+  myr: 200,
+  nok: 300,
+  pln: 200,
+  ron: 200,
+  sek: 300,
+  thb: 1_000,
+};
+/** Half a dollar, half a euro, fifty yen. Currencies without an entry of their own are held to the same number. */
+const amountMinimumDefault = 50;
+
+/** Eight digits; currencies of small units have more. */
+const amountMaximumDefault = 99_999_999;
+const amountMaximums: Readonly<Record<string, number>> = {
+  idr: 999_999_999_999,
+  lbp: 999_999_999_999,
+  cop: 9_999_999_999,
+  huf: 9_999_999_999,
+  jpy: 9_999_999_999,
+  inr: 999_999_999,
+};
+
+export const currency: Parser<string> = (node, path) => {
+  const code = typeof node === 'string' ? node.toLowerCase() : '';
+  if (!currencies.has(code))
+    throw badParam(
+      `Invalid currency: ${typeof node === 'string' ? shorten(code) : 'not a text'}. Use a three-letter ISO code of a currency that the processor supports.`,
+      path,
+    );
+  return code;
+};
+
+/** An amount that a card can be charged. */
+export function checkChargeable(amount: number, code: string, param = 'amount'): void {
+  const minimum = amountMinimums[code] ?? amountMinimumDefault;
+  if (amount < minimum)
+    throw badParam(`Amount must be at least ${display(minimum, code)}`, param, 'amount_too_small');
+  checkNotTooLarge(amount, code, param);
+}
+
+export function checkNotTooLarge(amount: number, code: string, param: string): void {
+  const maximum = amountMaximums[code] ?? amountMaximumDefault;
+  if (amount > maximum)
+    throw badParam(`Amount must be no more than ${display(maximum, code)}`, param, 'amount_too_large');
+}
+
+const zeroDecimal = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf ugx vnd vuv xaf xof xpf'.split(' '));
+const threeDecimal = new Set('bhd jod kwd omr tnd'.split(' '));
+
+/** For people: `12.50 usd`. */
+export function display(amount: number, code: string): string {
+  const digits = zeroDecimal.has(code) ? 0 : threeDecimal.has(code) ? 3 : 2;
+  return `${(amount / 10 ** digits).toFixed(digits)} ${code}`;
+}

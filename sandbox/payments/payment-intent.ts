@@ -1,0 +1,230 @@
+import { newId } from '../ids.ts';
+import type { Store } from '../state/store.ts';
+import type { PaymentIntent, PaymentMethod } from '../wire/objects.ts';
+import { type ErrorBody, WireError, wrongState } from '../wire/wire-error.ts';
+import { createCharge } from './charge.ts';
+import { attach, behaviourOf } from './payment-method.ts';
+import type { Decline } from './test-cards.ts';
+
+export interface NewPaymentIntent {
+  readonly amount: number;
+  readonly currency: string;
+  readonly customer: string | null;
+  readonly metadata: Record<string, string>;
+  readonly automaticPaymentMethods: PaymentIntent['automatic_payment_methods'];
+  readonly paymentMethod?: string | null;
+  readonly captureMethod?: 'automatic' | 'automatic_async' | 'manual';
+  readonly description?: string | null;
+  readonly receiptEmail?: string | null;
+  readonly setupFutureUsage?: 'off_session' | 'on_session' | null;
+  readonly statementDescriptor?: string | null;
+  readonly statementDescriptorSuffix?: string | null;
+}
+
+export function createPaymentIntent(store: Store, made: NewPaymentIntent): PaymentIntent {
+  const id = newId('pi_');
+  const intent = store.put(store.paymentIntents, {
+    id,
+    object: 'payment_intent',
+    allowed_payment_method_types: null,
+    amount: made.amount,
+    amount_capturable: 0,
+    amount_received: 0,
+    application: null,
+    application_fee_amount: null,
+    automatic_payment_methods: made.automaticPaymentMethods,
+    canceled_at: null,
+    cancellation_reason: null,
+    capture_method: made.captureMethod ?? 'automatic_async',
+    client_secret: newId(`${id}_secret_`),
+    confirmation_method: 'automatic',
+    created: store.now(),
+    currency: made.currency,
+    customer: made.customer,
+    customer_account: null,
+    description: made.description ?? null,
+    excluded_payment_method_types: null,
+    last_payment_error: null,
+    latest_charge: null,
+    livemode: false,
+    managed_payments: null,
+    metadata: made.metadata,
+    next_action: null,
+    on_behalf_of: null,
+    payment_method: made.paymentMethod ?? null,
+    payment_method_configuration_details: null,
+    payment_method_options: noOptions,
+    payment_method_types: cardOnly,
+    payment_record: null,
+    processing: null,
+    receipt_email: made.receiptEmail ?? null,
+    review: null,
+    setup_future_usage: made.setupFutureUsage ?? null,
+    shipping: null,
+    source: null,
+    statement_descriptor: made.statementDescriptor ?? null,
+    statement_descriptor_suffix: made.statementDescriptorSuffix ?? null,
+    status: made.paymentMethod == null ? 'requires_payment_method' : 'requires_confirmation',
+    transfer_group: null,
+  });
+  store.emit('payment_intent.created', intent);
+  return intent;
+}
+
+/** Objects are never changed, so that these can be shared by all intents. */
+const noOptions = {};
+const cardOnly = ['card'];
+
+/** An attempt to pay: where it led, and how it is told to the caller if it was refused. */
+export interface Attempt {
+  readonly intent: PaymentIntent;
+  readonly failure: ErrorBody | null;
+}
+
+export interface AttemptOptions {
+  /** Nobody is there who could authenticate. */
+  readonly offSession: boolean;
+  readonly baseUrl: string;
+  readonly returnUrl?: string | undefined;
+}
+
+export function attemptPayment(
+  store: Store,
+  before: PaymentIntent,
+  method: PaymentMethod,
+  options: AttemptOptions,
+): Attempt {
+  const card = behaviourOf(method);
+  const intent = { ...before, payment_method: method.id };
+  const mustAuthenticate =
+    card?.authentication === 'always' || (card?.authentication === 'until_saved' && method.customer === null);
+  if (mustAuthenticate && options.offSession) return refuse(store, intent, method, authenticationRequired);
+  if (mustAuthenticate) return { intent: requireAction(store, intent, options), failure: null };
+  if (card?.decline !== undefined) return refuse(store, intent, method, card.decline);
+  return { intent: approve(store, intent, method), failure: null };
+}
+
+/** The cardholder has answered the authentication that the intent waits for. */
+export function completeAuthentication(store: Store, intent: PaymentIntent, succeeded: boolean): Attempt {
+  const method = intent.payment_method === null ? undefined : store.paymentMethods.get(intent.payment_method);
+  if (intent.status !== 'requires_action' || method === undefined)
+    throw wrongState(
+      `The payment intent ${intent.id} does not wait for an authentication.`,
+      'payment_intent_unexpected_state',
+    );
+  if (succeeded) return { intent: approve(store, intent, method), failure: null };
+  return refuse(store, intent, method, authenticationFailed);
+}
+
+export function cancelPaymentIntent(
+  store: Store,
+  intent: PaymentIntent,
+  reason: PaymentIntent['cancellation_reason'],
+): PaymentIntent {
+  if (intent.status === 'succeeded' || intent.status === 'canceled' || intent.status === 'processing')
+    throw wrongState(
+      `You cannot cancel this PaymentIntent because it has a status of ${intent.status}. Only a PaymentIntent with one of the following statuses may be canceled: requires_payment_method, requires_capture, requires_confirmation, requires_action.`,
+      'payment_intent_unexpected_state',
+      { payment_intent: intent },
+    );
+  const canceled = store.change(store.paymentIntents, intent, {
+    status: 'canceled',
+    amount_capturable: 0,
+    canceled_at: store.now(),
+    cancellation_reason: reason,
+    next_action: null,
+  });
+  store.emit('payment_intent.canceled', canceled);
+  return canceled;
+}
+
+export function capturePaymentIntent(store: Store, intent: PaymentIntent, amount: number): PaymentIntent {
+  const charge = intent.latest_charge === null ? undefined : store.charges.get(intent.latest_charge);
+  if (intent.status !== 'requires_capture' || charge === undefined)
+    throw wrongState(
+      `This PaymentIntent could not be captured because it has a status of ${intent.status}. Only a PaymentIntent with one of the following statuses may be captured: requires_capture.`,
+      'payment_intent_unexpected_state',
+      { payment_intent: intent },
+    );
+  const captured = store.change(store.charges, charge, { captured: true, amount_captured: amount });
+  store.emit('charge.captured', captured);
+  const succeeded = store.change(store.paymentIntents, intent, {
+    status: 'succeeded',
+    amount_capturable: 0,
+    amount_received: amount,
+  });
+  store.emit('payment_intent.succeeded', succeeded);
+  return succeeded;
+}
+
+/** The refusal as the caller of the API sees it. What the attempt did stays done. */
+export function cardError(failure: ErrorBody): WireError {
+  return new WireError(402, failure, { remembered: true, keepsChanges: true });
+}
+
+const authenticationRequired: Decline = {
+  code: 'authentication_required',
+  declineCode: 'authentication_required',
+  message: 'Your card was declined. This transaction requires authentication.',
+};
+const authenticationFailed: Decline = {
+  code: 'payment_intent_authentication_failure',
+  declineCode: '',
+  message:
+    'We are unable to authenticate your payment method. Please choose a different payment method and try again.',
+};
+
+function approve(store: Store, intent: PaymentIntent, method: PaymentMethod): PaymentIntent {
+  const captured = intent.capture_method !== 'manual';
+  const saved = intent.setup_future_usage !== null && intent.customer !== null;
+  const used = saved && intent.customer !== null ? attach(store, method, intent.customer) : method;
+  const charge = createCharge(store, intent, used, { captured });
+  const paid = store.put(store.paymentIntents, {
+    ...intent,
+    status: captured ? 'succeeded' : 'requires_capture',
+    amount_capturable: captured ? 0 : intent.amount,
+    amount_received: captured ? intent.amount : 0,
+    last_payment_error: null,
+    latest_charge: charge.id,
+    next_action: null,
+  });
+  store.emit(captured ? 'payment_intent.succeeded' : 'payment_intent.amount_capturable_updated', paid);
+  return paid;
+}
+
+function refuse(store: Store, intent: PaymentIntent, method: PaymentMethod, decline: Decline): Attempt {
+  // An authentication that failed never reached the bank, so there is no charge to show for it.
+  const charge = decline === authenticationFailed ? null : createCharge(store, intent, method, { decline });
+  const error = {
+    ...(charge === null ? {} : { charge: charge.id, decline_code: decline.declineCode }),
+    code: decline.code,
+    message: decline.message,
+    payment_method: method,
+    type: charge === null ? ('invalid_request_error' as const) : ('card_error' as const),
+  };
+  const refused = store.put(store.paymentIntents, {
+    ...intent,
+    status: 'requires_payment_method',
+    last_payment_error: error,
+    latest_charge: charge?.id ?? intent.latest_charge,
+    next_action: null,
+    payment_method: null,
+  });
+  store.emit('payment_intent.payment_failed', refused);
+  return { intent: refused, failure: { ...error, payment_intent: refused } };
+}
+
+function requireAction(store: Store, intent: PaymentIntent, options: AttemptOptions): PaymentIntent {
+  const url = `${options.baseUrl}/sandbox/authenticate/${intent.id}?secret=${intent.client_secret}`;
+  const waiting = store.put(store.paymentIntents, {
+    ...intent,
+    status: 'requires_action',
+    last_payment_error: null,
+    next_action:
+      options.returnUrl === undefined
+        ? { type: 'use_stripe_sdk', use_stripe_sdk: { type: 'three_d_secure_redirect', stripe_js: url } }
+        : { type: 'redirect_to_url', redirect_to_url: { url, return_url: options.returnUrl } },
+  });
+  store.emit('payment_intent.requires_action', waiting);
+  return waiting;
+}

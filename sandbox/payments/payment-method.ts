@@ -1,0 +1,267 @@
+import { newId } from '../ids.ts';
+import type { Store } from '../state/store.ts';
+import type { Charge, PaymentMethod } from '../wire/objects.ts';
+import {
+  applyMetadata,
+  clearable,
+  integer,
+  metadata,
+  object,
+  oneOf,
+  type Parsed,
+  type Parser,
+  text,
+} from '../wire/params.ts';
+import { badParam, missing, WireError } from '../wire/wire-error.ts';
+import { existingCustomer } from './customer.ts';
+import { type TestCard, testCardByLast4, testCardByNumber, testCardByToken } from './test-cards.ts';
+
+const address = object({
+  city: clearable(text()),
+  country: clearable(text()),
+  line1: clearable(text()),
+  line2: clearable(text()),
+  postal_code: clearable(text()),
+  state: clearable(text()),
+});
+
+const cardParam: Parser<{ testCard: TestCard; expMonth: number; expYear: number }> = (node, path) => {
+  const card = object({
+    number: text(),
+    token: text(),
+    exp_month: integer(1, 12),
+    exp_year: integer(0, 2_100),
+    cvc: text(4),
+  })(node, path);
+  if (card.token !== undefined) {
+    const testCard = testCardByToken(card.token.replace(/^tok_/, 'pm_card_'));
+    if (testCard === undefined) throw missing('token', card.token, `${path}[token]`);
+    return { testCard, expMonth: expiry.month, expYear: expiry.year };
+  }
+  if (card.number === undefined)
+    throw badParam(`Missing required param: ${path}[number].`, `${path}[number]`, 'parameter_missing');
+  if (card.exp_month === undefined || card.exp_year === undefined)
+    throw badParam(`Missing required param: ${path}[exp_month].`, `${path}[exp_month]`, 'parameter_missing');
+  return {
+    testCard: testCardOf(card.number, `${path}[number]`),
+    expMonth: card.exp_month,
+    expYear: card.exp_year < 100 ? 2_000 + card.exp_year : card.exp_year,
+  };
+};
+
+/** What a payment method is made of, on its own or within a confirmation. */
+export const paymentMethodParams = {
+  type: oneOf('card'),
+  card: cardParam,
+  billing_details: object({
+    address: clearable(address),
+    email: clearable(text()),
+    name: clearable(text()),
+    phone: clearable(text()),
+  }),
+  allow_redisplay: oneOf('always', 'limited', 'unspecified'),
+  metadata,
+};
+export const paymentMethodData = object(paymentMethodParams);
+type PaymentMethodData = Parsed<typeof paymentMethodParams>;
+
+/** Cards that come by name instead of by number are good for years. */
+const expiry = { month: 12, year: 2_034 };
+
+export function createPaymentMethod(store: Store, data: PaymentMethodData): PaymentMethod {
+  if (data.card === undefined) throw badParam('Missing required param: card.', 'card', 'parameter_missing');
+  const details = data.billing_details;
+  return newPaymentMethod(store, data.card.testCard, {
+    expMonth: data.card.expMonth,
+    expYear: data.card.expYear,
+    metadata: applyMetadata({}, data.metadata),
+    billing: {
+      address: details?.address == null ? noAddress : { ...noAddress, ...withoutUndefined(details.address) },
+      email: details?.email ?? null,
+      name: details?.name ?? null,
+      phone: details?.phone ?? null,
+      tax_id: null,
+    },
+  });
+}
+
+/** The payment method that a parameter names: one that exists, or a test token, which makes a new one. */
+export function usablePaymentMethod(
+  store: Store,
+  id: string,
+  customer: string | null,
+  param = 'payment_method',
+): PaymentMethod {
+  const testCard = testCardByToken(id);
+  if (testCard !== undefined)
+    return newPaymentMethod(store, testCard, {
+      expMonth: expiry.month,
+      expYear: expiry.year,
+      metadata: {},
+      billing: noBilling,
+    });
+  const method = store.paymentMethods.get(id);
+  if (method === undefined) throw missing('PaymentMethod', id, param);
+  if (method.customer !== null && method.customer !== customer)
+    throw badParam(
+      'The provided PaymentMethod cannot be attached. To reuse a PaymentMethod, you must attach it to a Customer first.',
+      param,
+      'payment_method_unexpected_state',
+    );
+  return method;
+}
+
+export function attach(store: Store, method: PaymentMethod, customer: string): PaymentMethod {
+  if (method.customer === customer) return method;
+  const attached = store.change(store.paymentMethods, method, { customer });
+  store.emit('payment_method.attached', attached);
+  return attached;
+}
+
+export function detach(store: Store, method: PaymentMethod): PaymentMethod {
+  const detached = store.change(store.paymentMethods, method, { customer: null });
+  store.emit('payment_method.detached', detached, { customer: method.customer });
+  return detached;
+}
+
+/** Attaching checks the card, as the processor does, so a card that declines everything cannot be saved. */
+export function attachChecked(
+  store: Store,
+  method: PaymentMethod,
+  customerId: string,
+  param: string,
+): PaymentMethod {
+  const customer = existingCustomer(store, customerId, param);
+  if (method.customer !== null && method.customer !== customer.id)
+    throw badParam(
+      'The payment method you provided has already been attached to a customer.',
+      'payment_method',
+    );
+  const card = behaviourOf(method);
+  if (card?.declinesSetup && card.decline) {
+    throw new WireError(
+      402,
+      {
+        type: 'card_error',
+        code: card.decline.code,
+        decline_code: card.decline.declineCode,
+        message: card.decline.message,
+      },
+      { remembered: true },
+    );
+  }
+  return attach(store, method, customer.id);
+}
+
+export function behaviourOf(method: PaymentMethod): TestCard | undefined {
+  return testCardByLast4(method.card?.last4);
+}
+
+export function chargeDetails(method: PaymentMethod): Charge['payment_method_details'] {
+  const card = method.card;
+  if (card === undefined) return null;
+  return {
+    type: 'card',
+    card: {
+      amount_authorized: null,
+      authorization_code: null,
+      brand: card.brand,
+      checks: card.checks,
+      country: card.country,
+      electronic_commerce_indicator: null,
+      exp_month: card.exp_month,
+      exp_year: card.exp_year,
+      fingerprint: card.fingerprint ?? null,
+      funding: card.funding,
+      installments: null,
+      last4: card.last4,
+      mandate: null,
+      network: card.brand,
+      network_transaction_id: null,
+      regulated_status: 'unregulated',
+      three_d_secure: null,
+      transaction_link_id: null,
+      wallet: null,
+    },
+  };
+}
+
+const noAddress = { city: null, country: null, line1: null, line2: null, postal_code: null, state: null };
+const noBilling = { address: noAddress, email: null, name: null, phone: null, tax_id: null };
+
+function newPaymentMethod(
+  store: Store,
+  testCard: TestCard,
+  made: {
+    readonly expMonth: number;
+    readonly expYear: number;
+    readonly metadata: Record<string, string>;
+    readonly billing: PaymentMethod['billing_details'];
+  },
+): PaymentMethod {
+  return store.put(store.paymentMethods, {
+    id: newId('pm_'),
+    object: 'payment_method',
+    allow_redisplay: 'unspecified',
+    billing_details: made.billing,
+    card: {
+      brand: testCard.brand,
+      checks: { address_line1_check: null, address_postal_code_check: null, cvc_check: 'pass' },
+      country: 'US',
+      display_brand: testCard.brand,
+      exp_month: made.expMonth,
+      exp_year: made.expYear,
+      fingerprint: `fp${testCard.number.slice(-10)}`,
+      funding: 'credit',
+      generated_from: null,
+      last4: testCard.number.slice(-4),
+      networks: { available: [testCard.brand], preferred: null },
+      regulated_status: 'unregulated',
+      three_d_secure_usage: { supported: true },
+      wallet: null,
+    },
+    created: store.now(),
+    customer: null,
+    customer_account: null,
+    livemode: false,
+    metadata: made.metadata,
+    type: 'card',
+  });
+}
+
+/** A real card number must never end up here, so only the processor's own test numbers are taken. */
+function testCardOf(number: string, param: string): TestCard {
+  const digits = number.replaceAll(/[\s-]/g, '');
+  const testCard = testCardByNumber(digits);
+  if (testCard !== undefined) return testCard;
+  if (/^\d{12,19}$/.test(digits) && passesLuhn(digits))
+    throw new WireError(402, {
+      type: 'card_error',
+      code: 'card_declined',
+      decline_code: 'test_mode_live_card',
+      message: 'Your card was declined. Your request was in test mode, but used a non test card.',
+      param,
+    });
+  throw new WireError(402, {
+    type: 'card_error',
+    code: 'incorrect_number',
+    message: 'Your card number is incorrect.',
+    param,
+  });
+}
+
+function passesLuhn(digits: string): boolean {
+  let sum = 0;
+  for (const [place, digit] of [...digits].reverse().entries()) {
+    const doubled = place % 2 === 1 ? Number(digit) * 2 : Number(digit);
+    sum += doubled > 9 ? doubled - 9 : doubled;
+  }
+  return sum % 10 === 0;
+}
+
+function withoutUndefined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  // What is left out here is exactly what the return type excludes.
+  return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
+}

@@ -1,0 +1,100 @@
+import { newId } from '../ids.ts';
+import type { Store } from '../state/store.ts';
+import type { Charge, Refund } from '../wire/objects.ts';
+import { badParam, wrongState } from '../wire/wire-error.ts';
+import { display } from './money.ts';
+import { testCardByLast4 } from './test-cards.ts';
+
+export interface NewRefund {
+  readonly amount: number | undefined;
+  readonly reason: Refund['reason'];
+  readonly metadata: Record<string, string>;
+}
+
+/** Gives money back, at most as much as is left of the charge. */
+export function createRefund(store: Store, charge: Charge, made: NewRefund): Refund {
+  if (!charge.paid || !charge.captured)
+    throw wrongState(
+      `Charge ${charge.id} has not been captured, so it cannot be refunded.`,
+      'charge_not_refundable',
+    );
+  if (charge.refunded)
+    throw wrongState(`Charge ${charge.id} has already been refunded.`, 'charge_already_refunded');
+  const left = charge.amount_captured - charge.amount_refunded;
+  const amount = made.amount ?? left;
+  if (amount < 1) throw badParam('Invalid positive integer', 'amount', 'parameter_invalid_integer');
+  if (amount > left)
+    throw wrongState(
+      `Refund amount (${display(amount, charge.currency)}) is greater than unrefunded amount on charge (${display(left, charge.currency)})`,
+      undefined,
+      { param: 'amount' },
+    );
+  const refund = store.put(store.refunds, {
+    id: newId('re_'),
+    object: 'refund',
+    amount,
+    balance_transaction: null,
+    charge: charge.id,
+    created: store.now(),
+    currency: charge.currency,
+    customer: charge.customer,
+    customer_account: null,
+    metadata: made.metadata,
+    payment_intent: charge.payment_intent,
+    payment_method: charge.payment_method,
+    reason: made.reason,
+    receipt_number: null,
+    source_transfer_reversal: null,
+    status: behaviourOf(charge) === 'pending_first' ? 'pending' : 'succeeded',
+    transfer_reversal: null,
+    ...(behaviourOf(charge) === 'pending_first' ? { pending_reason: 'processing' as const } : {}),
+  });
+  store.emit('refund.created', refund);
+  store.emitUpdated('charge.refunded', charge, changeRefunded(store, charge, amount));
+  return refund;
+}
+
+/** Some time later, the processor says; long enough to see the state in between, short enough to wait for. */
+const settlesAfterSeconds = 60;
+
+/** When the refund will change by itself, or null. */
+export function refundDueAt(store: Store, refund: Refund): number | null {
+  const charge = refund.charge === null ? undefined : store.charges.get(refund.charge);
+  const behaviour = charge === undefined ? undefined : behaviourOf(charge);
+  const changes =
+    (behaviour === 'pending_first' && refund.status === 'pending') ||
+    (behaviour === 'fails_later' && refund.status === 'succeeded');
+  return changes ? refund.created + settlesAfterSeconds : null;
+}
+
+export function settleRefund(store: Store, refund: Refund): void {
+  const charge = refund.charge === null ? undefined : store.charges.get(refund.charge);
+  if (charge === undefined) return;
+  if (refund.status === 'pending') {
+    const { pending_reason: _, ...rest } = refund;
+    const settled = store.put(store.refunds, { ...rest, status: 'succeeded' });
+    store.emitUpdated('refund.updated', refund, settled);
+    store.emitUpdated('charge.refund.updated', refund, settled);
+    return;
+  }
+  const failed = store.change(store.refunds, refund, {
+    status: 'failed',
+    failure_reason: 'expired_or_canceled_card',
+  });
+  changeRefunded(store, charge, -refund.amount);
+  store.emit('refund.failed', failed);
+  store.emitUpdated('refund.updated', refund, failed);
+  store.emitUpdated('charge.refund.updated', refund, failed);
+}
+
+function changeRefunded(store: Store, charge: Charge, byAmount: number): Charge {
+  const refunded = charge.amount_refunded + byAmount;
+  return store.change(store.charges, charge, {
+    amount_refunded: refunded,
+    refunded: refunded === charge.amount_captured,
+  });
+}
+
+function behaviourOf(charge: Charge) {
+  return testCardByLast4(charge.payment_method_details?.card?.last4 ?? undefined)?.refund;
+}

@@ -1,0 +1,164 @@
+import { newId } from '../ids.ts';
+import type { Store } from '../state/store.ts';
+import type { PaymentMethod, SetupIntent } from '../wire/objects.ts';
+import { type ErrorBody, wrongState } from '../wire/wire-error.ts';
+import type { AttemptOptions } from './payment-intent.ts';
+import { attach, behaviourOf } from './payment-method.ts';
+
+export interface SetupAttempt {
+  readonly intent: SetupIntent;
+  readonly failure: ErrorBody | null;
+}
+
+/** Saves a card for later, which is what a trial asks for instead of a payment. */
+export function createSetupIntent(
+  store: Store,
+  made: {
+    readonly customer: string | null;
+    readonly metadata: Record<string, string>;
+    readonly automaticPaymentMethods: SetupIntent['automatic_payment_methods'];
+    readonly usage: 'off_session' | 'on_session';
+    readonly description?: string | null;
+  },
+): SetupIntent {
+  const id = newId('seti_');
+  const intent = store.put(store.setupIntents, {
+    id,
+    object: 'setup_intent',
+    allowed_payment_method_types: null,
+    application: null,
+    automatic_payment_methods: made.automaticPaymentMethods,
+    cancellation_reason: null,
+    client_secret: newId(`${id}_secret_`),
+    created: store.now(),
+    customer: made.customer,
+    description: made.description ?? null,
+    excluded_payment_method_types: null,
+    last_setup_error: null,
+    latest_attempt: null,
+    livemode: false,
+    mandate: null,
+    metadata: made.metadata,
+    next_action: null,
+    on_behalf_of: null,
+    payment_method: null,
+    payment_method_configuration_details: null,
+    payment_method_options: null,
+    payment_method_types: ['card'],
+    single_use_mandate: null,
+    status: 'requires_payment_method',
+    usage: made.usage,
+  });
+  store.emit('setup_intent.created', intent);
+  return intent;
+}
+
+export function attemptSetup(
+  store: Store,
+  before: SetupIntent,
+  method: PaymentMethod,
+  options: AttemptOptions,
+): SetupAttempt {
+  const card = behaviourOf(method);
+  const intent = { ...before, payment_method: method.id };
+  if (card?.authentication !== undefined)
+    return { intent: requireAction(store, intent, options), failure: null };
+  if (card?.declinesSetup && card.decline)
+    return refuse(store, intent, method, {
+      type: 'card_error',
+      code: card.decline.code,
+      decline_code: card.decline.declineCode,
+      message: card.decline.message,
+    });
+  return { intent: succeed(store, intent, method), failure: null };
+}
+
+export function completeSetupAuthentication(
+  store: Store,
+  intent: SetupIntent,
+  succeeded: boolean,
+): SetupAttempt {
+  const method = intent.payment_method === null ? undefined : store.paymentMethods.get(intent.payment_method);
+  if (intent.status !== 'requires_action' || method === undefined)
+    throw wrongState(
+      `The setup intent ${intent.id} does not wait for an authentication.`,
+      'setup_intent_unexpected_state',
+    );
+  if (succeeded) return { intent: succeed(store, intent, method), failure: null };
+  return refuse(store, intent, method, {
+    type: 'invalid_request_error',
+    code: 'setup_intent_authentication_failure',
+    message:
+      'We are unable to authenticate your payment method. Please choose a different payment method and try again.',
+  });
+}
+
+export function cancelSetupIntent(
+  store: Store,
+  intent: SetupIntent,
+  reason: SetupIntent['cancellation_reason'],
+): SetupIntent {
+  if (intent.status === 'succeeded' || intent.status === 'canceled')
+    throw wrongState(
+      `You cannot cancel this SetupIntent because it has a status of ${intent.status}.`,
+      'setup_intent_unexpected_state',
+      { setup_intent: intent },
+    );
+  const canceled = store.change(store.setupIntents, intent, {
+    status: 'canceled',
+    cancellation_reason: reason,
+    next_action: null,
+  });
+  store.emit('setup_intent.canceled', canceled);
+  return canceled;
+}
+
+function succeed(store: Store, intent: SetupIntent, method: PaymentMethod): SetupIntent {
+  if (intent.customer !== null) attach(store, method, intent.customer);
+  const succeeded = store.put(store.setupIntents, {
+    ...intent,
+    status: 'succeeded',
+    last_setup_error: null,
+    next_action: null,
+  });
+  store.emit('setup_intent.succeeded', succeeded);
+  return succeeded;
+}
+
+function refuse(
+  store: Store,
+  intent: SetupIntent,
+  method: PaymentMethod,
+  error: ErrorBody & { readonly code: string },
+): SetupAttempt {
+  const { type, code, message, decline_code } = error;
+  const refused = store.put(store.setupIntents, {
+    ...intent,
+    status: 'requires_payment_method',
+    last_setup_error: {
+      type,
+      code,
+      message,
+      payment_method: method,
+      ...(decline_code === undefined ? {} : { decline_code }),
+    },
+    next_action: null,
+    payment_method: null,
+  });
+  store.emit('setup_intent.setup_failed', refused);
+  return { intent: refused, failure: { ...error, payment_method: method, setup_intent: refused } };
+}
+
+function requireAction(store: Store, intent: SetupIntent, options: AttemptOptions): SetupIntent {
+  const url = `${options.baseUrl}/sandbox/authenticate/${intent.id}?secret=${intent.client_secret}`;
+  const waiting = store.put(store.setupIntents, {
+    ...intent,
+    status: 'requires_action',
+    next_action:
+      options.returnUrl === undefined
+        ? { type: 'use_stripe_sdk', use_stripe_sdk: { type: 'three_d_secure_redirect', stripe_js: url } }
+        : { type: 'redirect_to_url', redirect_to_url: { url, return_url: options.returnUrl } },
+  });
+  store.emit('setup_intent.requires_action', waiting);
+  return waiting;
+}

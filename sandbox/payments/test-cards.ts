@@ -1,0 +1,115 @@
+export interface Decline {
+  readonly code: string;
+  readonly declineCode: string;
+  readonly message: string;
+}
+
+export interface TestCard {
+  readonly number: string;
+  /** The names under which a card can be used without its number. */
+  readonly tokens: readonly string[];
+  readonly brand: 'visa' | 'mastercard' | 'amex';
+  /** Refused whenever it is charged. */
+  readonly decline?: Decline;
+  /** Also refused when it is only saved. */
+  readonly declinesSetup?: true;
+  /** The cardholder has to authenticate: at every payment, or until the card has been saved with authentication. */
+  readonly authentication?: 'always' | 'until_saved';
+  /** Paying works; giving the money back does not go as smoothly. */
+  readonly refund?: 'fails_later' | 'pending_first';
+}
+
+const declined: Decline = {
+  code: 'card_declined',
+  declineCode: 'generic_decline',
+  message: 'Your card was declined.',
+};
+
+/** The processor's own test cards, by its own numbers and names. Their last four digits tell them apart. */
+export const testCards: readonly TestCard[] = [
+  { number: '4242424242424242', tokens: ['pm_card_visa', 'pm_card_us'], brand: 'visa' },
+  { number: '5555555555554444', tokens: ['pm_card_mastercard'], brand: 'mastercard' },
+  { number: '378282246310005', tokens: ['pm_card_amex'], brand: 'amex' },
+  {
+    number: '4000000000000002',
+    tokens: ['pm_card_visa_chargeDeclined', 'pm_card_chargeDeclined'],
+    brand: 'visa',
+    decline: declined,
+    declinesSetup: true,
+  },
+  {
+    number: '4000000000009995',
+    tokens: ['pm_card_visa_chargeDeclinedInsufficientFunds', 'pm_card_chargeDeclinedInsufficientFunds'],
+    brand: 'visa',
+    decline: {
+      code: 'card_declined',
+      declineCode: 'insufficient_funds',
+      message: 'Your card has insufficient funds.',
+    },
+    declinesSetup: true,
+  },
+  {
+    number: '4000000000000069',
+    tokens: ['pm_card_chargeDeclinedExpiredCard', 'pm_card_visa_chargeDeclinedExpiredCard'],
+    brand: 'visa',
+    decline: { code: 'expired_card', declineCode: 'expired_card', message: 'Your card has expired.' },
+    declinesSetup: true,
+  },
+  {
+    number: '4000000000000127',
+    tokens: ['pm_card_chargeDeclinedIncorrectCvc'],
+    brand: 'visa',
+    decline: {
+      code: 'incorrect_cvc',
+      declineCode: 'incorrect_cvc',
+      message: "Your card's security code is incorrect.",
+    },
+    declinesSetup: true,
+  },
+  {
+    number: '4000000000000119',
+    tokens: ['pm_card_chargeDeclinedProcessingError'],
+    brand: 'visa',
+    decline: {
+      code: 'processing_error',
+      declineCode: 'processing_error',
+      message: 'An error occurred while processing your card. Try again in a little bit.',
+    },
+    declinesSetup: true,
+  },
+  // Can be saved, and fails when it is charged: for renewals that fail.
+  { number: '4000000000000341', tokens: ['pm_card_chargeCustomerFail'], brand: 'visa', decline: declined },
+  {
+    number: '4000002760003184',
+    tokens: ['pm_card_authenticationRequired'],
+    brand: 'visa',
+    authentication: 'always',
+  },
+  {
+    number: '4000000000003220',
+    tokens: ['pm_card_threeDSecure2Required', 'pm_card_threeDSecureRequired'],
+    brand: 'visa',
+    authentication: 'always',
+  },
+  {
+    number: '4000002500003155',
+    tokens: ['pm_card_authenticationRequiredOnSetup'],
+    brand: 'visa',
+    authentication: 'until_saved',
+  },
+  { number: '4000000000005126', tokens: ['pm_card_refundFail'], brand: 'visa', refund: 'fails_later' },
+  { number: '4000000000007726', tokens: ['pm_card_pendingRefund'], brand: 'visa', refund: 'pending_first' },
+];
+
+export function testCardByToken(token: string): TestCard | undefined {
+  return testCards.find(({ tokens }) => tokens.includes(token));
+}
+
+export function testCardByNumber(number: string): TestCard | undefined {
+  return testCards.find((card) => card.number === number);
+}
+
+/** The behaviour of a payment method, which knows only its last four digits. */
+export function testCardByLast4(last4: string | undefined): TestCard | undefined {
+  return testCards.find((card) => last4 !== undefined && card.number.endsWith(last4));
+}

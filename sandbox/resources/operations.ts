@@ -1,0 +1,31 @@
+import type { Operation } from '../wire/operation.ts';
+import { chargeOperations } from './charges.ts';
+import { customerOperations } from './customers.ts';
+import { eventOperations } from './events.ts';
+import { invoicePaymentOperations } from './invoice-payments.ts';
+import { invoiceOperations } from './invoices.ts';
+import { paymentIntentOperations } from './payment-intents.ts';
+import { paymentMethodOperations } from './payment-methods.ts';
+import { priceOperations } from './prices.ts';
+import { productOperations } from './products.ts';
+import { refundOperations } from './refunds.ts';
+import { setupIntentOperations } from './setup-intents.ts';
+import { subscriptionOperations } from './subscriptions.ts';
+import { webhookEndpointOperations } from './webhook-endpoints.ts';
+
+/** Everything that the wire API can do. */
+export const operations: readonly Operation[] = [
+  ...chargeOperations,
+  ...customerOperations,
+  ...eventOperations,
+  ...invoiceOperations,
+  ...invoicePaymentOperations,
+  ...paymentIntentOperations,
+  ...paymentMethodOperations,
+  ...priceOperations,
+  ...productOperations,
+  ...refundOperations,
+  ...setupIntentOperations,
+  ...subscriptionOperations,
+  ...webhookEndpointOperations,
+];

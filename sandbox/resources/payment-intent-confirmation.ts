@@ -1,0 +1,93 @@
+import { followPaymentIntent } from '../billing/follow-payment.ts';
+import { type Attempt, attemptPayment, cardError } from '../payments/payment-intent.ts';
+import { createPaymentMethod, paymentMethodData, usablePaymentMethod } from '../payments/payment-method.ts';
+import type { Store } from '../state/store.ts';
+import type { PaymentIntent, PaymentMethod } from '../wire/objects.ts';
+import type { Call } from '../wire/operation.ts';
+import { bool, clearable, oneOf, type Parsed, text } from '../wire/params.ts';
+import { badParam, type WireError, wrongState } from '../wire/wire-error.ts';
+
+/** What a payment intent takes to be paid, when it is made or later. */
+export const confirmationParams = {
+  payment_method: text(),
+  payment_method_data: paymentMethodData,
+  return_url: text(),
+  off_session: bool,
+  setup_future_usage: clearable(oneOf('off_session', 'on_session')),
+  receipt_email: clearable(text()),
+  use_stripe_sdk: bool,
+  error_on_requires_action: bool,
+};
+
+export function confirm(
+  call: Call,
+  before: PaymentIntent,
+  params: Parsed<typeof confirmationParams>,
+): PaymentIntent {
+  const { store } = call;
+  if (!['requires_payment_method', 'requires_confirmation', 'requires_action'].includes(before.status))
+    throw unexpectedState(before, 'confirmed');
+  if (
+    before.automatic_payment_methods?.allow_redirects === 'always' &&
+    params.return_url === undefined &&
+    params.use_stripe_sdk !== true
+  )
+    throw badParam(
+      'This PaymentIntent accepts payment methods that may redirect the customer, so a `return_url` is needed to confirm it. To accept only those that never redirect, set `automatic_payment_methods[allow_redirects]` to `never` when creating it.',
+      'return_url',
+    );
+  const chosen = methodFrom(store, params, before.customer);
+  const method =
+    chosen ?? (before.payment_method === null ? undefined : store.paymentMethods.get(before.payment_method));
+  if (method === undefined)
+    throw wrongState(
+      'You cannot confirm this PaymentIntent because it is missing a payment method. Update the PaymentIntent with a payment method and then confirm it again.',
+      'payment_intent_unexpected_state',
+      { payment_intent: before },
+    );
+  const intent = {
+    ...before,
+    receipt_email: params.receipt_email === undefined ? before.receipt_email : params.receipt_email,
+    setup_future_usage:
+      params.setup_future_usage === undefined ? before.setup_future_usage : params.setup_future_usage,
+  };
+  const attempt = attemptPayment(store, intent, method, {
+    offSession: params.off_session === true || params.error_on_requires_action === true,
+    baseUrl: call.baseUrl,
+    returnUrl: params.return_url,
+  });
+  return settled(store, attempt);
+}
+
+/** The payment method that the request names or brings along. */
+export function methodFrom(
+  store: Store,
+  params: Pick<Parsed<typeof confirmationParams>, 'payment_method' | 'payment_method_data'>,
+  customer: string | null,
+): PaymentMethod | undefined {
+  if (params.payment_method !== undefined && params.payment_method_data !== undefined)
+    throw badParam(
+      'Only one of payment_method and payment_method_data may be given.',
+      'payment_method',
+      'parameters_exclusive',
+    );
+  if (params.payment_method_data !== undefined) return createPaymentMethod(store, params.payment_method_data);
+  return params.payment_method === undefined
+    ? undefined
+    : usablePaymentMethod(store, params.payment_method, customer);
+}
+
+export function unexpectedState(intent: PaymentIntent, verb: string): WireError {
+  return wrongState(
+    `This PaymentIntent's state does not allow it to be ${verb}: it has a status of ${intent.status}.`,
+    'payment_intent_unexpected_state',
+    { payment_intent: intent },
+  );
+}
+
+/** Passes the outcome on to the invoice that it may be for, and to the caller. */
+function settled(store: Store, attempt: Attempt): PaymentIntent {
+  followPaymentIntent(store, attempt.intent);
+  if (attempt.failure !== null) throw cardError(attempt.failure);
+  return attempt.intent;
+}

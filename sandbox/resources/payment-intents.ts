@@ -1,0 +1,237 @@
+import { existingCustomer } from '../payments/customer.ts';
+import { checkChargeable, currency } from '../payments/money.ts';
+import {
+  cancelPaymentIntent,
+  capturePaymentIntent,
+  createPaymentIntent,
+} from '../payments/payment-intent.ts';
+import { usablePaymentMethod } from '../payments/payment-method.ts';
+import type { PaymentIntent } from '../wire/objects.ts';
+import {
+  type Call,
+  createdParam,
+  cursorOf,
+  listOf,
+  listParams,
+  type Operation,
+  operation,
+} from '../wire/operation.ts';
+import {
+  applyMetadata,
+  bool,
+  clearable,
+  integer,
+  metadata,
+  object,
+  oneOf,
+  type Parsed,
+  required,
+  text,
+} from '../wire/params.ts';
+import { badParam, missing, WireError, wrongState } from '../wire/wire-error.ts';
+import { confirm, confirmationParams, methodFrom, unexpectedState } from './payment-intent-confirmation.ts';
+import { searchOperation } from './search.ts';
+
+const createParams = {
+  ...confirmationParams,
+  amount: required(integer(0)),
+  currency: required(currency),
+  automatic_payment_methods: object({ enabled: required(bool), allow_redirects: oneOf('always', 'never') }),
+  capture_method: oneOf('automatic', 'automatic_async', 'manual'),
+  confirm: bool,
+  customer: text(),
+  description: text(),
+  metadata,
+  statement_descriptor: text(22),
+  statement_descriptor_suffix: text(22),
+};
+
+const confirmParams = { ...confirmationParams, client_secret: text() };
+
+export const paymentIntentOperations: readonly Operation[] = [
+  operation(
+    {
+      name: 'payment_intents.create',
+      method: 'POST',
+      path: 'payment_intents',
+    },
+    createParams,
+    (call, params) => create(call, params),
+  ),
+  operation(
+    {
+      name: 'payment_intents.retrieve',
+      method: 'GET',
+      path: 'payment_intents/*',
+      forBrowsers: true,
+    },
+    { client_secret: text() },
+    (call, params) => shownTo(call, opened(call, params.client_secret)),
+  ),
+  operation(
+    {
+      name: 'payment_intents.update',
+      method: 'POST',
+      path: 'payment_intents/*',
+    },
+    {
+      amount: integer(0),
+      customer: text(),
+      description: clearable(text()),
+      metadata,
+      payment_method: text(),
+      receipt_email: clearable(text()),
+      setup_future_usage: clearable(oneOf('off_session', 'on_session')),
+    },
+    (call, params) => {
+      const { store } = call;
+      const before = existing(call);
+      const isOpen = ['requires_payment_method', 'requires_confirmation', 'requires_action'].includes(
+        before.status,
+      );
+      const changesPayment = params.amount ?? params.customer ?? params.payment_method;
+      if (!isOpen && changesPayment !== undefined) throw unexpectedState(before, 'updated');
+      if (params.amount !== undefined) checkChargeable(params.amount, before.currency);
+      if (params.customer !== undefined) existingCustomer(store, params.customer);
+      const customer = params.customer ?? before.customer;
+      const method =
+        params.payment_method === undefined
+          ? undefined
+          : usablePaymentMethod(store, params.payment_method, customer);
+      return store.change(store.paymentIntents, before, {
+        amount: params.amount ?? before.amount,
+        customer,
+        description: params.description === undefined ? before.description : params.description,
+        metadata: applyMetadata(before.metadata, params.metadata),
+        receipt_email: params.receipt_email === undefined ? before.receipt_email : params.receipt_email,
+        setup_future_usage:
+          params.setup_future_usage === undefined ? before.setup_future_usage : params.setup_future_usage,
+        ...(method === undefined
+          ? {}
+          : { payment_method: method.id, status: 'requires_confirmation', next_action: null }),
+      });
+    },
+  ),
+  operation(
+    {
+      name: 'payment_intents.confirm',
+      method: 'POST',
+      path: 'payment_intents/*/confirm',
+      forBrowsers: true,
+    },
+    confirmParams,
+    (call, params) => shownTo(call, confirm(call, opened(call, params.client_secret), params)),
+  ),
+  operation(
+    {
+      name: 'payment_intents.capture',
+      method: 'POST',
+      path: 'payment_intents/*/capture',
+    },
+    { amount_to_capture: integer(1) },
+    (call, params) => {
+      const intent = existing(call);
+      const amount = params.amount_to_capture ?? intent.amount_capturable;
+      if (intent.status === 'requires_capture' && amount > intent.amount_capturable)
+        throw badParam(
+          'The amount is greater than what can be captured.',
+          'amount_to_capture',
+          'amount_too_large',
+        );
+      return capturePaymentIntent(call.store, intent, amount);
+    },
+  ),
+  operation(
+    {
+      name: 'payment_intents.cancel',
+      method: 'POST',
+      path: 'payment_intents/*/cancel',
+    },
+    { cancellation_reason: oneOf('abandoned', 'duplicate', 'fraudulent', 'requested_by_customer') },
+    (call, params) => {
+      const intent = existing(call);
+      if (call.store.invoicePayments.allWithin('payment_intent', intent.id).length > 0)
+        throw wrongState(
+          'You cannot cancel PaymentIntents created by invoices; void the invoice instead.',
+          'payment_intent_unexpected_state',
+        );
+      return cancelPaymentIntent(call.store, intent, params.cancellation_reason ?? null);
+    },
+  ),
+  operation(
+    {
+      name: 'payment_intents.list',
+      method: 'GET',
+      path: 'payment_intents',
+    },
+    { ...listParams, ...createdParam, customer: text() },
+    ({ store }, params) =>
+      listOf(
+        '/v1/payment_intents',
+        store.paymentIntents.list({
+          ...cursorOf(params, (id) => store.paymentIntents.get(id) !== undefined),
+          created: params.created,
+          within: params.customer === undefined ? undefined : { index: 'customer', key: params.customer },
+        }),
+      ),
+  ),
+  searchOperation('payment_intents', (store) => store.paymentIntents),
+];
+
+function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent {
+  const { store } = call;
+  checkChargeable(params.amount, params.currency);
+  const customer = params.customer === undefined ? null : existingCustomer(store, params.customer).id;
+  const method = methodFrom(store, params, customer);
+  if (params.confirm !== true && params.off_session !== undefined)
+    throw badParam('You can only set off_session when confirm is true.', 'off_session');
+  const automatic = params.automatic_payment_methods;
+  const intent = createPaymentIntent(store, {
+    amount: params.amount,
+    currency: params.currency,
+    customer,
+    metadata: applyMetadata({}, params.metadata),
+    // Without a word about it the processor turns automatic payment methods on.
+    automaticPaymentMethods:
+      automatic?.enabled === false
+        ? null
+        : { enabled: true, allow_redirects: automatic?.allow_redirects ?? 'always' },
+    paymentMethod: method?.id ?? null,
+    ...(params.capture_method === undefined ? {} : { captureMethod: params.capture_method }),
+    description: params.description ?? null,
+    receiptEmail: params.receipt_email ?? null,
+    setupFutureUsage: params.setup_future_usage ?? null,
+    statementDescriptor: params.statement_descriptor ?? null,
+    statementDescriptorSuffix: params.statement_descriptor_suffix ?? null,
+  });
+  return params.confirm === true ? confirm(call, intent, params) : intent;
+}
+
+function existing({ store, ids: [id = ''] }: Call): PaymentIntent {
+  const intent = store.paymentIntents.get(id);
+  if (intent === undefined) throw missing('payment_intent', id);
+  return intent;
+}
+
+/** A browser sees only the intent whose secret it holds. */
+function opened(call: Call, clientSecret: string | undefined): PaymentIntent {
+  if (!call.fromBrowser && clientSecret === undefined) return existing(call);
+  if (clientSecret === undefined)
+    throw badParam('Missing required param: client_secret.', 'client_secret', 'parameter_missing');
+  const intent = existing(call);
+  if (intent.client_secret !== clientSecret)
+    throw new WireError(404, {
+      type: 'invalid_request_error',
+      code: 'resource_missing',
+      message: 'The client_secret provided does not match any associated PaymentIntent on this account.',
+      param: 'client_secret',
+    });
+  return intent;
+}
+
+/** What a browser gets to see leaves out what is between the merchant and the processor. */
+function shownTo(call: Call, intent: PaymentIntent): object {
+  if (!call.fromBrowser) return intent;
+  const { metadata: _metadata, customer: _customer, latest_charge: _charge, ...shown } = intent;
+  return shown;
+}

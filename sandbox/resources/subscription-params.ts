@@ -1,0 +1,67 @@
+import type { Store } from '../state/store.ts';
+import type { Price } from '../wire/objects.ts';
+import { clearable, object, oneOf, required, text } from '../wire/params.ts';
+import { badParam, missing } from '../wire/wire-error.ts';
+import { existingPrice } from './prices.ts';
+
+/** The processor's own limits. */
+export const itemsMax = 20;
+export const trialDaysMax = 730;
+export const quantityMax = 1_000_000;
+
+export const cancellationDetails = object({
+  comment: clearable(text()),
+  feedback: clearable(
+    oneOf(
+      'customer_service',
+      'low_quality',
+      'missing_features',
+      'other',
+      'switched_service',
+      'too_complex',
+      'too_expensive',
+      'unused',
+    ),
+  ),
+});
+export const paymentSettings = object({ save_default_payment_method: oneOf('off', 'on_subscription') });
+export const trialSettings = object({
+  end_behavior: required(
+    object({ missing_payment_method: required(oneOf('cancel', 'create_invoice', 'pause')) }),
+  ),
+});
+
+export const paymentBehavior = oneOf('allow_incomplete', 'default_incomplete', 'error_if_incomplete');
+/** Taken, because clients send it; nothing is ever prorated here. */
+export const prorationBehavior = oneOf('always_invoice', 'create_prorations', 'none');
+
+export function billablePrice(store: Store, id: string, param: string): Price {
+  const price = existingPrice(store, id, param);
+  if (!price.active)
+    throw badParam('The price specified is inactive. This field only accepts active prices.', param);
+  if (price.recurring === null)
+    throw badParam(
+      `The price specified is set to \`type=one_time\` but this field only accepts prices with \`type=recurring\`.`,
+      param,
+    );
+  return price;
+}
+
+/** All items are billed together, so they must agree on currency and interval. */
+export function checkAlike(prices: readonly Price[]): void {
+  const [first, ...others] = prices;
+  for (const price of others) {
+    if (price.currency !== first?.currency)
+      throw badParam('All prices on a subscription must be in one currency.', 'items');
+    if (
+      price.recurring?.interval !== first.recurring?.interval ||
+      price.recurring?.interval_count !== first.recurring?.interval_count
+    )
+      throw badParam('All prices on a subscription must have the same `recurring.interval`.', 'items');
+  }
+}
+
+export function checkMethod(store: Store, id: string | undefined, customer: string): void {
+  if (id !== undefined && store.paymentMethods.get(id)?.customer !== customer)
+    throw missing('PaymentMethod', id, 'default_payment_method');
+}

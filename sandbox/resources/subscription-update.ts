@@ -1,0 +1,148 @@
+import { updateSubscription } from '../billing/subscription-change.ts';
+import { periodOf } from '../billing/subscription-life.ts';
+import { changedItems, changeItems } from '../billing/update-subscription.ts';
+import type { Store } from '../state/store.ts';
+import type { Subscription } from '../wire/objects.ts';
+import type { Call } from '../wire/operation.ts';
+import {
+  applyMetadata,
+  array,
+  bool,
+  clearable,
+  integer,
+  metadata,
+  object,
+  type Parsed,
+  text,
+} from '../wire/params.ts';
+import { badParam, wrongState } from '../wire/wire-error.ts';
+import {
+  billablePrice,
+  cancellationDetails,
+  checkAlike,
+  checkMethod,
+  itemsMax,
+  paymentBehavior,
+  paymentSettings,
+  prorationBehavior,
+  quantityMax,
+  trialSettings,
+} from './subscription-params.ts';
+
+export const updateParams = {
+  items: array(
+    object({ id: text(), price: text(), quantity: integer(0, quantityMax), deleted: bool, metadata }),
+    itemsMax,
+  ),
+  cancel_at: clearable(integer()),
+  cancel_at_period_end: bool,
+  cancellation_details: cancellationDetails,
+  default_payment_method: clearable(text()),
+  description: clearable(text(500)),
+  metadata,
+  off_session: bool,
+  payment_behavior: paymentBehavior,
+  payment_settings: paymentSettings,
+  proration_behavior: prorationBehavior,
+  trial_settings: trialSettings,
+};
+
+/** Changes what the parameters name. One that has ended can only be annotated. */
+export function updateFrom(
+  call: Call,
+  before: Subscription,
+  params: Parsed<typeof updateParams>,
+): Subscription {
+  const { store } = call;
+  const { metadata: _, cancellation_details: __, ...others } = params;
+  if (before.ended_at !== null && Object.keys(others).length > 0)
+    throw wrongState(
+      'A canceled subscription can only update its cancellation_details and metadata.',
+      'invalid_canceled_subscription_fields',
+    );
+  if (params.default_payment_method !== null)
+    checkMethod(store, params.default_payment_method, before.customer);
+  const moved = params.items === undefined ? before : moveItems(call, before, params.items);
+  return updateSubscription(store, moved, {
+    ...cancellationOf(store, moved, params),
+    ...(params.default_payment_method === undefined
+      ? {}
+      : { default_payment_method: params.default_payment_method }),
+    ...(params.description === undefined ? {} : { description: params.description }),
+    ...(params.metadata === undefined ? {} : { metadata: applyMetadata(before.metadata, params.metadata) }),
+    ...(params.payment_settings?.save_default_payment_method === undefined || before.payment_settings === null
+      ? {}
+      : {
+          payment_settings: {
+            ...before.payment_settings,
+            save_default_payment_method: params.payment_settings.save_default_payment_method,
+          },
+        }),
+    ...(params.trial_settings === undefined
+      ? {}
+      : {
+          trial_settings: {
+            end_behavior: { billing_cycle_anchor: null, ...params.trial_settings.end_behavior },
+          },
+        }),
+  });
+}
+
+function moveItems(
+  { store, baseUrl }: Call,
+  before: Subscription,
+  given: NonNullable<Parsed<typeof updateParams>['items']>,
+): Subscription {
+  const changes = given.map((item, index) => ({
+    id: item.id,
+    price: item.price === undefined ? undefined : billablePrice(store, item.price, `items[${index}][price]`),
+    quantity: item.quantity,
+    metadata: item.metadata === undefined ? undefined : applyMetadata({}, item.metadata),
+    deleted: item.deleted ?? false,
+  }));
+  const items = changedItems(store, before, changes);
+  checkAlike(items.data.map(({ price }) => price));
+  if (items.data[0]?.price.currency !== before.currency)
+    throw badParam(`The price must be in ${before.currency}, as the subscription is.`, 'items');
+  return changeItems(store, before, items, baseUrl);
+}
+
+function cancellationOf(
+  store: Store,
+  subscription: Subscription,
+  params: Parsed<typeof updateParams>,
+): Partial<Subscription> {
+  const { cancel_at: at, cancel_at_period_end: atPeriodEnd, cancellation_details: details } = params;
+  if (at != null && atPeriodEnd !== undefined)
+    throw badParam(
+      'Only one of cancel_at and cancel_at_period_end may be given.',
+      'cancel_at',
+      'parameters_exclusive',
+    );
+  if (at != null && at <= store.now()) throw badParam('cancel_at must be in the future.', 'cancel_at');
+  const cancelAt = atPeriodEnd === true ? periodOf(subscription).end : atPeriodEnd === false ? null : at;
+  return {
+    ...(cancelAt === undefined
+      ? {}
+      : {
+          cancel_at: cancelAt,
+          cancel_at_period_end: atPeriodEnd ?? false,
+          canceled_at: cancelAt === null ? null : store.now(),
+        }),
+    ...(cancelAt === undefined && details === undefined
+      ? {}
+      : {
+          cancellation_details: {
+            comment: details?.comment ?? subscription.cancellation_details?.comment ?? null,
+            feedback: details?.feedback ?? subscription.cancellation_details?.feedback ?? null,
+            feedback_option: null,
+            reason:
+              cancelAt === undefined
+                ? (subscription.cancellation_details?.reason ?? null)
+                : cancelAt === null
+                  ? null
+                  : 'cancellation_requested',
+          },
+        }),
+  };
+}

@@ -1,0 +1,179 @@
+import { createSubscription } from '../billing/create-subscription.ts';
+import { cancelSubscription } from '../billing/subscription-change.ts';
+import { existingCustomer } from '../payments/customer.ts';
+import type { Store } from '../state/store.ts';
+import type { Subscription } from '../wire/objects.ts';
+import {
+  type Call,
+  createdParam,
+  cursorOf,
+  listOf,
+  listParams,
+  type Operation,
+  operation,
+} from '../wire/operation.ts';
+import {
+  applyMetadata,
+  array,
+  bool,
+  integer,
+  metadata,
+  object,
+  oneOf,
+  type Parsed,
+  required,
+  text,
+} from '../wire/params.ts';
+import { badParam, missing } from '../wire/wire-error.ts';
+import { searchOperation } from './search.ts';
+import {
+  billablePrice,
+  cancellationDetails,
+  checkAlike,
+  checkMethod,
+  itemsMax,
+  paymentBehavior,
+  paymentSettings,
+  prorationBehavior,
+  quantityMax,
+  trialDaysMax,
+  trialSettings,
+} from './subscription-params.ts';
+import { updateFrom, updateParams } from './subscription-update.ts';
+
+const createParams = {
+  customer: required(text()),
+  items: required(
+    array(object({ price: required(text()), quantity: integer(0, quantityMax), metadata }), itemsMax),
+  ),
+  cancel_at_period_end: bool,
+  collection_method: oneOf('charge_automatically'),
+  currency: text(3),
+  default_payment_method: text(),
+  description: text(500),
+  metadata,
+  off_session: bool,
+  payment_behavior: paymentBehavior,
+  payment_settings: paymentSettings,
+  proration_behavior: prorationBehavior,
+  trial_end: integer(),
+  trial_period_days: integer(0, trialDaysMax),
+  trial_settings: trialSettings,
+};
+
+const statuses = [
+  'active',
+  'canceled',
+  'incomplete',
+  'incomplete_expired',
+  'past_due',
+  'paused',
+  'trialing',
+  'unpaid',
+] as const;
+
+export const subscriptionOperations: readonly Operation[] = [
+  operation({ name: 'subscriptions.create', method: 'POST', path: 'subscriptions' }, createParams, create),
+  operation({ name: 'subscriptions.retrieve', method: 'GET', path: 'subscriptions/*' }, {}, existing),
+  operation(
+    { name: 'subscriptions.update', method: 'POST', path: 'subscriptions/*' },
+    updateParams,
+    (call, params) => updateFrom(call, existing(call), params),
+  ),
+  operation(
+    { name: 'subscriptions.cancel', method: 'DELETE', path: 'subscriptions/*' },
+    { invoice_now: bool, prorate: bool, cancellation_details: cancellationDetails },
+    (call, params) => {
+      const subscription = existing(call);
+      // One that has ended cannot be found any more by whoever wants to end it.
+      if (subscription.ended_at !== null) throw missing('subscription', subscription.id);
+      return cancelSubscription(call.store, subscription, 'cancellation_requested', {
+        comment: params.cancellation_details?.comment ?? null,
+        feedback: params.cancellation_details?.feedback ?? null,
+      });
+    },
+  ),
+  operation(
+    { name: 'subscriptions.list', method: 'GET', path: 'subscriptions' },
+    {
+      ...listParams,
+      ...createdParam,
+      customer: text(),
+      price: text(),
+      status: oneOf(...statuses, 'all', 'ended'),
+    },
+    ({ store }, params) =>
+      listOf(
+        '/v1/subscriptions',
+        store.subscriptions.list({
+          ...cursorOf(params, (id) => store.subscriptions.get(id) !== undefined),
+          created: params.created,
+          within: params.customer === undefined ? undefined : { index: 'customer', key: params.customer },
+          where: ({ status, items }) =>
+            hasStatus(status, params.status) &&
+            (params.price === undefined || items.data.some(({ price }) => price.id === params.price)),
+        }),
+      ),
+  ),
+  searchOperation('subscriptions', (store) => store.subscriptions),
+];
+
+function create({ store, baseUrl }: Call, params: Parsed<typeof createParams>): Subscription {
+  const customer = existingCustomer(store, params.customer);
+  if (params.items.length === 0)
+    throw badParam('A subscription needs at least one item.', 'items', 'parameter_missing');
+  const items = params.items.map((item, index) => ({
+    price: billablePrice(store, item.price, `items[${index}][price]`),
+    quantity: item.quantity ?? 1,
+    metadata: applyMetadata({}, item.metadata),
+  }));
+  checkAlike(items.map(({ price }) => price));
+  checkMethod(store, params.default_payment_method, customer.id);
+  return createSubscription(
+    store,
+    {
+      customer: customer.id,
+      items,
+      trialEnd: trialEndOf(store, params),
+      behavior: params.payment_behavior ?? 'allow_incomplete',
+      defaultPaymentMethod: params.default_payment_method ?? null,
+      savesPaymentMethod: params.payment_settings?.save_default_payment_method === 'on_subscription',
+      missingPaymentMethod: params.trial_settings?.end_behavior.missing_payment_method ?? 'create_invoice',
+      cancelAtPeriodEnd: params.cancel_at_period_end ?? false,
+      description: params.description ?? null,
+      metadata: applyMetadata({}, params.metadata),
+      offSession: params.off_session ?? false,
+    },
+    baseUrl,
+  );
+}
+
+function existing({ store, ids: [id = ''] }: Call): Subscription {
+  const subscription = store.subscriptions.get(id);
+  if (subscription === undefined) throw missing('subscription', id);
+  return subscription;
+}
+
+function hasStatus(status: string, wanted: string | undefined): boolean {
+  if (wanted === undefined) return status !== 'canceled';
+  if (wanted === 'all') return true;
+  if (wanted === 'ended') return status === 'canceled' || status === 'incomplete_expired';
+  return status === wanted;
+}
+
+function trialEndOf(
+  store: Store,
+  params: Pick<Parsed<typeof createParams>, 'trial_end' | 'trial_period_days'>,
+): number | null {
+  const { trial_end: end, trial_period_days: days } = params;
+  if (end !== undefined && days !== undefined)
+    throw badParam(
+      'Only one of trial_end and trial_period_days may be given.',
+      'trial_end',
+      'parameters_exclusive',
+    );
+  if (end !== undefined && (end <= store.now() || end > store.now() + trialDaysMax * 86_400))
+    throw badParam('trial_end must be in the future, by two years at most.', 'trial_end');
+  if (days === 0) return null;
+  return days === undefined ? (end ?? null) : store.now() + days * 86_400;
+}

@@ -1,0 +1,130 @@
+import { createReadStream } from 'node:fs';
+import { type FileHandle, mkdir, open, rename, truncate } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/**
+ * An append-only file of JSON lines. Appends made while a write is under way go out together in the next one, so a
+ * hundred concurrent requests cost one write. An answer is given only after `written()`, so a killed process loses
+ * nothing that was acknowledged; the machine losing power may, because a sandbox does not pay for fsync.
+ */
+export class Journal {
+  readonly #path: string;
+  #file: FileHandle;
+  #waiting: string[] = [];
+  #writing: Promise<void> | null = null;
+  #appended = 0;
+  #inFile = 0;
+  #failure: Error | null = null;
+
+  private constructor(path: string, file: FileHandle) {
+    this.#path = path;
+    this.#file = file;
+  }
+
+  /** Reads what is there, line by line, and opens the file for more. A torn last line was never acknowledged. */
+  static async open(path: string, onLine: (line: unknown) => void): Promise<Journal> {
+    await mkdir(dirname(path), { recursive: true });
+    const goodBytes = await readLines(path, onLine);
+    if (goodBytes !== null) await truncate(path, goodBytes);
+    return new Journal(path, await open(path, 'a'));
+  }
+
+  append(line: unknown): void {
+    this.#waiting.push(JSON.stringify(line));
+    this.#appended += 1;
+  }
+
+  /** Settles once all that was appended before the call is in the file. */
+  async written(): Promise<void> {
+    const target = this.#appended;
+    while (this.#inFile < target) {
+      this.#writing ??= this.#writeWaiting();
+      await this.#writing;
+    }
+  }
+
+  async #writeWaiting(): Promise<void> {
+    // A failed write may have left half a line behind, and whatever came after it would not be readable.
+    if (this.#failure !== null) throw this.#failure;
+    const batch = this.#waiting;
+    this.#waiting = [];
+    try {
+      await this.#file.appendFile(`${batch.join('\n')}\n`);
+      this.#inFile += batch.length;
+    } catch (cause) {
+      this.#failure = new Error(`${this.#path} could not be written; restart the sandbox`, { cause });
+      throw this.#failure;
+    } finally {
+      this.#writing = null;
+    }
+  }
+
+  /** Replaces the file by these lines, in one step: a crash leaves either the old file or the new one. */
+  async rewrite(lines: Iterable<unknown>): Promise<void> {
+    await this.written();
+    const next = `${this.#path}.next`;
+    const file = await open(next, 'w');
+    let batch: string[] = [];
+    for (const line of lines) {
+      batch.push(JSON.stringify(line));
+      if (batch.length < rewriteBatchLines) continue;
+      await file.appendFile(`${batch.join('\n')}\n`);
+      batch = [];
+    }
+    if (batch.length > 0) await file.appendFile(`${batch.join('\n')}\n`);
+    await file.sync();
+    await file.close();
+    await this.#file.close();
+    await rename(next, this.#path);
+    this.#file = await open(this.#path, 'a');
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.written();
+    } finally {
+      await this.#file.close();
+    }
+  }
+}
+
+/** Lines of some two kilobytes: a batch is about a megabyte, enough to make the calls cheap. */
+const rewriteBatchLines = 500;
+
+/** Returns how many bytes hold whole, readable lines, or null when there is no file. */
+async function readLines(path: string, onLine: (line: unknown) => void): Promise<number | null> {
+  let rest = Buffer.alloc(0);
+  let goodBytes = 0;
+  let lineNumber = 0;
+  try {
+    for await (const chunk of createReadStream(path, { highWaterMark: readChunkBytes })) {
+      rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+      let start = 0;
+      for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10, start)) {
+        lineNumber += 1;
+        onLine(parseLine(rest.subarray(start, end), path, lineNumber));
+        goodBytes += end + 1 - start;
+        start = end + 1;
+      }
+      rest = rest.subarray(start);
+    }
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+  return goodBytes;
+}
+
+/** Large enough that a line seldom spans two chunks, small enough not to matter. */
+const readChunkBytes = 1_048_576;
+
+function parseLine(line: Buffer, path: string, lineNumber: number): unknown {
+  try {
+    return JSON.parse(line.toString('utf8'));
+  } catch (cause) {
+    throw new Error(
+      `${path} is damaged at line ${lineNumber}; delete the file to start the sandbox from nothing`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,45 @@
+/** The first answer to a request that carried an idempotency key. */
+export interface Memo {
+  readonly path: string;
+  /** A digest of the parameters: the same key with others is an error. */
+  readonly fingerprint: string;
+  readonly status: number;
+  readonly body: object;
+  readonly atMs: number;
+}
+
+/** The processor forgets keys after a day of real time. */
+export const memoLifetimeMs = 24 * 60 * 60 * 1_000;
+
+/** Remembered answers. They expire in the order in which they were made, so the oldest are always in front. */
+export class Memos {
+  readonly #memos = new Map<string, Memo>();
+
+  get size(): number {
+    return this.#memos.size;
+  }
+
+  find(key: string, nowMs: number): Memo | undefined {
+    this.#forgetOlderThan(nowMs - memoLifetimeMs);
+    return this.#memos.get(key);
+  }
+
+  set(key: string, memo: Memo): void {
+    this.#memos.set(key, memo);
+  }
+
+  entries(): Iterable<[string, Memo]> {
+    return this.#memos.entries();
+  }
+
+  clear(): void {
+    this.#memos.clear();
+  }
+
+  #forgetOlderThan(limitMs: number): void {
+    for (const [key, memo] of this.#memos) {
+      if (memo.atMs > limitMs) return;
+      this.#memos.delete(key);
+    }
+  }
+}

@@ -1,0 +1,240 @@
+import { newId } from '../ids.ts';
+import type * as Wire from '../wire/objects.ts';
+import { Collection } from './collection.ts';
+import { type AnyCollection, Collections } from './collections.ts';
+import { Deliveries } from './deliveries.ts';
+import type { Journal } from './journal.ts';
+import { decodeLine, encodeLine, type JournalLine, type Settings, snapshotLines } from './journal-line.ts';
+import { type Memo, Memos } from './memos.ts';
+import { previousAttributes } from './previous-attributes.ts';
+import { SandboxClock } from './sandbox-clock.ts';
+
+/** Something that happened, with the object as it was then. */
+export interface StoredEvent extends Wire.WireObject {
+  readonly object: 'event';
+  readonly type: Wire.EventType;
+  readonly created: number;
+  readonly subject: Wire.WireObject;
+  readonly previous: object | null;
+  readonly request: { readonly id: string | null; readonly idempotency_key: string | null } | null;
+}
+
+/** The request that causes a change; null when the clock does. */
+export type Cause = { readonly requestId: string; readonly idempotencyKey: string | null } | null;
+
+/** What one transaction did, in the order in which it was done. */
+export interface Changes {
+  readonly puts: { readonly collection: AnyCollection; readonly value: Wire.WireObject }[];
+  readonly removals: { readonly collection: AnyCollection; readonly id: string }[];
+  readonly events: StoredEvent[];
+  memo: { readonly key: string; readonly memo: Memo } | null;
+}
+
+/**
+ * Everything that the sandbox knows. Work on it is synchronous, so that a transaction never interleaves with another;
+ * objects, events and the remembered answer of one request reach the journal in one line, so none exists without the others.
+ */
+export class Store extends Collections {
+  readonly events = new Collection<StoredEvent>('events');
+
+  readonly clock: SandboxClock;
+  readonly memos = new Memos();
+  readonly deliveries = new Deliveries();
+  settings: Settings = { deliveryMode: 'normal', afterDunning: 'cancel' };
+
+  readonly #collections: ReadonlyMap<string, AnyCollection>;
+  #journal: Journal | null = null;
+  #open: (Changes & { readonly undo: (() => void)[]; readonly cause: Cause }) | null = null;
+  readonly #listeners: ((changes: Changes) => void)[] = [];
+
+  constructor(clock = new SandboxClock()) {
+    super();
+    this.clock = clock;
+    this.#collections = this.byName();
+  }
+
+  /** Called after each transaction with what it did: to deliver events and to note what falls due. */
+  onChanges(listener: (changes: Changes) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  keepIn(journal: Journal): void {
+    this.#journal = journal;
+  }
+
+  /** Settles once everything done so far survives the process. */
+  async written(): Promise<void> {
+    await this.#journal?.written();
+  }
+
+  now(): number {
+    return this.clock.now();
+  }
+
+  put<T extends Wire.WireObject>(collection: Collection<T>, value: T): T {
+    const open = this.#transaction();
+    const previous = collection.put(value);
+    open.undo.push(() => (previous === undefined ? collection.remove(value.id) : collection.put(previous)));
+    open.puts.push({ collection: collection as unknown as AnyCollection, value });
+    return value;
+  }
+
+  /** Replaces the object by a changed copy. */
+  change<T extends Wire.WireObject>(collection: Collection<T>, before: T, changes: Partial<T>): T {
+    return this.put(collection, { ...before, ...changes });
+  }
+
+  remove<T extends Wire.WireObject>(collection: Collection<T>, id: string): void {
+    const open = this.#transaction();
+    const previous = collection.get(id);
+    if (previous === undefined) return;
+    collection.remove(id);
+    open.undo.push(() => collection.put(previous));
+    open.removals.push({ collection: collection as unknown as AnyCollection, id });
+  }
+
+  emit(type: Wire.EventType, subject: Wire.WireObject, previous: object | null = null): void {
+    const open = this.#transaction();
+    const { cause } = open;
+    const event: StoredEvent = {
+      id: newId('evt_'),
+      object: 'event',
+      type,
+      created: this.now(),
+      subject,
+      previous,
+      request:
+        cause === null
+          ? { id: null, idempotency_key: null }
+          : { id: cause.requestId, idempotency_key: cause.idempotencyKey },
+    };
+    this.events.put(event);
+    open.undo.push(() => this.events.remove(event.id));
+    open.events.push(event);
+  }
+
+  /** Emits the event if something differs, saying what it was before. */
+  emitUpdated(type: Wire.EventType, before: Wire.WireObject, after: Wire.WireObject): void {
+    const previous = previousAttributes(before, after);
+    if (previous !== null) this.emit(type, after, previous);
+  }
+
+  remember(key: string, memo: Memo): void {
+    this.#transaction().memo = { key, memo };
+    this.memos.set(key, memo);
+  }
+
+  /** Takes back all that the open transaction did so far. */
+  undo(): void {
+    const open = this.#transaction();
+    for (const step of open.undo.splice(0).reverse()) step();
+    open.puts.length = 0;
+    open.removals.length = 0;
+    open.events.length = 0;
+  }
+
+  transact<T>(cause: Cause, work: () => T): T {
+    if (this.#open !== null) throw new Error('transactions do not nest');
+    const open = { puts: [], removals: [], events: [], memo: null, undo: [], cause };
+    this.#open = open;
+    let result: T;
+    try {
+      result = work();
+    } catch (error) {
+      this.undo();
+      this.#open = null;
+      throw error;
+    }
+    this.#open = null;
+    this.#commit(open);
+    return result;
+  }
+
+  /** Notes a change of the sandbox's own settings: the clock's offset, the delivery mode. */
+  changeSettings(settings: Partial<Settings>): void {
+    this.settings = { ...this.settings, ...settings };
+    this.#journal?.append({ at: this.clock.realNowMs(), s: this.settings, o: this.clock.offsetSeconds });
+  }
+
+  noteDelivery(eventId: string, endpointId: string, outcome: 'delivered' | 'given_up'): void {
+    this.deliveries.note(eventId, endpointId, outcome);
+    this.#journal?.append({ at: this.clock.realNowMs(), n: [eventId, endpointId, outcome] });
+  }
+
+  /** How many objects, events and remembered answers there are. */
+  get size(): number {
+    let size = this.events.size + this.memos.size;
+    for (const collection of this.#collections.values()) size += collection.size;
+    return size;
+  }
+
+  /** Puts one line of the journal back, and returns when it was written. */
+  restore(raw: unknown): number {
+    const line = decodeLine(raw);
+    for (const [name, value] of line.puts) this.#collections.get(name)?.put(value);
+    for (const [name, id] of line.removals) this.#collections.get(name)?.remove(id);
+    for (const { event, endpointIds } of line.events) {
+      this.events.put(event);
+      this.deliveries.expect(event.id, endpointIds, line.atMs);
+    }
+    if (line.memo !== null) this.memos.set(line.memo.key, line.memo.memo);
+    if (line.delivery !== null) this.deliveries.note(...line.delivery);
+    if (line.settings !== null) this.settings = line.settings;
+    if (line.offsetSeconds !== null) this.clock.offsetSeconds = line.offsetSeconds;
+    return line.atMs;
+  }
+
+  /** The fewest lines that restore the present state. */
+  snapshot(): Iterable<JournalLine> {
+    return snapshotLines(this, this.#collections);
+  }
+
+  async reset(): Promise<void> {
+    for (const collection of this.#collections.values()) collection.clear();
+    this.events.clear();
+    this.memos.clear();
+    this.deliveries.clear();
+    this.clock.reset();
+    this.settings = { deliveryMode: 'normal', afterDunning: 'cancel' };
+    await this.#journal?.rewrite([]);
+  }
+
+  /** Rewrites the journal without what nobody can read any more. */
+  async compact(): Promise<void> {
+    await this.#journal?.rewrite(this.snapshot());
+  }
+
+  #transaction() {
+    if (this.#open === null) throw new Error('the state changes only inside a transaction');
+    return this.#open;
+  }
+
+  #commit(changes: Changes): void {
+    for (const event of changes.events)
+      this.deliveries.expect(event.id, this.#endpointIdsFor(event), this.clock.realNowMs());
+    const somethingChanged =
+      changes.puts.length > 0 ||
+      changes.removals.length > 0 ||
+      changes.events.length > 0 ||
+      changes.memo !== null;
+    if (somethingChanged && this.#journal !== null)
+      this.#journal.append(
+        encodeLine(changes, this.clock.realNowMs(), (id) => this.deliveries.endpointIdsOf(id)),
+      );
+    for (const listener of this.#listeners) listener(changes);
+  }
+
+  /** The endpoint that was named at the start, apart from those that are registered over the API. */
+  builtInEndpointId: string | null = null;
+
+  #endpointIdsFor(event: StoredEvent): string[] {
+    const ids = this.builtInEndpointId === null ? [] : [this.builtInEndpointId];
+    for (const endpoint of this.webhookEndpoints.values())
+      if (endpoint.status === 'enabled' && subscribes(endpoint, event.type)) ids.push(endpoint.id);
+    return ids;
+  }
+}
+
+function subscribes(endpoint: Wire.WebhookEndpoint, type: string): boolean {
+  return endpoint.enabled_events.includes('*') || endpoint.enabled_events.includes(type);
+}

@@ -1,0 +1,159 @@
+import type { DeliveryMode } from '../state/journal-line.ts';
+import type { Store, StoredEvent } from '../state/store.ts';
+import { inFlightMax, Lane } from './lane.ts';
+import { olderShape, wantsOlderShape } from './older-shape.ts';
+import { Poster } from './post.ts';
+import { apiVersion, renderEvent } from './render-event.ts';
+import { signatureHeader } from './sign.ts';
+
+export interface BuiltInEndpoint {
+  readonly url: string;
+  readonly secret: string;
+}
+
+interface Receiver {
+  readonly url: string;
+  readonly secret: string;
+  readonly apiVersion: string;
+}
+
+/** The processor gives up after three days; of real time, because that is what outages last in. */
+const retriesEndAfterMs = 3 * 24 * 60 * 60 * 1_000;
+/** Wide enough that events of one request, made within a millisecond, change places. */
+const shuffleWindowMs = 200;
+
+export const builtInEndpointId = 'we_builtin';
+
+/** Brings every event to every endpoint that asked for it, or misbehaves as it was told to. */
+export class Deliverer {
+  readonly #store: Store;
+  readonly #builtIn: BuiltInEndpoint | null;
+  readonly #lanes = new Map<string, Lane>();
+  readonly #poster = new Poster(inFlightMax);
+  readonly #aborter = new AbortController();
+  readonly #onProblem: (fields: object, message: string) => void;
+
+  constructor(
+    store: Store,
+    builtIn: BuiltInEndpoint | null,
+    onProblem: (fields: object, message: string) => void,
+  ) {
+    this.#store = store;
+    this.#builtIn = builtIn;
+    this.#onProblem = onProblem;
+    store.builtInEndpointId = builtIn === null ? null : builtInEndpointId;
+    store.onChanges(({ events }) => this.#enqueue(events));
+  }
+
+  /** Takes up what an earlier process left undelivered. */
+  start(): void {
+    for (const { eventId, endpointId } of this.#store.deliveries.waiting())
+      this.#laneOf(endpointId).push(eventId);
+  }
+
+  get mode(): DeliveryMode {
+    return this.#store.settings.deliveryMode;
+  }
+
+  setMode(mode: DeliveryMode): void {
+    this.#store.changeSettings({ deliveryMode: mode });
+    for (const lane of this.#lanes.values()) lane.hold(mode === 'paused');
+  }
+
+  /** Tries everything undelivered once and settles when that is done. */
+  async flush(): Promise<void> {
+    await Promise.all([...this.#lanes.values()].map((lane) => lane.flush()));
+    await this.#store.written();
+  }
+
+  waiting(): { endpoint: string; url: string | null; waiting: number }[] {
+    return [...this.#lanes].map(([id, lane]) => ({
+      endpoint: id,
+      url: this.#receiver(id)?.url ?? null,
+      waiting: lane.size,
+    }));
+  }
+
+  /** Forgets everything that waits. */
+  async reset(): Promise<void> {
+    const lanes = [...this.#lanes.values()];
+    this.#lanes.clear();
+    await Promise.all(lanes.map((lane) => lane.close()));
+  }
+
+  async close(): Promise<void> {
+    this.#aborter.abort();
+    await Promise.all([...this.#lanes.values()].map((lane) => lane.close()));
+    this.#poster.close();
+  }
+
+  #enqueue(events: readonly StoredEvent[]): void {
+    for (const { id } of events)
+      for (const endpointId of this.#store.deliveries.endpointIdsOf(id)) {
+        if (this.mode === 'drop') this.#store.noteDelivery(id, endpointId, 'given_up');
+        else
+          this.#laneOf(endpointId).push(
+            id,
+            this.mode === 'shuffle' ? 1 + Math.random() * shuffleWindowMs : 0,
+          );
+      }
+  }
+
+  #laneOf(endpointId: string): Lane {
+    const existing = this.#lanes.get(endpointId);
+    if (existing !== undefined) return existing;
+    const lane = new Lane(
+      (eventId) => this.#attempt(eventId, endpointId),
+      () => this.#store.clock.realNowMs(),
+    );
+    lane.hold(this.mode === 'paused');
+    this.#lanes.set(endpointId, lane);
+    return lane;
+  }
+
+  /** Settled: delivered, given up, or no longer wanted. */
+  async #attempt(eventId: string, endpointId: string): Promise<boolean> {
+    const { deliveries, events, clock } = this.#store;
+    const event = events.get(eventId);
+    if (event === undefined || !deliveries.isWaiting(eventId, endpointId)) return true;
+    const receiver = this.#receiver(endpointId);
+    const isLate = clock.realNowMs() - (deliveries.sinceMsOf(eventId) ?? 0) > retriesEndAfterMs;
+    if (receiver === undefined || isLate) {
+      this.#store.noteDelivery(eventId, endpointId, 'given_up');
+      return true;
+    }
+    const delivered = await this.#send(event, receiver);
+    if (delivered && this.mode === 'duplicate') await this.#send(event, receiver);
+    if (!delivered) {
+      if (!this.#aborter.signal.aborted)
+        this.#onProblem(
+          { event: eventId, type: event.type, url: receiver.url },
+          'a webhook was not accepted and will be retried',
+        );
+      return false;
+    }
+    this.#store.noteDelivery(eventId, endpointId, 'delivered');
+    return true;
+  }
+
+  async #send(event: StoredEvent, receiver: Receiver): Promise<boolean> {
+    const rendered = renderEvent(this.#store, event);
+    const payload = JSON.stringify(
+      wantsOlderShape(receiver.apiVersion) ? olderShape(this.#store, event, receiver.apiVersion) : rendered,
+    );
+    const headers = {
+      'content-type': 'application/json; charset=utf-8',
+      'user-agent': 'Stripe/1.0 (till sandbox)',
+      'stripe-signature': signatureHeader(payload, receiver.secret, this.#store.clock.realNowMs()),
+    };
+    return this.#poster.post(receiver.url, payload, headers, this.#aborter.signal);
+  }
+
+  #receiver(endpointId: string): Receiver | undefined {
+    if (endpointId === builtInEndpointId)
+      return this.#builtIn === null ? undefined : { ...this.#builtIn, apiVersion };
+    const endpoint = this.#store.webhookEndpoints.get(endpointId);
+    if (endpoint === undefined) return undefined;
+    return { url: endpoint.url, secret: endpoint.secret, apiVersion: endpoint.api_version ?? apiVersion };
+  }
+}

@@ -1,0 +1,50 @@
+import http from 'node:http';
+import https from 'node:https';
+
+/** The processor waits about this long for an endpoint's answer. */
+const timeoutMs = 20_000;
+
+/** Sends webhooks over connections that stay open. Any 2xx is success; everything else, redirects included, is not. */
+export class Poster {
+  readonly #agents: { readonly http: http.Agent; readonly https: https.Agent };
+
+  constructor(socketsMax: number) {
+    const options = { keepAlive: true, maxSockets: socketsMax };
+    this.#agents = { http: new http.Agent(options), https: new https.Agent(options) };
+  }
+
+  async post(
+    url: string,
+    body: string,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const target = new URL(url);
+    const isTls = target.protocol === 'https:';
+    const bytes = Buffer.from(body);
+    const request = (isTls ? https : http).request(target, {
+      method: 'POST',
+      agent: isTls ? this.#agents.https : this.#agents.http,
+      headers: { ...headers, 'content-length': bytes.length },
+      timeout: timeoutMs,
+      signal,
+    });
+    request.on('response', (response) => {
+      const status = response.statusCode ?? 0;
+      response.on('error', () => resolve(false));
+      response.on('end', () => resolve(status >= 200 && status < 300));
+      response.resume();
+    });
+    request.on('timeout', () => request.destroy());
+    request.on('error', () => resolve(false));
+    request.on('close', () => resolve(false));
+    request.end(bytes);
+    return promise;
+  }
+
+  close(): void {
+    this.#agents.http.destroy();
+    this.#agents.https.destroy();
+  }
+}

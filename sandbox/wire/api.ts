@@ -1,0 +1,213 @@
+import { hash } from 'node:crypto';
+import type { Fault, Faults } from '../control/faults.ts';
+import { newId } from '../ids.ts';
+import type { Store } from '../state/store.ts';
+import { authenticate } from './authenticate.ts';
+import { canonicalForm, type FormMap, parseForm, shorten } from './form.ts';
+import type { Call, Operation } from './operation.ts';
+import { badParam, type ErrorBody, WireError } from './wire-error.ts';
+
+export interface ApiRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly body: string;
+  readonly authorization: string | undefined;
+  readonly idempotencyKey: string | undefined;
+  /** Settles when the caller has gone away. */
+  readonly gone: Promise<void>;
+}
+
+export interface ApiAnswer {
+  readonly status: number;
+  readonly body: object;
+  readonly requestId: string;
+  readonly replayed: boolean;
+}
+
+export type LogError = (fields: object, message: string) => void;
+
+/** The wire API without its sockets: from a request to an answer, or to none at all where a fault says so. */
+export class Api {
+  readonly #store: Store;
+  readonly #faults: Faults;
+  readonly #routes = new Map<string, Operation>();
+  readonly #keysInFlight = new Set<string>();
+  readonly #baseUrl: () => string;
+  readonly #logError: LogError;
+
+  constructor(options: {
+    readonly store: Store;
+    readonly faults: Faults;
+    readonly operations: readonly Operation[];
+    readonly baseUrl: () => string;
+    readonly logError: LogError;
+  }) {
+    this.#store = options.store;
+    this.#faults = options.faults;
+    this.#baseUrl = options.baseUrl;
+    this.#logError = options.logError;
+    for (const operation of options.operations) {
+      const route = `${operation.method} ${operation.path}`;
+      if (this.#routes.has(route)) throw new Error(`two operations at ${route}`);
+      this.#routes.set(route, operation);
+    }
+  }
+
+  /** null: the connection is to be cut. */
+  async answer(request: ApiRequest): Promise<ApiAnswer | null> {
+    const requestId = newId('req_', 14);
+    try {
+      return await this.#answer(request, requestId);
+    } catch (error) {
+      if (error instanceof WireError)
+        return { status: error.status, body: { error: error.body }, requestId, replayed: false };
+      this.#logError({ error, method: request.method, path: request.path, requestId }, 'the sandbox failed');
+      const body: ErrorBody = { type: 'api_error', message: 'An unknown error occurred in the sandbox.' };
+      return { status: 500, body: { error: body }, requestId, replayed: false };
+    }
+  }
+
+  async #answer(request: ApiRequest, requestId: string): Promise<ApiAnswer | null> {
+    const { operation, ids } = this.#route(request);
+    const form = parseForm(request.query);
+    if (request.body !== '') parseForm(request.body, form);
+    const { fromBrowser } = authenticate(request.authorization, form);
+    if (fromBrowser && !operation.forBrowsers)
+      throw new WireError(401, {
+        type: 'invalid_request_error',
+        code: 'secret_key_required',
+        message: 'This API call cannot be made with a publishable API key. Please use a secret API key.',
+      });
+    const call: Call = { store: this.#store, ids, fromBrowser, baseUrl: this.#baseUrl() };
+    const key = operation.method === 'POST' ? checkedKey(request.idempotencyKey) : null;
+    if (key === null) return this.#perform(request, requestId, operation, call, form, null);
+    if (this.#keysInFlight.has(key)) throw keyInUse(key);
+    this.#keysInFlight.add(key);
+    try {
+      return await this.#perform(request, requestId, operation, call, form, key);
+    } finally {
+      this.#keysInFlight.delete(key);
+    }
+  }
+
+  #route({ method, path }: ApiRequest): { operation: Operation; ids: string[] } {
+    const parts = path.split('/').slice(2).map(decodeSegment);
+    const [resource = '', id = '', ...rest] = parts;
+    const fixed = this.#routes.get(`${method} ${parts.join('/')}`);
+    if (fixed !== undefined && !parts.includes('*')) return { operation: fixed, ids: [] };
+    const operation = this.#routes.get([`${method} ${resource}`, '*', ...rest].join('/'));
+    if (operation === undefined || parts.length < 2 || id === '')
+      throw new WireError(404, {
+        type: 'invalid_request_error',
+        message: `Unrecognized request URL (${method}: ${shorten(path)}). The sandbox may not know this part of the API.`,
+      });
+    return { operation, ids: [id] };
+  }
+
+  async #perform(
+    request: ApiRequest,
+    requestId: string,
+    operation: Operation,
+    call: Call,
+    form: FormMap,
+    key: string | null,
+  ): Promise<ApiAnswer | null> {
+    const fingerprint = key === null ? '' : hash('sha1', canonicalForm(form), 'base64');
+    const replay = key === null ? null : this.#replay(key, request.path, fingerprint, requestId);
+    if (replay !== null) return replay;
+
+    const fault = this.#faults.take(operation.name);
+    if (fault?.kind === 'reset_before') return null;
+    if (fault?.kind === 'hang') {
+      await this.#faults.hang(request.gone);
+      return null;
+    }
+    if (fault?.kind === 'latency') await this.#faults.wait(fault.latencyMs, request.gone);
+
+    const memoOf = (status: number, body: object) => ({
+      path: request.path,
+      fingerprint,
+      status,
+      body,
+      atMs: this.#store.clock.realNowMs(),
+    });
+    const cause = { requestId, idempotencyKey: key };
+    const answer = this.#store.transact(cause, () => {
+      const { status, body, remembered } = this.#outcome(operation, call, form, fault);
+      if (key !== null && remembered) this.#store.remember(key, memoOf(status, body));
+      return { status, body, requestId, replayed: false };
+    });
+    if (operation.method !== 'GET') await this.#store.written();
+    return fault?.kind === 'reset_after' ? null : answer;
+  }
+
+  /** Runs the operation inside the open transaction. A refusal takes its changes back, unless it is a decline. */
+  #outcome(operation: Operation, call: Call, form: FormMap, fault: Fault | undefined) {
+    try {
+      if (fault?.kind === 'error') throw faultError(fault);
+      return { status: 200, body: operation.run(call, form), remembered: true };
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      if (!error.keepsChanges) this.#store.undo();
+      return { status: error.status, body: { error: error.body }, remembered: error.remembered };
+    }
+  }
+
+  #replay(key: string, path: string, fingerprint: string, requestId: string): ApiAnswer | null {
+    const memo = this.#store.memos.find(key, this.#store.clock.realNowMs());
+    if (memo === undefined) return null;
+    if (memo.path !== path)
+      throw idempotencyError(
+        `Keys for idempotent requests can only be used for the same endpoint they were first used for ('${memo.path}' vs '${path}').`,
+      );
+    if (memo.fingerprint !== fingerprint)
+      throw idempotencyError(
+        `Keys for idempotent requests can only be used with the same parameters they were first used with. Try using a key other than '${shorten(key)}' if you meant to execute a different request.`,
+      );
+    return { status: memo.status, body: memo.body, requestId, replayed: true };
+  }
+}
+
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw badParam('Invalid request: the path is not valid percent-encoded UTF-8.');
+  }
+}
+
+/** The processor's own limit. */
+const keyLengthMax = 255;
+
+function checkedKey(key: string | undefined): string | null {
+  if (key === undefined || key === '') return null;
+  if (key.length > keyLengthMax)
+    throw badParam(`Idempotency keys may have at most ${keyLengthMax} characters.`);
+  return key;
+}
+
+function idempotencyError(message: string): WireError {
+  return new WireError(400, { type: 'idempotency_error', message });
+}
+
+function keyInUse(key: string): WireError {
+  return new WireError(409, {
+    type: 'idempotency_error',
+    code: 'idempotency_key_in_use',
+    message: `There is currently another in-progress request using this Idempotency-Key (that probably means you submitted twice, and the other request is still going through): ${shorten(key)}. Please try again later.`,
+  });
+}
+
+/** A 500 comes from inside the API and is remembered; every other made-up answer stands for its front door. */
+function faultError(fault: Fault & { readonly kind: 'error' }): WireError {
+  return new WireError(
+    fault.status,
+    {
+      type: fault.status >= 500 ? 'api_error' : fault.status === 402 ? 'card_error' : 'invalid_request_error',
+      message: `The sandbox was told to answer ${fault.status} here.`,
+      ...(fault.code === undefined ? {} : { code: fault.code }),
+    },
+    { remembered: fault.status === 500 },
+  );
+}

@@ -1,0 +1,39 @@
+import type { FormMap } from './form.ts';
+import { WireError } from './wire-error.ts';
+
+/**
+ * Any test key is accepted. It comes as a bearer token, as the user name of basic authentication, or, as browsers
+ * send it, as the parameter `key`, which is taken out of the form.
+ */
+export function authenticate(
+  authorization: string | undefined,
+  form: FormMap,
+): { readonly fromBrowser: boolean } {
+  const parameter = form.get('key');
+  if (typeof parameter === 'string' && parameter.startsWith('pk_')) form.delete('key');
+  const key = keyFromHeader(authorization) ?? (typeof parameter === 'string' ? parameter : undefined);
+  if (key === undefined || key === '')
+    throw new WireError(401, {
+      type: 'invalid_request_error',
+      message:
+        "You did not provide an API key. You need to provide your API key in the Authorization header, using Bearer auth (e.g. 'Authorization: Bearer YOUR_SECRET_KEY').",
+    });
+  if (/^(sk|rk)_test_\w+$/.test(key)) return { fromBrowser: false };
+  if (/^pk_test_\w+$/.test(key)) return { fromBrowser: true };
+  throw new WireError(401, {
+    type: 'invalid_request_error',
+    message: `Invalid API Key provided: ${masked(key)}`,
+  });
+}
+
+function keyFromHeader(authorization: string | undefined): string | undefined {
+  const [, scheme, credentials] = /^(Bearer|Basic)\s+(\S+)\s*$/i.exec(authorization ?? '') ?? [];
+  if (scheme === undefined || credentials === undefined) return undefined;
+  if (scheme.toLowerCase() === 'bearer') return credentials;
+  return Buffer.from(credentials, 'base64').toString('utf8').split(':')[0];
+}
+
+/** Enough to tell two keys apart, too little to use one. */
+function masked(key: string): string {
+  return key.length <= 12 ? '*'.repeat(key.length) : `${key.slice(0, 8)}${'*'.repeat(8)}${key.slice(-4)}`;
+}

@@ -1,0 +1,126 @@
+import type { Store } from '../state/store.ts';
+import { shorten } from './form.ts';
+import { badParam } from './wire-error.ts';
+
+/** The processor follows this many levels. */
+const levelsMax = 4;
+
+type Plain = Readonly<Record<string, unknown>>;
+
+/** A copy of the answer in which the named references are replaced by what they refer to. */
+export function expand(store: Store, result: object, paths: readonly string[]): object {
+  let expanded: unknown = result;
+  for (const path of paths) {
+    const parts = path.split('.');
+    const levels = parts.filter((part) => part !== 'data').length;
+    if (levels > levelsMax)
+      throw badParam(
+        `You cannot expand more than ${levelsMax} levels of a property (${shorten(path)}).`,
+        'expand',
+      );
+    expanded = follow(store, expanded, parts, path);
+  }
+  // `follow` returns an object for an object.
+  return expanded as object;
+}
+
+function follow(store: Store, value: unknown, parts: readonly string[], path: string): unknown {
+  const [field, ...rest] = parts;
+  if (value === null || field === undefined) return value;
+  if (Array.isArray(value)) return value.map((item) => follow(store, item, parts, path));
+  if (typeof value !== 'object') throw cannotExpand(path);
+  const owner = value as Plain;
+  const referred = expandedField(store, owner, field);
+  const isReference = referred !== undefined;
+  const found = isReference ? referred : owner[field];
+  // Inside metadata names are the caller's own, and a text that is no reference has nothing to show.
+  if (found === undefined || field === 'metadata') throw cannotExpand(path);
+  if (rest.length === 0 && !isReference && found !== null && !isExpanded(found)) throw cannotExpand(path);
+  return { ...owner, [field]: follow(store, found, rest, path) };
+}
+
+function isExpanded(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'object' in value;
+}
+
+/** What the field refers to, or undefined if it refers to nothing (null stays null, and needs no expansion). */
+function expandedField(store: Store, owner: Plain, field: string): unknown {
+  const id = owner[field];
+  if (typeof id === 'string') return referenced(store, field, id);
+  if (typeof owner['object'] !== 'string' || typeof owner['id'] !== 'string' || isExpanded(id))
+    return undefined;
+  return included(store, owner['object'], owner['id'], field);
+}
+
+function referenced(store: Store, field: string, id: string): unknown {
+  switch (field) {
+    case 'customer':
+      return store.customers.get(id);
+    case 'charge':
+    case 'latest_charge':
+      return store.charges.get(id);
+    case 'payment_method':
+    case 'default_payment_method':
+      return store.paymentMethods.get(id);
+    case 'payment_intent':
+      return store.paymentIntents.get(id);
+    case 'pending_setup_intent':
+      return store.setupIntents.get(id);
+    case 'invoice':
+    case 'latest_invoice':
+      return store.invoices.get(id);
+    case 'subscription':
+      return store.subscriptions.get(id);
+    case 'product':
+    case 'default_product':
+      return store.products.get(id);
+    case 'price':
+    case 'default_price':
+      return store.prices.get(id);
+    default:
+      return undefined;
+  }
+}
+
+/** Fields that are left out of an answer unless they are asked for. */
+function included(store: Store, kind: string, id: string, field: string): unknown {
+  switch (`${kind}.${field}`) {
+    case 'invoice.confirmation_secret':
+      return confirmationSecret(store, id);
+    case 'invoice.payments':
+      return listed(store.invoicePayments.allWithin('invoice', id), `/v1/invoice_payments?invoice=${id}`);
+    case 'customer.subscriptions':
+      return listed(
+        store.subscriptions.allWithin('customer', id).filter(({ ended_at }) => ended_at === null),
+        `/v1/customers/${id}/subscriptions`,
+      );
+    case 'charge.refunds':
+      return listed(store.refunds.allWithin('charge', id), `/v1/charges/${id}/refunds`);
+    default:
+      return undefined;
+  }
+}
+
+function confirmationSecret(store: Store, invoiceId: string): object | null {
+  const [payment] = store.invoicePayments.allWithin('invoice', invoiceId);
+  const intent = payment === undefined ? undefined : store.paymentIntents.get(payment.payment.payment_intent);
+  return intent?.client_secret == null
+    ? null
+    : { client_secret: intent.client_secret, type: 'payment_intent' };
+}
+
+/** An included list shows its first ten, newest first; the rest is at its own address. */
+const includedMax = 10;
+
+function listed(all: readonly object[], url: string): object {
+  return {
+    object: 'list',
+    data: all.toReversed().slice(0, includedMax),
+    has_more: all.length > includedMax,
+    url,
+  };
+}
+
+function cannotExpand(path: string) {
+  return badParam(`This property cannot be expanded (${shorten(path)}).`, 'expand');
+}

@@ -1,0 +1,71 @@
+import type Stripe from 'stripe';
+
+/**
+ * The objects as the sandbox keeps them: the package's own types, with two differences. References are ids (they are
+ * expanded on the way out), and decimals are what they are on the wire, texts; the package turns them into its own
+ * class on arrival. An object is never changed: a change is a new object, so that events can share what they show.
+ */
+type WithIds<T, K extends keyof T> = Omit<T, K> & { [P in K]: Extract<T[P], string | null> };
+
+export type Customer = Omit<WithIds<Stripe.Customer, 'default_source'>, 'invoice_settings'> & {
+  invoice_settings: WithIds<Stripe.Customer.InvoiceSettings, 'default_payment_method'>;
+};
+export type DeletedCustomer = Stripe.DeletedCustomer;
+export type Product = Stripe.Product;
+export type Price = Omit<WithIds<Stripe.Price, 'product'>, 'unit_amount_decimal'> & {
+  unit_amount_decimal: string | null;
+};
+export type Plan = Omit<WithIds<Stripe.Plan, 'product'>, 'amount_decimal'> & {
+  amount_decimal: string | null;
+};
+export type PaymentMethod = WithIds<Stripe.PaymentMethod, 'customer'>;
+export type PaymentIntent = WithIds<Stripe.PaymentIntent, 'customer' | 'latest_charge' | 'payment_method'>;
+export type SetupIntent = WithIds<Stripe.SetupIntent, 'customer' | 'payment_method'>;
+export type Charge = WithIds<Stripe.Charge, 'customer' | 'payment_intent'>;
+export type Refund = WithIds<Stripe.Refund, 'charge' | 'payment_intent' | 'customer'>;
+export type SubscriptionItem = Omit<Stripe.SubscriptionItem, 'plan' | 'price'> & { plan: Plan; price: Price };
+export type Subscription = Omit<
+  WithIds<
+    Stripe.Subscription,
+    'customer' | 'default_payment_method' | 'latest_invoice' | 'pending_setup_intent'
+  >,
+  'items'
+> & { items: List<SubscriptionItem> };
+export type InvoiceLine = Omit<Stripe.InvoiceLineItem, 'pricing' | 'quantity_decimal' | 'subscription'> & {
+  pricing: {
+    type: 'price_details';
+    price_details: { price: string; product: string };
+    unit_amount_decimal: string;
+  };
+  quantity_decimal: string | null;
+  subscription: string | null;
+};
+export type Invoice = Omit<
+  WithIds<Stripe.Invoice, 'customer' | 'default_payment_method'>,
+  'lines' | 'parent'
+> & {
+  lines: List<InvoiceLine>;
+  parent: {
+    quote_details: null;
+    subscription_details: { metadata: Stripe.Metadata; subscription: string };
+    type: 'subscription_details';
+  };
+};
+export type InvoicePayment = WithIds<Stripe.InvoicePayment, 'invoice'> & {
+  payment: { type: 'payment_intent'; payment_intent: string };
+};
+export type WebhookEndpoint = Stripe.WebhookEndpoint & { secret: string };
+export type EventType = Stripe.Event.Type;
+
+export interface List<T> {
+  object: 'list';
+  data: T[];
+  has_more: boolean;
+  url: string;
+}
+
+/** Any object that the wire API shows. */
+export interface WireObject {
+  readonly id: string;
+  readonly object: string;
+}

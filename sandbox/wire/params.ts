@@ -1,0 +1,183 @@
+import { type FormMap, type FormNode, shorten } from './form.ts';
+import { badParam } from './wire-error.ts';
+
+/** Turns one decoded parameter into a typed value, or refuses it in the processor's words. */
+export type Parser<T> = (node: FormNode, path: string) => T;
+type RequiredParser<T> = Parser<T> & { readonly required: true };
+
+export type Fields = Readonly<Record<string, Parser<unknown>>>;
+export type Parsed<F extends Fields> = {
+  readonly [K in keyof F]: F[K] extends RequiredParser<infer T>
+    ? T
+    : F[K] extends Parser<infer T>
+      ? T | undefined
+      : never;
+};
+
+export function required<T>(parser: Parser<T>): RequiredParser<T> {
+  const wrapped: Parser<T> = (node, path) => parser(node, path);
+  return Object.assign(wrapped, { required: true as const });
+}
+
+/** Named parts. A name that is not listed is refused, so that a misspelt one is never silently ignored. */
+export function object<F extends Fields>(fields: F): Parser<Parsed<F>> {
+  return (node, path) => {
+    if (typeof node === 'string') throw badParam('Invalid object', path);
+    return parseFields(fields, node, path);
+  };
+}
+
+export function parseFields<F extends Fields>(fields: F, form: FormMap, path = ''): Parsed<F> {
+  const parsed: Record<string, unknown> = {};
+  for (const name of form.keys()) {
+    if (Object.hasOwn(fields, name)) continue;
+    const at = join(path, shorten(name));
+    throw badParam(`Received unknown parameter: ${at}`, at, 'parameter_unknown');
+  }
+  for (const [name, parser] of Object.entries(fields)) {
+    const node = form.get(name);
+    const at = join(path, name);
+    if (node !== undefined) parsed[name] = parser(node, at);
+    else if ('required' in parser) throw badParam(`Missing required param: ${at}.`, at, 'parameter_missing');
+  }
+  // The loop above has set exactly what Parsed<F> describes: every field by its own parser, required ones always.
+  return parsed as Parsed<F>;
+}
+
+/** As long as the longest text that the processor takes. */
+const textLengthMax = 5_000;
+
+export function text(lengthMax = textLengthMax): Parser<string> {
+  return (node, path) => {
+    if (typeof node !== 'string') throw badParam('Invalid string', path);
+    if (node === '')
+      throw badParam(
+        `You passed an empty string for '${path}'. We assume empty values are an attempt to unset a parameter; however '${path}' cannot be unset.`,
+        path,
+        'parameter_invalid_empty',
+      );
+    if (node.length > lengthMax)
+      throw badParam(`Invalid string: ${shorten(node)}; must be at most ${lengthMax} characters`, path);
+    return node;
+  };
+}
+
+export function integer(min = 0, max = Number.MAX_SAFE_INTEGER): Parser<number> {
+  return (node, path) => {
+    if (typeof node !== 'string' || !/^-?\d{1,15}$/.test(node))
+      throw badParam(
+        `Invalid integer: ${typeof node === 'string' ? shorten(node) : path}`,
+        path,
+        'parameter_invalid_integer',
+      );
+    const value = Number(node);
+    if (value < min)
+      throw badParam(
+        `This value must be greater than or equal to ${min}.`,
+        path,
+        'parameter_invalid_integer',
+      );
+    if (value > max)
+      throw badParam(`This value must be less than or equal to ${max}.`, path, 'parameter_invalid_integer');
+    return value;
+  };
+}
+
+export const bool: Parser<boolean> = (node, path) => {
+  if (node === 'true') return true;
+  if (node === 'false') return false;
+  throw badParam(`Invalid boolean: ${typeof node === 'string' ? shorten(node) : path}`, path);
+};
+
+export function oneOf<const T extends string>(...values: readonly T[]): Parser<T> {
+  return (node, path) => {
+    const value = values.find((candidate) => candidate === node);
+    if (value === undefined) throw badParam(`Invalid ${path}: must be one of ${values.join(', ')}`, path);
+    return value;
+  };
+}
+
+export function array<T>(parser: Parser<T>, lengthMax: number): Parser<readonly T[]> {
+  return (node, path) => {
+    if (typeof node === 'string' || [...node.keys()].some((key) => !/^\d{1,9}$/.test(key)))
+      throw badParam('Invalid array', path);
+    if (node.size > lengthMax)
+      throw badParam(`Array ${path} exceeded maximum ${lengthMax} allowed elements.`, path);
+    return [...node.entries()]
+      .sort(([a], [b]) => Number(a) - Number(b))
+      .map(([key, item]) => parser(item, `${path}[${key}]`));
+  };
+}
+
+/** An empty value unsets: the client sends `null` as an empty text. */
+export function clearable<T>(parser: Parser<T>): Parser<T | null> {
+  return (node, path) => (node === '' ? null : parser(node, path));
+}
+
+export interface Range {
+  readonly gt: number | undefined;
+  readonly gte: number | undefined;
+  readonly lt: number | undefined;
+  readonly lte: number | undefined;
+}
+
+const rangeParts = object({ gt: integer(), gte: integer(), lt: integer(), lte: integer() });
+
+/** `created=5` or `created[gte]=5`. */
+export const range: Parser<Range> = (node, path) => {
+  if (typeof node !== 'string') return rangeParts(node, path);
+  const exactly = integer()(node, path);
+  return { gt: undefined, gte: exactly, lt: undefined, lte: exactly };
+};
+
+export type MetadataChange = ReadonlyMap<string, string> | null;
+
+const metadataKeysMax = 50;
+const metadataKeyLengthMax = 40;
+const metadataValueLengthMax = 500;
+
+/** Keys to set; an empty value unsets its key, and an empty metadata unsets all (null). */
+export const metadata: Parser<MetadataChange> = (node, path) => {
+  if (node === '') return null;
+  if (typeof node === 'string') throw badParam('Invalid object', path);
+  const change = new Map<string, string>();
+  for (const [key, value] of node) {
+    const at = `${path}[${shorten(key)}]`;
+    if (typeof value !== 'string') throw badParam(`Metadata values must be strings: ${at}`, at);
+    if (key === '' || key.length > metadataKeyLengthMax || key.includes('[') || key.includes(']'))
+      throw badParam(
+        `Metadata keys must be 1 to ${metadataKeyLengthMax} characters, without square brackets.`,
+        at,
+      );
+    if (value.length > metadataValueLengthMax)
+      throw badParam(
+        `Metadata values can have up to ${metadataValueLengthMax} characters, but you passed in a value that is ${value.length} characters.`,
+        at,
+      );
+    change.set(key, value);
+  }
+  return change;
+};
+
+export function applyMetadata(
+  current: Readonly<Record<string, string>>,
+  change: MetadataChange | undefined,
+): Record<string, string> {
+  if (change === undefined) return current;
+  if (change === null) return {};
+  const entries = new Map(Object.entries(current));
+  for (const [key, value] of change) {
+    if (value === '') entries.delete(key);
+    else entries.set(key, value);
+  }
+  if (entries.size > metadataKeysMax)
+    throw badParam(
+      `Metadata can have up to ${metadataKeysMax} keys, but you passed in ${entries.size} keys.`,
+      'metadata',
+    );
+  return Object.fromEntries(entries);
+}
+
+function join(path: string, name: string): string {
+  return path === '' ? name : `${path}[${name}]`;
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { eventFixture } from '../../../test/fixtures/event-fixture.ts';
+import { UnmappableError } from '../processor-facts.ts';
+import { readEvent } from './map-event.ts';
+import { verifyWebhook } from './verify-webhook.ts';
+
+const names = readdirSync(new URL('../../../test/fixtures/events/', import.meta.url)).map((file) =>
+  file.replace(/\.json$/, ''),
+);
+
+/** Every place in a JSON value, as the names and indexes that lead to it. */
+function placesIn(value: unknown, above: readonly string[] = []): string[][] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, below]) => {
+    const place = [...above, name];
+    return [place, ...placesIn(below, place)];
+  });
+}
+
+/** A copy in which one place holds something else; undefined leaves it out. */
+function withPlace(value: unknown, [name = '', ...rest]: readonly string[], put: unknown): unknown {
+  // Only ever asked for places that are there, so the value is an object or a list.
+  const copy: Record<string, unknown> = Array.isArray(value)
+    ? Object.assign([], value)
+    : { ...Object(value) };
+  copy[name] = rest.length === 0 ? put : withPlace(copy[name], rest, put);
+  return copy;
+}
+
+const damaged = fc.constantFrom(...names).chain((name) => {
+  const event: unknown = JSON.parse(eventFixture(name));
+  return fc
+    .record({
+      place: fc.constantFrom(...placesIn(event)),
+      put: fc.oneof(fc.constant(undefined), fc.jsonValue()),
+    })
+    .map(({ place, put }) => JSON.stringify(withPlace(event, place, put)));
+});
+
+function sign(body: string | Uint8Array): string {
+  const seconds = Math.floor(Date.now() / 1000);
+  return `t=${seconds},v1=${createHmac('sha256', 'whsec_1').update(`${seconds}.`).update(body).digest('hex')}`;
+}
+
+/** No date may be invalid and no number unsafe, however deep: PostgreSQL would choke on it later. */
+function assertSound(value: unknown): void {
+  if (value instanceof Date) assert(Number.isFinite(value.getTime()) && value.getMilliseconds() === 0);
+  else if (typeof value === 'number') assert(Number.isSafeInteger(value));
+  else if (typeof value === 'string') assert(value !== '' && !value.includes('\0'));
+  else if (typeof value === 'object' && value !== null) Object.values(value).forEach(assertSound);
+  else assert.notEqual(value, undefined);
+}
+
+test('an event with any one place damaged is either told soundly or refused with a reason', () => {
+  let told = 0;
+  let refused = 0;
+  fc.assert(
+    fc.property(damaged, (payload) => {
+      try {
+        assertSound(readEvent(payload));
+        told += 1;
+      } catch (error) {
+        assert(error instanceof UnmappableError, String(error));
+        assert.match(error.message, /^[a-z_]+[. ]/);
+        refused += 1;
+      }
+    }),
+    { numRuns: 3_000 },
+  );
+  // Else the test would have shown only one half of what it says.
+  assert(told > 0 && refused > 0);
+});
+
+test('whatever is signed never throws', () => {
+  const bodies = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }),
+    fc.json().map(Buffer.from),
+    damaged.map(Buffer.from),
+  );
+  fc.assert(
+    fc.property(bodies, (body) => {
+      const { outcome } = verifyWebhook(body, sign(body), ['whsec_1'], new Date());
+      assert(['event', 'not_an_event', 'bad_signature'].includes(outcome));
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('whatever stands in the signature header never throws, and never passes', () => {
+  const body = Buffer.from(eventFixture('invoice.paid.newer'));
+  const headers = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string().map((text) => `t=${Math.floor(Date.now() / 1000)},v1=${text}`),
+  );
+  fc.assert(
+    fc.property(headers, (header) => {
+      assert.equal(verifyWebhook(body, header, ['whsec_1'], new Date()).outcome, 'bad_signature');
+    }),
+    { numRuns: 1_000 },
+  );
+});

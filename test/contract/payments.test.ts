@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import type Stripe from 'stripe';
+import { contractCustomer, useContract } from './support.ts';
+
+const returnUrl = 'https://example.com/done';
+
+test('a payment intent starts without a method and succeeds when it is confirmed', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const customer = await contractCustomer(contract);
+  const intent = await stripe.paymentIntents.create({
+    amount: 1_234,
+    currency: 'usd',
+    customer: customer.id,
+    automatic_payment_methods: { enabled: true },
+    metadata: { till_id: 'contract' },
+  });
+  assert.deepEqual(
+    [
+      intent.object,
+      intent.status,
+      intent.amount,
+      intent.currency,
+      intent.customer,
+      intent.amount_received,
+      intent.latest_charge,
+    ],
+    ['payment_intent', 'requires_payment_method', 1_234, 'usd', customer.id, 0, null],
+  );
+  assert.ok(String(intent.client_secret).startsWith(`${intent.id}_secret_`));
+  const paid = await stripe.paymentIntents.confirm(intent.id, {
+    payment_method: 'pm_card_visa',
+    return_url: returnUrl,
+    expand: ['latest_charge'],
+  });
+  assert.deepEqual([paid.status, paid.amount_received], ['succeeded', 1_234]);
+  const charge = paid.latest_charge as Stripe.Charge;
+  assert.deepEqual(
+    [charge.object, charge.status, charge.paid, charge.captured, charge.amount, charge.payment_intent],
+    ['charge', 'succeeded', true, true, 1_234, intent.id],
+  );
+  assert.deepEqual((await stripe.paymentIntents.retrieve(intent.id)).metadata, { till_id: 'contract' });
+  await assert.rejects(stripe.paymentIntents.cancel(intent.id), {
+    statusCode: 400,
+    code: 'payment_intent_unexpected_state',
+  });
+});
+
+test('a confirmation that may redirect wants a return_url', async (t) => {
+  const { stripe } = await useContract(t);
+  const intent = await stripe.paymentIntents.create({
+    amount: 1_000,
+    currency: 'usd',
+    automatic_payment_methods: { enabled: true },
+  });
+  await assert.rejects(stripe.paymentIntents.confirm(intent.id, { payment_method: 'pm_card_visa' }), {
+    statusCode: 400,
+  });
+  const without = await stripe.paymentIntents.create({
+    amount: 1_000,
+    currency: 'usd',
+    automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
+  });
+  assert.equal(
+    (await stripe.paymentIntents.confirm(without.id, { payment_method: 'pm_card_visa' })).status,
+    'succeeded',
+  );
+});
+
+test('a declined card is a 402 that carries the intent, which then wants another card', async (t) => {
+  const { stripe } = await useContract(t);
+  const intent = await stripe.paymentIntents.create({ amount: 1_000, currency: 'usd' });
+  await assert.rejects(
+    stripe.paymentIntents.confirm(intent.id, {
+      payment_method: 'pm_card_visa_chargeDeclinedInsufficientFunds',
+      return_url: returnUrl,
+    }),
+    (error: Stripe.errors.StripeCardError) => {
+      assert.deepEqual(
+        [error.type, error.statusCode, error.code, error.decline_code, error.payment_intent?.id],
+        ['StripeCardError', 402, 'card_declined', 'insufficient_funds', intent.id],
+      );
+      return true;
+    },
+  );
+  const after = await stripe.paymentIntents.retrieve(intent.id);
+  assert.deepEqual(
+    [after.status, after.last_payment_error?.decline_code],
+    ['requires_payment_method', 'insufficient_funds'],
+  );
+  const paid = await stripe.paymentIntents.confirm(intent.id, {
+    payment_method: 'pm_card_visa',
+    return_url: returnUrl,
+  });
+  assert.equal(paid.status, 'succeeded');
+});
+
+test('a card that needs authentication waits for it', async (t) => {
+  const { stripe } = await useContract(t);
+  const intent = await stripe.paymentIntents.create({
+    amount: 1_000,
+    currency: 'usd',
+    confirm: true,
+    payment_method: 'pm_card_threeDSecure2Required',
+    return_url: returnUrl,
+  });
+  assert.deepEqual([intent.status, intent.next_action?.type], ['requires_action', 'redirect_to_url']);
+  assert.equal((await stripe.paymentIntents.cancel(intent.id)).status, 'canceled');
+});
+
+test('a canceled intent stays canceled', async (t) => {
+  const { stripe } = await useContract(t);
+  const intent = await stripe.paymentIntents.create({ amount: 1_000, currency: 'usd' });
+  const canceled = await stripe.paymentIntents.cancel(intent.id, { cancellation_reason: 'abandoned' });
+  assert.deepEqual([canceled.status, canceled.cancellation_reason], ['canceled', 'abandoned']);
+  await assert.rejects(stripe.paymentIntents.cancel(intent.id), { code: 'payment_intent_unexpected_state' });
+  await assert.rejects(
+    stripe.paymentIntents.confirm(intent.id, { payment_method: 'pm_card_visa', return_url: returnUrl }),
+    {
+      code: 'payment_intent_unexpected_state',
+    },
+  );
+});
+
+test('amounts below the minimum and beyond the maximum are refused', async (t) => {
+  const { stripe } = await useContract(t);
+  await assert.rejects(stripe.paymentIntents.create({ amount: 49, currency: 'usd' }), {
+    code: 'amount_too_small',
+  });
+  await assert.rejects(stripe.paymentIntents.create({ amount: 100_000_000, currency: 'usd' }), {
+    code: 'amount_too_large',
+  });
+});
+
+test('refunds add up to the payment and no further', async (t) => {
+  const { stripe } = await useContract(t);
+  const intent = await stripe.paymentIntents.create({
+    amount: 1_000,
+    currency: 'usd',
+    confirm: true,
+    payment_method: 'pm_card_visa',
+    return_url: returnUrl,
+  });
+  const part = await stripe.refunds.create({
+    payment_intent: intent.id,
+    amount: 400,
+    reason: 'requested_by_customer',
+    metadata: { till_id: 'r' },
+  });
+  assert.deepEqual(
+    [part.object, part.amount, part.status, part.reason, part.payment_intent, part.metadata],
+    ['refund', 400, 'succeeded', 'requested_by_customer', intent.id, { till_id: 'r' }],
+  );
+  await assert.rejects(stripe.refunds.create({ payment_intent: intent.id, amount: 601 }), {
+    statusCode: 400,
+  });
+  assert.equal((await stripe.refunds.create({ payment_intent: intent.id })).amount, 600);
+  await assert.rejects(stripe.refunds.create({ payment_intent: intent.id }), {
+    code: 'charge_already_refunded',
+  });
+  const listed = await stripe.refunds.list({ payment_intent: intent.id });
+  assert.deepEqual(
+    listed.data.map(({ amount }) => amount),
+    [600, 400],
+  );
+  assert.equal((await stripe.paymentIntents.retrieve(intent.id)).status, 'succeeded');
+});
+
+test('the same idempotency key makes one object, and other parameters under it are an error', async (t) => {
+  const { stripe } = await useContract(t);
+  const idempotencyKey = randomUUID();
+  const first = await stripe.paymentIntents.create({ amount: 1_000, currency: 'usd' }, { idempotencyKey });
+  const again = await stripe.paymentIntents.create({ amount: 1_000, currency: 'usd' }, { idempotencyKey });
+  assert.equal(again.id, first.id);
+  assert.equal(again.lastResponse.headers['idempotent-replayed'], 'true');
+  await assert.rejects(stripe.paymentIntents.create({ amount: 2_000, currency: 'usd' }, { idempotencyKey }), {
+    statusCode: 400,
+    type: 'StripeIdempotencyError',
+  });
+});
+
+test('lists are newest first and paged by cursor in both directions', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const customer = await contractCustomer(contract);
+  const made: string[] = [];
+  for (let count = 0; count < 5; count++)
+    made.unshift(
+      (await stripe.paymentIntents.create({ amount: 1_000 + count, currency: 'usd', customer: customer.id }))
+        .id,
+    );
+  const page = async (cursor: object) => {
+    const { data, has_more } = await stripe.paymentIntents.list({
+      customer: customer.id,
+      limit: 2,
+      ...cursor,
+    });
+    return { ids: data.map(({ id }) => id), has_more };
+  };
+  assert.deepEqual(await page({}), { ids: made.slice(0, 2), has_more: true });
+  assert.deepEqual(await page({ starting_after: made[1] }), { ids: made.slice(2, 4), has_more: true });
+  assert.deepEqual(await page({ starting_after: made[3] }), { ids: made.slice(4), has_more: false });
+  assert.deepEqual(await page({ ending_before: made[3] }), { ids: made.slice(1, 3), has_more: true });
+  const all = await stripe.paymentIntents
+    .list({ customer: customer.id, limit: 2 })
+    .autoPagingToArray({ limit: 100 });
+  assert.deepEqual(
+    all.map(({ id }) => id),
+    made,
+  );
+  await assert.rejects(stripe.paymentIntents.list({ limit: 101 }), { statusCode: 400 });
+});
+
+test('what happened can be read back as events', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const customer = await contractCustomer(contract);
+  await stripe.customers.update(customer.id, { name: 'Renamed' });
+  const { data } = await stripe.events.list({
+    types: ['customer.created', 'customer.updated'],
+    created: { gte: customer.created },
+    limit: 100,
+  });
+  const ours = data.filter((event) => (event.data.object as Stripe.Customer).id === customer.id);
+  assert.deepEqual(ours.map(({ type }) => type).toSorted(), ['customer.created', 'customer.updated']);
+  const updated = ours.find(({ type }) => type === 'customer.updated');
+  assert.deepEqual(updated?.data.previous_attributes, { name: 'Contract' });
+  assert.equal((await stripe.events.retrieve(updated?.id ?? '')).type, 'customer.updated');
+});

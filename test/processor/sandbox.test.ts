@@ -1,0 +1,294 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Attempt, Pages } from '../../src/processor/processor.ts';
+import { failureOf } from './adapter.ts';
+import {
+  confirm,
+  newCustomer,
+  newKey,
+  newPaidPayment,
+  newPlan,
+  newSubscription,
+  startSandboxed,
+} from './sandboxed.ts';
+import { localId } from './wire-objects.ts';
+
+const since = new Date();
+const otherId = '0199d3a2-0000-7000-8000-000000000001';
+
+async function all<T>(pages: Pages<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const page of pages) items.push(...page);
+  return items;
+}
+
+function resultOf<T>(attempt: Attempt<T>): T {
+  assert(attempt.outcome === 'done', JSON.stringify(attempt));
+  return attempt.value;
+}
+
+describe('customers', () => {
+  test('a customer is made, read, found, listed, changed and deleted', async (t) => {
+    const { customers } = (await startSandboxed(t)).processor;
+    const values = { id: localId, email: 'ada@example.com', name: 'Ada', phone: '+49 30 1' };
+    const made = await customers.create({ ...values, ...newKey() });
+    assert.partialDeepStrictEqual(made, {
+      localId,
+      email: 'ada@example.com',
+      name: 'Ada',
+      phone: '+49 30 1',
+    });
+    assert.deepEqual(await customers.read(made.processorCustomerId), made);
+    assert.deepEqual(await customers.find({ localId, since }), made);
+    assert.equal(await customers.find({ localId: otherId, since }), null);
+    assert.deepEqual(await all(customers.list()), [made]);
+
+    const { processorCustomerId } = made;
+    const changed = await customers.update({ processorCustomerId, name: null, email: 'a@b.de', ...newKey() });
+    assert.deepEqual(resultOf(changed), { ...made, name: null, email: 'a@b.de' });
+
+    await customers.delete(processorCustomerId);
+    await customers.delete(processorCustomerId);
+    assert.equal(await customers.read(processorCustomerId), null);
+    const late = await customers.update({ processorCustomerId, name: 'B', ...newKey() });
+    assert.deepEqual(late, { outcome: 'missing' });
+  });
+});
+
+describe('plans', () => {
+  test('a plan is made, read, found, listed and archived, product and price', async (t) => {
+    const { plans } = (await startSandboxed(t)).processor;
+    const values = { id: localId, name: 'Gold', amount: 900, currency: 'eur', interval: 'month' } as const;
+    const made = await plans.create({ ...values, ...newKey() });
+    const { processorPriceId, processorProductId } = made.price;
+    assert.partialDeepStrictEqual(made, {
+      product: { localId, processorProductId, name: 'Gold', active: true },
+      price: { localId, amount: 900, currency: 'eur', interval: 'month', active: true },
+    });
+    assert.deepEqual(await plans.read(processorPriceId), made);
+    assert.deepEqual(await plans.find({ localId, since }), made);
+    assert.equal(await plans.find({ localId: otherId, since }), null);
+    assert.equal(await plans.read('price_none'), null);
+
+    for (const again of [newKey(), newKey()]) {
+      const archived = resultOf(await plans.archive({ processorPriceId, processorProductId, ...again }));
+      assert.equal(archived.price.active, false);
+      assert.equal(archived.product.active, false);
+    }
+    const listed = await all(plans.list());
+    assert.deepEqual(
+      listed.map(({ price, product }) => [price.processorPriceId, price.active, product.active]),
+      [[processorPriceId, false, false]],
+    );
+  });
+});
+
+describe('payments', () => {
+  test('a payment is made, found, and has no secret left once it is paid', async (t) => {
+    const sandboxed = await startSandboxed(t);
+    const { payments } = sandboxed.processor;
+    const processorCustomerId = await newCustomer(sandboxed);
+    const values = { id: localId, processorCustomerId, amount: 2000, currency: 'eur' };
+    const made = await payments.create({ ...values, ...newKey() });
+    const { processorPaymentIntentId } = made.payment;
+    assert.partialDeepStrictEqual(made.payment, {
+      localId,
+      processorCustomerId,
+      amount: 2000,
+      amountReceived: 0,
+      currency: 'eur',
+      status: 'requires_payment_method',
+    });
+    assert.match(made.clientSecret ?? '', /^pi_.*_secret_/);
+    assert.deepEqual(await payments.read(processorPaymentIntentId), made);
+    assert.deepEqual(await payments.find({ localId, since, processorCustomerId }), made);
+    assert.equal(await payments.find({ localId: otherId, since, processorCustomerId }), null);
+    assert.equal(await payments.read('pi_none'), null);
+
+    await confirm(sandboxed, processorPaymentIntentId, 'pm_card_visa');
+    assert.partialDeepStrictEqual(await payments.read(processorPaymentIntentId), {
+      payment: { status: 'succeeded', amountReceived: 2000 },
+      clientSecret: null,
+    });
+    assert.deepEqual(
+      (await all(payments.list({ processorCustomerId }))).map(({ status }) => status),
+      ['succeeded'],
+    );
+  });
+
+  test('the same key makes the same payment once', async (t) => {
+    const sandboxed = await startSandboxed(t);
+    const { payments } = sandboxed.processor;
+    const processorCustomerId = await newCustomer(sandboxed);
+    const order = { id: localId, processorCustomerId, amount: 2000, currency: 'eur', ...newKey() };
+    const [first, second] = [await payments.create(order), await payments.create(order)];
+    assert.deepEqual(second, first);
+    assert.equal((await all(payments.list({}))).length, 1);
+    const failure = await failureOf(payments.create({ ...order, amount: 3000 }));
+    assert.equal(failure.code, 'processor_bad_answer');
+    assert.equal(failure.extras.effect, 'unknown');
+  });
+
+  test('an open payment can be canceled, a paid or canceled one is in the wrong state', async (t) => {
+    const sandboxed = await startSandboxed(t);
+    const { payments } = sandboxed.processor;
+    const processorCustomerId = await newCustomer(sandboxed);
+    const values = { id: localId, processorCustomerId, amount: 2000, currency: 'eur', ...newKey() };
+    const { processorPaymentIntentId } = (await payments.create(values)).payment;
+    const canceled = await payments.cancel({ processorPaymentIntentId, ...newKey() });
+    assert.equal(resultOf(canceled).status, 'canceled');
+    const paid = await newPaidPayment(sandboxed);
+    for (const id of [processorPaymentIntentId, paid]) {
+      assert.partialDeepStrictEqual(await payments.cancel({ processorPaymentIntentId: id, ...newKey() }), {
+        outcome: 'wrong_state',
+        processorCode: 'payment_intent_unexpected_state',
+      });
+    }
+    const unknown = await payments.cancel({ processorPaymentIntentId: 'pi_none', ...newKey() });
+    assert.deepEqual(unknown, { outcome: 'missing' });
+  });
+
+  test("the caller's values are rejected with the code and the parameter that the processor names", async (t) => {
+    const sandboxed = await startSandboxed(t);
+    const { payments } = sandboxed.processor;
+    const processorCustomerId = await newCustomer(sandboxed);
+    const values = { id: localId, processorCustomerId, amount: 2000, currency: 'eur' };
+    for (const [change, processorCode, processorParam] of [
+      [{ amount: 1 }, 'amount_too_small', 'amount'],
+      [{ processorCustomerId: 'cus_none' }, 'resource_missing', 'customer'],
+    ] as const) {
+      const failure = await failureOf(payments.create({ ...values, ...change, ...newKey() }));
+      assert.equal(failure.code, 'processor_rejected');
+      assert.partialDeepStrictEqual(failure.extras, { processorCode, processorParam, effect: 'none' });
+    }
+    const strange = payments.create({ ...values, currency: 'xxx', ...newKey() });
+    await assert.rejects(strange, { code: 'processor_rejected' });
+  });
+});
+
+describe('refunds', () => {
+  test('a payment is refunded in parts until nothing is left, and then in the wrong state', async (t) => {
+    const sandboxed = await startSandboxed(t);
+    const { refunds } = sandboxed.processor;
+    const processorPaymentIntentId = await newPaidPayment(sandboxed);
+    const order = (amount: number) => ({
+      id: localId,
+      processorPaymentIntentId,
+      amount,
+      reason: null,
+      ...newKey(),
+    });
+    const first = resultOf(await refunds.create({ ...order(500), reason: 'duplicate' }));
+    assert.partialDeepStrictEqual(first, {
+      localId,
+      processorPaymentIntentId,
+      amount: 500,
+      currency: 'eur',
+      status: 'succeeded',
+      reason: 'duplicate',
+    });
+    assert.partialDeepStrictEqual(await refunds.create(order(1501)), { outcome: 'wrong_state' });
+    resultOf(await refunds.create(order(1500)));
+    assert.partialDeepStrictEqual(await refunds.create(order(1)), {
+      outcome: 'wrong_state',
+      processorCode: 'charge_already_refunded',
+    });
+    const listed = await refunds.listOfPayment(processorPaymentIntentId);
+    assert.deepEqual(listed.map(({ amount }) => amount).sort(), [1500, 500]);
+    assert.deepEqual(await all(refunds.list()), listed);
+  });
+
+  test('what was never paid cannot be refunded, and what does not exist is missing', async (t) => {
+    const sandboxed = await startSandboxed(t);
+    const { refunds, payments } = sandboxed.processor;
+    const processorCustomerId = await newCustomer(sandboxed);
+    const values = { id: localId, processorCustomerId, amount: 2000, currency: 'eur', ...newKey() };
+    const { processorPaymentIntentId } = (await payments.create(values)).payment;
+    const order = { id: localId, amount: 5, reason: null };
+    assert.partialDeepStrictEqual(await refunds.create({ ...order, processorPaymentIntentId, ...newKey() }), {
+      outcome: 'wrong_state',
+    });
+    const unknown = { ...order, processorPaymentIntentId: 'pi_none', ...newKey() };
+    assert.deepEqual(await refunds.create(unknown), { outcome: 'missing' });
+  });
+
+  test('a refund may stay pending', async (t) => {
+    const sandboxed = await startSandboxed(t);
+    const processorPaymentIntentId = await newPaidPayment(sandboxed, 'pm_card_pendingRefund');
+    const order = { id: localId, processorPaymentIntentId, amount: 5, reason: null, ...newKey() };
+    const refund = resultOf(await sandboxed.processor.refunds.create(order));
+    assert.equal(refund.status, 'pending');
+  });
+});
+
+describe('subscriptions and invoices', () => {
+  test('a subscription waits for its first payment, and is active once it is paid', async (t) => {
+    const sandboxed = await startSandboxed(t);
+    const { subscriptions, invoices } = sandboxed.processor;
+    const made = await newSubscription(sandboxed);
+    const { processorSubscriptionId, processorCustomerId, currentPeriodStart, currentPeriodEnd } =
+      made.subscription;
+    assert.equal(made.subscription.status, 'incomplete');
+    assert.equal(made.subscription.localId, localId);
+    assert(currentPeriodEnd > currentPeriodStart);
+    assert.deepEqual(await subscriptions.read(processorSubscriptionId), made);
+    assert.deepEqual(await subscriptions.find({ localId, since, processorCustomerId }), made);
+    assert.equal(await subscriptions.find({ localId: otherId, since, processorCustomerId }), null);
+
+    const [paymentIntentId] = (made.clientSecret ?? '').split('_secret_');
+    await confirm(sandboxed, paymentIntentId ?? '', 'pm_card_visa');
+    const paid = await subscriptions.read(processorSubscriptionId);
+    assert.equal(paid?.subscription.status, 'active');
+    assert.equal(paid.clientSecret, null);
+
+    const [invoice, ...others] = await all(invoices.list({ processorSubscriptionId }));
+    assert(invoice);
+    assert.deepEqual(others, []);
+    assert.partialDeepStrictEqual(invoice, {
+      processorCustomerId,
+      processorSubscriptionId,
+      amountDue: 900,
+      amountPaid: 900,
+      currency: 'eur',
+      status: 'paid',
+    });
+    assert.deepEqual(await invoices.read(invoice.processorInvoiceId), invoice);
+    assert.deepEqual(await all(invoices.list({ processorCustomerId })), [invoice]);
+    assert.equal(await invoices.read('in_none'), null);
+  });
+
+  test('a trial and a free plan leave nothing to confirm', async (t) => {
+    const sandboxed = await startSandboxed(t);
+    const trial = await newSubscription(sandboxed, 14);
+    assert.equal(trial.subscription.status, 'trialing');
+    assert.notEqual(trial.subscription.trialEnd, null);
+    assert.equal(trial.clientSecret, null);
+    const free = await newSubscription(sandboxed, 0, 0);
+    assert.equal(free.subscription.status, 'active');
+    assert.equal(free.clientSecret, null);
+  });
+
+  test('a subscription is canceled at once; the second time it is missing and can still be read', async (t) => {
+    const sandboxed = await startSandboxed(t);
+    const { subscriptions } = sandboxed.processor;
+    const { processorSubscriptionId } = (await newSubscription(sandboxed, 14)).subscription;
+    assert.equal(resultOf(await subscriptions.cancel(processorSubscriptionId)).status, 'canceled');
+    assert.deepEqual(await subscriptions.cancel(processorSubscriptionId), { outcome: 'missing' });
+    assert.equal((await subscriptions.read(processorSubscriptionId))?.subscription.status, 'canceled');
+    assert.equal((await all(subscriptions.list({}))).length, 1);
+    assert.equal(await subscriptions.read('sub_none'), null);
+  });
+
+  test('an archived plan takes no subscription, and the failure names the parameter', async (t) => {
+    const sandboxed = await startSandboxed(t);
+    const { plans, subscriptions } = sandboxed.processor;
+    const processorCustomerId = await newCustomer(sandboxed);
+    const processorPriceId = await newPlan(sandboxed);
+    const processorProductId = (await plans.read(processorPriceId))?.product.processorProductId ?? '';
+    await plans.archive({ processorPriceId, processorProductId, ...newKey() });
+    const order = { id: localId, processorCustomerId, processorPriceId, trialPeriodDays: 0, ...newKey() };
+    const failure = await failureOf(subscriptions.create(order));
+    assert.equal(failure.code, 'processor_rejected');
+    assert.partialDeepStrictEqual(failure.extras, { processorParam: 'items[0][price]', effect: 'none' });
+  });
+});

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { useSandbox } from './support.ts';
+
+const origin = 'https://shop.example';
+
+test('a browser confirms with a publishable key and the client secret, and nothing else', async (t) => {
+  const { stripe, sandbox } = await useSandbox(t);
+  const customer = await stripe.customers.create({});
+  const intent = await stripe.paymentIntents.create({
+    amount: 500,
+    currency: 'usd',
+    customer: customer.id,
+    metadata: { a: 'b' },
+  });
+  const other = await stripe.paymentIntents.create({ amount: 500, currency: 'usd' });
+  const call = (path: string, fields: Record<string, string>, method = 'POST') => {
+    const form = new URLSearchParams({ key: 'pk_test_x', ...fields });
+    const url = `${sandbox.url}/v1/${path}${method === 'GET' ? `?${form}` : ''}`;
+    return fetch(url, { method, headers: { origin }, ...(method === 'GET' ? {} : { body: form }) });
+  };
+  const secret = String(intent.client_secret);
+
+  const seen = await call(`payment_intents/${intent.id}`, { client_secret: secret }, 'GET');
+  assert.equal(seen.headers.get('access-control-allow-origin'), '*');
+  const shown = (await seen.json()) as Record<string, unknown>;
+  assert.deepEqual([shown['id'], 'customer' in shown, 'metadata' in shown], [intent.id, false, false]);
+
+  for (const fields of [{}, { client_secret: String(other.client_secret) }, { client_secret: 'guess' }])
+    assert.ok([400, 404].includes((await call(`payment_intents/${intent.id}`, fields, 'GET')).status));
+  for (const [path, method] of [
+    ['customers', 'GET'],
+    ['payment_intents', 'POST'],
+    [`payment_intents/${intent.id}/cancel`, 'POST'],
+  ] as const) {
+    const refused = await call(path, {}, method);
+    assert.equal(refused.status, 401);
+    assert.equal(((await refused.json()) as { error: { code: string } }).error.code, 'secret_key_required');
+  }
+
+  const card = {
+    type: 'card',
+    'card[number]': '4242424242424242',
+    'card[exp_month]': '12',
+    'card[exp_year]': '34',
+    'card[cvc]': '123',
+  };
+  const method = (await (await call('payment_methods', card)).json()) as { id: string };
+  const confirmed = await call(`payment_intents/${intent.id}/confirm`, {
+    client_secret: secret,
+    payment_method: method.id,
+    return_url: 'https://shop.example/done',
+  });
+  assert.equal(((await confirmed.json()) as { status: string }).status, 'succeeded');
+});
+
+test('a preflight is answered', async (t) => {
+  const { sandbox } = await useSandbox(t);
+  const response = await fetch(`${sandbox.url}/v1/payment_intents/pi_x/confirm`, {
+    method: 'OPTIONS',
+    headers: {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'authorization',
+    },
+  });
+  assert.equal(response.status, 204);
+  assert.equal(response.headers.get('access-control-allow-headers'), 'authorization');
+});
+
+test('the authentication page sends the customer back with the result, and only to who holds the secret', async (t) => {
+  const { stripe, sandbox } = await useSandbox(t);
+  const intent = await stripe.paymentIntents.create({
+    amount: 500,
+    currency: 'usd',
+    confirm: true,
+    payment_method: 'pm_card_authenticationRequired',
+    return_url: 'https://shop.example/done?order=1',
+  });
+  const url = String(intent.next_action?.redirect_to_url?.url);
+  assert.ok(url.startsWith(sandbox.url));
+  assert.equal((await fetch(url.replace(/secret=.*/, 'secret=guess'))).status, 404);
+  const page = await (await fetch(url)).text();
+  const action = /action="([^"]+)"/.exec(page)?.[1]?.replaceAll('&#38;', '&') ?? '';
+  const done = await fetch(new URL(action, sandbox.url), {
+    method: 'POST',
+    body: new URLSearchParams({ result: 'succeeded' }),
+    redirect: 'manual',
+  });
+  assert.equal(done.status, 303);
+  const back = new URL(String(done.headers.get('location')));
+  assert.deepEqual(
+    [
+      back.searchParams.get('order'),
+      back.searchParams.get('payment_intent'),
+      back.searchParams.get('redirect_status'),
+    ],
+    ['1', intent.id, 'succeeded'],
+  );
+  assert.equal((await stripe.paymentIntents.retrieve(intent.id)).status, 'succeeded');
+});
+
+test('keys that are no test keys are refused and not repeated', async (t) => {
+  const { sandbox } = await useSandbox(t);
+  const answer = async (authorization?: string) => {
+    const response = await fetch(`${sandbox.url}/v1/customers`, {
+      headers: authorization === undefined ? {} : { authorization },
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  assert.equal((await answer()).status, 401);
+  const live = await answer('Bearer sk_live_abcdefghijklmnop');
+  assert.equal(live.status, 401);
+  assert.ok(!live.text.includes('sk_live_abcdefghijklmnop'));
+  assert.equal((await answer(`Basic ${Buffer.from('sk_test_x:').toString('base64')}`)).status, 200);
+});

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { startSandbox } from '../../sandbox/sandbox.ts';
+import {
+  clientOf,
+  customerAndPrice,
+  eventTypes,
+  incompleteSubscription,
+  useReceiver,
+  useSandbox,
+} from './support.ts';
+
+async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'till-sandbox-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+test('a restart keeps objects, events, remembered answers, the clock and the schedule', async (t) => {
+  const dataDir = await temporaryFolder(t);
+  const before = await startSandbox({ port: 0, dataDir });
+  const first = clientOf(before.port);
+  const { customer, price } = await customerAndPrice(first);
+  const { subscription, intentId } = await incompleteSubscription(first, customer.id, price.id);
+  await first.paymentIntents.confirm(intentId, { payment_method: 'pm_card_visa' });
+  const intent = await first.paymentIntents.create(
+    { amount: 900, currency: 'eur' },
+    { idempotencyKey: 'kept' },
+  );
+  await fetch(`${before.url}/sandbox/clock`, {
+    method: 'POST',
+    body: JSON.stringify({ advanceSeconds: 20 * 86_400 }),
+  });
+  const events = await eventTypes(first);
+  await before.close();
+
+  const { stripe, advance } = await useSandbox(t, { dataDir });
+  assert.deepEqual(await stripe.paymentIntents.retrieve(intent.id), intent);
+  assert.deepEqual(await eventTypes(stripe), events);
+  const again = await stripe.paymentIntents.create(
+    { amount: 900, currency: 'eur' },
+    { idempotencyKey: 'kept' },
+  );
+  assert.equal(again.id, intent.id);
+  const made = await stripe.customers.create({});
+  assert.ok(made.created >= subscription.created + 20 * 86_400);
+  await advance(12 * 86_400);
+  assert.equal((await stripe.invoices.list({ subscription: subscription.id })).data.length, 2);
+});
+
+test('a torn last line is dropped, and the sandbox goes on after it', async (t) => {
+  const dataDir = await temporaryFolder(t);
+  const before = await startSandbox({ port: 0, dataDir });
+  const customer = await clientOf(before.port).customers.create({ name: 'whole' });
+  await before.close();
+  const path = join(dataDir, 'sandbox', 'journal.jsonl');
+  await appendFile(path, '{"at":1,"v":[{"id":"cus_torn"');
+  const between = await startSandbox({ port: 0, dataDir });
+  await clientOf(between.port).customers.create({ name: 'after' });
+  await between.close();
+  const { stripe } = await useSandbox(t, { dataDir });
+  assert.deepEqual(
+    (await stripe.customers.list()).data.map(({ name }) => name),
+    ['after', 'whole'],
+  );
+  assert.equal((await stripe.customers.retrieve(customer.id)).id, customer.id);
+});
+
+test('a damaged line in the middle is an error that names the file and the line', async (t) => {
+  const dataDir = await temporaryFolder(t);
+  const before = await startSandbox({ port: 0, dataDir });
+  await before.close();
+  await appendFile(join(dataDir, 'sandbox', 'journal.jsonl'), 'rubbish\n');
+  await assert.rejects(startSandbox({ port: 0, dataDir }), /journal\.jsonl is damaged at line 1/);
+});
+
+test('what was acknowledged survives kill -9', async (t) => {
+  const dataDir = await temporaryFolder(t);
+  const main = new URL('../../sandbox/main.ts', import.meta.url).pathname;
+  const child = spawn(process.execPath, [main], {
+    env: { ...process.env, SANDBOX_PORT: '0', DATA_DIR: dataDir },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const [line] = await once(child.stdout, 'data');
+  const port = Number(/:(\d+)\./.exec(String(line))?.[1]);
+  const client = clientOf(port);
+  const acknowledged = new Set<string>();
+  const exited = once(child, 'exit');
+  const workers = Array.from({ length: 8 }, async () => {
+    for (;;) {
+      const customer = await client.customers.create({}).catch(() => null);
+      if (customer === null) return;
+      acknowledged.add(customer.id);
+      if (acknowledged.size === 200) child.kill('SIGKILL');
+    }
+  });
+  await Promise.all([exited, ...workers]);
+
+  const { stripe } = await useSandbox(t, { dataDir });
+  const kept = new Set<string>();
+  for await (const { id } of stripe.customers.list({ limit: 100 })) kept.add(id);
+  assert.ok(acknowledged.size >= 200);
+  assert.deepEqual(
+    [...acknowledged].filter((id) => !kept.has(id)),
+    [],
+  );
+});
+
+test('undelivered webhooks are delivered after a restart', async (t) => {
+  const dataDir = await temporaryFolder(t);
+  const receiver = await useReceiver(t);
+  const webhook = { url: receiver.url, secret: 'whsec_x' };
+  const before = await startSandbox({ port: 0, dataDir, webhook });
+  await fetch(`${before.url}/sandbox/delivery`, { method: 'POST', body: '{"mode":"paused"}' });
+  await clientOf(before.port).customers.create({});
+  await before.close();
+  assert.equal(receiver.received.length, 0);
+  const { control, stripe } = await useSandbox(t, { dataDir, webhook });
+  await control('POST', 'delivery', { mode: 'normal' });
+  await receiver.first(1);
+  await control('POST', 'delivery/flush');
+  assert.equal((await stripe.events.list()).data[0]?.pending_webhooks, 0);
+});
+
+test('a reset empties the journal too', async (t) => {
+  const dataDir = await temporaryFolder(t);
+  const { stripe, control } = await useSandbox(t, { dataDir });
+  await stripe.customers.create({});
+  await control('POST', 'reset');
+  assert.equal(await readFile(join(dataDir, 'sandbox', 'journal.jsonl'), 'utf8'), '');
+  await stripe.customers.create({ name: 'new' });
+  assert.match(await readFile(join(dataDir, 'sandbox', 'journal.jsonl'), 'utf8'), /"name":"new"/);
+});

@@ -1,0 +1,139 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
+import Stripe from 'stripe';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/sandbox.ts';
+
+export interface TestSandbox {
+  readonly sandbox: Sandbox;
+  readonly stripe: Stripe;
+  /** Calls the control API and returns its answer. */
+  control(
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+    body?: object,
+  ): Promise<{ status: number; body: unknown }>;
+  /** Moves the clock. */
+  advance(seconds: number): Promise<void>;
+}
+
+/** A sandbox of its own for one test, closed with it. */
+export async function useSandbox(
+  t: TestContext,
+  options: Partial<SandboxOptions> = {},
+): Promise<TestSandbox> {
+  const sandbox = await startSandbox({ port: 0, ...options });
+  t.after(() => sandbox.close());
+  const control: TestSandbox['control'] = async (method, path, body) => {
+    const response = await fetch(`${sandbox.url}/sandbox/${path}`, {
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: await response.json() };
+  };
+  return {
+    sandbox,
+    stripe: clientOf(sandbox.port),
+    control,
+    advance: async (advanceSeconds) => {
+      const { status } = await control('POST', 'clock', { advanceSeconds });
+      if (status !== 200) throw new Error(`the clock did not move: ${status}`);
+    },
+  };
+}
+
+/** The official client, without retries of its own, so that a test sees every answer. */
+export function clientOf(port: number): Stripe {
+  return new Stripe('sk_test_sandbox', {
+    host: '127.0.0.1',
+    port,
+    protocol: 'http',
+    telemetry: false,
+    maxNetworkRetries: 0,
+  });
+}
+
+export interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly event: Stripe.Event;
+}
+
+export interface Receiver {
+  readonly url: string;
+  readonly received: Received[];
+  /** What to answer the next requests with; 200 when there is nothing left. */
+  readonly statuses: number[];
+  /** Settles with the first `count` webhooks, as soon as there are so many. */
+  first(count: number): Promise<Received[]>;
+}
+
+/** A place for webhooks to arrive at. */
+export async function useReceiver(t: TestContext): Promise<Receiver> {
+  const received: Received[] = [];
+  const statuses: number[] = [];
+  const arrivals: (() => void)[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks).toString('utf8');
+    // The sandbox sends events; what it sends is what the tests look at.
+    received.push({ headers: request.headers, body, event: JSON.parse(body) as Stripe.Event });
+    response.writeHead(statuses.shift() ?? 200).end();
+    for (const arrived of arrivals.splice(0)) arrived();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    received,
+    statuses,
+    first: async (count) => {
+      while (received.length < count) await new Promise<void>((resolve) => arrivals.push(resolve));
+      return received.slice(0, count);
+    },
+  };
+}
+
+/** A customer and a recurring price, which most tests of subscriptions begin with. */
+export async function customerAndPrice(
+  stripe: Stripe,
+  price: { unit_amount?: number; interval?: 'day' | 'week' | 'month' | 'year' } = {},
+) {
+  const customer = await stripe.customers.create({ email: 'jenny@example.com', name: 'Jenny' });
+  const made = await stripe.prices.create({
+    currency: 'usd',
+    unit_amount: price.unit_amount ?? 1_500,
+    recurring: { interval: price.interval ?? 'month' },
+    product_data: { name: 'Plan' },
+  });
+  return { customer, price: made };
+}
+
+/** A subscription made as Till makes it; its first invoice waits for a card. */
+export async function incompleteSubscription(stripe: Stripe, customer: string, price: string) {
+  const subscription = await stripe.subscriptions.create({
+    customer,
+    items: [{ price }],
+    payment_behavior: 'default_incomplete',
+    payment_settings: { save_default_payment_method: 'on_subscription' },
+    expand: ['latest_invoice.confirmation_secret'],
+  });
+  const invoice = subscription.latest_invoice;
+  if (typeof invoice !== 'object' || invoice?.confirmation_secret == null)
+    throw new Error('no secret to confirm');
+  const secret = invoice.confirmation_secret.client_secret;
+  return { subscription, invoice, secret, intentId: secret.slice(0, secret.indexOf('_secret_')) };
+}
+
+/** The types of all events so far, oldest first. */
+export async function eventTypes(stripe: Stripe): Promise<string[]> {
+  const types: string[] = [];
+  for await (const event of stripe.events.list({ limit: 100 })) types.push(event.type);
+  return types.reverse();
+}
