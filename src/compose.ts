@@ -1,20 +1,29 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
+import { composeServices, registerRoutes, type Services } from './compose-services.ts';
 import type { Config } from './config.ts';
 import { ApiGuard } from './http/api-guard.ts';
-import { loadApiKeys } from './http/api-key-source.ts';
+import { type LoadedApiKeys, loadApiKeys } from './http/api-key-source.ts';
 import { buildApp } from './http/app.ts';
 import { RateLimiter } from './http/rate-limiter.ts';
+import { type Marks, noMarks } from './idempotency/marks.ts';
 import type { Cache } from './platform/cache.ts';
 import { systemClock } from './platform/clock.ts';
 import type { Logger } from './platform/logger.ts';
 import { MemoryCache } from './platform/memory-cache.ts';
-import { createMetrics } from './platform/metrics.ts';
+import { createMetrics, type Metrics } from './platform/metrics.ts';
 import { migrate } from './platform/migrate.ts';
 import { Database, isUnavailable } from './platform/postgres.ts';
+import { Presence } from './platform/presence.ts';
 import { RedisCache } from './platform/redis-cache.ts';
+import { Repeater } from './platform/repeater.ts';
 import { Shutdown } from './platform/shutdown.ts';
+import { type Processor, processorOperations } from './processor/processor.ts';
+import { checkProcessorKeys, publicApiBase } from './processor/stripe/check-processor-keys.ts';
+import { createStripeProcessor } from './processor/stripe/stripe-processor.ts';
 import { eventTypes } from './webhooks/event-types.ts';
 import type { WelcomeFacts } from './welcome.ts';
 
@@ -26,6 +35,9 @@ const postgresStopTimeoutMs = 30_000;
 /** Half a minute in all, which is what a database container needs at most. */
 const databaseTriesMax = 30;
 const databaseRetryDelayMs = 1_000;
+const sweepDelayMs = 60_000;
+const webhookSecretBytes = 24;
+const mirrors = ['customer', 'plan', 'payment', 'refund', 'subscription', 'invoice'];
 const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url));
 
 export interface Till {
@@ -37,70 +49,79 @@ export interface Till {
 }
 
 /** The composition root: the only place that knows every part. Whatever fails, nothing is left running. */
-export async function startTill(config: Config, logger: Logger): Promise<Till> {
+export async function startTill(config: Config, logger: Logger, marks: Marks = noMarks): Promise<Till> {
   const shutdown = new Shutdown(logger);
   try {
-    return await start(config, logger, shutdown);
+    return await start({ config, logger, shutdown }, marks);
   } catch (error) {
     await shutdown.run();
     throw error;
   }
 }
 
-async function start(config: Config, logger: Logger, shutdown: Shutdown): Promise<Till> {
-  const keys = await loadApiKeys(config);
-  const database = await openDatabase(config, logger, shutdown);
-  const cache = await openCache(config, logger);
-  shutdown.add('cache', closeTimeoutMs, () => cache.close());
-  const metrics = createMetrics({ eventTypes, processorOperations: [], mirrors: [] });
+/** What every part of the start needs. */
+interface Start {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly shutdown: Shutdown;
+}
 
-  const limiter = new RateLimiter({
-    shared: cache,
-    fallback: new MemoryCache(systemClock),
+async function start(from: Start, marks: Marks): Promise<Till> {
+  const { config, logger, shutdown } = from;
+  const keys = await loadApiKeys(config);
+  const { database, presence } = await openDatabase(from);
+  const cache = await openCache(from);
+  const metrics = createMetrics({ eventTypes, processorOperations, mirrors });
+  const address = { url: `http://${config.host}:${config.port}` };
+  const { processor, name } = await openProcessor(from, metrics, address);
+  const services = composeServices({
+    database,
+    presence,
+    processor,
+    metrics,
     clock: systemClock,
     logger,
+    marks,
   });
-  const servesApi = config.role !== 'worker';
-  const app = await buildApp({
-    logger,
-    metrics,
-    guard: new ApiGuard({ keys: keys.ring, limiter, requestsPerMinute: config.rateLimitPerMinute }),
-    dependencies: [
-      { name: 'database', check: () => database.ping() },
-      { name: 'cache', check: () => cache.ping() },
-    ],
-    trustProxy: config.trustProxy,
-    servesApi,
-    registerRoutes: async () => {},
-  });
-  shutdown.add('open requests', drainTimeoutMs + closeTimeoutMs, async () => {
-    await closeApp(app);
-  });
-  const url = await listen(app, config);
+  const app = await composeApp(from, { database, cache, metrics, keys, services });
+  address.url = await listen(app, config);
 
+  if (config.role !== 'api') {
+    const sweeps = new Repeater({
+      name: 'sweep',
+      delayMs: sweepDelayMs,
+      work: () => services.sweeper.sweep(),
+      logger,
+    });
+    sweeps.start();
+    shutdown.add('sweeps', closeTimeoutMs, () => sweeps.stop());
+  }
   const facts: WelcomeFacts = {
-    url,
+    url: address.url,
     database:
       config.databaseUrl === undefined
         ? `embedded PostgreSQL in ${config.dataDir}`
         : describeAddress(config.databaseUrl),
     cache: config.redisUrl === undefined ? 'in-process' : describeAddress(config.redisUrl),
-    processor: 'none',
-    servesApi,
+    processor: name,
+    servesApi: config.role !== 'worker',
     generatedKey: keys.generated,
   };
   return { facts, reloadKeys: keys.reload, stop: () => shutdown.run() };
 }
 
-async function openDatabase(config: Config, logger: Logger, shutdown: Shutdown): Promise<Database> {
-  const url = config.databaseUrl ?? (await startPostgres(config, logger, shutdown));
+async function openDatabase({ config, logger, shutdown }: Start) {
+  const url = config.databaseUrl ?? (await startPostgres({ config, logger, shutdown }));
   await migrateWhenReachable(url, logger);
+  const presence = new Presence({ url, logger });
+  shutdown.add('presence', closeTimeoutMs, () => presence.close());
+  await presence.show();
   const database = new Database({ url, poolSize: config.databasePoolSize, logger });
   shutdown.add('database connections', closeTimeoutMs, () => database.close());
-  return database;
+  return { database, presence };
 }
 
-async function startPostgres(config: Config, logger: Logger, shutdown: Shutdown): Promise<string> {
+async function startPostgres({ config, logger, shutdown }: Start): Promise<string> {
   const { startEmbeddedPostgres } = await import('./platform/embedded-postgres.ts');
   const postgres = await startEmbeddedPostgres({ dataDir: config.dataDir, logger });
   shutdown.add('embedded PostgreSQL', postgresStopTimeoutMs, () => postgres.stop());
@@ -120,11 +141,92 @@ async function migrateWhenReachable(url: string, logger: Logger): Promise<void> 
   }
 }
 
-async function openCache(config: Config, logger: Logger): Promise<Cache> {
+async function openCache({ config, logger, shutdown }: Start): Promise<Cache> {
   if (config.redisUrl === undefined) return new MemoryCache(systemClock);
   const cache = new RedisCache({ url: config.redisUrl, logger });
+  shutdown.add('cache', closeTimeoutMs, () => cache.close());
   await cache.connect();
   return cache;
+}
+
+/** The processor behind the key; without one, the sandbox, which sends its webhooks to `till`. */
+async function openProcessor(
+  { config, logger, shutdown }: Start,
+  metrics: Metrics,
+  till: { readonly url: string },
+): Promise<{ readonly processor: Processor; readonly name: string }> {
+  const { maxInFlight } = config.processor;
+  const { secretKey } = config.processor;
+  if (secretKey !== undefined) {
+    const apiBase = new URL(config.processor.apiBase ?? publicApiBase);
+    const nodeEnv = config.production ? 'production' : undefined;
+    for (const warning of checkProcessorKeys({ secretKey, apiBase, nodeEnv })) logger.warn(warning);
+    const { webhookSecrets } = config.processor;
+    const processor = createStripeProcessor({
+      secretKey,
+      apiBase,
+      webhookSecrets,
+      maxInFlight,
+      metrics,
+      logger,
+    });
+    shutdown.add('processor', closeTimeoutMs, async () => processor.close());
+    return { processor, name: `${apiBase.origin}, ${processor.livemode ? 'live' : 'test'} mode` };
+  }
+  const { startSandbox } = await import('../sandbox/sandbox.ts');
+  const secret =
+    config.processor.webhookSecrets[0] ?? `whsec_${randomBytes(webhookSecretBytes).toString('base64url')}`;
+  const sandbox = await startSandbox({
+    port: config.processor.sandboxPort,
+    dataDir: join(config.dataDir, 'sandbox'),
+    webhook: {
+      // Known only once the service listens, which it does after the processor is there.
+      get url() {
+        return `${till.url}/webhooks/processor`;
+      },
+      secret,
+    },
+    log: (level, fields, message) => logger[level]({ part: 'sandbox', ...fields }, message),
+  });
+  shutdown.add('sandbox', closeTimeoutMs, () => sandbox.close());
+  const processor = createStripeProcessor({
+    secretKey: 'sk_test_sandbox',
+    apiBase: new URL(sandbox.url),
+    webhookSecrets: config.processor.webhookSecrets.length > 0 ? config.processor.webhookSecrets : [secret],
+    maxInFlight,
+    metrics,
+    logger,
+  });
+  shutdown.add('processor', closeTimeoutMs, async () => processor.close());
+  return { processor, name: `sandbox at ${sandbox.url}` };
+}
+
+interface AppInput {
+  readonly database: Database;
+  readonly cache: Cache;
+  readonly metrics: Metrics;
+  readonly keys: LoadedApiKeys;
+  readonly services: Services;
+}
+
+async function composeApp({ config, logger, shutdown }: Start, input: AppInput): Promise<FastifyInstance> {
+  const { database, cache, metrics, keys, services } = input;
+  const fallback = new MemoryCache(systemClock);
+  const limiter = new RateLimiter({ shared: cache, fallback, clock: systemClock, logger });
+  const app = await buildApp({
+    logger,
+    metrics,
+    guard: new ApiGuard({ keys: keys.ring, limiter, requestsPerMinute: config.rateLimitPerMinute }),
+    dependencies: [
+      { name: 'database', check: () => database.ping() },
+      { name: 'cache', check: () => cache.ping() },
+    ],
+    trustProxy: config.trustProxy,
+    servesApi: config.role !== 'worker',
+    registerRoutes: async (scope) => registerRoutes(scope, services),
+  });
+  shutdown.add('open requests', drainTimeoutMs + closeTimeoutMs, () => closeApp(app));
+  return app;
 }
 
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {

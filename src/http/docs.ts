@@ -32,7 +32,14 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: '/', description: 'This service' }],
-      tags: [{ name: 'operations', description: 'For operators and their tools; no key.' }],
+      tags: [
+        { name: 'customers', description: 'Those who pay.' },
+        { name: 'plans', description: 'What a subscription costs, how often.' },
+        { name: 'payments', description: 'One-time payments and their refunds.' },
+        { name: 'subscriptions', description: 'Recurring payments.' },
+        { name: 'invoices', description: 'What subscriptions were billed; read-only.' },
+        { name: 'operations', description: 'For operators and their tools; no key.' },
+      ],
       components: {
         securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
       },

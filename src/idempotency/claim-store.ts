@@ -94,11 +94,12 @@ export class ClaimStore {
     );
   }
 
-  /** Open claims that nobody has been at work on for a while, the oldest first. */
+  /** Open claims that nobody has been at work on for a while; each is looked at again at twice its age, then twice that. */
   async listAbandoned(db: Queryable, idleMs: number, limit: number): Promise<readonly StoredClaim[]> {
     const rows = await db.query<ClaimRow>(
       `select ${columns} from till.idempotency_claims
-       where completed_at is null and leased_until < now() - make_interval(secs => $1)
+       where completed_at is null
+         and leased_until < now() - greatest(make_interval(secs => $1), leased_until - created_at)
        order by leased_until limit $2`,
       [idleMs / 1_000, limit],
     );

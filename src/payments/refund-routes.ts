@@ -68,7 +68,7 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
         summary: 'Refund a payment, in whole or in part',
         description: 'The payment is `refunded` once all that was received has been given back.',
         params: IdParams,
-        body: Type.Optional(body(CreateBody, { amount: 2_000, reason: 'requested_by_customer' })),
+        body: body(CreateBody, { amount: 2_000, reason: 'requested_by_customer' }),
         response: {
           200: answer('The payment and its refund.', RefundedSchema, {
             ...paymentExample,
@@ -85,9 +85,13 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
           ),
         },
       },
+      // The body is optional as a whole: without one, all that is left is refunded.
+      preValidation: async (request) => {
+        request.body ??= {};
+      },
     },
     async (request, reply) => {
-      const { amount, reason = null, idempotencyKey } = request.body ?? {};
+      const { amount, reason = null, idempotencyKey } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
       const { result, replayed } = await refunds.create(
         { paymentId: request.params.id, amount, reason },

@@ -1,0 +1,93 @@
+import type { FastifyInstance } from 'fastify';
+import { registerCustomerRoutes } from './customers/customer-routes.ts';
+import { CustomerService } from './customers/customer-service.ts';
+import { CustomerStore } from './customers/customer-store.ts';
+import type { Claim } from './idempotency/claim.ts';
+import { ClaimStore } from './idempotency/claim-store.ts';
+import { type Adoption, IdempotencyService } from './idempotency/idempotency-service.ts';
+import type { Marks } from './idempotency/marks.ts';
+import { Sweeper } from './idempotency/sweeper.ts';
+import { registerInvoiceRoutes } from './invoices/invoice-routes.ts';
+import { InvoiceService } from './invoices/invoice-service.ts';
+import { InvoiceStore } from './invoices/invoice-store.ts';
+import { registerPaymentRoutes } from './payments/payment-routes.ts';
+import { PaymentService } from './payments/payment-service.ts';
+import { PaymentStore } from './payments/payment-store.ts';
+import { registerRefundRoutes } from './payments/refund-routes.ts';
+import { RefundService } from './payments/refund-service.ts';
+import { RefundStore } from './payments/refund-store.ts';
+import { registerPlanRoutes } from './plans/plan-routes.ts';
+import { PlanService } from './plans/plan-service.ts';
+import { PlanStore } from './plans/plan-store.ts';
+import type { Clock } from './platform/clock.ts';
+import type { Logger } from './platform/logger.ts';
+import type { Metrics } from './platform/metrics.ts';
+import type { Database } from './platform/postgres.ts';
+import type { Presence } from './platform/presence.ts';
+import type { Processor } from './processor/processor.ts';
+import { registerSubscriptionRoutes } from './subscriptions/subscription-routes.ts';
+import { SubscriptionService } from './subscriptions/subscription-service.ts';
+import { SubscriptionStore } from './subscriptions/subscription-store.ts';
+
+/** As long as the deadline of a processor call: who has not finished by then never will. */
+const leaseMs = 10_000;
+
+export interface ServiceParts {
+  readonly database: Database;
+  readonly presence: Presence;
+  readonly processor: Processor;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly marks: Marks;
+}
+
+export type Services = ReturnType<typeof composeServices>;
+
+/** The domain, put together. */
+export function composeServices(parts: ServiceParts) {
+  const { database, logger } = parts;
+  const claims = new ClaimStore(leaseMs);
+  const idempotency = new IdempotencyService({ ...parts, claims });
+  const shared = { ...parts, idempotency };
+  const paymentStore = new PaymentStore();
+
+  const customers = new CustomerService({ ...shared, store: new CustomerStore() });
+  const plans = new PlanService({ ...shared, store: new PlanStore() });
+  const payments = new PaymentService({ ...shared, store: paymentStore, customers });
+  const refunds = new RefundService({ ...shared, store: new RefundStore(), payments, paymentStore });
+  const subscriptions = new SubscriptionService({
+    ...shared,
+    store: new SubscriptionStore(),
+    customers,
+    plans,
+  });
+  const invoices = new InvoiceService({ ...shared, store: new InvoiceStore(), customers });
+
+  const adoptionOf = ({ operation, parentId }: Claim): Adoption<unknown, unknown> => {
+    const adoptions = {
+      'customers.create': () => customers.adoption(),
+      'plans.create': () => plans.adoption(),
+      'payments.create': () => payments.adoption(parentId ?? ''),
+      'refunds.create': () => refunds.adoption(parentId ?? ''),
+      'subscriptions.create': () => subscriptions.adoption(parentId ?? ''),
+    };
+    // Each adoption records what it found itself, so the types in between need not be known here.
+    return adoptions[operation]() as Adoption<unknown, unknown>;
+  };
+  const sweeper = new Sweeper({ database, claims, adoptionOf, logger });
+  return { customers, plans, payments, refunds, subscriptions, invoices, sweeper };
+}
+
+export function registerRoutes(app: FastifyInstance, services: Services): void {
+  const { customers, plans, payments, refunds, subscriptions, invoices } = services;
+  registerCustomerRoutes(app, {
+    customers,
+    cancelSubscriptions: (tx, customerId) => subscriptions.cancelOfCustomer(tx, customerId),
+  });
+  registerPlanRoutes(app, plans);
+  registerPaymentRoutes(app, payments);
+  registerRefundRoutes(app, refunds);
+  registerSubscriptionRoutes(app, subscriptions);
+  registerInvoiceRoutes(app, invoices);
+}

@@ -1,0 +1,77 @@
+import type { Logger } from '../platform/logger.ts';
+import type { Database } from '../platform/postgres.ts';
+import type { Claim } from './claim.ts';
+import type { ClaimStore, StoredClaim } from './claim-store.ts';
+import type { Adoption } from './idempotency-service.ts';
+
+/** Long past any call's deadline, so that whoever made the claim is surely not at work on it any more. */
+const idleMs = 60_000;
+/** After this long nothing can still be on its way to the processor: what was reserved is given back. */
+const reservationIdleMs = 600_000;
+/** Few enough that a sweep is short and never crowds out people's requests at the processor. */
+const claimsPerSweep = 50;
+/** Callers may repeat a request for a day; the hour above it is for clocks and time zones. */
+const settledAgeMs = 25 * 3_600_000;
+/** Small batches, so that pruning never holds locks for long; many of them, so that it keeps up. */
+const prunedPerBatch = 1_000;
+const pruneBatchesMax = 50;
+
+interface SweeperParts {
+  readonly database: Database;
+  readonly claims: ClaimStore;
+  /** How what a claim led to is found and written down. */
+  readonly adoptionOf: (claim: Claim) => Adoption<unknown, unknown>;
+  readonly logger: Logger;
+}
+
+/**
+ * Settles claims that were left behind by looking up what was made under them. It never makes anything itself: a
+ * charge that nobody asks for again is a charge that nobody wants.
+ */
+export class Sweeper {
+  readonly #parts: SweeperParts;
+
+  constructor(parts: SweeperParts) {
+    this.#parts = parts;
+  }
+
+  async sweep(): Promise<void> {
+    const { database, claims, logger } = this.#parts;
+    for (const claim of await claims.listAbandoned(database, idleMs, claimsPerSweep)) {
+      try {
+        await this.#settle(claim);
+      } catch (error) {
+        logger.warn(
+          { err: error, operation: claim.operation, resourceId: claim.resourceId },
+          'a claim could not be settled',
+        );
+      }
+    }
+    for (let batch = 0; batch < pruneBatchesMax; batch += 1) {
+      if ((await claims.prune(database, settledAgeMs, prunedPerBatch)) < prunedPerBatch) break;
+    }
+  }
+
+  async #settle(claim: StoredClaim): Promise<void> {
+    const { database, claims, adoptionOf, logger } = this.#parts;
+    const adoption = adoptionOf(claim);
+    const found = await adoption.find(claim.resourceId, claim.attemptedAt);
+    const settled = await database.transaction(async (tx) => {
+      const current = await claims.lock(tx, claim.operation, claim.key);
+      // Somebody came back to it meanwhile.
+      if (current === undefined || current.completedAt !== null || current.isLeased) return 'left alone';
+      if (found !== null) {
+        await adoption.record(tx, claim.resourceId, found);
+        await claims.complete(tx, claim);
+        return 'adopted';
+      }
+      if (claim.attemptAgeMs > reservationIdleMs) await adoption.release(tx, claim.resourceId);
+      await claims.endLease(tx, claim);
+      return 'nothing was made';
+    });
+    logger.info(
+      { operation: claim.operation, resourceId: claim.resourceId, settled },
+      'looked after a claim that was left behind',
+    );
+  }
+}
