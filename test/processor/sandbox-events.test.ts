@@ -16,7 +16,8 @@ import {
 import { answer, type Seen, startScriptedServer } from './scripted-server.ts';
 import { localId } from './wire-objects.ts';
 
-const newerSecret = 'whsec_newer';
+/** The one that the adapter knows. */
+const newerSecret = 'whsec_adapter';
 /** Long enough for a trial of one day to end and its invoice to be finalized. */
 const aDayAndABitSeconds = 86_400 + 4 * 3_600;
 
@@ -87,6 +88,11 @@ test('every event of the sandbox is verified and read, alike in both shapes and 
 
   const newerEvents = verifyAll(receiver.seen, '/newer', newerSecret);
   const olderEvents = verifyAll(receiver.seen, '/older', older.secret);
+  const [first] = receiver.seen.filter(({ path }) => path === '/newer');
+  assert(first);
+  const verified = processor.verifyWebhook(first.body, String(first.headers['stripe-signature']), new Date());
+  assert(verified.outcome === 'event');
+  assert.deepEqual(newerEvents.get(verified.event.id), verified.event);
   const listed = new Map<string, ProcessorEvent>();
   for await (const page of processor.events.listSince(since, eventTypes)) {
     for (const event of page) listed.set(event.id, event);
@@ -94,7 +100,7 @@ test('every event of the sandbox is verified and read, alike in both shapes and 
 
   const types = new Set<string>();
   for (const [id, event] of newerEvents) {
-    const facts = readEvent(event.payload);
+    const facts = processor.readEvent(event.payload);
     types.add(event.type);
     assert.deepEqual(readEvent(olderEvents.get(id)?.payload ?? ''), facts, event.type);
     assert.equal(processor.understands(event.apiVersion), true);

@@ -58,7 +58,8 @@ export function judge(error: unknown): Verdict {
   if (status === 409) {
     return unavailable(error, { detail: 'The processor is still busy with this.', maybeDone: true });
   }
-  if (status >= 500) {
+  // 424: something that the processor itself depends on.
+  if (status >= 500 || status === 424) {
     return unavailable(error, { detail: `The processor failed (status ${status}).`, maybeDone: true });
   }
   if (error instanceof Stripe.errors.StripeIdempotencyError) {
@@ -67,6 +68,7 @@ export function judge(error: unknown): Verdict {
   if (status === 404 && error.code !== 'resource_missing') {
     return { ...badAnswer('the address does not know this call'), maybeDone: false };
   }
+  if (![400, 402, 404].includes(status)) return badAnswer(`it has status ${status}`);
   return rejected(error, status);
 }
 
@@ -136,15 +138,24 @@ function badAnswer(reason: string): Verdict {
 }
 
 function rejected(error: StripeError, status: number): Verdict {
-  const message = strikeText(error.message).slice(0, messageLengthMax);
+  const message = messageOf(error);
   return {
     outcome: 'rejected',
     code: 'processor_rejected',
     detail: message === '' ? 'The processor gives no reason.' : message,
     worthRetrying: header(error, 'stripe-should-retry') === 'true',
     maybeDone: false,
-    refusal: { status, code: error.code ?? null, param: error.param ?? null, message },
+    refusal: { status, code: textOrNull(error.code), param: textOrNull(error.param), message },
   };
+}
+
+/** The package passes on whatever the wire had, of whatever type. */
+function messageOf(error: StripeError): string {
+  return strikeText(textOrNull(error.message) ?? '').slice(0, messageLengthMax);
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
 }
 
 function retryAfterOf(error: StripeError): number {
@@ -163,7 +174,7 @@ function withoutRequest(cause: unknown): Error {
     return cause instanceof Error ? cause : new Error(String(cause));
   // The processor's own name for the request is what its support will ask for.
   const request = cause.requestId ? ` (${cause.requestId})` : '';
-  const kept = new Error(`${strikeText(cause.message).slice(0, messageLengthMax)}${request}`);
+  const kept = new Error(`${messageOf(cause)}${request}`);
   kept.name = cause.type;
   const exchange: unknown = cause.detail;
   if (exchange instanceof ExchangeError) kept.cause = exchange;

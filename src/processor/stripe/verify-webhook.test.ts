@@ -49,6 +49,8 @@ describe('a signature', () => {
     ['of another time', `t=${nowSeconds - 1},v1=${sign(paid)}`],
     ['of another body', `t=${nowSeconds},v1=${sign(`${paid} `)}`],
     ['cut short', `t=${nowSeconds},v1=${sign(paid).slice(0, 32)}`],
+    ['that is empty', `t=${nowSeconds},v1=`],
+    ['that is not ASCII', `t=${nowSeconds},v1=${sign(paid).slice(1)}\u00e9`],
   ] as const) {
     test(`${what} is refused`, () => assert.equal(verify(paid, header).outcome, 'bad_signature'));
   }

@@ -23,12 +23,12 @@ export function verifyWebhook(
   now: Date,
 ): VerifiedWebhook {
   if (signature === undefined || signature === '') return badSignature('there is no signature header');
-  const signedAtSeconds = timeOf(signature);
-  if (signedAtSeconds === null) return badSignature('the signature header has no time');
-  if (Math.abs(Math.floor(now.getTime() / 1000) - signedAtSeconds) > toleranceSeconds) {
+  const header = parseHeader(signature);
+  if (header === null) return badSignature('the signature header has no time, or no signature');
+  if (Math.abs(Math.floor(now.getTime() / 1000) - header.signedAtSeconds) > toleranceSeconds) {
     return badSignature(`the signature's time is more than ${toleranceSeconds} seconds away from ours`);
   }
-  if (!secrets.some((secret) => isSignedWith(secret, body, signature, now))) {
+  if (!secrets.some((secret) => isSignedWith(secret, body, header.canonical, now))) {
     return badSignature('no signature matches the body and our secrets');
   }
   return readSigned(Buffer.from(body).toString('utf8'));
@@ -62,11 +62,17 @@ function readSigned(text: string): VerifiedWebhook {
   }
 }
 
-/** The one `t=` of the header. The package would take the last of several; here they are refused. */
-function timeOf(header: string): number | null {
-  const times = header.split(',').filter((part) => part.startsWith('t='));
+/**
+ * The one time and the signatures of a header, and the header written anew from them. The package would take the last
+ * of several times, and throws a bare error on a signature that is empty or not ASCII, which anyone could send.
+ */
+function parseHeader(header: string): { signedAtSeconds: number; canonical: string } | null {
+  const parts = header.split(',');
+  const times = parts.filter((part) => part.startsWith('t='));
   const digits = /^t=(\d{1,12})$/.exec(times[0] ?? '')?.[1];
-  return times.length === 1 && digits !== undefined ? Number(digits) : null;
+  const signatures = parts.filter((part) => /^v1=[0-9a-f]{64}$/.test(part));
+  if (times.length !== 1 || digits === undefined || signatures.length === 0) return null;
+  return { signedAtSeconds: Number(digits), canonical: [`t=${digits}`, ...signatures].join(',') };
 }
 
 /** Goes down no further than `depthMax`, however deep the value is. */
