@@ -91,9 +91,11 @@ async function openJournal(store: Store, dataDir: string | undefined) {
     lines += 1;
     lastAtMs = Math.max(lastAtMs, store.restore(line));
   });
+  const doneUntil = Math.floor(lastAtMs / 1_000) + store.clock.offsetSeconds;
+  store.clock.catchUp();
   store.keepIn(journal);
   if (lines > compactWhenLines && lines > 2 * store.size) await store.compact();
-  return { journal, doneUntil: Math.floor(lastAtMs / 1_000) + store.clock.offsetSeconds };
+  return { journal, doneUntil };
 }
 
 /** Below this a rewrite saves nobody any time; above it, half the journal being obsolete is worth one. */

@@ -1,5 +1,6 @@
-import { collectInvoice, invoicePaid } from '../billing/collect.ts';
+import { collectInvoice, invoicePaid, subscriptionOf } from '../billing/collect.ts';
 import { finalizeInvoice, intentOf, markInvoiceUncollectible, voidInvoice } from '../billing/invoice.ts';
+import { updateSubscription } from '../billing/subscription-change.ts';
 import { cancelPaymentIntent, cardError } from '../payments/payment-intent.ts';
 import { usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Invoice } from '../wire/objects.ts';
@@ -47,9 +48,17 @@ export const invoiceOperations: readonly Operation[] = [
     },
   ),
   operation({ name: 'invoices.pay', method: 'POST', path: 'invoices/*/pay' }, payParams, pay),
-  operation({ name: 'invoices.void', method: 'POST', path: 'invoices/*/void' }, {}, (call) =>
-    voidInvoice(call.store, existing(call)),
-  ),
+  operation({ name: 'invoices.void', method: 'POST', path: 'invoices/*/void' }, {}, (call) => {
+    const invoice = voidInvoice(call.store, existing(call));
+    const subscription = subscriptionOf(call.store, invoice);
+    // Without its first invoice a subscription can never start.
+    if (subscription?.status === 'incomplete' && subscription.latest_invoice === invoice.id)
+      updateSubscription(call.store, subscription, {
+        status: 'incomplete_expired',
+        ended_at: call.store.now(),
+      });
+    return invoice;
+  }),
   operation(
     { name: 'invoices.mark_uncollectible', method: 'POST', path: 'invoices/*/mark_uncollectible' },
     {},

@@ -66,7 +66,11 @@ export class Collection<T extends WireObject> {
   put(value: T): T | undefined {
     const existing = this.#byId.get(value.id);
     if (existing === undefined) {
-      const created = 'created' in value && typeof value.created === 'number' ? value.created : 0;
+      // A deleted customer no longer says when it was created; its place in the order does.
+      const created =
+        'created' in value && typeof value.created === 'number'
+          ? value.created
+          : (this.#ordered.at(-1)?.created ?? 0);
       const entry = { value, sequence: this.#sequence++, created };
       this.#byId.set(value.id, entry);
       this.#ordered.push(entry);
@@ -94,6 +98,20 @@ export class Collection<T extends WireObject> {
       for (const key of index.keysOf(entry.value)) removeFrom(index.entries, key, entry);
   }
 
+  /** Drops the oldest that were created before a time, up to the first that has to stay. */
+  removeOldest(createdBefore: number, mayGo: (value: T) => boolean): void {
+    let count = 0;
+    for (const entry of this.#ordered) {
+      if (entry.created >= createdBefore || !mayGo(entry.value)) break;
+      count += 1;
+    }
+    for (const entry of this.#ordered.splice(0, count)) {
+      this.#byId.delete(entry.value.id);
+      for (const index of this.#indexes)
+        for (const key of index.keysOf(entry.value)) removeFrom(index.entries, key, entry);
+    }
+  }
+
   clear(): void {
     this.#byId.clear();
     this.#ordered.length = 0;
@@ -110,13 +128,15 @@ export class Collection<T extends WireObject> {
       // One more than the page holds tells whether there is a next page.
       return matches.length <= query.limit;
     };
-    if (query.endingBefore !== undefined) {
-      const cursor = this.#positionOf(entries, query.endingBefore);
-      for (let at = Math.max(first, cursor + 1); at < end; at++) if (!take(entries[at])) break;
+    const cursor = this.#byId.get(query.endingBefore ?? query.startingAfter ?? '');
+    if (query.endingBefore !== undefined && cursor !== undefined) {
+      const next = lowerBound(entries, ({ sequence }) => sequence <= cursor.sequence);
+      for (let at = Math.max(first, next); at < end; at++) if (!take(entries[at])) break;
       return { data: matches.slice(0, query.limit).reverse(), hasMore: matches.length > query.limit };
     }
-    const cursor = query.startingAfter === undefined ? end : this.#positionOf(entries, query.startingAfter);
-    for (let at = Math.min(end, cursor) - 1; at >= first; at--) if (!take(entries[at])) break;
+    const stop =
+      cursor === undefined ? end : lowerBound(entries, ({ sequence }) => sequence < cursor.sequence);
+    for (let at = Math.min(end, stop) - 1; at >= first; at--) if (!take(entries[at])) break;
     return { data: matches.slice(0, query.limit), hasMore: matches.length > query.limit };
   }
 
@@ -130,13 +150,6 @@ export class Collection<T extends WireObject> {
     const index = this.#indexes.find(({ name }) => name === within.index);
     if (index === undefined) throw new Error(`${this.name} has no index ${within.index}`);
     return index.entries.get(within.key) ?? [];
-  }
-
-  #positionOf(entries: readonly Entry<T>[], id: string): number {
-    const entry = this.#byId.get(id);
-    return entry === undefined
-      ? entries.length
-      : lowerBound(entries, (other) => other.sequence < entry.sequence);
   }
 }
 

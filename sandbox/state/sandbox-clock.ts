@@ -7,7 +7,7 @@ export class SandboxClock {
   #offsetSeconds = 0;
   /** While something that fell due earlier is being done, it is that time. */
   #heldAt: number | null = null;
-  /** Time never goes back, even if the machine's does: lists rely on `created` growing. */
+  /** No event happens before the latest one, even if the machine's clock goes back: lists rely on `created` growing. */
   #latest = 0;
 
   constructor(realNowMs: () => number = Date.now) {
@@ -28,9 +28,17 @@ export class SandboxClock {
 
   /** Unix seconds. */
   now(): number {
-    const seconds = this.#heldAt ?? Math.floor(this.#realNowMs() / 1_000) + this.#offsetSeconds;
+    return Math.max(this.#latest, this.#heldAt ?? this.#running());
+  }
+
+  /** Something happened at this time. */
+  note(seconds: number): void {
     this.#latest = Math.max(this.#latest, seconds);
-    return this.#latest;
+  }
+
+  /** A process that died while its clock was being moved left events ahead of it: run on from the latest of them. */
+  catchUp(): void {
+    if (this.#latest > this.#running()) this.runOnFrom(this.#latest);
   }
 
   holdAt(seconds: number): void {
@@ -52,5 +60,9 @@ export class SandboxClock {
   runOnFrom(seconds: number): void {
     this.#heldAt = null;
     this.#offsetSeconds = seconds - Math.floor(this.#realNowMs() / 1_000);
+  }
+
+  #running(): number {
+    return Math.floor(this.#realNowMs() / 1_000) + this.#offsetSeconds;
   }
 }

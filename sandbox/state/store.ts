@@ -4,10 +4,20 @@ import { Collection } from './collection.ts';
 import { type AnyCollection, Collections } from './collections.ts';
 import { Deliveries } from './deliveries.ts';
 import type { Journal } from './journal.ts';
-import { decodeLine, encodeLine, type JournalLine, type Settings, snapshotLines } from './journal-line.ts';
+import {
+  decodeLine,
+  encodeLine,
+  eventLifetimeSeconds,
+  type JournalLine,
+  type Settings,
+  snapshotLines,
+} from './journal-line.ts';
 import { type Memo, Memos } from './memos.ts';
 import { previousAttributes } from './previous-attributes.ts';
 import { SandboxClock } from './sandbox-clock.ts';
+
+/** Seldom enough to cost nothing, often enough that the forgotten never outnumber the kept by much. */
+const pruneEveryEvents = 10_000;
 
 /** Something that happened, with the object as it was then. */
 export interface StoredEvent extends Wire.WireObject {
@@ -109,6 +119,7 @@ export class Store extends Collections {
           : { id: cause.requestId, idempotency_key: cause.idempotencyKey },
     };
     this.events.put(event);
+    this.clock.note(event.created);
     open.undo.push(() => this.events.remove(event.id));
     open.events.push(event);
   }
@@ -176,6 +187,7 @@ export class Store extends Collections {
     for (const { event, endpointIds } of line.events) {
       this.events.put(event);
       this.deliveries.expect(event.id, endpointIds, line.atMs);
+      this.clock.note(event.created);
     }
     if (line.memo !== null) this.memos.set(line.memo.key, line.memo.memo);
     if (line.delivery !== null) this.deliveries.note(...line.delivery);
@@ -222,10 +234,24 @@ export class Store extends Collections {
         encodeLine(changes, this.clock.realNowMs(), (id) => this.deliveries.endpointIdsOf(id)),
       );
     for (const listener of this.#listeners) listener(changes);
+    this.#eventsSincePruning += changes.events.length;
+    if (this.#eventsSincePruning >= pruneEveryEvents) this.#pruneEvents();
+  }
+
+  /** Events that nobody can list any more and that have reached everybody are forgotten. */
+  #pruneEvents(): void {
+    this.#eventsSincePruning = 0;
+    const oldest = this.now() - eventLifetimeSeconds;
+    this.events.removeOldest(oldest, ({ id }) => {
+      if (this.deliveries.endpointIdsOf(id).length > 0) return false;
+      this.deliveries.forget(id);
+      return true;
+    });
   }
 
   /** The endpoint that was named at the start, apart from those that are registered over the API. */
   builtInEndpointId: string | null = null;
+  #eventsSincePruning = 0;
 
   #endpointIdsFor(event: StoredEvent): string[] {
     const ids = this.builtInEndpointId === null ? [] : [this.builtInEndpointId];

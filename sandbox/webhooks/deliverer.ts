@@ -30,7 +30,7 @@ export class Deliverer {
   readonly #builtIn: BuiltInEndpoint | null;
   readonly #lanes = new Map<string, Lane>();
   readonly #poster = new Poster(inFlightMax);
-  readonly #aborter = new AbortController();
+  #aborter = new AbortController();
   readonly #onProblem: (fields: object, message: string) => void;
 
   constructor(
@@ -66,18 +66,20 @@ export class Deliverer {
     await this.#store.written();
   }
 
-  waiting(): { endpoint: string; url: string | null; waiting: number }[] {
-    return [...this.#lanes].map(([id, lane]) => ({
-      endpoint: id,
-      url: this.#receiver(id)?.url ?? null,
-      waiting: lane.size,
-    }));
+  /** How much waits for whom. */
+  waiting(): { endpoint: string; url: string; waiting: number }[] {
+    return [...this.#lanes].flatMap(([endpoint, lane]) => {
+      const receiver = this.#receiver(endpoint);
+      return receiver === undefined ? [] : [{ endpoint, url: receiver.url, waiting: lane.size }];
+    });
   }
 
   /** Forgets everything that waits. */
   async reset(): Promise<void> {
     const lanes = [...this.#lanes.values()];
     this.#lanes.clear();
+    this.#aborter.abort();
+    this.#aborter = new AbortController();
     await Promise.all(lanes.map((lane) => lane.close()));
   }
 
@@ -133,6 +135,7 @@ export class Deliverer {
       return false;
     }
     this.#store.noteDelivery(eventId, endpointId, 'delivered');
+    await this.#store.written();
     return true;
   }
 

@@ -3,6 +3,9 @@ import { MinHeap } from '../state/min-heap.ts';
 /** Fast enough for a busy receiver, few enough that events arrive roughly in the order in which they happened. */
 export const inFlightMax = 8;
 
+/** How many that were taken stay in the line before it is cut: seldom enough to cost nothing. */
+const takenMax = 10_000;
+
 /** Doubles from a second to an hour: a short outage is over soon, a long one is not made worse. */
 const retryDelayMsMin = 1_000;
 const retryDelayMsMax = 60 * 60 * 1_000;
@@ -91,6 +94,10 @@ export class Lane {
       return undefined;
     }
     this.#taken += 1;
+    if (this.#taken >= takenMax) {
+      this.#ready = this.#ready.slice(this.#taken);
+      this.#taken = 0;
+    }
     return eventId;
   }
 

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { apiVersion } from '../webhooks/render-event.ts';
 import type { Api, ApiAnswer, LogError } from './api.ts';
 
 /** A page or an answer of the sandbox's own, outside the wire API. */
@@ -93,7 +94,7 @@ function apiHeaders(request: IncomingMessage, answer: ApiAnswer): Record<string,
     'content-type': 'application/json',
     'cache-control': 'no-cache, no-store',
     'request-id': answer.requestId,
-    ...(version === undefined ? {} : { 'stripe-version': version }),
+    'stripe-version': version ?? apiVersion,
     ...(key === undefined ? {} : { 'idempotency-key': key }),
     ...(answer.replayed ? { 'idempotent-replayed': 'true' } : {}),
     ...corsHeaders(request),
