@@ -83,19 +83,9 @@ async function start(from: Start, marks: Marks): Promise<Till> {
     logger,
     marks,
   });
+  if (config.role !== 'api') startSweeps(from, services);
   const app = await composeApp(from, { database, cache, metrics, keys, services });
   address.url = await listen(app, config);
-
-  if (config.role !== 'api') {
-    const sweeps = new Repeater({
-      name: 'sweep',
-      delayMs: sweepDelayMs,
-      work: () => services.sweeper.sweep(),
-      logger,
-    });
-    sweeps.start();
-    shutdown.add('sweeps', closeTimeoutMs, () => sweeps.stop());
-  }
   const facts: WelcomeFacts = {
     url: address.url,
     database:
@@ -201,6 +191,12 @@ async function openProcessor(
   return { processor, name: `sandbox at ${sandbox.url}` };
 }
 
+function startSweeps({ logger, shutdown }: Start, { sweeper }: Services): void {
+  const sweeps = new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: () => sweeper.sweep(), logger });
+  shutdown.add('sweeps', closeTimeoutMs, () => sweeps.stop());
+  sweeps.start();
+}
+
 interface AppInput {
   readonly database: Database;
   readonly cache: Cache;
@@ -222,6 +218,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
       { name: 'cache', check: () => cache.ping() },
     ],
     trustProxy: config.trustProxy,
+    isStopping: () => shutdown.hasBegun,
     servesApi: config.role !== 'worker',
     registerRoutes: async (scope) => registerRoutes(scope, services),
   });

@@ -34,8 +34,9 @@ async function main(): Promise<void> {
   process.on('SIGHUP', () => reloadKeys(till, logger));
 
   const signal = await stopRequested;
+  const stopped = till.stop();
   logger.info({ signal }, 'stopping');
-  const clean = await till.stop();
+  const clean = await stopped;
   logger.info({ clean }, 'stopped');
   process.exit(clean ? 0 : 1);
 }

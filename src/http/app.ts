@@ -35,6 +35,8 @@ export interface AppParts {
   readonly guard: ApiGuard;
   readonly dependencies: readonly Dependency[];
   readonly trustProxy: readonly string[];
+  /** Once true, connections are closed after the answer under way. */
+  readonly isStopping: () => boolean;
   /** False for a process that only works in the background: it serves health and metrics alone. */
   readonly servesApi: boolean;
   /** Adds the routes of every module, with their full paths. */
@@ -61,7 +63,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     if (request.is404) throw routes.refusal(request);
   });
   app.addHook('onSend', async (_request, reply) => {
-    if (!app.server.listening) reply.header('connection', 'close');
+    if (parts.isStopping()) reply.header('connection', 'close');
   });
   registerRequestLog(app, parts.logger, parts.metrics);
   registerJsonBody(app);

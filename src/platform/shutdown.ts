@@ -14,9 +14,14 @@ interface Step {
 export class Shutdown {
   readonly #steps: Step[] = [];
   readonly #logger: Logger;
+  #hasBegun = false;
 
   constructor(logger: Logger) {
     this.#logger = logger;
+  }
+
+  get hasBegun(): boolean {
+    return this.#hasBegun;
   }
 
   add(name: string, timeoutMs: number, close: () => Promise<unknown>): void {
@@ -25,6 +30,7 @@ export class Shutdown {
 
   /** True if every step ended in time. */
   async run(): Promise<boolean> {
+    this.#hasBegun = true;
     let clean = true;
     for (const step of this.#steps.splice(0).reverse()) {
       try {

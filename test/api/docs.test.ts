@@ -9,6 +9,7 @@ import { projectFolder } from '../support/till-process.ts';
 
 interface MediaType {
   readonly schema?: object;
+  readonly example?: unknown;
   readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
 }
 interface Operation {
@@ -47,7 +48,10 @@ test('every request and answer has an example that its own schema accepts', () =
   for (const { name, operation } of operations) {
     const bodies = [operation.requestBody, ...Object.values(operation.responses)];
     for (const [type, media] of bodies.flatMap((body) => Object.entries(body?.content ?? {}))) {
-      const examples = Object.values(media.examples ?? {});
+      const examples = [
+        ...Object.values(media.examples ?? {}),
+        ...(media.example ? [{ value: media.example }] : []),
+      ];
       assert.ok(examples.length > 0, `${name} has no example for ${type}`);
       const validate = ajv.compile(absoluteRefs(media.schema ?? {}));
       for (const { value } of examples) {

@@ -44,6 +44,7 @@ export async function startFrame(
     }),
     dependencies: [],
     trustProxy: [],
+    isStopping: () => false,
     servesApi: true,
     registerRoutes,
     ...options,
