@@ -1,5 +1,6 @@
 -- The resources. Each row mirrors one object of the processor; processor_as_of is the processor's time of what the row
--- last took in (whole seconds), which is how late news is told from new.
+-- last took in (whole seconds), which is how late news is told from new; revision rises with every change, which is how an
+-- answer to a question tells whether the row has moved since it was asked.
 set local lock_timeout = '5s';
 
 create table till.customers (
@@ -13,6 +14,7 @@ create table till.customers (
   processor_as_of timestamptz not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
+  revision integer not null default 0,
   check (email is not null or deleted_at is not null),
   check (deleted_at is null or (email is null and name is null and phone is null))
 );
@@ -33,7 +35,8 @@ create table till.plans (
   product_as_of timestamptz not null,
   price_as_of timestamptz not null,
   created_at timestamptz not null,
-  updated_at timestamptz not null
+  updated_at timestamptz not null,
+  revision integer not null default 0
 );
 create index on till.plans (created_at, id);
 
@@ -59,7 +62,8 @@ create table till.payments (
   ) stored,
   processor_as_of timestamptz not null,
   created_at timestamptz not null,
-  updated_at timestamptz not null
+  updated_at timestamptz not null,
+  revision integer not null default 0
 );
 create index on till.payments (created_at, id);
 create index on till.payments (customer_id, created_at, id);
@@ -75,7 +79,8 @@ create table till.refunds (
   reason text check (reason in ('duplicate', 'fraudulent', 'requested_by_customer')),
   processor_as_of timestamptz not null,
   created_at timestamptz not null,
-  updated_at timestamptz not null
+  updated_at timestamptz not null,
+  revision integer not null default 0
 );
 create index on till.refunds (payment_id, created_at, id);
 
@@ -92,7 +97,8 @@ create table till.subscriptions (
   trial_end timestamptz,
   processor_as_of timestamptz not null,
   created_at timestamptz not null,
-  updated_at timestamptz not null
+  updated_at timestamptz not null,
+  revision integer not null default 0
 );
 create index on till.subscriptions (created_at, id);
 create index on till.subscriptions (customer_id, created_at, id);
@@ -111,7 +117,8 @@ create table till.invoices (
   hosted_invoice_url text,
   processor_as_of timestamptz not null,
   created_at timestamptz not null,
-  updated_at timestamptz not null
+  updated_at timestamptz not null,
+  revision integer not null default 0
 );
 create index on till.invoices (created_at, id);
 create index on till.invoices (customer_id, created_at, id);

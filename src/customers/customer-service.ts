@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Failure } from '../errors.ts';
 import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { type Applied, foldFacts, groupFacts } from '../mirrors/fold.ts';
+import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
+import { type Applied, foldFacts, groupFacts, type Source } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
-import type { Source } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isUuid } from '../platform/id.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
@@ -61,6 +61,7 @@ export class CustomerService {
       processorAsOf: facts.asOf,
       createdAt: idTime(id),
       updatedAt: clock.now(),
+      revision: 0,
     });
     return found(await store.find(tx, id));
   }
@@ -90,7 +91,9 @@ export class CustomerService {
       await this.#erase(id, processorCustomerId);
       throw notFound();
     }
-    await database.transaction((tx) => this.apply(tx, [attempt.value], 'answer'));
+    const revisions = new Map([[processorCustomerId, customer.revision]]);
+    const { unsettled } = await database.transaction((tx) => this.apply(tx, [attempt.value], revisions));
+    if (unsettled.length > 0) await untilSettled(() => this.ask(processorCustomerId));
     return this.read(id);
   }
 
@@ -124,21 +127,33 @@ export class CustomerService {
     return new Map(customers.map((customer) => [customer.processorCustomerId, customer]));
   }
 
+  /** Reads the processor's present state into ours. */
+  async ask(processorCustomerId: string): Promise<Applied> {
+    const { database, store, processor } = this.#parts;
+    const [row] = await store.findByProcessorIds(database, [processorCustomerId]);
+    const facts = row && (await processor.customers.read(processorCustomerId));
+    if (!row || !facts) return nothingApplied;
+    return database.transaction((tx) =>
+      this.apply(tx, [facts], new Map([[processorCustomerId, row.revision]])),
+    );
+  }
+
   /** Takes in what the processor says. */
   async apply(tx: Queryable, facts: readonly CustomerFacts[], source: Source): Promise<Applied> {
     const { store, clock } = this.#parts;
     const groups = groupFacts(facts, keyOf);
     const rows = await store.lockByProcessorIds(tx, [...groups.keys()]);
     const now = clock.now();
-    const { changed, applied } = foldFacts({
+    const { written, applied } = foldFacts({
       rows,
       groups,
+      source,
       keyOf,
-      take: (customer, next: CustomerFacts) => takeCustomerFacts(customer, next, source, now),
+      take: (customer, next: CustomerFacts, standing) => takeCustomerFacts(customer, next, standing, now),
     });
     await store.update(
       tx,
-      changed.map(({ after }) => after),
+      written.map(({ after }) => after),
     );
     return applied;
   }

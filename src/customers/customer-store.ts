@@ -59,7 +59,7 @@ export class CustomerStore {
   async update(tx: Queryable, customers: readonly Customer[]): Promise<void> {
     if (customers.length === 0) return;
     await tx.query(
-      `update till.customers set email = v.email, name = v.name, phone = v.phone, deleted_at = v."deletedAt",
+      `update till.customers set revision = revision + 1, email = v.email, name = v.name, phone = v.phone, deleted_at = v."deletedAt",
          processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, email text, name text, phone text, "deletedAt" timestamptz,
          "processorAsOf" timestamptz, "updatedAt" timestamptz)
@@ -83,6 +83,7 @@ interface CustomerRow {
   readonly processor_as_of: Date;
   readonly created_at: Date;
   readonly updated_at: Date;
+  readonly revision: number;
 }
 
 function toCustomer(row: CustomerRow): Customer {
@@ -96,5 +97,6 @@ function toCustomer(row: CustomerRow): Customer {
     processorAsOf: row.processor_as_of,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    revision: row.revision,
   };
 }

@@ -1,4 +1,4 @@
-import { judge, laterOf, type Source, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 import type { CustomerFacts } from '../processor/processor-facts.ts';
 
 export interface Customer {
@@ -12,6 +12,8 @@ export interface Customer {
   readonly processorAsOf: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
+  /** Rises with every change of the row. */
+  readonly revision: number;
 }
 
 export type CustomerState = 'live' | 'deleted';
@@ -26,7 +28,7 @@ export const customerTransitions: TransitionTable<CustomerState> = {
 export function takeCustomerFacts(
   customer: Customer,
   facts: CustomerFacts,
-  source: Source,
+  standing: Standing,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Customer } {
   const from = customer.deletedAt === null ? 'live' : 'deleted';
@@ -37,7 +39,7 @@ export function takeCustomerFacts(
     customer.email === values.email && customer.name === values.name && customer.phone === values.phone;
   const verdict = judge({
     rule: customerTransitions[from][to],
-    source,
+    standing,
     isSame: from === to && isSame,
     rowAsOf: customer.processorAsOf,
     factsAsOf: facts.asOf,

@@ -142,6 +142,8 @@ export class IdempotencyService {
       const made = await this.#make(creation, claim);
       await marks.pass('record.before');
       const result = await database.transaction(async (tx) => {
+        // The claim first, as everywhere: two who lock in different orders could wait for each other.
+        await claims.lock(tx, claim.operation, claim.key);
         const recorded = await creation.record(tx, claim.resourceId, made);
         await marks.pass('record.row');
         await claims.complete(tx, claim);

@@ -1,11 +1,12 @@
 import type { CustomerService } from '../customers/customer-service.ts';
 import { Failure } from '../errors.ts';
-import { type Applied, foldFacts, groupFacts, withoutRow } from '../mirrors/fold.ts';
+import { nothingApplied } from '../mirrors/ask.ts';
+import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
-import type { Source } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isUuid, newId } from '../platform/id.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
 import type { InvoiceFacts } from '../processor/processor-facts.ts';
 import { type Invoice, takeInvoiceFacts } from './invoice.ts';
 import type { InvoiceStore } from './invoice-store.ts';
@@ -14,6 +15,7 @@ interface InvoiceParts {
   readonly database: Database;
   readonly store: InvoiceStore;
   readonly customers: CustomerService;
+  readonly processor: Processor;
   readonly clock: Clock;
 }
 
@@ -36,6 +38,17 @@ export class InvoiceService {
     return this.#parts.store.list(this.#parts.database, request, customerId);
   }
 
+  /** Reads the processor's present state into ours. */
+  async ask(processorInvoiceId: string): Promise<Applied> {
+    const { database, store, processor } = this.#parts;
+    const [row] = await store.findByProcessorIds(database, [processorInvoiceId]);
+    const facts = row && (await processor.invoices.read(processorInvoiceId));
+    if (!row || !facts) return nothingApplied;
+    return database.transaction((tx) =>
+      this.apply(tx, [facts], new Map([[processorInvoiceId, row.revision]])),
+    );
+  }
+
   /** Takes in what the processor says, of strangers' invoices too. */
   async apply(tx: Queryable, facts: readonly InvoiceFacts[], source: Source): Promise<Applied> {
     const { store, customers, clock } = this.#parts;
@@ -53,15 +66,17 @@ export class InvoiceService {
       tx,
       unknown.map((first) => toInvoice(first, customerIdOf(first), now)),
     );
-    const { changed, applied } = foldFacts({
+    const { written, applied } = foldFacts({
       rows: unknown.length === 0 ? known : await store.lockByProcessorIds(tx, [...groups.keys()]),
       groups,
+      source,
       keyOf,
-      take: (invoice, next: InvoiceFacts) => takeInvoiceFacts(invoice, next, customerIdOf(next), source, now),
+      take: (invoice, next: InvoiceFacts, standing) =>
+        takeInvoiceFacts(invoice, next, customerIdOf(next), standing, now),
     });
     await store.update(
       tx,
-      changed.map(({ after }) => after),
+      written.map(({ after }) => after),
     );
     return applied;
   }
@@ -83,6 +98,7 @@ function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): I
     processorAsOf: facts.asOf,
     createdAt: facts.createdAt,
     updatedAt: now,
+    revision: 0,
   };
 }
 

@@ -10,6 +10,14 @@ export class InvoiceStore {
     return rows[0] && toInvoice(rows[0]);
   }
 
+  async findByProcessorIds(db: Queryable, ids: readonly string[]): Promise<readonly Invoice[]> {
+    const rows = await db.query<InvoiceRow>(
+      'select * from till.invoices where processor_invoice_id = any($1)',
+      [ids],
+    );
+    return rows.map(toInvoice);
+  }
+
   /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
   async lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Invoice[]> {
     const rows = await tx.query<InvoiceRow>(
@@ -40,7 +48,7 @@ export class InvoiceStore {
   async update(tx: Queryable, invoices: readonly Invoice[]): Promise<void> {
     if (invoices.length === 0) return;
     await tx.query(
-      `update till.invoices set customer_id = v."customerId", processor_customer_id = v."processorCustomerId",
+      `update till.invoices set revision = revision + 1, customer_id = v."customerId", processor_customer_id = v."processorCustomerId",
          processor_subscription_id = v."processorSubscriptionId", amount_due = v."amountDue",
          amount_paid = v."amountPaid", currency = v.currency, status = v.status,
          hosted_invoice_url = v."hostedInvoiceUrl", processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
@@ -72,6 +80,7 @@ interface InvoiceRow {
   readonly processor_as_of: Date;
   readonly created_at: Date;
   readonly updated_at: Date;
+  readonly revision: number;
 }
 
 function toInvoice(row: InvoiceRow): Invoice {
@@ -89,5 +98,6 @@ function toInvoice(row: InvoiceRow): Invoice {
     processorAsOf: row.processor_as_of,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    revision: row.revision,
   };
 }

@@ -1,4 +1,4 @@
-import { judge, laterOf, type Source, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 import type { InvoiceFacts } from '../processor/processor-facts.ts';
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'uncollectible', 'void'] as const;
@@ -20,6 +20,8 @@ export interface Invoice {
   readonly processorAsOf: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
+  /** Rises with every change of the row. */
+  readonly revision: number;
 }
 
 const open = {
@@ -52,7 +54,7 @@ export function takeInvoiceFacts(
   invoice: Invoice,
   facts: InvoiceFacts,
   customerId: string | null,
-  source: Source,
+  standing: Standing,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Invoice } {
   const values = {
@@ -69,7 +71,7 @@ export function takeInvoiceFacts(
   const isSame = Object.entries(values).every(([name, value]) => before[name] === value);
   const verdict = judge({
     rule: invoiceTransitions[invoice.status][facts.status],
-    source,
+    standing,
     isSame,
     rowAsOf: invoice.processorAsOf,
     factsAsOf: facts.asOf,

@@ -1,53 +1,75 @@
-import type { Verdict } from './transition.ts';
+import type { Standing, Verdict } from './transition.ts';
 
 /** What became of facts that were applied to a mirror, by the processor's ids of the objects. */
 export interface Applied {
-  /** Their mirror is now, or was already, right. */
-  readonly settled: readonly string[];
+  /** Their mirror is another than before. */
+  readonly changed: readonly string[];
   /** They concern nothing of ours. */
   readonly ignored: readonly string[];
-  /** Only the processor itself can settle them: two different values carry the same second. */
+  /** Only the processor itself can settle them: two different values carry the same second, or the row moved meanwhile. */
   readonly unsettled: readonly string[];
 }
 
-export interface Folding<Row, Facts> {
+/** The revisions that rows had when the processor was asked, by the processor's ids of the objects. */
+export type Revisions = ReadonlyMap<string, number>;
+
+/** Where facts come from: events, or answers of the processor to a question that was asked when the rows stood so. */
+export type Source = 'events' | Revisions;
+
+export interface MirrorRow {
+  /** Rises with every change. */
+  readonly revision: number;
+  readonly updatedAt: Date;
+}
+
+export interface Folding<Row extends MirrorRow, Facts> {
   readonly rows: readonly Row[];
   readonly groups: ReadonlyMap<string, readonly Facts[]>;
+  readonly source: Source;
   readonly keyOf: (row: Row) => string;
-  readonly take: (row: Row, facts: Facts) => { readonly verdict: Verdict; readonly row: Row };
+  readonly take: (
+    row: Row,
+    facts: Facts,
+    standing: Standing,
+  ) => { readonly verdict: Verdict; readonly row: Row };
 }
 
 /** Takes each object's facts into its row, one after the other, and tells which rows must be written. */
-export function foldFacts<Row, Facts>({
-  rows,
-  groups,
-  keyOf,
-  take,
-}: Folding<Row, Facts>): {
-  readonly changed: readonly { readonly before: Row; readonly after: Row }[];
-  readonly applied: Applied;
-} {
-  const changed: { before: Row; after: Row }[] = [];
-  const settled: string[] = [];
+export function foldFacts<Row extends MirrorRow, Facts>(
+  folding: Folding<Row, Facts>,
+): { readonly written: readonly { readonly before: Row; readonly after: Row }[]; readonly applied: Applied } {
+  const { rows, groups, source, keyOf, take } = folding;
+  const written: { before: Row; after: Row }[] = [];
   const unsettled: string[] = [];
   for (const before of rows) {
     const key = keyOf(before);
+    const standing = standingOf(source, key, before.revision);
     let after = before;
     let asks = false;
     for (const facts of groups.get(key) ?? []) {
-      const taken = take(after, facts);
+      const taken = take(after, facts, standing);
       // What is newer settles an earlier tie.
       if (taken.verdict !== 'keep') asks = taken.verdict === 'ask';
       if (taken.verdict === 'take') after = taken.row;
     }
-    if (after !== before) changed.push({ before, after });
-    (asks ? unsettled : settled).push(key);
+    if (after !== before) written.push({ before, after });
+    if (asks) unsettled.push(key);
   }
-  const known = new Set([...settled, ...unsettled]);
+  const known = new Set(rows.map(keyOf));
+  const changed = written.filter(({ before, after }) => before.updatedAt !== after.updatedAt);
   return {
-    changed,
-    applied: { settled, unsettled, ignored: [...groups.keys()].filter((key) => !known.has(key)) },
+    written,
+    applied: {
+      changed: changed.map(({ after }) => keyOf(after)),
+      ignored: [...groups.keys()].filter((key) => !known.has(key)),
+      unsettled,
+    },
   };
+}
+
+function standingOf(source: Source, key: string, revision: number): Standing {
+  if (source === 'events') return 'event';
+  return source.get(key) === revision ? 'present' : 'moved';
 }
 
 /** Facts by the object that they are about, each object's in the order given. */

@@ -13,21 +13,25 @@ export type TransitionTable<Status extends string> = Readonly<Record<Status, Rea
  */
 export type Verdict = 'take' | 'keep' | 'ask';
 
-/** Where facts come from. An answer to a call is the processor's present state; an event is how things were then. */
-export type Source = 'answer' | 'event';
+/**
+ * How facts stand to the row. `event`: how things were then. `present`: an answer of the processor, asked when the row
+ * was as it is now. `moved`: such an answer, but the row has changed since the question, so that either may be newer.
+ */
+export type Standing = 'event' | 'present' | 'moved';
 
 export interface Arrival {
   readonly rule: Rule;
-  readonly source: Source;
+  readonly standing: Standing;
   readonly isSame: boolean;
   readonly rowAsOf: Date;
   readonly factsAsOf: Date;
 }
 
 /** The one order of events: whatever sequence they arrive in, the row ends as the processor's object is. */
-export function judge({ rule, source, isSame, rowAsOf, factsAsOf }: Arrival): Verdict {
+export function judge({ rule, standing, isSame, rowAsOf, factsAsOf }: Arrival): Verdict {
   if (rule === 'never') return 'keep';
-  if (rule === 'always' || source === 'answer') return 'take';
+  if (rule === 'always' || standing === 'present') return 'take';
+  if (standing === 'moved') return isSame ? 'keep' : 'ask';
   if (factsAsOf > rowAsOf) return 'take';
   if (factsAsOf < rowAsOf || isSame) return 'keep';
   return 'ask';

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { Failure } from '../errors.ts';
 import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { type Applied, foldFacts, groupFacts, withoutRow } from '../mirrors/fold.ts';
+import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
+import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
-import type { Source } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId, isUuid } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -71,7 +71,8 @@ export class PaymentService {
         return processor.payments.find({ localId, since, processorCustomerId: customer.processorCustomerId });
       },
       record: async (tx, id, { payment, clientSecret }) => {
-        await this.apply(tx, [payment], 'answer');
+        // The row, if there is one already, was made by a webhook, and so is at least as new as this answer.
+        await this.apply(tx, [payment], 'events');
         return { payment: found(await this.#parts.store.find(tx, id)), clientSecret };
       },
       release: async () => {},
@@ -98,23 +99,27 @@ export class PaymentService {
       processorPaymentIntentId,
       idempotencyKey: randomUUID(),
     });
-    if (attempt.outcome === 'done') {
-      await this.#applyAndCount(attempt.value);
-      return this.read(id);
-    }
-    const corrected = await this.correct(id);
+    const corrected =
+      attempt.outcome === 'done'
+        ? await this.#applyAnswer(payment, attempt.value)
+        : await this.correct(payment);
     if (corrected.status !== 'canceled') throw notCancelable(corrected.status);
     return corrected;
   }
 
-  /** Reads the processor's present state into ours, and returns it. */
-  async correct(id: string): Promise<Payment> {
-    const { processor } = this.#parts;
-    const payment = await this.read(id);
-    const present = await processor.payments.read(payment.processorPaymentIntentId);
-    if (present === null) return payment;
-    await this.#applyAndCount(present.payment);
+  /** Reads the processor's present state into ours, and returns what ours is then. */
+  async correct({ id, processorPaymentIntentId }: Payment): Promise<Payment> {
+    await untilSettled(() => this.ask(processorPaymentIntentId));
     return this.read(id);
+  }
+
+  /** Reads the processor's present state into ours. */
+  async ask(processorPaymentIntentId: string): Promise<Applied> {
+    const { database, store, processor } = this.#parts;
+    const [row] = await store.findByProcessorIds(database, [processorPaymentIntentId]);
+    const present = row && (await processor.payments.read(processorPaymentIntentId));
+    if (!row || !present) return nothingApplied;
+    return this.#applyAndCount(present.payment, row.revision);
   }
 
   /** Takes in what the processor says, and counts nothing: the caller does, once its transaction is committed. */
@@ -129,17 +134,18 @@ export class PaymentService {
     const unknown = withoutRow(groups, known, keyOf);
     const made = await this.#insert(tx, unknown);
     const now = clock.now();
-    const { changed, applied } = foldFacts({
+    const { written, applied } = foldFacts({
       rows: unknown.length === 0 ? known : await store.lockByProcessorIds(tx, [...groups.keys()]),
       groups,
+      source,
       keyOf,
-      take: (payment, next: PaymentFacts) => takePaymentFacts(payment, next, source, now),
+      take: (payment, next: PaymentFacts, standing) => takePaymentFacts(payment, next, standing, now),
     });
     await store.update(
       tx,
-      changed.map(({ after }) => after),
+      written.map(({ after }) => after),
     );
-    const turned = changed.filter(
+    const turned = written.filter(
       ({ before, after }) => before.intentStatus !== 'succeeded' && after.intentStatus === 'succeeded',
     );
     const bornSucceeded = made.filter(({ intentStatus }) => intentStatus === 'succeeded');
@@ -166,10 +172,17 @@ export class PaymentService {
     return store.insert(tx, payments);
   }
 
-  async #applyAndCount(facts: PaymentFacts): Promise<void> {
+  async #applyAnswer(payment: Payment, facts: PaymentFacts): Promise<Payment> {
+    const { unsettled } = await this.#applyAndCount(facts, payment.revision);
+    return unsettled.length > 0 ? this.correct(payment) : this.read(payment.id);
+  }
+
+  async #applyAndCount(facts: PaymentFacts, revision: number): Promise<Applied> {
     const { database, metrics } = this.#parts;
-    const { succeeded } = await database.transaction((tx) => this.apply(tx, [facts], 'answer'));
+    const revisions = new Map([[facts.processorPaymentIntentId, revision]]);
+    const { succeeded, ...applied } = await database.transaction((tx) => this.apply(tx, [facts], revisions));
     metrics.paymentsSucceeded.inc(succeeded);
+    return applied;
   }
 
   async #replay(id: string): Promise<CreatedPayment> {
@@ -180,8 +193,7 @@ export class PaymentService {
     }
     const present = await processor.payments.read(payment.processorPaymentIntentId);
     if (present === null) return { payment, clientSecret: null };
-    await this.#applyAndCount(present.payment);
-    return { payment: await this.read(id), clientSecret: present.clientSecret };
+    return { payment: await this.#applyAnswer(payment, present.payment), clientSecret: present.clientSecret };
   }
 }
 
@@ -200,6 +212,7 @@ function toPayment(facts: PaymentFacts, customerId: string, now: Date): Payment 
     processorAsOf: facts.asOf,
     createdAt: idTime(id),
     updatedAt: now,
+    revision: 0,
   };
 }
 

@@ -15,6 +15,14 @@ export class PaymentStore {
     return rows[0] && toPayment(rows[0]);
   }
 
+  async findByProcessorIds(db: Queryable, ids: readonly string[]): Promise<readonly Payment[]> {
+    const rows = await db.query<PaymentRow>(
+      'select * from till.payments where processor_payment_intent_id = any($1)',
+      [ids],
+    );
+    return rows.map(toPayment);
+  }
+
   /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
   async lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Payment[]> {
     const rows = await tx.query<PaymentRow>(
@@ -46,7 +54,7 @@ export class PaymentStore {
   async update(tx: Queryable, payments: readonly Payment[]): Promise<void> {
     if (payments.length === 0) return;
     await tx.query(
-      `update till.payments set amount = v.amount, amount_received = v."amountReceived", currency = v.currency,
+      `update till.payments set revision = revision + 1, amount = v.amount, amount_received = v."amountReceived", currency = v.currency,
          intent_status = v."intentStatus", processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, amount bigint, "amountReceived" bigint, currency text,
          "intentStatus" text, "processorAsOf" timestamptz, "updatedAt" timestamptz)
@@ -89,6 +97,7 @@ interface PaymentRow {
   readonly processor_as_of: Date;
   readonly created_at: Date;
   readonly updated_at: Date;
+  readonly revision: number;
 }
 
 function toPayment(row: PaymentRow): Payment {
@@ -105,5 +114,6 @@ function toPayment(row: PaymentRow): Payment {
     processorAsOf: row.processor_as_of,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    revision: row.revision,
   };
 }

@@ -1,4 +1,4 @@
-import { judge, laterOf, type Source, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 import type { PaymentFacts } from '../processor/processor-facts.ts';
 
 /** Every status of a payment, in the order in which a payment usually passes them. */
@@ -31,6 +31,8 @@ export interface Payment {
   readonly processorAsOf: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
+  /** Rises with every change of the row. */
+  readonly revision: number;
 }
 
 const open = {
@@ -65,7 +67,7 @@ export const paymentTransitions: TransitionTable<IntentStatus> = {
 export function takePaymentFacts(
   payment: Payment,
   facts: PaymentFacts,
-  source: Source,
+  standing: Standing,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Payment } {
   const isSame =
@@ -75,7 +77,7 @@ export function takePaymentFacts(
     payment.currency === facts.currency;
   const verdict = judge({
     rule: paymentTransitions[payment.intentStatus][facts.status],
-    source,
+    standing,
     isSame,
     rowAsOf: payment.processorAsOf,
     factsAsOf: facts.asOf,

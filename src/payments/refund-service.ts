@@ -1,8 +1,8 @@
 import { Failure } from '../errors.ts';
 import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { type Applied, foldFacts, groupFacts } from '../mirrors/fold.ts';
+import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
+import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
-import type { Source } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId, newId } from '../platform/id.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
@@ -52,7 +52,7 @@ export class RefundService {
     const { paymentId, reason } = request;
     const payment = await payments.read(paymentId);
     // Paid, and the news has not arrived: ours is corrected first.
-    if (payment.intentStatus !== 'succeeded') await payments.correct(paymentId);
+    if (payment.intentStatus !== 'succeeded') await payments.correct(payment);
     let amount = 0;
     return idempotency.create<RefundFacts, RefundedPayment>({
       operation: 'refunds.create',
@@ -77,7 +77,7 @@ export class RefundService {
         return refunds.find((refund) => refund.localId === localId) ?? null;
       },
       record: async (tx, id, facts) => {
-        await this.apply(tx, [facts], 'answer');
+        await this.apply(tx, [facts], 'events');
         return this.#read(tx, id);
       },
       release: async (tx, id) => {
@@ -106,26 +106,24 @@ export class RefundService {
     const groups = groupFacts(ours, ({ processorRefundId }) => processorRefundId);
     const now = clock.now();
 
-    const known = await this.#lockKnown(tx, groups);
-    const unknown = [...groups].filter(([id]) => !known.has(id)).map(([, [first]]) => first);
-    const made = unknown.map((first) =>
-      toRefund(first, paymentOf.get(first.processorPaymentIntentId ?? '')?.id ?? '', now),
-    );
+    const reserved = reservedIds(groups);
+    const keyOf = ({ id, processorRefundId }: Refund) => processorRefundId ?? reserved.get(id) ?? '';
+    const known = await store.lockAny(tx, [...groups.keys()], [...reserved.keys()]);
+    const made = withoutRow(groups, known, keyOf).flatMap((facts) => {
+      const payment = paymentOf.get(facts.processorPaymentIntentId ?? '');
+      return payment === undefined ? [] : [toRefund(facts, payment.id, now)];
+    });
     await store.insert(tx, made);
-
-    const rows = [...known, ...made.map((refund) => [refund.processorRefundId ?? '', refund] as const)];
-    const { changed, applied } = foldFacts({
-      rows,
+    const { written, applied } = foldFacts({
+      rows: [...known, ...made],
       groups,
-      keyOf: ([processorRefundId]) => processorRefundId,
-      take: ([id, refund], next: RefundFacts) => {
-        const { verdict, row } = takeRefundFacts(refund, next, source, now);
-        return { verdict, row: [id, row] as const };
-      },
+      source,
+      keyOf,
+      take: (refund, next: RefundFacts, standing) => takeRefundFacts(refund, next, standing, now),
     });
     await store.update(
       tx,
-      changed.map(({ after: [, refund] }) => refund),
+      written.map(({ after }) => after),
     );
     await paymentStore.addUpRefunds(
       tx,
@@ -138,18 +136,17 @@ export class RefundService {
     return { ...applied, ignored: [...applied.ignored, ...strangers] };
   }
 
-  /** Rows by the processor's id, also those that do not carry it yet because they are only reserved. */
-  async #lockKnown(
-    tx: Queryable,
-    groups: ReadonlyMap<string, readonly [RefundFacts, ...RefundFacts[]]>,
-  ): Promise<ReadonlyMap<string, Refund>> {
-    const byLocalId = new Map(
-      [...groups.values()].flatMap(([{ localId, processorRefundId }]) =>
-        isOurId(localId) ? [[localId, processorRefundId] as const] : [],
-      ),
+  /** Reads all refunds of a payment from the processor into ours. */
+  async askOfPayment(processorPaymentIntentId: string): Promise<Applied> {
+    const { database, paymentStore, store, processor } = this.#parts;
+    const [payment] = await paymentStore.findByProcessorIds(database, [processorPaymentIntentId]);
+    if (payment === undefined) return nothingApplied;
+    const rows = await store.findOfPayment(database, payment.id);
+    const revisions = new Map(
+      rows.map(({ processorRefundId, revision }) => [processorRefundId ?? '', revision]),
     );
-    const rows = await this.#parts.store.lockAny(tx, [...groups.keys()], [...byLocalId.keys()]);
-    return new Map(rows.map((row) => [row.processorRefundId ?? byLocalId.get(row.id) ?? '', row]));
+    const facts = await processor.refunds.listOfPayment(processorPaymentIntentId);
+    return database.transaction((tx) => this.apply(tx, facts, revisions));
   }
 
   async #reserve(tx: Queryable, id: string, request: NewRefundRequest): Promise<Refund> {
@@ -172,6 +169,7 @@ export class RefundService {
       processorAsOf: payment.processorAsOf,
       createdAt: idTime(id),
       updatedAt: now,
+      revision: 0,
     };
     await store.insert(tx, [refund]);
     await paymentStore.addUpRefunds(tx, [payment.id], now);
@@ -179,7 +177,7 @@ export class RefundService {
   }
 
   async #refund(
-    { id: paymentId, processorPaymentIntentId }: Payment,
+    payment: Payment,
     order: {
       readonly id: string;
       readonly amount: number;
@@ -187,14 +185,14 @@ export class RefundService {
       readonly idempotencyKey: string;
     },
   ): Promise<RefundFacts> {
-    const { processor, database, payments } = this.#parts;
+    const { processor, payments } = this.#parts;
+    const { processorPaymentIntentId } = payment;
     const attempt = await processor.refunds.create({ ...order, processorPaymentIntentId });
     if (attempt.outcome === 'done') return attempt.value;
     // Refunded elsewhere, or not paid after all: ours is corrected, and then the answer tells the truth.
-    const corrected = await payments.correct(paymentId);
-    const refunds = await processor.refunds.listOfPayment(processorPaymentIntentId);
-    await database.transaction((tx) => this.apply(tx, refunds, 'answer'));
-    const { amountRefunded } = await payments.read(paymentId);
+    const corrected = await payments.correct(payment);
+    await untilSettled(() => this.askOfPayment(processorPaymentIntentId));
+    const { amountRefunded } = await payments.read(payment.id);
     refuseIfTooMuch({ ...corrected, amountRefunded: amountRefunded - order.amount }, order.amount);
     throw new Failure('payment_not_refundable', 'The processor does not refund this payment.', {
       effect: 'none',
@@ -209,6 +207,16 @@ export class RefundService {
       throw new Failure('not_found', 'No refund has this id.');
     return { payment, refund };
   }
+}
+
+/** Which of our ids stand for which of the processor's, where rows may not carry the processor's id yet. */
+function reservedIds(
+  groups: ReadonlyMap<string, readonly [RefundFacts, ...RefundFacts[]]>,
+): ReadonlyMap<string, string> {
+  const entries = [...groups.values()].flatMap(([{ localId, processorRefundId }]) =>
+    isOurId(localId) ? [[localId, processorRefundId] as const] : [],
+  );
+  return new Map(entries);
 }
 
 function refuseIfTooMuch(payment: Payment, amount: number): void {
@@ -241,5 +249,6 @@ function toRefund(facts: RefundFacts, paymentId: string, now: Date): Refund {
     processorAsOf: facts.asOf,
     createdAt: isOurId(facts.localId) ? idTime(id) : facts.createdAt,
     updatedAt: now,
+    revision: 0,
   };
 }

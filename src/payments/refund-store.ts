@@ -10,6 +10,11 @@ export class RefundStore {
     return rows[0] && toRefund(rows[0]);
   }
 
+  async findOfPayment(db: Queryable, paymentId: string): Promise<readonly Refund[]> {
+    const rows = await db.query<RefundRow>('select * from till.refunds where payment_id = $1', [paymentId]);
+    return rows.map(toRefund);
+  }
+
   /** By the processor's ids, or by ours where the processor's is not known yet. */
   async lockAny(
     tx: Queryable,
@@ -44,7 +49,7 @@ export class RefundStore {
   async update(tx: Queryable, refunds: readonly Refund[]): Promise<void> {
     if (refunds.length === 0) return;
     await tx.query(
-      `update till.refunds set processor_refund_id = v."processorRefundId", amount = v.amount, currency = v.currency,
+      `update till.refunds set revision = revision + 1, processor_refund_id = v."processorRefundId", amount = v.amount, currency = v.currency,
          status = v.status, processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, "processorRefundId" text, amount bigint, currency text,
          status text, "processorAsOf" timestamptz, "updatedAt" timestamptz)
@@ -80,6 +85,7 @@ interface RefundRow {
   readonly processor_as_of: Date;
   readonly created_at: Date;
   readonly updated_at: Date;
+  readonly revision: number;
 }
 
 function toRefund(row: RefundRow): Refund {
@@ -94,5 +100,6 @@ function toRefund(row: RefundRow): Refund {
     processorAsOf: row.processor_as_of,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    revision: row.revision,
   };
 }

@@ -1,4 +1,4 @@
-import { judge, laterOf, type Source, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 import type { RefundFacts } from '../processor/processor-facts.ts';
 
 export const refundStatuses = ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const;
@@ -22,6 +22,8 @@ export interface Refund {
   readonly processorAsOf: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
+  /** Rises with every change of the row. */
+  readonly revision: number;
 }
 
 const open = {
@@ -53,7 +55,7 @@ export const refundTransitions: TransitionTable<RefundStatus> = {
 export function takeRefundFacts(
   refund: Refund,
   facts: RefundFacts,
-  source: Source,
+  standing: Standing,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Refund } {
   const isSame =
@@ -64,7 +66,7 @@ export function takeRefundFacts(
   const isFirst = refund.processorRefundId === null;
   const verdict = judge({
     rule: isFirst ? 'always' : refundTransitions[refund.status][facts.status],
-    source,
+    standing,
     isSame,
     rowAsOf: refund.processorAsOf,
     factsAsOf: facts.asOf,

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Failure } from '../errors.ts';
 import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { type Applied, foldFacts, groupFacts } from '../mirrors/fold.ts';
-import type { Source } from '../mirrors/transition.ts';
+import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
+import { type Applied, foldFacts, groupFacts, type Source } from '../mirrors/fold.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isUuid } from '../platform/id.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
@@ -68,6 +68,7 @@ export class PlanService {
       priceAsOf: price.asOf,
       createdAt: idTime(id),
       updatedAt: clock.now(),
+      revision: 0,
     });
     return found(await store.find(tx, id));
   }
@@ -83,19 +84,51 @@ export class PlanService {
 
   /** Archives price and product; of one that is archived already nothing is asked. */
   async archive(id: string): Promise<Plan> {
-    const { database, processor } = this.#parts;
+    const { processor } = this.#parts;
     const plan = await this.read(id);
     if (!plan.active) return plan;
     const attempt = await processor.plans.archive({ ...plan, idempotencyKey: randomUUID() });
     // What is gone at the processor can take no subscription either.
     const gone = { active: false, localId: id, createdAt: plan.createdAt, asOf: plan.productAsOf };
-    const product = attempt.outcome === 'done' ? attempt.value.product : { ...plan, ...gone };
-    const price = attempt.outcome === 'done' ? attempt.value.price : { ...plan, ...gone };
-    await database.transaction(async (tx) => {
-      await this.applyProducts(tx, [product], 'answer');
-      await this.applyPrices(tx, [price], 'answer');
-    });
+    const facts =
+      attempt.outcome === 'done'
+        ? attempt.value
+        : { product: { ...plan, ...gone }, price: { ...plan, ...gone } };
+    const { unsettled } = await this.#applyPresent(plan, facts);
+    if (unsettled.length > 0) await untilSettled(() => this.ask(plan.processorPriceId));
     return this.read(id);
+  }
+
+  /** Reads the processor's present state into ours. */
+  async ask(processorPriceId: string): Promise<Applied> {
+    const { database, store, processor } = this.#parts;
+    const [row] = await store.findByPriceIds(database, [processorPriceId]);
+    const facts = row && (await processor.plans.read(processorPriceId));
+    return row && facts ? this.#applyPresent(row, facts) : nothingApplied;
+  }
+
+  /** The same for the plan that a product belongs to. */
+  async askByProduct(processorProductId: string): Promise<Applied> {
+    const { database, store } = this.#parts;
+    const [row] = await store.findByProductIds(database, [processorProductId]);
+    return row === undefined ? nothingApplied : this.ask(row.processorPriceId);
+  }
+
+  /** Both halves, in one transaction; the second meets the row as the first left it. */
+  #applyPresent(plan: Plan, { product, price }: PlanFacts): Promise<Applied> {
+    const { database, store } = this.#parts;
+    const { processorProductId, processorPriceId } = plan;
+    return database.transaction(async (tx) => {
+      const first = await this.applyProducts(tx, [product], new Map([[processorProductId, plan.revision]]));
+      if (first.unsettled.length > 0) return first;
+      const [current] = await store.findByPriceIds(tx, [processorPriceId]);
+      const second = await this.applyPrices(
+        tx,
+        [price],
+        new Map([[processorPriceId, current?.revision ?? 0]]),
+      );
+      return { ...second, changed: [...first.changed, ...second.changed] };
+    });
   }
 
   /** For a new subscription: the plan must be there, and not archived. */
@@ -115,15 +148,16 @@ export class PlanService {
     const { store, clock } = this.#parts;
     const now = clock.now();
     const groups = groupFacts(facts, ({ processorProductId }) => processorProductId);
-    const { changed, applied } = foldFacts({
+    const { written, applied } = foldFacts({
       rows: await store.lockByProductIds(tx, [...groups.keys()]),
       groups,
+      source,
       keyOf: ({ processorProductId }) => processorProductId,
-      take: (plan, next: ProductFacts) => takeProductFacts(plan, next, source, now),
+      take: (plan, next: ProductFacts, standing) => takeProductFacts(plan, next, standing, now),
     });
     await store.update(
       tx,
-      changed.map(({ after }) => after),
+      written.map(({ after }) => after),
     );
     return applied;
   }
@@ -132,15 +166,16 @@ export class PlanService {
     const { store, clock } = this.#parts;
     const now = clock.now();
     const groups = groupFacts(facts, ({ processorPriceId }) => processorPriceId);
-    const { changed, applied } = foldFacts({
+    const { written, applied } = foldFacts({
       rows: await store.lockByPriceIds(tx, [...groups.keys()]),
       groups,
+      source,
       keyOf: ({ processorPriceId }) => processorPriceId,
-      take: (plan, next: PriceFacts) => takePriceFacts(plan, next, source, now),
+      take: (plan, next: PriceFacts, standing) => takePriceFacts(plan, next, standing, now),
     });
     await store.update(
       tx,
-      changed.map(({ after }) => after),
+      written.map(({ after }) => after),
     );
     return applied;
   }

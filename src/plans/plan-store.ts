@@ -16,6 +16,13 @@ export class PlanStore {
     return rows.map(toPlan);
   }
 
+  async findByProductIds(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
+    const rows = await db.query<PlanRow>('select * from till.plans where processor_product_id = any($1)', [
+      ids,
+    ]);
+    return rows.map(toPlan);
+  }
+
   async lockByProductIds(tx: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
     const sql = 'select * from till.plans where processor_product_id = any($1) order by id for update';
     return (await tx.query<PlanRow>(sql, [ids])).map(toPlan);
@@ -63,7 +70,7 @@ export class PlanStore {
   async update(tx: Queryable, plans: readonly Plan[]): Promise<void> {
     if (plans.length === 0) return;
     await tx.query(
-      `update till.plans set name = v.name, product_active = v."productActive", price_active = v."priceActive",
+      `update till.plans set revision = revision + 1, name = v.name, product_active = v."productActive", price_active = v."priceActive",
          product_as_of = v."productAsOf", price_as_of = v."priceAsOf", updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, name text, "productActive" boolean, "priceActive" boolean,
          "productAsOf" timestamptz, "priceAsOf" timestamptz, "updatedAt" timestamptz)
@@ -88,6 +95,7 @@ interface PlanRow {
   readonly price_as_of: Date;
   readonly created_at: Date;
   readonly updated_at: Date;
+  readonly revision: number;
 }
 
 function toPlan(row: PlanRow): Plan {
@@ -106,5 +114,6 @@ function toPlan(row: PlanRow): Plan {
     priceAsOf: row.price_as_of,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    revision: row.revision,
   };
 }

@@ -1,4 +1,4 @@
-import { judge, laterOf, type Source, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 import type { PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
 
 /** How often a plan bills. */
@@ -22,6 +22,8 @@ export interface Plan {
   readonly priceAsOf: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
+  /** Rises with every change of the row. */
+  readonly revision: number;
 }
 
 type HalfState = 'active' | 'archived';
@@ -37,11 +39,11 @@ interface Taken {
   readonly row: Plan;
 }
 
-export function takeProductFacts(plan: Plan, facts: ProductFacts, source: Source, now: Date): Taken {
+export function takeProductFacts(plan: Plan, facts: ProductFacts, standing: Standing, now: Date): Taken {
   const isSame = plan.name === facts.name && plan.productActive === facts.active;
   const verdict = judge({
     rule: planHalfTransitions[stateOf(plan.productActive)][stateOf(facts.active)],
-    source,
+    standing,
     isSame,
     rowAsOf: plan.productAsOf,
     factsAsOf: facts.asOf,
@@ -59,11 +61,11 @@ export function takeProductFacts(plan: Plan, facts: ProductFacts, source: Source
   };
 }
 
-export function takePriceFacts(plan: Plan, facts: PriceFacts, source: Source, now: Date): Taken {
+export function takePriceFacts(plan: Plan, facts: PriceFacts, standing: Standing, now: Date): Taken {
   const isSame = plan.priceActive === facts.active;
   const verdict = judge({
     rule: planHalfTransitions[stateOf(plan.priceActive)][stateOf(facts.active)],
-    source,
+    standing,
     isSame,
     rowAsOf: plan.priceAsOf,
     factsAsOf: facts.asOf,

@@ -1,9 +1,9 @@
 import type { CustomerService } from '../customers/customer-service.ts';
 import { Failure } from '../errors.ts';
 import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { type Applied, foldFacts, groupFacts, withoutRow } from '../mirrors/fold.ts';
+import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
+import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
-import type { Source } from '../mirrors/transition.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId, isUuid, newId } from '../platform/id.ts';
@@ -83,7 +83,8 @@ export class SubscriptionService {
         });
       },
       record: async (tx, id, { subscription, clientSecret }) => {
-        await this.apply(tx, [subscription], 'answer');
+        // The row, if there is one already, was made by a webhook, and so is at least as new as this answer.
+        await this.apply(tx, [subscription], 'events');
         return { subscription: found(await this.#parts.store.find(tx, id)), clientSecret };
       },
       release: async () => {},
@@ -101,25 +102,25 @@ export class SubscriptionService {
 
   /** At once. Of one that has ended already nothing is asked. */
   async cancel(id: string): Promise<Subscription> {
-    const { database, processor } = this.#parts;
+    const { processor } = this.#parts;
     const subscription = await this.read(id);
     if (hasEnded(subscription.status)) return subscription;
-    const { processorSubscriptionId } = subscription;
-    const attempt = await processor.subscriptions.cancel(processorSubscriptionId);
-    if (attempt.outcome === 'done') {
-      await database.transaction((tx) => this.apply(tx, [attempt.value], 'answer'));
-      return this.read(id);
-    }
+    const attempt = await processor.subscriptions.cancel(subscription.processorSubscriptionId);
+    if (attempt.outcome === 'done') return this.#applyAnswer(subscription, attempt.value);
     // Ended at the processor, and the news has not arrived: ours is corrected.
-    const present = await processor.subscriptions.read(processorSubscriptionId);
-    if (present === null)
-      throw new Failure('not_found', 'The processor does not know this subscription any more.');
-    await database.transaction((tx) => this.apply(tx, [present.subscription], 'answer'));
-    return this.read(id);
+    return this.#correct(subscription);
   }
 
   cancelOfCustomer(tx: Queryable, customerId: string): Promise<void> {
     return this.#parts.store.cancelOfCustomer(tx, customerId, this.#parts.clock.now());
+  }
+
+  /** Reads the processor's present state into ours. */
+  async ask(processorSubscriptionId: string): Promise<Applied> {
+    const { database, store, processor } = this.#parts;
+    const [row] = await store.findByProcessorIds(database, [processorSubscriptionId]);
+    const present = row && (await processor.subscriptions.read(processorSubscriptionId));
+    return row && present ? this.#applyPresent(present.subscription, row.revision) : nothingApplied;
   }
 
   /** Takes in what the processor says. */
@@ -135,16 +136,17 @@ export class SubscriptionService {
     const unknown = withoutRow(groups, known, keyOf);
     await this.#insert(tx, unknown, planIdOf);
     const now = clock.now();
-    const { changed, applied } = foldFacts({
+    const { written, applied } = foldFacts({
       rows: unknown.length === 0 ? known : await store.lockByProcessorIds(tx, [...groups.keys()]),
       groups,
+      source,
       keyOf,
-      take: (subscription, next: SubscriptionFacts) =>
-        takeSubscriptionFacts(subscription, next, planIdOf(next), source, now),
+      take: (subscription, next: SubscriptionFacts, standing) =>
+        takeSubscriptionFacts(subscription, next, planIdOf(next), standing, now),
     });
     await store.update(
       tx,
-      changed.map(({ after }) => after),
+      written.map(({ after }) => after),
     );
     return applied;
   }
@@ -176,13 +178,30 @@ export class SubscriptionService {
   }
 
   async #replay(id: string): Promise<CreatedSubscription> {
-    const { database, processor } = this.#parts;
+    const { processor } = this.#parts;
     const subscription = await this.read(id);
     if (hasEnded(subscription.status)) return { subscription, clientSecret: null };
     const present = await processor.subscriptions.read(subscription.processorSubscriptionId);
     if (present === null) return { subscription, clientSecret: null };
-    await database.transaction((tx) => this.apply(tx, [present.subscription], 'answer'));
-    return { subscription: await this.read(id), clientSecret: present.clientSecret };
+    return {
+      subscription: await this.#applyAnswer(subscription, present.subscription),
+      clientSecret: present.clientSecret,
+    };
+  }
+
+  async #applyAnswer(subscription: Subscription, facts: SubscriptionFacts): Promise<Subscription> {
+    const { unsettled } = await this.#applyPresent(facts, subscription.revision);
+    return unsettled.length > 0 ? this.#correct(subscription) : this.read(subscription.id);
+  }
+
+  async #correct({ id, processorSubscriptionId }: Subscription): Promise<Subscription> {
+    await untilSettled(() => this.ask(processorSubscriptionId));
+    return this.read(id);
+  }
+
+  #applyPresent(facts: SubscriptionFacts, revision: number): Promise<Applied> {
+    const revisions = new Map([[facts.processorSubscriptionId, revision]]);
+    return this.#parts.database.transaction((tx) => this.apply(tx, [facts], revisions));
   }
 }
 
@@ -203,6 +222,7 @@ function toSubscription(
     processorAsOf: facts.asOf,
     createdAt: isOurId(facts.localId) ? idTime(id) : facts.createdAt,
     updatedAt: now,
+    revision: 0,
   };
 }
 

@@ -10,6 +10,14 @@ export class SubscriptionStore {
     return rows[0] && toSubscription(rows[0]);
   }
 
+  async findByProcessorIds(db: Queryable, ids: readonly string[]): Promise<readonly Subscription[]> {
+    const rows = await db.query<SubscriptionRow>(
+      'select * from till.subscriptions where processor_subscription_id = any($1)',
+      [ids],
+    );
+    return rows.map(toSubscription);
+  }
+
   /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
   async lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Subscription[]> {
     const rows = await tx.query<SubscriptionRow>(
@@ -39,7 +47,7 @@ export class SubscriptionStore {
   async update(tx: Queryable, subscriptions: readonly Subscription[]): Promise<void> {
     if (subscriptions.length === 0) return;
     await tx.query(
-      `update till.subscriptions set plan_id = v."planId", status = v.status,
+      `update till.subscriptions set revision = revision + 1, plan_id = v."planId", status = v.status,
          current_period_start = v."currentPeriodStart", current_period_end = v."currentPeriodEnd",
          trial_end = v."trialEnd", processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, "planId" uuid, status text,
@@ -53,7 +61,7 @@ export class SubscriptionStore {
   /** The processor cancels whatever a deleted customer still has. */
   async cancelOfCustomer(tx: Queryable, customerId: string, now: Date): Promise<void> {
     await tx.query(
-      `update till.subscriptions set status = 'canceled', updated_at = $2
+      `update till.subscriptions set revision = revision + 1, status = 'canceled', updated_at = $2
        where customer_id = $1 and status not in ('canceled', 'incomplete_expired')`,
       [customerId, now],
     );
@@ -77,6 +85,7 @@ interface SubscriptionRow {
   readonly processor_as_of: Date;
   readonly created_at: Date;
   readonly updated_at: Date;
+  readonly revision: number;
 }
 
 function toSubscription(row: SubscriptionRow): Subscription {
@@ -92,5 +101,6 @@ function toSubscription(row: SubscriptionRow): Subscription {
     processorAsOf: row.processor_as_of,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    revision: row.revision,
   };
 }

@@ -1,4 +1,4 @@
-import { judge, laterOf, type Source, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 import type { SubscriptionFacts } from '../processor/processor-facts.ts';
 
 /** `active` and `trialing` both mean that the customer is entitled. */
@@ -26,6 +26,8 @@ export interface Subscription {
   readonly processorAsOf: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
+  /** Rises with every change of the row. */
+  readonly revision: number;
 }
 
 const open = {
@@ -64,7 +66,7 @@ export function takeSubscriptionFacts(
   subscription: Subscription,
   facts: SubscriptionFacts,
   planId: string | undefined,
-  source: Source,
+  standing: Standing,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Subscription } {
   const values = {
@@ -83,7 +85,7 @@ export function takeSubscriptionFacts(
     isSameTime(subscription.trialEnd, values.trialEnd);
   const verdict = judge({
     rule: subscriptionTransitions[subscription.status][facts.status],
-    source,
+    standing,
     isSame,
     rowAsOf: subscription.processorAsOf,
     factsAsOf: facts.asOf,
