@@ -28,6 +28,24 @@ import type { Processor } from './processor/processor.ts';
 import { registerSubscriptionRoutes } from './subscriptions/subscription-routes.ts';
 import { SubscriptionService } from './subscriptions/subscription-service.ts';
 import { SubscriptionStore } from './subscriptions/subscription-store.ts';
+import { EventProcessor } from './webhooks/event-processor.ts';
+import { customerEvents } from './webhooks/families/customer-events.ts';
+import { invoiceEvents } from './webhooks/families/invoice-events.ts';
+import { paymentEvents } from './webhooks/families/payment-events.ts';
+import { priceEvents, productEvents } from './webhooks/families/plan-events.ts';
+import { chargeEvents, refundEvents } from './webhooks/families/refund-events.ts';
+import { subscriptionEvents } from './webhooks/families/subscription-events.ts';
+import { Inbox } from './webhooks/inbox.ts';
+import { Recovery } from './webhooks/recovery.ts';
+import { RecoveryStore } from './webhooks/recovery-store.ts';
+import { Resync } from './webhooks/resync.ts';
+import { Retention } from './webhooks/retention.ts';
+import { RetentionStore } from './webhooks/retention-store.ts';
+import { registerWebhookEventRoutes } from './webhooks/webhook-event-routes.ts';
+import { WebhookEventService } from './webhooks/webhook-event-service.ts';
+import { WebhookEventStore } from './webhooks/webhook-event-store.ts';
+import { registerWebhookRoutes } from './webhooks/webhook-routes.ts';
+import { Worker } from './webhooks/worker.ts';
 
 /** As long as the deadline of a processor call: who has not finished by then never will. */
 const leaseMs = 10_000;
@@ -40,6 +58,7 @@ export interface ServiceParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly marks: Marks;
+  readonly retentionDays: number;
 }
 
 export type Services = ReturnType<typeof composeServices>;
@@ -76,10 +95,53 @@ export function composeServices(parts: ServiceParts) {
     return adoptions[operation]() as Adoption<unknown, unknown>;
   };
   const sweeper = new Sweeper({ database, claims, adoptionOf, logger });
-  return { customers, plans, payments, refunds, subscriptions, invoices, sweeper };
+  const mirrors = { customers, plans, payments, refunds, subscriptions, invoices };
+  return { ...mirrors, sweeper, ...composeWebhooks({ ...parts, ...mirrors }) };
 }
 
-export function registerRoutes(app: FastifyInstance, services: Services): void {
+interface Mirrors {
+  readonly customers: CustomerService;
+  readonly plans: PlanService;
+  readonly payments: PaymentService;
+  readonly refunds: RefundService;
+  readonly subscriptions: SubscriptionService;
+  readonly invoices: InvoiceService;
+}
+
+function composeWebhooks(parts: ServiceParts & Mirrors) {
+  const store = new WebhookEventStore();
+  // The order in which tables are locked, everywhere.
+  const families = [
+    customerEvents(parts.customers),
+    productEvents(parts.plans),
+    priceEvents(parts.plans),
+    paymentEvents(parts.payments),
+    refundEvents(parts.refunds),
+    chargeEvents(parts.refunds),
+    subscriptionEvents(parts.subscriptions),
+    invoiceEvents(parts.invoices),
+  ];
+  const eventProcessor = new EventProcessor({ ...parts, store, families });
+  const worker = new Worker({ processor: eventProcessor, logger: parts.logger });
+  const onStored = () => worker.nudge();
+  const inbox = new Inbox({ ...parts, store, onStored });
+  const webhookEvents = new WebhookEventService({ ...parts, store, onStored });
+  const resync = new Resync(parts);
+  const recovery = new Recovery({ ...parts, store: new RecoveryStore(), inbox, resync: () => resync.all() });
+  const retention = new Retention({ ...parts, store: new RetentionStore() });
+  return { inbox, worker, eventProcessor, webhookEvents, resync, recovery, retention };
+}
+
+interface RouteParts {
+  readonly processor: Processor;
+  readonly clock: Clock;
+}
+
+export async function registerRoutes(
+  app: FastifyInstance,
+  services: Services,
+  parts: RouteParts,
+): Promise<void> {
   const { customers, plans, payments, refunds, subscriptions, invoices } = services;
   registerCustomerRoutes(app, {
     customers,
@@ -90,4 +152,6 @@ export function registerRoutes(app: FastifyInstance, services: Services): void {
   registerRefundRoutes(app, refunds);
   registerSubscriptionRoutes(app, subscriptions);
   registerInvoiceRoutes(app, invoices);
+  registerWebhookEventRoutes(app, services.webhookEvents);
+  await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
 }

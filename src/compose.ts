@@ -36,6 +36,9 @@ const postgresStopTimeoutMs = 30_000;
 const databaseTriesMax = 30;
 const databaseRetryDelayMs = 1_000;
 const sweepDelayMs = 60_000;
+/** A missed webhook is noticed within this time. */
+const recoveryDelayMs = 300_000;
+const retentionDelayMs = 3_600_000;
 const webhookSecretBytes = 24;
 const mirrors = ['customer', 'plan', 'payment', 'refund', 'subscription', 'invoice'];
 const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url));
@@ -82,10 +85,12 @@ async function start(from: Start, marks: Marks): Promise<Till> {
     clock: systemClock,
     logger,
     marks,
+    retentionDays: config.webhookRetentionDays,
   });
-  if (config.role !== 'api') startSweeps(from, services);
-  const app = await composeApp(from, { database, cache, metrics, keys, services });
+  const startBackgroundWork = composeBackgroundWork(from, services);
+  const app = await composeApp(from, { database, cache, metrics, keys, services, processor });
   address.url = await listen(app, config);
+  if (config.role !== 'api') startBackgroundWork();
   const facts: WelcomeFacts = {
     url: address.url,
     database:
@@ -191,10 +196,19 @@ async function openProcessor(
   return { processor, name: `sandbox at ${sandbox.url}` };
 }
 
-function startSweeps({ logger, shutdown }: Start, { sweeper }: Services): void {
-  const sweeps = new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: () => sweeper.sweep(), logger });
-  shutdown.add('sweeps', closeTimeoutMs, () => sweeps.stop());
-  sweeps.start();
+/** To be started once requests are served: at a shutdown, requests end first and this after them. */
+function composeBackgroundWork({ logger, shutdown }: Start, services: Services): () => void {
+  const { worker, sweeper, recovery, retention } = services;
+  const repeaters = [
+    new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: () => sweeper.sweep(), logger }),
+    new Repeater({ name: 'recovery', delayMs: recoveryDelayMs, work: () => recovery.run(), logger }),
+    new Repeater({ name: 'retention', delayMs: retentionDelayMs, work: () => retention.run(), logger }),
+  ];
+  const parts = [worker, ...repeaters];
+  shutdown.add('background work', closeTimeoutMs, () => Promise.all(parts.map((part) => part.stop())));
+  return () => {
+    for (const part of parts) part.start();
+  };
 }
 
 interface AppInput {
@@ -203,10 +217,11 @@ interface AppInput {
   readonly metrics: Metrics;
   readonly keys: LoadedApiKeys;
   readonly services: Services;
+  readonly processor: Processor;
 }
 
 async function composeApp({ config, logger, shutdown }: Start, input: AppInput): Promise<FastifyInstance> {
-  const { database, cache, metrics, keys, services } = input;
+  const { database, cache, metrics, keys, services, processor } = input;
   const fallback = new MemoryCache(systemClock);
   const limiter = new RateLimiter({ shared: cache, fallback, clock: systemClock, logger });
   const app = await buildApp({
@@ -220,7 +235,8 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     trustProxy: config.trustProxy,
     isStopping: () => shutdown.hasBegun,
     servesApi: config.role !== 'worker',
-    registerRoutes: async (scope) => registerRoutes(scope, services),
+    beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
+    registerRoutes: (scope) => registerRoutes(scope, services, { processor, clock: systemClock }),
   });
   shutdown.add('open requests', drainTimeoutMs + closeTimeoutMs, () => closeApp(app));
   return app;

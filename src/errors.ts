@@ -6,6 +6,7 @@
 export const failureTitles = {
   invalid_request: 'The request is not valid',
   malformed_request: 'The request cannot be read',
+  invalid_signature: 'The signature is not valid',
   unauthorized: 'A valid API key is required',
   not_found: 'There is nothing here',
   method_not_allowed: 'This method is not allowed here',

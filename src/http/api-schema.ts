@@ -91,8 +91,13 @@ export const bodyFailures: readonly FailureCode[] = [
 ];
 export const keyFailures: readonly FailureCode[] = ['idempotency_key_in_flight', 'idempotency_key_reused'];
 
-/** The failures of an operation by status, each with an example. */
+/** The failures of an operation below /api/v1 by status, each with an example. */
 export function problems(...codes: readonly FailureCode[]) {
+  return problemsWithoutKey('unauthorized', 'rate_limited', ...codes);
+}
+
+/** The same for an operation that needs no key and has no rate. */
+export function problemsWithoutKey(...codes: readonly FailureCode[]) {
   const byStatus = Map.groupBy([...everywhere, ...codes], (code) => failureStatus[code]);
   const entries = [...byStatus].map(([status, group]) => {
     const examples = Object.fromEntries(group.map((code) => [code, { value: problemExample(code) }]));

@@ -39,6 +39,8 @@ export interface AppParts {
   readonly isStopping: () => boolean;
   /** False for a process that only works in the background: it serves health and metrics alone. */
   readonly servesApi: boolean;
+  /** Brings gauges up to date; if it fails or takes too long, the scrape shows the last values. */
+  readonly beforeScrape: () => Promise<void>;
   /** Adds the routes of every module, with their full paths. */
   readonly registerRoutes: (app: FastifyInstance) => Promise<void>;
 }
@@ -70,7 +72,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
 
   if (parts.servesApi) await registerDocs(app);
   registerHealth(app, parts.dependencies);
-  registerMetrics(app, parts.metrics);
+  registerMetrics(app, parts.metrics, parts.beforeScrape);
   if (parts.servesApi) await app.register(parts.registerRoutes);
   await app.ready();
   return app;

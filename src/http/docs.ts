@@ -38,6 +38,7 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
         { name: 'payments', description: 'One-time payments and their refunds.' },
         { name: 'subscriptions', description: 'Recurring payments.' },
         { name: 'invoices', description: 'What subscriptions were billed; read-only.' },
+        { name: 'webhook events', description: 'What the processor told us, for operators.' },
         { name: 'operations', description: 'For operators and their tools; no key.' },
       ],
       components: {

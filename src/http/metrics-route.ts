@@ -1,8 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
+import { withDeadline } from '../platform/deadline.ts';
 import type { Metrics } from '../platform/metrics.ts';
 
-export function registerMetrics(app: FastifyInstance, metrics: Metrics): void {
+/** A scraper waits ten seconds; a database that is down must not cost it the other numbers. */
+const beforeScrapeTimeoutMs = 1_000;
+
+export function registerMetrics(
+  app: FastifyInstance,
+  metrics: Metrics,
+  beforeScrape: () => Promise<void>,
+): void {
   app.get(
     '/metrics',
     {
@@ -24,6 +32,7 @@ export function registerMetrics(app: FastifyInstance, metrics: Metrics): void {
       },
     },
     async (_request, reply) => {
+      await withDeadline(beforeScrape(), beforeScrapeTimeoutMs, 'counting').catch(() => {});
       const text = await metrics.registry.metrics();
       return reply.type(metrics.registry.contentType).send(text);
     },

@@ -6,6 +6,7 @@ import { Failure, type FailureCode, failureTitles } from '../errors.ts';
 export const failureStatus: Readonly<Record<FailureCode, number>> = {
   invalid_request: 400,
   malformed_request: 400,
+  invalid_signature: 400,
   unauthorized: 401,
   not_found: 404,
   method_not_allowed: 405,

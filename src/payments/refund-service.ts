@@ -136,6 +136,15 @@ export class RefundService {
     return { ...applied, ignored: [...applied.ignored, ...strangers] };
   }
 
+  /** Reads the processor's present state of a refund into ours, together with its payment's other refunds. */
+  async ask(processorRefundId: string): Promise<Applied> {
+    const { database, store } = this.#parts;
+    const processorPaymentIntentId = await store.findPaymentIntentId(database, processorRefundId);
+    return processorPaymentIntentId === undefined
+      ? nothingApplied
+      : this.askOfPayment(processorPaymentIntentId);
+  }
+
   /** Reads all refunds of a payment from the processor into ours. */
   async askOfPayment(processorPaymentIntentId: string): Promise<Applied> {
     const { database, paymentStore, store, processor } = this.#parts;

@@ -15,6 +15,15 @@ export class RefundStore {
     return rows.map(toRefund);
   }
 
+  async findPaymentIntentId(db: Queryable, processorRefundId: string): Promise<string | undefined> {
+    const rows = await db.query<{ id: string }>(
+      `select processor_payment_intent_id as id from till.refunds join till.payments on payments.id = refunds.payment_id
+       where processor_refund_id = $1`,
+      [processorRefundId],
+    );
+    return rows[0]?.id;
+  }
+
   /** By the processor's ids, or by ours where the processor's is not known yet. */
   async lockAny(
     tx: Queryable,

@@ -35,3 +35,14 @@ export const eventTypes = [
 ] as const;
 
 export type EventType = (typeof eventTypes)[number];
+
+const known: ReadonlySet<string> = new Set(eventTypes);
+
+export function isKnownEventType(type: string): type is EventType {
+  return known.has(type);
+}
+
+/** For metrics: types that we don't know share one name, so that nobody can make up series without end. */
+export function eventTypeLabel(type: string): string {
+  return known.has(type) ? type : 'other';
+}

@@ -45,6 +45,7 @@ export async function startFrame(
     dependencies: [],
     trustProxy: [],
     isStopping: () => false,
+    beforeScrape: async () => {},
     servesApi: true,
     registerRoutes,
     ...options,

@@ -1,0 +1,30 @@
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import { eventTypeLabel } from './event-types.ts';
+import type { WebhookEvent } from './webhook-event.ts';
+
+export interface Outcome {
+  readonly event: WebhookEvent;
+  readonly state: 'processed' | 'ignored' | 'failed';
+  readonly error: string | null;
+}
+
+/** Counts what is committed. An effect that was counted before, and is only repeated by a replay, is not counted again. */
+export function countOutcomes(metrics: Metrics, logger: Logger, outcomes: readonly Outcome[]): void {
+  for (const { event, state, error } of outcomes) {
+    const type = eventTypeLabel(event.type);
+    if (state === 'failed') {
+      metrics.webhookEventsFailed.inc({ type });
+      logger.error(
+        { event: event.id, type: event.type, object: event.objectId, reason: error },
+        'a webhook event failed for good',
+      );
+    }
+    if (event.processedAt !== null) continue;
+    if (state === 'ignored') metrics.webhookEventsIgnored.inc({ type });
+    if (state !== 'processed') continue;
+    metrics.webhookEventsProcessed.inc({ type });
+    metrics.webhookLag.observe(Math.max(Date.now() - event.receivedAt.getTime(), 0) / 1_000);
+    if (event.type === 'payment_intent.payment_failed') metrics.paymentsFailed.inc();
+  }
+}

@@ -1,0 +1,208 @@
+import { Failure } from '../errors.ts';
+import { untilSettled } from '../mirrors/ask.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
+import { type EventFacts, UnmappableError } from '../processor/processor-facts.ts';
+import { countOutcomes, type Outcome } from './count-outcomes.ts';
+import type { EventFamily } from './families/event-family.ts';
+import { attemptsMax, retryAfterMs, type WebhookEvent } from './webhook-event.ts';
+import type { Settlement, WebhookEventStore } from './webhook-event-store.ts';
+
+/** Enough that a transaction's fixed cost is shared by many, few enough that it lasts milliseconds. */
+const batchMax = 500;
+/** How long others leave an event alone while the processor is being asked about its object. */
+const askLeaseMs = 60_000;
+/** Questions at a time: background reads must not crowd out people's requests. */
+const asksAtOnceMax = 8;
+/** What an operator needs to see of an error; a longer one is the database quoting a statement. */
+const errorLengthMax = 500;
+
+interface ProcessorParts {
+  readonly database: Database;
+  readonly store: WebhookEventStore;
+  readonly processor: Processor;
+  /** In the order in which their tables are locked, everywhere. */
+  readonly families: readonly EventFamily[];
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+interface Reading {
+  readonly event: WebhookEvent;
+  readonly facts: EventFacts;
+  readonly family: EventFamily;
+  readonly keys: readonly string[];
+}
+
+interface Ask {
+  readonly family: EventFamily;
+  readonly key: string;
+  readonly event: WebhookEvent;
+}
+
+interface Batch {
+  readonly size: number;
+  readonly outcomes: readonly Outcome[];
+  readonly succeeded: number;
+  readonly asks: readonly Ask[];
+}
+
+/** Applies the events in the inbox to the mirrors. */
+export class EventProcessor {
+  readonly #parts: ProcessorParts;
+
+  constructor(parts: ProcessorParts) {
+    this.#parts = parts;
+  }
+
+  /** Applies a batch of events that are due, in one transaction; returns how many there were. */
+  async processBatch(): Promise<number> {
+    const { database, store } = this.#parts;
+    let events: readonly WebhookEvent[] = [];
+    try {
+      const batch = await database.transaction(async (tx) => {
+        events = await store.claim(tx, batchMax);
+        return this.#applyAll(tx, events);
+      });
+      await this.#finish(batch);
+    } catch (error) {
+      if (isOutage(error) || events.length === 0) throw error;
+      // One poisoned event must not hold up the others.
+      for (const event of events) await this.#processOne(event);
+    }
+    return events.length;
+  }
+
+  async #processOne(event: WebhookEvent): Promise<void> {
+    const { database, store } = this.#parts;
+    try {
+      const batch = await database.transaction(async (tx) => {
+        const current = await store.claimOne(tx, event);
+        return this.#applyAll(tx, current === undefined ? [] : [current]);
+      });
+      await this.#finish(batch);
+    } catch (error) {
+      if (isOutage(error)) throw error;
+      await this.#retryLater(event, error);
+    }
+  }
+
+  async #applyAll(tx: Queryable, events: readonly WebhookEvent[]): Promise<Batch> {
+    const { store, families } = this.#parts;
+    const outcomes: Outcome[] = [];
+    const readings: Reading[] = [];
+    for (const event of events) {
+      const reading = this.#read(event);
+      if ('state' in reading) outcomes.push(reading);
+      else readings.push(reading);
+    }
+    const asks: Ask[] = [];
+    let succeeded = 0;
+    for (const family of families) {
+      const own = readings.filter((reading) => reading.family === family);
+      if (own.length === 0) continue;
+      const applied = await family.apply(
+        tx,
+        own.map(({ facts }) => facts),
+      );
+      succeeded += applied.succeeded;
+      const [unsettled, ignored] = [new Set(applied.unsettled), new Set(applied.ignored)];
+      for (const { event, keys } of own) {
+        const open = keys.filter((key) => unsettled.has(key));
+        if (open.length > 0) asks.push(...open.map((key) => ({ family, key, event })));
+        else
+          outcomes.push({
+            event,
+            state: keys.every((key) => ignored.has(key)) ? 'ignored' : 'processed',
+            error: null,
+          });
+      }
+    }
+    const leases = asks.map(({ event }) => pending(event, event.attempts, askLeaseMs, null));
+    await store.settle(tx, [...outcomes.map(settlementOf), ...uniqueById(leases)]);
+    return { size: events.length, outcomes, succeeded, asks };
+  }
+
+  #read(event: WebhookEvent): Reading | Outcome {
+    const { processor, families } = this.#parts;
+    try {
+      const facts = processor.readEvent(event.payload);
+      for (const family of families) {
+        const keys = family.keysOf(facts);
+        if (keys !== undefined) return { event, facts, family, keys };
+      }
+      return { event, state: 'ignored', error: null };
+    } catch (error) {
+      if (!(error instanceof UnmappableError)) throw error;
+      // No retry could mend it; it is kept, and can be replayed by a release that understands it.
+      return { event, state: 'failed', error: error.message };
+    }
+  }
+
+  async #finish({ outcomes, succeeded, asks }: Batch): Promise<void> {
+    const { metrics, logger } = this.#parts;
+    countOutcomes(metrics, logger, outcomes);
+    metrics.paymentsSucceeded.inc(succeeded);
+    const waiting = [...asks];
+    const lanes = Array.from({ length: Math.min(asksAtOnceMax, waiting.length) }, async () => {
+      for (let ask = waiting.shift(); ask !== undefined; ask = waiting.shift()) await this.#ask(ask);
+    });
+    await Promise.all(lanes);
+  }
+
+  async #ask({ family, key, event }: Ask): Promise<void> {
+    const { database, store, metrics, logger } = this.#parts;
+    try {
+      if (!(await untilSettled(() => family.ask(key))))
+        throw new Error(`the row of ${key} never stood still`);
+      const outcome: Outcome = { event, state: 'processed', error: null };
+      await store.settle(database, [settlementOf(outcome)]);
+      countOutcomes(metrics, logger, [outcome]);
+    } catch (error) {
+      if (isOutage(error)) throw error;
+      await this.#retryLater(event, error);
+    }
+  }
+
+  async #retryLater(event: WebhookEvent, error: unknown): Promise<void> {
+    const { database, store, metrics, logger } = this.#parts;
+    const reason = (error instanceof Error ? error.message : String(error)).slice(0, errorLengthMax);
+    const attempts = event.attempts + 1;
+    if (attempts >= attemptsMax) {
+      const outcome: Outcome = { event, state: 'failed', error: reason };
+      await store.settle(database, [settlementOf(outcome)]);
+      countOutcomes(metrics, logger, [outcome]);
+      return;
+    }
+    const delayMs = retryAfterMs(attempts, Math.random());
+    await store.settle(database, [pending(event, attempts, delayMs, reason)]);
+    logger.warn(
+      { err: error, event: event.id, type: event.type, attempts, delayMs },
+      'a webhook event is tried again later',
+    );
+  }
+}
+
+function settlementOf({ event, state, error }: Outcome): Settlement {
+  const { id, createdAt, attempts } = event;
+  return { id, createdAt, state, attempts: attempts + 1, lastError: error, delayMs: 0 };
+}
+
+function pending(
+  event: WebhookEvent,
+  attempts: number,
+  delayMs: number,
+  lastError: string | null,
+): Settlement {
+  return { id: event.id, createdAt: event.createdAt, state: 'pending', attempts, lastError, delayMs };
+}
+
+function uniqueById(settlements: readonly Settlement[]): readonly Settlement[] {
+  return [...new Map(settlements.map((settlement) => [settlement.id, settlement])).values()];
+}
+
+function isOutage(error: unknown): boolean {
+  return error instanceof Failure && error.code === 'database_unavailable';
+}

@@ -1,0 +1,41 @@
+import type { Applied } from '../../mirrors/fold.ts';
+import type { Queryable } from '../../platform/postgres.ts';
+import type { EventFacts } from '../../processor/processor-facts.ts';
+
+/** Events about one kind of object: how a batch of them is applied, and how the processor is asked where that is not enough. */
+export interface EventFamily {
+  /** The processor's ids of the objects that the event is about; undefined if it is none of this family's. */
+  readonly keysOf: (event: EventFacts) => readonly string[] | undefined;
+  readonly apply: (tx: Queryable, events: readonly EventFacts[]) => Promise<FamilyApplied>;
+  /** Reads the processor's present state of one object into ours. No transaction is open meanwhile. */
+  readonly ask: (key: string) => Promise<Applied>;
+}
+
+export interface FamilyApplied extends Applied {
+  /** How many payments have succeeded by this. */
+  readonly succeeded: number;
+}
+
+interface FamilyParts<Facts> {
+  readonly pick: (event: EventFacts) => readonly Facts[] | undefined;
+  readonly keyOf: (facts: Facts) => string;
+  readonly apply: (
+    tx: Queryable,
+    facts: readonly Facts[],
+  ) => Promise<Applied & { readonly succeeded?: number }>;
+  readonly ask: (key: string) => Promise<Applied>;
+}
+
+export function defineFamily<Facts>({ pick, keyOf, apply, ask }: FamilyParts<Facts>): EventFamily {
+  return {
+    keysOf: (event) => pick(event)?.map(keyOf),
+    apply: async (tx, events) => ({
+      succeeded: 0,
+      ...(await apply(
+        tx,
+        events.flatMap((event) => pick(event) ?? []),
+      )),
+    }),
+    ask,
+  };
+}

@@ -1,0 +1,22 @@
+import type { PlanService } from '../../plans/plan-service.ts';
+import { defineFamily } from './event-family.ts';
+
+/** product.updated, product.deleted */
+export function productEvents(plans: PlanService) {
+  return defineFamily({
+    pick: (event) => (event.resource === 'product' ? [event.product] : undefined),
+    keyOf: ({ processorProductId }) => processorProductId,
+    apply: (tx, facts) => plans.applyProducts(tx, facts, 'events'),
+    ask: (key) => plans.askByProduct(key),
+  });
+}
+
+/** price.updated */
+export function priceEvents(plans: PlanService) {
+  return defineFamily({
+    pick: (event) => (event.resource === 'price' ? [event.price] : undefined),
+    keyOf: ({ processorPriceId }) => processorPriceId,
+    apply: (tx, facts) => plans.applyPrices(tx, facts, 'events'),
+    ask: (key) => plans.ask(key),
+  });
+}

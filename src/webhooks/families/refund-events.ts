@@ -1,0 +1,29 @@
+import type { RefundService } from '../../payments/refund-service.ts';
+import { defineFamily } from './event-family.ts';
+
+/** refund.created, updated, failed; charge.refund.updated; and charge.refunded where it lists the refunds */
+export function refundEvents(refunds: RefundService) {
+  return defineFamily({
+    pick: (event) => {
+      if (event.resource === 'refund') return [event.refund];
+      return event.resource === 'charge' && event.refunds !== 'unread' ? event.refunds : undefined;
+    },
+    keyOf: ({ processorRefundId }) => processorRefundId,
+    apply: (tx, facts) => refunds.apply(tx, facts, 'events'),
+    ask: (key) => refunds.ask(key),
+  });
+}
+
+/** charge.refunded in its newer shape, which says that something was refunded but not what: the processor is asked. */
+export function chargeEvents(refunds: RefundService) {
+  return defineFamily({
+    pick: (event) => (event.resource === 'charge' ? [event.processorPaymentIntentId] : undefined),
+    keyOf: (processorPaymentIntentId) => processorPaymentIntentId ?? '',
+    apply: async (_tx, facts) => ({
+      changed: [],
+      ignored: facts.some((id) => id === null) ? [''] : [],
+      unsettled: facts.flatMap((id) => id ?? []),
+    }),
+    ask: (key) => refunds.askOfPayment(key),
+  });
+}

@@ -1,0 +1,61 @@
+import type { Queryable } from '../platform/postgres.ts';
+
+/** All SQL of the recovery: how far it has come, and which rows are due for a look. */
+export class RecoveryStore {
+  /** Takes the lease for this long; undefined if another process holds it. */
+  async lease(db: Queryable, leaseMs: number): Promise<{ readonly readUntil: Date | null } | undefined> {
+    const rows = await db.query<{ read_until: Date | null }>(
+      `update till.recovery set leased_until = now() + make_interval(secs => $1)
+       where name = 'events' and leased_until <= now() returning read_until`,
+      [leaseMs / 1_000],
+    );
+    return rows[0] && { readUntil: rows[0].read_until };
+  }
+
+  /** Gives the lease back; `readUntil` moves only after a run that succeeded. */
+  async release(db: Queryable, readUntil: Date | null): Promise<void> {
+    await db.query(
+      `update till.recovery set leased_until = now(), read_until = coalesce($1, read_until) where name = 'events'`,
+      [readUntil],
+    );
+  }
+
+  /**
+   * Payments that are not final, at growing distances (each as long as all before it) up to seven days after their
+   * making. Marks them as looked at.
+   */
+  takeStalePayments(db: Queryable, limit: number): Promise<readonly string[]> {
+    return this.#take(
+      db,
+      `update till.payments set checked_at = now() where id in (
+         select id from till.payments
+         where intent_status not in ('succeeded', 'canceled')
+           and created_at between now() - interval '7 days' and now() - interval '10 minutes'
+           and coalesce(checked_at, created_at) < now() - greatest(interval '10 minutes', checked_at - created_at)
+         order by created_at limit $1 for update skip locked)
+       returning processor_payment_intent_id as id`,
+      limit,
+    );
+  }
+
+  /** Subscriptions whose period has been over for an hour without a word, each again at twice the distance. */
+  takeStaleSubscriptions(db: Queryable, limit: number): Promise<readonly string[]> {
+    return this.#take(
+      db,
+      `update till.subscriptions set checked_at = now() where id in (
+         select id from till.subscriptions
+         where status not in ('canceled', 'incomplete_expired')
+           and current_period_end < now() - interval '1 hour'
+           and (checked_at is null or checked_at < current_period_end
+             or checked_at < now() - greatest(interval '1 hour', checked_at - current_period_end))
+         order by current_period_end limit $1 for update skip locked)
+       returning processor_subscription_id as id`,
+      limit,
+    );
+  }
+
+  async #take(db: Queryable, sql: string, limit: number): Promise<readonly string[]> {
+    const rows = await db.query<{ id: string }>(sql, [limit]);
+    return rows.map(({ id }) => id);
+  }
+}

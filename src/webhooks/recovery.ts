@@ -1,0 +1,112 @@
+import { setTimeout } from 'node:timers/promises';
+import { untilSettled } from '../mirrors/ask.ts';
+import type { Applied } from '../mirrors/fold.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Database } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
+import { eventTypes } from './event-types.ts';
+import type { Inbox } from './inbox.ts';
+import type { RecoveryStore } from './recovery-store.ts';
+
+/** Longer than any run; a process that dies in the middle of one holds the others up no longer than this. */
+const leaseMs = 300_000;
+/** Events that the processor lists late, and clocks that differ, fall into this overlap; the inbox drops what it has. */
+const overlapMs = 600_000;
+/** What the processor keeps. After a longer gap its list has holes, and only the objects themselves tell the truth. */
+const listingAgeMsMax = 30 * 86_400_000;
+const typesPerListing = 20;
+/** Rows looked at per run: with a run every five minutes, a few hundred thousand a week. */
+const staleRowsMax = 100;
+/** Between two background reads, so that they never crowd out people's requests: ten a second at most. */
+const readDelayMs = 100;
+
+interface RecoveryParts {
+  readonly database: Database;
+  readonly store: RecoveryStore;
+  readonly processor: Processor;
+  readonly inbox: Inbox;
+  readonly payments: { ask(id: string): Promise<Applied> };
+  readonly subscriptions: { ask(id: string): Promise<Applied> };
+  /** Compares everything with the processor. */
+  readonly resync: () => Promise<unknown>;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Makes good what webhooks missed: the processor's own list of events, and a look at rows that have been quiet too long. */
+export class Recovery {
+  readonly #parts: RecoveryParts;
+
+  constructor(parts: RecoveryParts) {
+    this.#parts = parts;
+  }
+
+  /** One run, by one process at a time. */
+  async run(): Promise<void> {
+    const { database, store } = this.#parts;
+    const lease = await store.lease(database, leaseMs);
+    if (lease === undefined) return;
+    let readUntil: Date | null = null;
+    try {
+      readUntil = await this.#readEvents(lease.readUntil);
+      await this.#lookAtStaleRows();
+    } finally {
+      await store.release(database, readUntil);
+    }
+  }
+
+  async #readEvents(readUntil: Date | null): Promise<Date> {
+    const { clock, logger, resync } = this.#parts;
+    const startedAt = clock.now();
+    const from = readUntil ?? startedAt;
+    if (startedAt.getTime() - from.getTime() > listingAgeMsMax) {
+      logger.warn(
+        { readUntil },
+        "the gap is longer than the processor's memory of events; everything is compared",
+      );
+      await resync();
+      return startedAt;
+    }
+    const since = new Date(from.getTime() - overlapMs);
+    let newest = startedAt;
+    let missed = 0;
+    for (let first = 0; first < eventTypes.length; first += typesPerListing) {
+      const types = eventTypes.slice(first, first + typesPerListing);
+      for await (const page of this.#parts.processor.events.listSince(since, types)) {
+        const receipts = await Promise.all(page.map((event) => this.#parts.inbox.receive(event)));
+        missed += receipts.filter((receipt) => receipt === 'stored').length;
+        for (const { createdAt } of page) if (createdAt > newest) newest = createdAt;
+        await setTimeout(readDelayMs);
+      }
+    }
+    if (missed > 0)
+      logger.warn({ missed, since }, 'events that no webhook had brought were found in the list');
+    return newest;
+  }
+
+  async #lookAtStaleRows(): Promise<void> {
+    const { database, store, payments, subscriptions } = this.#parts;
+    for (const id of await store.takeStalePayments(database, staleRowsMax)) {
+      await this.#look('payment', () => payments.ask(id));
+    }
+    for (const id of await store.takeStaleSubscriptions(database, staleRowsMax)) {
+      await this.#look('subscription', () => subscriptions.ask(id));
+    }
+  }
+
+  async #look(resource: string, ask: () => Promise<Applied>): Promise<void> {
+    const { metrics, logger } = this.#parts;
+    await untilSettled(async () => {
+      const applied = await ask();
+      for (const id of applied.changed) {
+        metrics.mirrorDrift.inc({ resource });
+        logger.warn({ resource, id }, 'a mirror had drifted and was corrected');
+      }
+      return applied;
+    });
+    await setTimeout(readDelayMs);
+  }
+}

@@ -1,0 +1,152 @@
+import type { CustomerService } from '../customers/customer-service.ts';
+import type { InvoiceService } from '../invoices/invoice-service.ts';
+import { untilSettled } from '../mirrors/ask.ts';
+import type { Applied, Revisions } from '../mirrors/fold.ts';
+import type { PaymentService } from '../payments/payment-service.ts';
+import type { RefundService } from '../payments/refund-service.ts';
+import type { PlanService } from '../plans/plan-service.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Pages, Processor } from '../processor/processor.ts';
+import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
+
+interface ResyncParts {
+  readonly database: Database;
+  readonly processor: Processor;
+  readonly customers: CustomerService;
+  readonly plans: PlanService;
+  readonly payments: PaymentService;
+  readonly refunds: RefundService;
+  readonly subscriptions: SubscriptionService;
+  readonly invoices: InvoiceService;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+export interface ResyncProgress {
+  readonly resource: string;
+  readonly compared: number;
+  readonly corrected: number;
+}
+
+/** No answer is for a row as it stands: what is the same stays, what differs is asked about one by one. */
+const noRevisions: Revisions = new Map();
+
+/** Compares mirrors with the processor's own objects, all of them or one customer's, and corrects what differs. */
+export class Resync {
+  readonly #parts: ResyncParts;
+
+  constructor(parts: ResyncParts) {
+    this.#parts = parts;
+  }
+
+  async all(report: (progress: ResyncProgress) => void = () => {}): Promise<void> {
+    const { processor, customers, plans } = this.#parts;
+    await this.#compare('customer', processor.customers.list(), report, {
+      apply: (tx, facts) => customers.apply(tx, facts, noRevisions),
+      ask: (id) => customers.ask(id),
+    });
+    await this.#compare('plan', processor.plans.list(), report, {
+      apply: async (tx, facts) => {
+        const products = await plans.applyProducts(
+          tx,
+          facts.map(({ product }) => product),
+          noRevisions,
+        );
+        const prices = await plans.applyPrices(
+          tx,
+          facts.map(({ price }) => price),
+          noRevisions,
+        );
+        const unsettled = facts.filter(
+          ({ product, price }) =>
+            products.unsettled.includes(product.processorProductId) ||
+            prices.unsettled.includes(price.processorPriceId),
+        );
+        return {
+          changed: [...products.changed, ...prices.changed],
+          ignored: [],
+          unsettled: unsettled.map(({ price }) => price.processorPriceId),
+        };
+      },
+      ask: (id) => plans.ask(id),
+    });
+    await this.#compareMoney({}, report);
+    await this.#compareRefunds(processor.refunds.list(), report);
+  }
+
+  async ofCustomer(id: string, report: (progress: ResyncProgress) => void = () => {}): Promise<void> {
+    const { customers, payments, refunds } = this.#parts;
+    const { processorCustomerId } = await customers.read(id);
+    await untilSettled(() => customers.ask(processorCustomerId));
+    await this.#compareMoney({ processorCustomerId }, report);
+    for (let page = 1; ; page += 1) {
+      const { data } = await payments.list({ page, limit: 100 }, id);
+      if (data.length === 0) break;
+      for (const { processorPaymentIntentId } of data) {
+        await untilSettled(() => refunds.askOfPayment(processorPaymentIntentId));
+      }
+    }
+  }
+
+  async #compareMoney(
+    filter: { readonly processorCustomerId?: string },
+    report: (progress: ResyncProgress) => void,
+  ): Promise<void> {
+    const { processor, payments, subscriptions, invoices } = this.#parts;
+    await this.#compare('payment', processor.payments.list(filter), report, {
+      apply: (tx, facts) => payments.apply(tx, facts, noRevisions),
+      ask: (id) => payments.ask(id),
+    });
+    await this.#compare('subscription', processor.subscriptions.list(filter), report, {
+      apply: (tx, facts) => subscriptions.apply(tx, facts, noRevisions),
+      ask: (id) => subscriptions.ask(id),
+    });
+    await this.#compare('invoice', processor.invoices.list(filter), report, {
+      apply: (tx, facts) => invoices.apply(tx, facts, noRevisions),
+      ask: (id) => invoices.ask(id),
+    });
+  }
+
+  async #compareRefunds(
+    pages: ReturnType<Processor['refunds']['list']>,
+    report: (progress: ResyncProgress) => void,
+  ): Promise<void> {
+    const { refunds } = this.#parts;
+    await this.#compare('refund', pages, report, {
+      apply: (tx, facts) => refunds.apply(tx, facts, noRevisions),
+      ask: (id) => refunds.ask(id),
+    });
+  }
+
+  async #compare<Facts>(
+    resource: string,
+    pages: Pages<Facts>,
+    report: (progress: ResyncProgress) => void,
+    mirror: {
+      readonly apply: (tx: Queryable, facts: readonly Facts[]) => Promise<Applied>;
+      readonly ask: (id: string) => Promise<Applied>;
+    },
+  ): Promise<void> {
+    const { database, metrics, logger } = this.#parts;
+    let [compared, corrected] = [0, 0];
+    for await (const facts of pages) {
+      const applied = await database.transaction((tx) => mirror.apply(tx, facts));
+      const changed = [...applied.changed];
+      for (const id of applied.unsettled) {
+        await untilSettled(async () => {
+          const asked = await mirror.ask(id);
+          changed.push(...asked.changed);
+          return asked;
+        });
+      }
+      compared += facts.length;
+      corrected += changed.length;
+      metrics.mirrorDrift.inc({ resource }, changed.length);
+      if (changed.length > 0)
+        logger.warn({ resource, ids: changed }, 'mirrors had drifted and were corrected');
+      report({ resource, compared, corrected });
+    }
+  }
+}

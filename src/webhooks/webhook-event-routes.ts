@@ -1,0 +1,136 @@
+import type { FastifyInstance } from 'fastify';
+import { type Static, Type } from 'typebox';
+import { answer, DateTime, nullable, PageQuery, pageOf, problems } from '../http/api-schema.ts';
+import { typed } from '../http/typed-app.ts';
+import { type WebhookEvent, webhookEventStates } from './webhook-event.ts';
+import type { WebhookEventService } from './webhook-event-service.ts';
+
+const EventSchema = Type.Object({
+  id: Type.String({ description: "The processor's id of the event." }),
+  type: Type.String(),
+  objectId: nullable(
+    Type.String({ description: "The processor's id of the object that the event is about." }),
+  ),
+  state: Type.Enum([...webhookEventStates]),
+  attempts: Type.Integer(),
+  lastError: nullable(Type.String()),
+  createdAt: DateTime,
+  receivedAt: DateTime,
+  nextTryAt: nullable(Type.String({ format: 'date-time', description: 'Only while it is pending.' })),
+  processedAt: nullable(DateTime),
+});
+
+const EventWithPayloadSchema = Type.Object({
+  ...EventSchema.properties,
+  apiVersion: nullable(Type.String()),
+  payload: Type.Unknown({ description: 'As the processor sent it, with every secret struck out.' }),
+});
+
+const ListQuery = Type.Object(
+  {
+    state: Type.Optional(Type.Enum([...webhookEventStates])),
+    type: Type.Optional(Type.String()),
+    objectId: Type.Optional(Type.String()),
+    page: PageQuery.properties.page,
+    limit: PageQuery.properties.limit,
+  },
+  { additionalProperties: false },
+);
+
+const Params = Type.Object({ id: Type.String() });
+
+const example: Static<typeof EventSchema> = {
+  id: 'evt_1NG8Du2eZvKYlo2CUI79vXWy',
+  type: 'payment_intent.succeeded',
+  objectId: 'pi_3MtwBwLkdIwHu7ix28a3tqPa',
+  state: 'processed',
+  attempts: 1,
+  lastError: null,
+  createdAt: '2026-11-15T09:30:00.000Z',
+  receivedAt: '2026-11-15T09:30:01.000Z',
+  nextTryAt: null,
+  processedAt: '2026-11-15T09:30:01.012Z',
+};
+
+const tags = ['webhook events'];
+const path = '/api/v1/webhook-events';
+
+export function registerWebhookEventRoutes(fastify: FastifyInstance, events: WebhookEventService): void {
+  const app = typed(fastify);
+  app.get(
+    path,
+    {
+      schema: {
+        tags,
+        summary: 'List webhook events, newest first',
+        querystring: ListQuery,
+        response: {
+          200: answer('One page.', pageOf(EventSchema), { data: [example], total: 1, page: 1, limit: 20 }),
+          ...problems('invalid_request'),
+        },
+      },
+    },
+    async (request) => {
+      const { state, type, objectId, ...page } = request.query;
+      const { data, ...rest } = await events.list({ state, type, objectId }, page);
+      return { ...rest, data: data.map(toAnswer) };
+    },
+  );
+  app.get(
+    `${path}/:id`,
+    {
+      schema: {
+        tags,
+        summary: 'Read a webhook event with its payload',
+        params: Params,
+        response: {
+          200: answer('The event.', EventWithPayloadSchema, {
+            ...example,
+            apiVersion: '2026-10-28.endive',
+            payload: { id: example.id, object: 'event', type: example.type },
+          }),
+          ...problems('not_found'),
+        },
+      },
+    },
+    async (request) => {
+      const event = await events.read(request.params.id);
+      return { ...toAnswer(event), apiVersion: event.apiVersion, payload: JSON.parse(event.payload) };
+    },
+  );
+  app.post(
+    `${path}/:id/replay`,
+    {
+      schema: {
+        tags,
+        summary: 'Process a webhook event again',
+        description: 'Safe at any time: what an event says is taken in only if it is news.',
+        params: Params,
+        response: {
+          200: answer('The event, back in the queue.', EventSchema, {
+            ...example,
+            state: 'pending',
+            attempts: 0,
+          }),
+          ...problems('not_found'),
+        },
+      },
+    },
+    async (request) => toAnswer(await events.replay(request.params.id)),
+  );
+}
+
+function toAnswer(event: WebhookEvent): Static<typeof EventSchema> {
+  return {
+    id: event.id,
+    type: event.type,
+    objectId: event.objectId,
+    state: event.state,
+    attempts: event.attempts,
+    lastError: event.lastError,
+    createdAt: event.createdAt.toISOString(),
+    receivedAt: event.receivedAt.toISOString(),
+    nextTryAt: event.state === 'pending' ? event.nextTryAt.toISOString() : null,
+    processedAt: event.processedAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,45 @@
+import { Failure } from '../errors.ts';
+import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { Database } from '../platform/postgres.ts';
+import type { WebhookEvent } from './webhook-event.ts';
+import type { EventFilter, WebhookEventStore } from './webhook-event-store.ts';
+
+interface EventParts {
+  readonly database: Database;
+  readonly store: WebhookEventStore;
+  /** Called whenever there is new work. */
+  readonly onStored: () => void;
+}
+
+/** What operators see and do of the inbox. */
+export class WebhookEventService {
+  readonly #parts: EventParts;
+
+  constructor(parts: EventParts) {
+    this.#parts = parts;
+  }
+
+  list(filter: EventFilter, request: PageRequest): Promise<Page<WebhookEvent>> {
+    return this.#parts.store.list(this.#parts.database, filter, request);
+  }
+
+  async read(id: string): Promise<WebhookEvent> {
+    return found(await this.#parts.store.find(this.#parts.database, id));
+  }
+
+  /** Safe at any time: what an event says is taken in only if it is news. */
+  async replay(id: string): Promise<WebhookEvent> {
+    const event = found(await this.#parts.store.requeue(this.#parts.database, id));
+    this.#parts.onStored();
+    return event;
+  }
+
+  countPending(): Promise<number> {
+    return this.#parts.store.countPending(this.#parts.database);
+  }
+}
+
+function found(event: WebhookEvent | undefined): WebhookEvent {
+  if (event === undefined) throw new Failure('not_found', 'No webhook event has this id.');
+  return event;
+}

@@ -1,0 +1,160 @@
+import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { Queryable } from '../platform/postgres.ts';
+import type { ProcessorEvent } from '../processor/processor.ts';
+import type { WebhookEvent, WebhookEventState } from './webhook-event.ts';
+
+export interface NewWebhookEvent extends ProcessorEvent {
+  readonly state: 'pending' | 'ignored';
+}
+
+export interface Settlement {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly state: WebhookEventState;
+  readonly attempts: number;
+  readonly lastError: string | null;
+  /** How long a pending one waits for its next try. */
+  readonly delayMs: number;
+}
+
+export interface EventFilter {
+  readonly state: WebhookEventState | undefined;
+  readonly type: string | undefined;
+  readonly objectId: string | undefined;
+}
+
+/** All SQL for the inbox. */
+export class WebhookEventStore {
+  /** The ids that were new. In the order of the ids, so that two inserts of the same events never wait in a circle. */
+  async insert(db: Queryable, events: readonly NewWebhookEvent[]): Promise<ReadonlySet<string>> {
+    const sorted = events.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const rows = await db.query<{ id: string }>(
+      `insert into till.webhook_events
+         (id, type, object_id, created_at, api_version, payload, state, next_try_at, received_at)
+       select id, type, object_id, created_at, api_version, payload, state, now(), now()
+       from unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::text[])
+         as v (id, type, object_id, created_at, api_version, payload, state)
+       on conflict do nothing
+       returning id`,
+      [
+        sorted.map(({ id }) => id),
+        sorted.map(({ type }) => type),
+        sorted.map(({ objectId }) => objectId),
+        sorted.map(({ createdAt }) => createdAt.toISOString()),
+        sorted.map(({ apiVersion }) => apiVersion),
+        sorted.map(({ payload }) => payload),
+        sorted.map(({ state }) => state),
+      ],
+    );
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  /** Locks events that are due; those that another worker holds are passed over. In the order in which they happened. */
+  async claim(tx: Queryable, limit: number): Promise<readonly WebhookEvent[]> {
+    const rows = await tx.query<WebhookEventRow>(
+      `select * from till.webhook_events where state = 'pending' and next_try_at <= now()
+       order by next_try_at limit $1 for update skip locked`,
+      [limit],
+    );
+    return rows.map(toWebhookEvent).sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
+  }
+
+  /** Locks one event, if it is still pending. */
+  async claimOne(tx: Queryable, { id, createdAt }: WebhookEvent): Promise<WebhookEvent | undefined> {
+    const rows = await tx.query<WebhookEventRow>(
+      `select * from till.webhook_events where id = $1 and created_at = $2 and state = 'pending' for update`,
+      [id, createdAt],
+    );
+    return rows[0] && toWebhookEvent(rows[0]);
+  }
+
+  async settle(tx: Queryable, settlements: readonly Settlement[]): Promise<void> {
+    if (settlements.length === 0) return;
+    await tx.query(
+      `update till.webhook_events set state = v.state, attempts = v.attempts, last_error = v.last_error,
+         next_try_at = now() + make_interval(secs => v.delay_ms / 1000.0),
+         processed_at = case when v.state in ('processed', 'ignored') then coalesce(processed_at, now()) else processed_at end
+       from unnest($1::text[], $2::timestamptz[], $3::text[], $4::int[], $5::text[], $6::int[])
+         as v (id, created_at, state, attempts, last_error, delay_ms)
+       where webhook_events.id = v.id and webhook_events.created_at = v.created_at`,
+      [
+        settlements.map(({ id }) => id),
+        settlements.map(({ createdAt }) => createdAt.toISOString()),
+        settlements.map(({ state }) => state),
+        settlements.map(({ attempts }) => attempts),
+        settlements.map(({ lastError }) => lastError),
+        settlements.map(({ delayMs }) => delayMs),
+      ],
+    );
+  }
+
+  async find(db: Queryable, id: string): Promise<WebhookEvent | undefined> {
+    const rows = await db.query<WebhookEventRow>('select * from till.webhook_events where id = $1', [id]);
+    return rows[0] && toWebhookEvent(rows[0]);
+  }
+
+  /** Puts an event back into the queue, as if it had just come. */
+  async requeue(db: Queryable, id: string): Promise<WebhookEvent | undefined> {
+    const rows = await db.query<WebhookEventRow>(
+      `update till.webhook_events set state = 'pending', attempts = 0, next_try_at = now(), last_error = null
+       where id = $1 returning *`,
+      [id],
+    );
+    return rows[0] && toWebhookEvent(rows[0]);
+  }
+
+  /** Newest first, by the processor's time. */
+  async list(db: Queryable, filter: EventFilter, { page, limit }: PageRequest): Promise<Page<WebhookEvent>> {
+    const where = `($1::text is null or state = $1) and ($2::text is null or type = $2)
+      and ($3::text is null or object_id = $3)`;
+    const values = [filter.state ?? null, filter.type ?? null, filter.objectId ?? null];
+    const [count] = await db.query<{ total: number }>(
+      `select count(*) as total from till.webhook_events where ${where}`,
+      values,
+    );
+    const rows = await db.query<WebhookEventRow>(
+      `select * from till.webhook_events where ${where} order by created_at desc, id desc limit $4 offset $5`,
+      [...values, limit, (page - 1) * limit],
+    );
+    return { data: rows.map(toWebhookEvent), total: count?.total ?? 0, page, limit };
+  }
+
+  async countPending(db: Queryable): Promise<number> {
+    const [row] = await db.query<{ count: number }>(
+      `select count(*) as count from till.webhook_events where state = 'pending'`,
+    );
+    return row?.count ?? 0;
+  }
+}
+
+interface WebhookEventRow {
+  readonly id: string;
+  readonly type: string;
+  readonly object_id: string | null;
+  readonly created_at: Date;
+  readonly api_version: string | null;
+  readonly payload: string;
+  readonly state: WebhookEventState;
+  readonly attempts: number;
+  readonly next_try_at: Date;
+  readonly last_error: string | null;
+  readonly received_at: Date;
+  readonly processed_at: Date | null;
+}
+
+function toWebhookEvent(row: WebhookEventRow): WebhookEvent {
+  return {
+    id: row.id,
+    type: row.type,
+    objectId: row.object_id,
+    createdAt: row.created_at,
+    apiVersion: row.api_version,
+    payload: row.payload,
+    state: row.state,
+    attempts: row.attempts,
+    nextTryAt: row.next_try_at,
+    lastError: row.last_error,
+    receivedAt: row.received_at,
+    processedAt: row.processed_at,
+  };
+}

@@ -1,0 +1,31 @@
+export const webhookEventStates = ['pending', 'processed', 'ignored', 'failed'] as const;
+
+export type WebhookEventState = (typeof webhookEventStates)[number];
+
+/** An event in the inbox. */
+export interface WebhookEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly objectId: string | null;
+  readonly createdAt: Date;
+  readonly apiVersion: string | null;
+  readonly payload: string;
+  readonly state: WebhookEventState;
+  readonly attempts: number;
+  readonly nextTryAt: Date;
+  readonly lastError: string | null;
+  readonly receivedAt: Date;
+  /** When it first took effect; a replay leaves it. */
+  readonly processedAt: Date | null;
+}
+
+/** In all about five hours, which outlasts a deployment, a failover and most outages of the processor. */
+export const attemptsMax = 15;
+const retryDelayMs = 1_000;
+const retryDelayMsMax = 1_800_000;
+
+/** How long to wait after this many failed attempts: twice as long each time, and half of it by chance. */
+export function retryAfterMs(attempts: number, random: number): number {
+  const delayMs = Math.min(retryDelayMs * 2 ** (attempts - 1), retryDelayMsMax);
+  return Math.round(delayMs * (0.5 + random / 2));
+}

@@ -1,0 +1,64 @@
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+import { Failure } from '../errors.ts';
+import { answer, problemsWithoutKey } from '../http/api-schema.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Processor } from '../processor/processor.ts';
+import type { Inbox } from './inbox.ts';
+
+const ReceivedSchema = Type.Object({
+  received: Type.Boolean(),
+  duplicate: Type.Boolean({ description: 'Whether the event had been received before.' }),
+});
+
+export interface WebhookRouteParts {
+  readonly processor: Processor;
+  readonly inbox: Inbox;
+  readonly clock: Clock;
+}
+
+/** Where the processor sends its events. Nothing is looked at before the signature, which covers the raw bytes. */
+export async function registerWebhookRoutes(app: FastifyInstance, parts: WebhookRouteParts): Promise<void> {
+  const { processor, inbox, clock } = parts;
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    scope.post(
+      '/webhooks/processor',
+      {
+        schema: {
+          tags: ['operations'],
+          summary: "Receive the processor's events",
+          description:
+            'Authenticated by the signature in `Stripe-Signature` (or `Processor-Signature`), not by a key.',
+          security: [],
+          response: {
+            200: answer('Stored durably, now or before.', ReceivedSchema, {
+              received: true,
+              duplicate: false,
+            }),
+            ...problemsWithoutKey(
+              'invalid_signature',
+              'malformed_request',
+              'payload_too_large',
+              'overloaded',
+            ),
+          },
+        },
+      },
+      async (request) => {
+        const header = request.headers['stripe-signature'] ?? request.headers['processor-signature'];
+        const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+        const verified = processor.verifyWebhook(
+          body,
+          typeof header === 'string' ? header : undefined,
+          clock.now(),
+        );
+        if (verified.outcome === 'bad_signature') throw new Failure('invalid_signature', verified.reason);
+        if (verified.outcome === 'not_an_event') throw new Failure('malformed_request', verified.reason);
+        const receipt = await inbox.receive(verified.event);
+        return { received: true, duplicate: receipt === 'duplicate' };
+      },
+    );
+  });
+}

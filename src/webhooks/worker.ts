@@ -1,0 +1,66 @@
+import type { Logger } from '../platform/logger.ts';
+import type { EventProcessor } from './event-processor.ts';
+
+/** Work of another process is noticed within this time; work of our own at once. */
+const pollDelayMs = 500;
+const failureDelayMs = 1_000;
+
+/** Keeps processing while there is work, and sleeps while there is none. Any number may run, in any number of processes. */
+export class Worker {
+  readonly #processor: EventProcessor;
+  readonly #logger: Logger;
+  #running: Promise<void> = Promise.resolve();
+  #wake: () => void = () => {};
+  #nudged = false;
+  #stopped = false;
+
+  constructor(options: { readonly processor: EventProcessor; readonly logger: Logger }) {
+    this.#processor = options.processor;
+    this.#logger = options.logger;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /** There is new work. */
+  nudge(): void {
+    this.#nudged = true;
+    this.#wake();
+  }
+
+  /** Waits for the batch that is under way; none begins after it. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#wake();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      this.#nudged = false;
+      const delayMs = await this.#work();
+      if (delayMs > 0 && !this.#nudged && !this.#stopped) await this.#sleep(delayMs);
+    }
+  }
+
+  async #work(): Promise<number> {
+    try {
+      return (await this.#processor.processBatch()) > 0 ? 0 : pollDelayMs;
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'webhook events could not be processed; they stay in the queue');
+      this.#nudged = false;
+      return failureDelayMs;
+    }
+  }
+
+  #sleep(delayMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, delayMs);
+    this.#wake = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    return promise;
+  }
+}
