@@ -94,6 +94,10 @@ export class RefundService {
     return store.list(database, paymentId, request);
   }
 
+  count(): Promise<number> {
+    return this.#parts.store.count(this.#parts.database);
+  }
+
   /** Takes in what the processor says of refunds, wherever they were made. */
   async apply(tx: Queryable, facts: readonly RefundFacts[], source: Source): Promise<Applied> {
     const { paymentStore, store, clock } = this.#parts;

@@ -72,6 +72,11 @@ export class RefundStore {
     await tx.query('delete from till.refunds where id = $1 and processor_refund_id is null', [id]);
   }
 
+  async count(db: Queryable): Promise<number> {
+    const [row] = await db.query<{ count: number }>('select count(*) as count from till.refunds');
+    return row?.count ?? 0;
+  }
+
   /** Those that the processor knows; a reservation is not a refund yet. */
   list(db: Queryable, paymentId: string, request: PageRequest): Promise<Page<Refund>> {
     return listPage(

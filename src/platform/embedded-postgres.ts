@@ -1,12 +1,18 @@
-import { mkdir, realpath } from 'node:fs/promises';
+import { access, mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findBinaries, linkLibraries } from './embedded-postgres/binaries.ts';
-import { clusterDataPath, giveDataTo, openCluster, superuser } from './embedded-postgres/cluster.ts';
+import {
+  clusterDataPath,
+  giveDataTo,
+  openCluster,
+  readPassword,
+  superuser,
+} from './embedded-postgres/cluster.ts';
 import { lockDataDir } from './embedded-postgres/data-dir-lock.ts';
 import { makePrivateDir } from './embedded-postgres/private-files.ts';
 import { launchServer } from './embedded-postgres/server.ts';
 import { findServerCommand, libraryDirName } from './embedded-postgres/server-command.ts';
-import { serverArguments } from './embedded-postgres/settings.ts';
+import { serverArguments, socketPort } from './embedded-postgres/settings.ts';
 import { openSocketDir } from './embedded-postgres/socket-path.ts';
 import { clearStaleServer } from './embedded-postgres/stale-server.ts';
 import { EmbeddedPostgresError } from './embedded-postgres/start-error.ts';
@@ -70,12 +76,31 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const owned = taken.move();
   let stopped: Promise<void> | undefined;
   return {
-    url: `postgresql://${superuser}:${password}@/postgres?host=${encodeURIComponent(socketDir.path)}`,
+    url: addressOf(password, socketDir.path),
     stop: () => {
       stopped ??= owned.disposeAsync();
       return stopped;
     },
   };
+}
+
+/** The address of the embedded PostgreSQL of a service that is running, for commands that work beside it. */
+export async function findRunningPostgres(dataDir: string): Promise<EmbeddedPostgres> {
+  try {
+    const home = join(await realpath(dataDir), 'postgres');
+    await access(join(home, 'run', `.s.PGSQL.${socketPort}`));
+    const socketDir = openSocketDir(join(home, 'run'));
+    return { url: addressOf(await readPassword(home), socketDir.path), stop: async () => socketDir.close() };
+  } catch (cause) {
+    throw new EmbeddedPostgresError(
+      `No embedded PostgreSQL runs in ${dataDir}; start the service first, or set DATABASE_URL.`,
+      { cause },
+    );
+  }
+}
+
+function addressOf(password: string, socketDir: string): string {
+  return `postgresql://${superuser}:${password}@/postgres?host=${encodeURIComponent(socketDir)}`;
 }
 
 /** The real path, so that a server of an earlier start is recognised whichever way the folder is reached. */

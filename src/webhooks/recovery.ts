@@ -44,15 +44,16 @@ export class Recovery {
     this.#parts = parts;
   }
 
-  /** One run, by one process at a time. */
-  async run(): Promise<void> {
+  /** One run, by one process at a time; false if another process is at it. */
+  async run(): Promise<boolean> {
     const { database, store } = this.#parts;
     const lease = await store.lease(database, leaseMs);
-    if (lease === undefined) return;
+    if (lease === undefined) return false;
     let readUntil: Date | null = null;
     try {
       readUntil = await this.#readEvents(lease.readUntil);
       await this.#lookAtStaleRows();
+      return true;
     } finally {
       await store.release(database, readUntil);
     }

@@ -27,8 +27,12 @@ interface ResyncParts {
 export interface ResyncProgress {
   readonly resource: string;
   readonly compared: number;
+  /** How many rows we have of it: about as many as the processor will list. */
+  readonly expected: number;
   readonly corrected: number;
 }
+
+const onePage = { page: 1, limit: 1 };
 
 /** No answer is for a row as it stands: what is the same stays, what differs is asked about one by one. */
 const noRevisions: Revisions = new Map();
@@ -46,6 +50,7 @@ export class Resync {
     await this.#compare('customer', processor.customers.list(), report, {
       apply: (tx, facts) => customers.apply(tx, facts, noRevisions),
       ask: (id) => customers.ask(id),
+      count: async () => (await customers.list(onePage)).total,
     });
     await this.#compare('plan', processor.plans.list(), report, {
       apply: async (tx, facts) => {
@@ -71,8 +76,9 @@ export class Resync {
         };
       },
       ask: (id) => plans.ask(id),
+      count: async () => (await plans.list(false)).length,
     });
-    await this.#compareMoney({}, report);
+    await this.#compareMoney(undefined, report);
     await this.#compareRefunds(processor.refunds.list(), report);
   }
 
@@ -80,7 +86,7 @@ export class Resync {
     const { customers, payments, refunds } = this.#parts;
     const { processorCustomerId } = await customers.read(id);
     await untilSettled(() => customers.ask(processorCustomerId));
-    await this.#compareMoney({ processorCustomerId }, report);
+    await this.#compareMoney({ id, processorCustomerId }, report);
     for (let page = 1; ; page += 1) {
       const { data } = await payments.list({ page, limit: 100 }, id);
       if (data.length === 0) break;
@@ -91,21 +97,26 @@ export class Resync {
   }
 
   async #compareMoney(
-    filter: { readonly processorCustomerId?: string },
+    customer: { readonly id: string; readonly processorCustomerId: string } | undefined,
     report: (progress: ResyncProgress) => void,
   ): Promise<void> {
+    const customerId = customer?.id;
+    const filter = customer === undefined ? {} : { processorCustomerId: customer.processorCustomerId };
     const { processor, payments, subscriptions, invoices } = this.#parts;
     await this.#compare('payment', processor.payments.list(filter), report, {
       apply: (tx, facts) => payments.apply(tx, facts, noRevisions),
       ask: (id) => payments.ask(id),
+      count: async () => (await payments.list(onePage, customerId)).total,
     });
     await this.#compare('subscription', processor.subscriptions.list(filter), report, {
       apply: (tx, facts) => subscriptions.apply(tx, facts, noRevisions),
       ask: (id) => subscriptions.ask(id),
+      count: async () => (await subscriptions.list(onePage, customerId)).total,
     });
     await this.#compare('invoice', processor.invoices.list(filter), report, {
       apply: (tx, facts) => invoices.apply(tx, facts, noRevisions),
       ask: (id) => invoices.ask(id),
+      count: async () => (await invoices.list(onePage, customerId)).total,
     });
   }
 
@@ -117,6 +128,7 @@ export class Resync {
     await this.#compare('refund', pages, report, {
       apply: (tx, facts) => refunds.apply(tx, facts, noRevisions),
       ask: (id) => refunds.ask(id),
+      count: () => refunds.count(),
     });
   }
 
@@ -127,9 +139,11 @@ export class Resync {
     mirror: {
       readonly apply: (tx: Queryable, facts: readonly Facts[]) => Promise<Applied>;
       readonly ask: (id: string) => Promise<Applied>;
+      readonly count: () => Promise<number>;
     },
   ): Promise<void> {
     const { database, metrics, logger } = this.#parts;
+    const expected = await mirror.count();
     let [compared, corrected] = [0, 0];
     for await (const facts of pages) {
       const applied = await database.transaction((tx) => mirror.apply(tx, facts));
@@ -146,7 +160,7 @@ export class Resync {
       metrics.mirrorDrift.inc({ resource }, changed.length);
       if (changed.length > 0)
         logger.warn({ resource, ids: changed }, 'mirrors had drifted and were corrected');
-      report({ resource, compared, corrected });
+      report({ resource, compared, expected, corrected });
     }
   }
 }

@@ -113,7 +113,7 @@ async function readVersion(dataPath: string): Promise<string | undefined> {
   }
 }
 
-async function readPassword(home: string): Promise<string> {
+export async function readPassword(home: string): Promise<string> {
   const path = join(home, clusterDirName, 'password');
   try {
     return (await readFile(path, 'utf8')).trim();

@@ -1,0 +1,159 @@
+import { parseArgs } from 'node:util';
+import { metricLabels } from './compose.ts';
+import { joinDatabase, joinProcessor } from './compose-parts.ts';
+import { composeServices, type Services } from './compose-services.ts';
+import { type Config, ConfigError, loadConfig } from './config.ts';
+import { Failure } from './errors.ts';
+import { noMarks } from './idempotency/marks.ts';
+import { systemClock } from './platform/clock.ts';
+import { createLogger } from './platform/logger.ts';
+import { createMetrics } from './platform/metrics.ts';
+import { Shutdown } from './platform/shutdown.ts';
+import { ProgressBar } from './progress-bar.ts';
+import { type WebhookEvent, webhookEventStates } from './webhooks/webhook-event.ts';
+
+const usage = `Usage: npm run till -- COMMAND
+
+  resync                      read the processor's list of events from where it was last read
+  resync --customer ID        compare everything of one customer with the processor
+  resync --all                compare everything with the processor
+  events [--state S] [--type T] [--object ID] [--page N]
+                              list webhook events; states: ${webhookEventStates.join(', ')}
+  events show ID              one webhook event with its payload
+  events replay ID            process a webhook event again
+
+It works beside a service with the same settings: on its database, with its processor.
+`;
+
+class UsageError extends Error {}
+
+// Whoever reads the answers may have seen enough of them: `… | head -1`.
+process.stdout.on('error', () => process.exit(0));
+
+try {
+  await main();
+} catch (error) {
+  process.exitCode = 1;
+  if (error instanceof UsageError) process.stderr.write(`${error.message}\n\n${usage}`);
+  else if (error instanceof ConfigError || error instanceof Failure)
+    process.stderr.write(`${error.message}\n`);
+  else process.stderr.write(`till: ${error instanceof Error ? error.message : String(error)}\n`);
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = readArguments();
+  const [command, verb, id] = positionals;
+  if (values.help || command === undefined) {
+    process.stdout.write(usage);
+    return;
+  }
+  await withServices(loadConfig(process.env, process.cwd()), async (services) => {
+    if (command === 'resync' && verb === undefined) return resync(services, values);
+    if (command === 'events' && verb === undefined) return listEvents(services, values);
+    if (command === 'events' && verb === 'show' && id !== undefined) return showEvent(services, id);
+    if (command === 'events' && verb === 'replay' && id !== undefined) return replayEvent(services, id);
+    throw new UsageError(`There is no command "${positionals.join(' ')}".`);
+  });
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        all: { type: 'boolean', default: false },
+        customer: { type: 'string' },
+        state: { type: 'string' },
+        type: { type: 'string' },
+        object: { type: 'string' },
+        page: { type: 'string', default: '1' },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+type Options = ReturnType<typeof readArguments>['values'];
+
+/** What the service is made of, without the service: nothing is started, and all is closed at the end. */
+async function withServices(config: Config, work: (services: Services) => Promise<void>): Promise<void> {
+  // Standard output belongs to the answers; only what goes wrong is logged.
+  const logger = createLogger(config.logLevel === 'info' ? 'error' : config.logLevel);
+  const shutdown = new Shutdown(logger);
+  const start = { config, logger, shutdown };
+  try {
+    const { database, presence } = await joinDatabase(start);
+    const metrics = createMetrics(metricLabels);
+    const { processor } = joinProcessor(start, metrics);
+    const services = composeServices({
+      database,
+      presence,
+      processor,
+      metrics,
+      clock: systemClock,
+      logger,
+      marks: noMarks,
+      retentionDays: config.webhookRetentionDays,
+    });
+    await work(services);
+  } finally {
+    await shutdown.run();
+  }
+}
+
+async function resync({ resync: comparison, recovery }: Services, { all, customer }: Options): Promise<void> {
+  const bar = new ProgressBar(process.stderr);
+  if (all && customer !== undefined) throw new UsageError('Choose --all or --customer, not both.');
+  if (customer === undefined && !all) {
+    const done = await recovery.run();
+    process.stdout.write(
+      done
+        ? "The processor's list of events has been read; what was missing is in the queue.\n"
+        : 'Another process is reading the list of events at this moment.\n',
+    );
+    return;
+  }
+  if (customer !== undefined) await comparison.ofCustomer(customer, (progress) => bar.show(progress));
+  else await comparison.all((progress) => bar.show(progress));
+  bar.end();
+  process.stdout.write('The mirrors agree with the processor.\n');
+}
+
+async function listEvents({ webhookEvents }: Services, options: Options): Promise<void> {
+  const state = webhookEventStates.find((candidate) => candidate === options.state);
+  if (options.state !== undefined && state === undefined) {
+    throw new UsageError(`--state must be one of ${webhookEventStates.join(', ')}.`);
+  }
+  const page = /^[1-9]\d{0,8}$/.test(options.page) ? Number(options.page) : undefined;
+  if (page === undefined) throw new UsageError('--page must be a number from 1.');
+  const filter = { state, type: options.type, objectId: options.object };
+  const { data, total } = await webhookEvents.list(filter, { page, limit: 50 });
+  for (const event of data) process.stdout.write(`${eventLine(event)}\n`);
+  process.stdout.write(`${total} in all\n`);
+}
+
+async function showEvent({ webhookEvents }: Services, id: string): Promise<void> {
+  const event = await webhookEvents.read(id);
+  const payload: unknown = JSON.parse(event.payload);
+  process.stdout.write(`${JSON.stringify({ ...event, payload }, null, 2)}\n`);
+}
+
+async function replayEvent({ webhookEvents }: Services, id: string): Promise<void> {
+  process.stdout.write(`${eventLine(await webhookEvents.replay(id))}\n`);
+}
+
+function eventLine({ createdAt, id, type, objectId, state, attempts, lastError }: WebhookEvent): string {
+  return [
+    createdAt.toISOString(),
+    state.padEnd(9),
+    id,
+    type,
+    objectId ?? '-',
+    `${attempts}×`,
+    lastError ?? '',
+  ]
+    .join('  ')
+    .trimEnd();
+}
