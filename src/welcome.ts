@@ -19,8 +19,15 @@ export function welcome(facts: WelcomeFacts): string {
     `  processor  ${facts.processor}`,
   ];
   if (facts.servesApi) lines.push(`  docs       ${facts.url}/api/docs`, ...keyLines(facts));
-  lines.push('', '  Try it:', `  curl ${facts.url}/health`, '', '  Ctrl-C stops it.', '', '');
+  lines.push('', '  Try it:', `  ${curlLine(facts)}`, '', '  Ctrl-C stops it.', '', '');
   return lines.join('\n');
+}
+
+/** Works when pasted: the key comes from its file, so that it stays out of the shell's history. */
+function curlLine({ url, servesApi, generatedKey }: WelcomeFacts): string {
+  if (!servesApi || generatedKey === undefined) return `curl ${url}/health`;
+  const path = `'${generatedKey.path.replaceAll("'", "'\\''")}'`;
+  return `curl -H "x-api-key: $(cat ${path})" ${url}/api/v1/customers`;
 }
 
 function keyLines({ generatedKey }: WelcomeFacts): readonly string[] {
