@@ -34,5 +34,7 @@ test('it says what runs where and how to try it', () => {
 
 test('the curl line works when pasted, whatever the folder is called', () => {
   const text = welcome({ ...facts, generatedKey: { path: "/tmp/it's here/api-key", newKey: undefined } });
-  assert.ok(text.includes(`curl -H "x-api-key: $(cat '/tmp/it'\\''s here/api-key')" ${facts.url}/api/v1/customers`));
+  assert.ok(
+    text.includes(`curl -H "x-api-key: $(cat '/tmp/it'\\''s here/api-key')" ${facts.url}/api/v1/customers`),
+  );
 });
