@@ -13,17 +13,9 @@ import {
   text,
 } from '../wire/params.ts';
 import { badParam, missing, WireError } from '../wire/wire-error.ts';
+import { address, noAddress } from './address.ts';
 import { existingCustomer } from './customer.ts';
 import { type TestCard, testCardByLast4, testCardByNumber, testCardByToken } from './test-cards.ts';
-
-const address = object({
-  city: clearable(text()),
-  country: clearable(text()),
-  line1: clearable(text()),
-  line2: clearable(text()),
-  postal_code: clearable(text()),
-  state: clearable(text()),
-});
 
 const cardParam: Parser<{ testCard: TestCard; expMonth: number; expYear: number }> = (node, path) => {
   const card = object({
@@ -76,7 +68,7 @@ export function createPaymentMethod(store: Store, data: PaymentMethodData): Paym
     expYear: data.card.expYear,
     metadata: applyMetadata({}, data.metadata),
     billing: {
-      address: details?.address == null ? noAddress : { ...noAddress, ...withoutUndefined(details.address) },
+      address: details?.address ?? noAddress,
       email: details?.email ?? null,
       name: details?.name ?? null,
       phone: details?.phone ?? null,
@@ -186,7 +178,6 @@ export function chargeDetails(method: PaymentMethod): Charge['payment_method_det
   };
 }
 
-const noAddress = { city: null, country: null, line1: null, line2: null, postal_code: null, state: null };
 const noBilling = { address: noAddress, email: null, name: null, phone: null, tax_id: null };
 
 function newPaymentMethod(
@@ -257,11 +248,4 @@ function passesLuhn(digits: string): boolean {
     sum += doubled > 9 ? doubled - 9 : doubled;
   }
   return sum % 10 === 0;
-}
-
-function withoutUndefined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  // What is left out here is exactly what the return type excludes.
-  return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>;
-  };
 }

@@ -50,30 +50,17 @@ const confirmParams = { ...confirmationParams, client_secret: text() };
 
 export const paymentIntentOperations: readonly Operation[] = [
   operation(
-    {
-      name: 'payment_intents.create',
-      method: 'POST',
-      path: 'payment_intents',
-    },
+    { name: 'payment_intents.create', method: 'POST', path: 'payment_intents' },
     createParams,
     (call, params) => create(call, params),
   ),
   operation(
-    {
-      name: 'payment_intents.retrieve',
-      method: 'GET',
-      path: 'payment_intents/*',
-      forBrowsers: true,
-    },
+    { name: 'payment_intents.retrieve', method: 'GET', path: 'payment_intents/*', forBrowsers: true },
     { client_secret: text() },
     (call, params) => shownTo(call, opened(call, params.client_secret)),
   ),
   operation(
-    {
-      name: 'payment_intents.update',
-      method: 'POST',
-      path: 'payment_intents/*',
-    },
+    { name: 'payment_intents.update', method: 'POST', path: 'payment_intents/*' },
     {
       amount: integer(0),
       customer: text(),
@@ -113,21 +100,12 @@ export const paymentIntentOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'payment_intents.confirm',
-      method: 'POST',
-      path: 'payment_intents/*/confirm',
-      forBrowsers: true,
-    },
+    { name: 'payment_intents.confirm', method: 'POST', path: 'payment_intents/*/confirm', forBrowsers: true },
     confirmParams,
     (call, params) => shownTo(call, confirm(call, opened(call, params.client_secret), params)),
   ),
   operation(
-    {
-      name: 'payment_intents.capture',
-      method: 'POST',
-      path: 'payment_intents/*/capture',
-    },
+    { name: 'payment_intents.capture', method: 'POST', path: 'payment_intents/*/capture' },
     { amount_to_capture: integer(1) },
     (call, params) => {
       const intent = existing(call);
@@ -142,11 +120,7 @@ export const paymentIntentOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'payment_intents.cancel',
-      method: 'POST',
-      path: 'payment_intents/*/cancel',
-    },
+    { name: 'payment_intents.cancel', method: 'POST', path: 'payment_intents/*/cancel' },
     { cancellation_reason: oneOf('abandoned', 'duplicate', 'fraudulent', 'requested_by_customer') },
     (call, params) => {
       const intent = existing(call);
@@ -159,11 +133,7 @@ export const paymentIntentOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'payment_intents.list',
-      method: 'GET',
-      path: 'payment_intents',
-    },
+    { name: 'payment_intents.list', method: 'GET', path: 'payment_intents' },
     { ...listParams, ...createdParam, customer: text() },
     ({ store }, params) =>
       listOf(

@@ -25,11 +25,7 @@ export const productParams = {
 
 export const productOperations: readonly Operation[] = [
   operation(
-    {
-      name: 'products.create',
-      method: 'POST',
-      path: 'products',
-    },
+    { name: 'products.create', method: 'POST', path: 'products' },
     { ...productParams, description: clearable(text()), url: clearable(text()), id: text() },
     ({ store }, params) => {
       if (params.id !== undefined && store.products.get(params.id) !== undefined)
@@ -38,20 +34,12 @@ export const productOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'products.retrieve',
-      method: 'GET',
-      path: 'products/*',
-    },
+    { name: 'products.retrieve', method: 'GET', path: 'products/*' },
     {},
     ({ store, ids: [id = ''] }) => existingProduct(store, id, 'id'),
   ),
   operation(
-    {
-      name: 'products.update',
-      method: 'POST',
-      path: 'products/*',
-    },
+    { name: 'products.update', method: 'POST', path: 'products/*' },
     {
       name: text(),
       active: bool,
@@ -82,11 +70,7 @@ export const productOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'products.delete',
-      method: 'DELETE',
-      path: 'products/*',
-    },
+    { name: 'products.delete', method: 'DELETE', path: 'products/*' },
     {},
     ({ store, ids: [id = ''] }) => {
       const product = existingProduct(store, id, 'id');
@@ -98,11 +82,7 @@ export const productOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'products.list',
-      method: 'GET',
-      path: 'products',
-    },
+    { name: 'products.list', method: 'GET', path: 'products' },
     { ...listParams, ...createdParam, active: bool },
     ({ store }, params) =>
       listOf(

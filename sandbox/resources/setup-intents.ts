@@ -26,11 +26,7 @@ const confirmParams = {
 
 export const setupIntentOperations: readonly Operation[] = [
   operation(
-    {
-      name: 'setup_intents.create',
-      method: 'POST',
-      path: 'setup_intents',
-    },
+    { name: 'setup_intents.create', method: 'POST', path: 'setup_intents' },
     {
       automatic_payment_methods: object({
         enabled: required(bool),
@@ -57,40 +53,22 @@ export const setupIntentOperations: readonly Operation[] = [
       }),
   ),
   operation(
-    {
-      name: 'setup_intents.retrieve',
-      method: 'GET',
-      path: 'setup_intents/*',
-      forBrowsers: true,
-    },
+    { name: 'setup_intents.retrieve', method: 'GET', path: 'setup_intents/*', forBrowsers: true },
     { client_secret: text() },
     (call, params) => opened(call, params.client_secret),
   ),
   operation(
-    {
-      name: 'setup_intents.confirm',
-      method: 'POST',
-      path: 'setup_intents/*/confirm',
-      forBrowsers: true,
-    },
+    { name: 'setup_intents.confirm', method: 'POST', path: 'setup_intents/*/confirm', forBrowsers: true },
     confirmParams,
     (call, params) => confirm(call, opened(call, params.client_secret), params),
   ),
   operation(
-    {
-      name: 'setup_intents.cancel',
-      method: 'POST',
-      path: 'setup_intents/*/cancel',
-    },
+    { name: 'setup_intents.cancel', method: 'POST', path: 'setup_intents/*/cancel' },
     { cancellation_reason: oneOf('abandoned', 'duplicate', 'requested_by_customer') },
     (call, params) => cancelSetupIntent(call.store, existing(call), params.cancellation_reason ?? null),
   ),
   operation(
-    {
-      name: 'setup_intents.list',
-      method: 'GET',
-      path: 'setup_intents',
-    },
+    { name: 'setup_intents.list', method: 'GET', path: 'setup_intents' },
     { ...listParams, ...createdParam, customer: text() },
     ({ store }, params) =>
       listOf(

@@ -50,12 +50,15 @@ export class Store extends Collections {
   readonly clock: SandboxClock;
   readonly memos = new Memos();
   readonly deliveries = new Deliveries();
+  /** The endpoint that was named at the start, apart from those that are registered over the API. */
+  builtInEndpointId: string | null = null;
   settings: Settings = { deliveryMode: 'normal', afterDunning: 'cancel' };
 
   readonly #collections: ReadonlyMap<string, AnyCollection>;
   #journal: Journal | null = null;
   #open: (Changes & { readonly undo: (() => void)[]; readonly cause: Cause }) | null = null;
   readonly #listeners: ((changes: Changes) => void)[] = [];
+  #eventsSincePruning = 0;
 
   constructor(clock = new SandboxClock()) {
     super();
@@ -196,6 +199,15 @@ export class Store extends Collections {
     return line.atMs;
   }
 
+  /** Drops remembered answers past their day, and events that nobody can list any more and that nobody waits for. */
+  forgetExpired(): void {
+    this.#eventsSincePruning = 0;
+    this.memos.forgetExpired(this.clock.realNowMs());
+    const oldest = this.now() - eventLifetimeSeconds;
+    const isSettled = ({ id }: StoredEvent) => this.deliveries.endpointIdsOf(id).length === 0;
+    for (const { id } of this.events.removeOldest(oldest, isSettled)) this.deliveries.forget(id);
+  }
+
   /** The fewest lines that restore the present state. */
   snapshot(): Iterable<JournalLine> {
     return snapshotLines(this, this.#collections);
@@ -235,23 +247,8 @@ export class Store extends Collections {
       );
     for (const listener of this.#listeners) listener(changes);
     this.#eventsSincePruning += changes.events.length;
-    if (this.#eventsSincePruning >= pruneEveryEvents) this.#pruneEvents();
+    if (this.#eventsSincePruning >= pruneEveryEvents) this.forgetExpired();
   }
-
-  /** Events that nobody can list any more and that have reached everybody are forgotten. */
-  #pruneEvents(): void {
-    this.#eventsSincePruning = 0;
-    const oldest = this.now() - eventLifetimeSeconds;
-    this.events.removeOldest(oldest, ({ id }) => {
-      if (this.deliveries.endpointIdsOf(id).length > 0) return false;
-      this.deliveries.forget(id);
-      return true;
-    });
-  }
-
-  /** The endpoint that was named at the start, apart from those that are registered over the API. */
-  builtInEndpointId: string | null = null;
-  #eventsSincePruning = 0;
 
   #endpointIdsFor(event: StoredEvent): string[] {
     const ids = this.builtInEndpointId === null ? [] : [this.builtInEndpointId];
