@@ -6,7 +6,7 @@ import type { Invoice, Price, Subscription } from '../wire/objects.ts';
 import { WireError } from '../wire/wire-error.ts';
 import { type Interval, periodEnd } from './calendar.ts';
 import { collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
-import { draftInvoice, finalizeInvoice, intentOf } from './invoice.ts';
+import { draftInvoice, finalizeInvoice } from './invoice.ts';
 import { invoiceLines, newItem, trialNoticeSeconds } from './subscription-life.ts';
 
 export interface NewSubscription {
@@ -42,9 +42,11 @@ export function createSubscription(store: Store, made: NewSubscription, baseUrl:
     periodEnd: now,
     autoAdvance: false,
   });
-  const invoice = finalizeInvoice(store, draft, baseUrl);
+  const isConfirmedLater = made.behavior === 'default_incomplete';
+  const method = isConfirmedLater ? methodFor(store, draft) : undefined;
+  const invoice = finalizeInvoice(store, draft, baseUrl, method?.id);
   if (invoice.amount_due === 0) startFree(store, subscription, invoice);
-  else startPaid(store, invoice, made, baseUrl);
+  else if (!isConfirmedLater) startPaid(store, invoice, made, baseUrl);
   return store.subscriptions.get(subscription.id) ?? subscription;
 }
 
@@ -70,18 +72,7 @@ function startFree(store: Store, subscription: Subscription, invoice: Invoice): 
 }
 
 function startPaid(store: Store, invoice: Invoice, made: NewSubscription, baseUrl: string): void {
-  const method = methodFor(store, invoice);
-  const intent = intentOf(store, invoice);
-  if (made.behavior === 'default_incomplete') {
-    // A card that is known already only waits for its confirmation.
-    if (method !== undefined && intent !== undefined)
-      store.change(store.paymentIntents, intent, {
-        payment_method: method.id,
-        status: 'requires_confirmation',
-      });
-    return;
-  }
-  if (method === undefined) throw new WireError(400, noPaymentMethod);
+  if (methodFor(store, invoice) === undefined) throw new WireError(400, noPaymentMethod);
   const failure = collectInvoice(store, invoice, { offSession: made.offSession, baseUrl });
   const isPaid = store.invoices.get(invoice.id)?.status === 'paid';
   if (made.behavior === 'error_if_incomplete' && !isPaid) {
