@@ -90,11 +90,7 @@ export function finalizeInvoice(
   baseUrl: string,
   paymentMethod: string | null = null,
 ): Invoice {
-  if (draft.status !== 'draft')
-    throw wrongState(
-      'This invoice is already finalized, you can’t re-finalize a non-draft invoice.',
-      'invoice_not_editable',
-    );
+  if (draft.status !== 'draft') throw wrongState('Only a draft can be finalized.', 'invoice_not_editable');
   const invoice = store.change(store.invoices, draft, {
     status: 'open',
     automatically_finalizes_at: null,
@@ -226,7 +222,7 @@ function nextNumber(store: Store, invoice: Invoice): string {
   return `${customer.invoice_prefix ?? 'SANDBOX'}-${String(sequence).padStart(4, '0')}`;
 }
 
-/** What an invoice also has and the sandbox has no use for: taxes, discounts, shipping, credit. Shared, as objects never change. */
+/** What the sandbox has no use for: taxes, discounts, shipping, credit. Shared, because objects never change. */
 const unusedInvoiceParts = {
   account_tax_ids: null,
   amount_overpaid: 0,

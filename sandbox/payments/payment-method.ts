@@ -96,7 +96,7 @@ export function usablePaymentMethod(
   if (method === undefined) throw missing('PaymentMethod', id, param);
   if (method.customer !== null && method.customer !== customer)
     throw badParam(
-      'The provided PaymentMethod cannot be attached. To reuse a PaymentMethod, you must attach it to a Customer first.',
+      'The PaymentMethod belongs to another customer.',
       param,
       'payment_method_unexpected_state',
     );
@@ -125,10 +125,7 @@ export function attachChecked(
 ): PaymentMethod {
   const customer = existingCustomer(store, customerId, param);
   if (method.customer !== null && method.customer !== customer.id)
-    throw badParam(
-      'The payment method you provided has already been attached to a customer.',
-      'payment_method',
-    );
+    throw badParam('The PaymentMethod is attached to another customer already.', 'payment_method');
   const card = behaviourOf(method);
   if (card?.declinesSetup && card.decline) {
     throw new WireError(
@@ -230,7 +227,7 @@ function testCardOf(number: string, param: string): TestCard {
       type: 'card_error',
       code: 'card_declined',
       decline_code: 'test_mode_live_card',
-      message: 'Your card was declined. Your request was in test mode, but used a non test card.',
+      message: 'The card was declined: it is no test card, and this is test mode.',
       param,
     });
   throw new WireError(402, {

@@ -126,7 +126,7 @@ export const paymentIntentOperations: readonly Operation[] = [
       const intent = existing(call);
       if (call.store.invoicePayments.allWithin('payment_intent', intent.id).length > 0)
         throw wrongState(
-          'You cannot cancel PaymentIntents created by invoices; void the invoice instead.',
+          'This PaymentIntent belongs to an invoice; void the invoice instead.',
           'payment_intent_unexpected_state',
         );
       return cancelPaymentIntent(call.store, intent, params.cancellation_reason ?? null);
@@ -154,7 +154,7 @@ function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent 
   const customer = params.customer === undefined ? null : existingCustomer(store, params.customer).id;
   const method = methodFrom(store, params, customer);
   if (params.confirm !== true && params.off_session !== undefined)
-    throw badParam('You can only set off_session when confirm is true.', 'off_session');
+    throw badParam('off_session makes sense only together with confirm.', 'off_session');
   const automatic = params.automatic_payment_methods;
   const intent = createPaymentIntent(store, {
     amount: params.amount,
@@ -193,7 +193,7 @@ function opened(call: Call, clientSecret: string | undefined): PaymentIntent {
     throw new WireError(404, {
       type: 'invalid_request_error',
       code: 'resource_missing',
-      message: 'The client_secret provided does not match any associated PaymentIntent on this account.',
+      message: 'The client_secret belongs to no such PaymentIntent.',
       param: 'client_secret',
     });
   return intent;

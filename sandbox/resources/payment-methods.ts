@@ -44,9 +44,7 @@ export const paymentMethodOperations: readonly Operation[] = [
     (call) => {
       const method = existing(call);
       if (method.customer === null)
-        throw badParam(
-          'The payment method you provided is not attached to a customer so detachment is impossible.',
-        );
+        throw badParam('The PaymentMethod is attached to nobody, so it cannot be detached.');
       return detach(call.store, method);
     },
   ),

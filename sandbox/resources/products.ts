@@ -75,7 +75,7 @@ export const productOperations: readonly Operation[] = [
     ({ store, ids: [id = ''] }) => {
       const product = existingProduct(store, id, 'id');
       if (store.prices.allWithin('product', id).length > 0)
-        throw wrongState('This product cannot be deleted because it has one or more user-created prices.');
+        throw wrongState('A product that has prices cannot be deleted.');
       store.remove(store.products, id);
       store.emit('product.deleted', product);
       return { id, object: 'product', deleted: true };

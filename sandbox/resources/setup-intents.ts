@@ -86,7 +86,7 @@ function confirm(call: Call, intent: SetupIntent, params: Parsed<typeof confirmP
   const { store } = call;
   if (intent.status === 'succeeded' || intent.status === 'canceled')
     throw wrongState(
-      `This SetupIntent's state does not allow it to be confirmed: it has a status of ${intent.status}.`,
+      `A SetupIntent that is ${intent.status} cannot be confirmed.`,
       'setup_intent_unexpected_state',
       { setup_intent: intent },
     );
@@ -104,7 +104,7 @@ function confirm(call: Call, intent: SetupIntent, params: Parsed<typeof confirmP
         : undefined;
   if (method === undefined)
     throw wrongState(
-      'You cannot confirm this SetupIntent because it is missing a payment method.',
+      'The SetupIntent has no payment method to be confirmed with.',
       'setup_intent_unexpected_state',
       { setup_intent: intent },
     );
@@ -133,7 +133,7 @@ function opened(call: Call, clientSecret: string | undefined): SetupIntent {
     throw new WireError(404, {
       type: 'invalid_request_error',
       code: 'resource_missing',
-      message: 'The client_secret provided does not match any associated SetupIntent on this account.',
+      message: 'The client_secret belongs to no such SetupIntent.',
       param: 'client_secret',
     });
   return intent;

@@ -32,10 +32,10 @@ export interface StoredEvent extends Wire.WireObject {
 /** The request that causes a change; null when the clock does. */
 export type Cause = { readonly requestId: string; readonly idempotencyKey: string | null } | null;
 
-/** What one transaction did, in the order in which it was done. */
+/** What one transaction did, in the order in which it was done; collections by name. */
 export interface Changes {
-  readonly puts: { readonly collection: AnyCollection; readonly value: Wire.WireObject }[];
-  readonly removals: { readonly collection: AnyCollection; readonly id: string }[];
+  readonly puts: { readonly collection: string; readonly value: Wire.WireObject }[];
+  readonly removals: { readonly collection: string; readonly id: string }[];
   readonly events: StoredEvent[];
   memo: { readonly key: string; readonly memo: Memo } | null;
 }
@@ -88,7 +88,7 @@ export class Store extends Collections {
     const open = this.#transaction();
     const previous = collection.put(value);
     open.undo.push(() => (previous === undefined ? collection.remove(value.id) : collection.put(previous)));
-    open.puts.push({ collection: collection as unknown as AnyCollection, value });
+    open.puts.push({ collection: collection.name, value });
     return value;
   }
 
@@ -103,7 +103,7 @@ export class Store extends Collections {
     if (previous === undefined) return;
     collection.remove(id);
     open.undo.push(() => collection.put(previous));
-    open.removals.push({ collection: collection as unknown as AnyCollection, id });
+    open.removals.push({ collection: collection.name, id });
   }
 
   emit(type: Wire.EventType, subject: Wire.WireObject, previous: object | null = null): void {

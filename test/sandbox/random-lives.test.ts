@@ -96,86 +96,91 @@ async function createWorld(afterDunning: 'cancel' | 'unpaid'): Promise<World> {
   return { store, due, call };
 }
 
-async function take({ store, due, call }: World, action: Step): Promise<void> {
+async function take(world: World, action: Step): Promise<unknown> {
+  const { store, due, call } = world;
   const pick = (values: Iterable<{ readonly id: string }>): string => {
     const all = [...values];
     return all.length === 0 || !('which' in action) ? 'none' : (all[action.which % all.length]?.id ?? 'none');
   };
-  const attached = async (name: string, customer: string) =>
-    call('POST', `payment_methods/${name}/attach`, `customer=${customer}`);
+  const subscription = pick(store.subscriptions.values());
+  const invoice = pick(store.invoices.values());
+  const intent = pick(store.paymentIntents.values());
+  const setup = pick(store.setupIntents.values());
   switch (action.kind) {
-    case 'subscribe': {
-      const customer = pick(store.customers.values());
-      const method = action.card === null ? '' : await attached(action.card, customer);
-      const form = `customer=${customer}&items[0][price]=${pick(store.prices.values())}&trial_period_days=${action.trialDays}`;
-      const payment = `payment_behavior=${action.behavior}${method === '' ? '' : `&default_payment_method=${method}`}`;
-      const saving = 'payment_settings[save_default_payment_method]=on_subscription';
-      await call('POST', 'subscriptions', `${form}&${payment}&${saving}`);
-      return;
-    }
+    case 'subscribe':
+      return subscribe(world, pick(store.customers.values()), pick(store.prices.values()), action);
     case 'confirm':
-      await call(
-        'POST',
-        `payment_intents/${pick(store.paymentIntents.values())}/confirm`,
-        `payment_method=${action.card}`,
-      );
-      return;
+      return call('POST', `payment_intents/${intent}/confirm`, `payment_method=${action.card}`);
     case 'confirmSetup':
-      await call(
-        'POST',
-        `setup_intents/${pick(store.setupIntents.values())}/confirm`,
-        `payment_method=${action.card}`,
-      );
-      return;
+      return call('POST', `setup_intents/${setup}/confirm`, `payment_method=${action.card}`);
     case 'authenticate': {
       const intents = [...store.paymentIntents.values(), ...store.setupIntents.values()];
-      const id = pick(intents.filter(({ status }) => status === 'requires_action'));
-      try {
-        store.transact(null, () => completeIntent(store, id, action.succeeded));
-      } catch (error) {
-        assert.ok(error instanceof WireError);
-      }
-      return;
+      return authenticate(
+        store,
+        pick(intents.filter(({ status }) => status === 'requires_action')),
+        action.succeeded,
+      );
     }
     case 'advance':
       return due.advanceTo(store.now() + action.hours * 3_600);
     case 'cancel':
-      await call('DELETE', `subscriptions/${pick(store.subscriptions.values())}`);
-      return;
+      return call('DELETE', `subscriptions/${subscription}`);
     case 'cancelAtPeriodEnd':
-      await call('POST', `subscriptions/${pick(store.subscriptions.values())}`, 'cancel_at_period_end=true');
-      return;
+      return call('POST', `subscriptions/${subscription}`, 'cancel_at_period_end=true');
     case 'swapCard': {
-      const id = pick(store.subscriptions.values());
-      const method = await attached(action.card, store.subscriptions.get(id)?.customer ?? 'none');
-      await call('POST', `subscriptions/${id}`, `default_payment_method=${method}`);
-      return;
+      const method = await attached(
+        world,
+        action.card,
+        store.subscriptions.get(subscription)?.customer ?? 'none',
+      );
+      return call('POST', `subscriptions/${subscription}`, `default_payment_method=${method}`);
     }
     case 'swapPrice': {
-      const id = pick(store.subscriptions.values());
-      const item = store.subscriptions.get(id)?.items.data[0]?.id ?? 'none';
+      const item = store.subscriptions.get(subscription)?.items.data[0]?.id ?? 'none';
       const price = [...store.prices.values()][action.price % store.prices.size]?.id;
-      await call('POST', `subscriptions/${id}`, `items[0][id]=${item}&items[0][price]=${price}`);
-      return;
+      return call('POST', `subscriptions/${subscription}`, `items[0][id]=${item}&items[0][price]=${price}`);
     }
     case 'pay':
-      await call('POST', `invoices/${pick(store.invoices.values())}/pay`, `payment_method=${action.card}`);
-      return;
+      return call('POST', `invoices/${invoice}/pay`, `payment_method=${action.card}`);
     case 'void':
-      await call('POST', `invoices/${pick(store.invoices.values())}/void`);
-      return;
+      return call('POST', `invoices/${invoice}/void`);
     case 'refund':
-      await call(
-        'POST',
-        'refunds',
-        `payment_intent=${pick(store.paymentIntents.values())}&amount=${action.amount}`,
-      );
-      return;
+      return call('POST', 'refunds', `payment_intent=${intent}&amount=${action.amount}`);
     case 'deleteCustomer':
-      // One customer stays, so that lives go on.
-      if (action.which % 4 === 0)
-        await call('DELETE', `customers/${pick([...store.customers.values()].slice(1))}`);
-      return;
+      // The first customer stays, so that lives go on.
+      return action.which % 4 === 0
+        ? call('DELETE', `customers/${pick([...store.customers.values()].slice(1))}`)
+        : null;
+  }
+}
+
+async function subscribe(
+  world: World,
+  customer: string,
+  price: string,
+  wish: { readonly trialDays: number; readonly behavior: string; readonly card: string | null },
+): Promise<unknown> {
+  const method = wish.card === null ? '' : await attached(world, wish.card, customer);
+  return world.call(
+    'POST',
+    'subscriptions',
+    [
+      `customer=${customer}&items[0][price]=${price}&trial_period_days=${wish.trialDays}`,
+      `payment_behavior=${wish.behavior}&payment_settings[save_default_payment_method]=on_subscription`,
+      ...(method === '' ? [] : [`default_payment_method=${method}`]),
+    ].join('&'),
+  );
+}
+
+async function attached({ call }: World, name: string, customer: string): Promise<string> {
+  return call('POST', `payment_methods/${name}/attach`, `customer=${customer}`);
+}
+
+function authenticate(store: Store, id: string, succeeded: boolean): void {
+  try {
+    store.transact(null, () => completeIntent(store, id, succeeded));
+  } catch (error) {
+    assert.ok(error instanceof WireError);
   }
 }
 
