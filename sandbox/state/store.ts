@@ -175,11 +175,15 @@ export class Store extends Collections {
     this.#journal?.append({ at: this.clock.realNowMs(), n: [eventId, endpointId, outcome] });
   }
 
+  /** How many objects of each kind there are. */
+  counts(): Record<string, number> {
+    const kinds = [...this.#collections.values(), this.events];
+    return Object.fromEntries(kinds.map(({ name, size }) => [name, size]));
+  }
+
   /** How many objects, events and remembered answers there are. */
   get size(): number {
-    let size = this.events.size + this.memos.size;
-    for (const collection of this.#collections.values()) size += collection.size;
-    return size;
+    return Object.values(this.counts()).reduce((sum, count) => sum + count, this.memos.size);
   }
 
   /** Puts one line of the journal back, and returns when it was written. */

@@ -18,8 +18,8 @@ export function authenticate(
       message:
         'An API key is missing: send it in the Authorization header, as a bearer token or as the user name.',
     });
-  if (/^(sk|rk)_test_\w+$/.test(key)) return { fromBrowser: false };
-  if (/^pk_test_\w+$/.test(key)) return { fromBrowser: true };
+  if (/^(sk|rk)_test_\S+$/.test(key)) return { fromBrowser: false };
+  if (/^pk_test_\S+$/.test(key)) return { fromBrowser: true };
   throw new WireError(401, {
     type: 'invalid_request_error',
     message: `Invalid API Key provided: ${masked(key)}`,
