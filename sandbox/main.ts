@@ -24,7 +24,7 @@ const sandbox = await startSandbox({
     ? {}
     : { webhook: { url: WEBHOOK_URL, secret: WEBHOOK_SECRET } }),
   log,
-});
+}).catch((error: unknown) => fail(`The sandbox could not start: ${String(error)}`));
 process.stdout.write(
   `The sandbox processor listens at ${sandbox.url}. Any sk_test_… key works; sandbox/README.md has the cards and the controls.\n`,
 );

@@ -56,8 +56,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     logError,
   });
   const server = createWireServer(api, createControl({ store, due, deliverer, faults }), logError);
-  server.listen(options.port, host);
-  await once(server, 'listening');
+  try {
+    server.listen(options.port, host);
+    await once(server, 'listening');
+  } catch (error) {
+    await journal?.close();
+    throw error;
+  }
   // A TCP server's address is an object; only a pipe's is a text.
   const { port } = server.address() as AddressInfo;
   url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -67,18 +72,23 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   deliverer.start();
   log('info', { url, dataDir: options.dataDir ?? null }, 'the sandbox processor listens');
 
+  const close = async () => {
+    const closed = once(server, 'close');
+    server.close();
+    faults.clear();
+    server.closeAllConnections();
+    await closed;
+    await due.close();
+    await deliverer.close();
+    await journal?.close();
+  };
+  let closing: Promise<void> | null = null;
   return {
     url,
     port,
-    async close() {
-      const closed = once(server, 'close');
-      server.close();
-      faults.clear();
-      server.closeAllConnections();
-      await closed;
-      await due.close();
-      await deliverer.close();
-      await journal?.close();
+    close: () => {
+      closing ??= close();
+      return closing;
     },
   };
 }
@@ -94,9 +104,12 @@ async function openJournal(store: Store, dataDir: string | undefined) {
   const doneUntil = Math.floor(lastAtMs / 1_000) + store.clock.offsetSeconds;
   store.clock.catchUp();
   store.keepIn(journal);
-  if (lines > compactWhenLines && lines > 2 * store.size) await store.compact();
+  store.forgetExpired();
+  if (lines > compactAboveLines && lines > compactAboveRatio * store.size) await store.compact();
   return { journal, doneUntil };
 }
 
-/** Below this a rewrite saves nobody any time; above it, half the journal being obsolete is worth one. */
-const compactWhenLines = 10_000;
+/** Below this a rewrite saves nobody any time. */
+const compactAboveLines = 10_000;
+/** A rewritten journal has one line for each thing it keeps; a third of obsolete lines is worth a rewrite. */
+const compactAboveRatio = 1.5;

@@ -35,8 +35,7 @@ export function collectInvoice(
 export const noPaymentMethod: ErrorBody = {
   type: 'invalid_request_error',
   code: 'resource_missing',
-  message:
-    'This customer has no attached payment source or default payment method. Please consider adding a default payment method.',
+  message: 'The customer has no default payment method that could be charged.',
 };
 
 /** The invoice is settled: the subscription lives, and remembers the card if it was told to. */

@@ -4,10 +4,9 @@ import { createSetupIntent } from '../payments/setup-intent.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice, Price, Subscription } from '../wire/objects.ts';
 import { WireError } from '../wire/wire-error.ts';
-import { type Interval, periodEnd } from './calendar.ts';
 import { collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
-import { draftInvoice, finalizeInvoice, intentOf } from './invoice.ts';
-import { invoiceLines, newItem, trialNoticeSeconds } from './subscription-life.ts';
+import { draftInvoice, finalizeInvoice } from './invoice.ts';
+import { invoiceLines, newItem, periodEndOf, trialNoticeSeconds } from './subscription-life.ts';
 
 export interface NewSubscription {
   readonly customer: string;
@@ -42,9 +41,11 @@ export function createSubscription(store: Store, made: NewSubscription, baseUrl:
     periodEnd: now,
     autoAdvance: false,
   });
-  const invoice = finalizeInvoice(store, draft, baseUrl);
+  const isConfirmedLater = made.behavior === 'default_incomplete';
+  const method = isConfirmedLater ? methodFor(store, draft) : undefined;
+  const invoice = finalizeInvoice(store, draft, baseUrl, method?.id);
   if (invoice.amount_due === 0) startFree(store, subscription, invoice);
-  else startPaid(store, invoice, made, baseUrl);
+  else if (!isConfirmedLater) startPaid(store, invoice, made, baseUrl);
   return store.subscriptions.get(subscription.id) ?? subscription;
 }
 
@@ -70,18 +71,7 @@ function startFree(store: Store, subscription: Subscription, invoice: Invoice): 
 }
 
 function startPaid(store: Store, invoice: Invoice, made: NewSubscription, baseUrl: string): void {
-  const method = methodFor(store, invoice);
-  const intent = intentOf(store, invoice);
-  if (made.behavior === 'default_incomplete') {
-    // A card that is known already only waits for its confirmation.
-    if (method !== undefined && intent !== undefined)
-      store.change(store.paymentIntents, intent, {
-        payment_method: method.id,
-        status: 'requires_confirmation',
-      });
-    return;
-  }
-  if (method === undefined) throw new WireError(400, noPaymentMethod);
+  if (methodFor(store, invoice) === undefined) throw new WireError(400, noPaymentMethod);
   const failure = collectInvoice(store, invoice, { offSession: made.offSession, baseUrl });
   const isPaid = store.invoices.get(invoice.id)?.status === 'paid';
   if (made.behavior === 'error_if_incomplete' && !isPaid) {
@@ -93,20 +83,16 @@ function startPaid(store: Store, invoice: Invoice, made: NewSubscription, baseUr
 const authenticationNeeded = {
   type: 'card_error' as const,
   code: 'subscription_payment_intent_requires_action',
-  message:
-    'Payment for this subscription requires additional user action before it can be completed successfully.',
+  message: 'The first payment has to be authenticated before the subscription can start.',
 };
 
 function subscriptionObject(store: Store, made: NewSubscription, invoiceId: string): Subscription {
   const now = store.now();
   const id = newId('sub_');
   const [first] = made.items;
-  const recurring = first?.price.recurring;
-  if (first === undefined || recurring == null) throw new Error('a subscription needs a recurring price');
-  // Prices are only made with the four intervals.
+  if (first === undefined) throw new Error('a subscription needs an item');
   const anchor = made.trialEnd ?? now;
-  const end =
-    made.trialEnd ?? periodEnd(anchor, recurring.interval as Interval, recurring.interval_count, now);
+  const end = made.trialEnd ?? periodEndOf(first.price, anchor, now);
   const isFree = made.items.every(({ price, quantity }) => (price.unit_amount ?? 0) * quantity === 0);
   return {
     id,

@@ -10,9 +10,11 @@ export function followPaymentIntent(store: Store, intent: PaymentIntent): void {
   if (invoice === undefined || invoice.status === 'paid' || invoice.status === 'void') return;
   if (intent.status === 'succeeded') invoicePaid(store, invoice, intent);
   else if (intent.status === 'requires_action') store.emit('invoice.payment_action_required', invoice);
-  else if (intent.status === 'requires_payment_method' && intent.last_payment_error !== null)
+  else if (intent.status === 'requires_payment_method' && intent.last_payment_error !== null) {
     // A person's attempt does not use up one of the dunning schedule's.
-    paymentFailedByPerson(store, invoice.id, intent);
+    if (invoice.billing_reason === 'subscription_create') paymentFailed(store, invoice, intent);
+    else store.emit('invoice.payment_failed', invoice);
+  }
 }
 
 /** A card was saved: a trial that waited for one takes it. */
@@ -23,11 +25,4 @@ export function followSetupIntent(store: Store, intent: SetupIntent): void {
       default_payment_method: intent.payment_method,
       pending_setup_intent: null,
     });
-}
-
-function paymentFailedByPerson(store: Store, invoiceId: string, intent: PaymentIntent): void {
-  const invoice = store.invoices.get(invoiceId);
-  if (invoice === undefined) return;
-  if (invoice.billing_reason === 'subscription_create') paymentFailed(store, invoice, intent);
-  else store.emit('invoice.payment_failed', invoice);
 }

@@ -83,13 +83,14 @@ export function draftInvoice(store: Store, subscription: Subscription, made: New
   return invoice;
 }
 
-/** Fixes the invoice and makes the payment intent that will pay it. */
-export function finalizeInvoice(store: Store, draft: Invoice, baseUrl: string): Invoice {
-  if (draft.status !== 'draft')
-    throw wrongState(
-      'This invoice is already finalized, you can’t re-finalize a non-draft invoice.',
-      'invoice_not_editable',
-    );
+/** Fixes the invoice and makes the payment intent that will pay it, with a card if it only waits to be confirmed. */
+export function finalizeInvoice(
+  store: Store,
+  draft: Invoice,
+  baseUrl: string,
+  paymentMethod: string | null = null,
+): Invoice {
+  if (draft.status !== 'draft') throw wrongState('Only a draft can be finalized.', 'invoice_not_editable');
   const invoice = store.change(store.invoices, draft, {
     status: 'open',
     automatically_finalizes_at: null,
@@ -100,7 +101,7 @@ export function finalizeInvoice(store: Store, draft: Invoice, baseUrl: string): 
     number: nextNumber(store, draft),
     status_transitions: { ...draft.status_transitions, finalized_at: store.now() },
   });
-  if (invoice.amount_due > 0) makePayment(store, invoice);
+  if (invoice.amount_due > 0) makePayment(store, invoice, paymentMethod);
   store.emit('invoice.finalized', invoice);
   return invoice;
 }
@@ -170,7 +171,7 @@ function paymentOf(store: Store, invoice: Invoice): InvoicePayment | undefined {
   return store.invoicePayments.allWithin('invoice', invoice.id)[0];
 }
 
-function makePayment(store: Store, invoice: Invoice): void {
+function makePayment(store: Store, invoice: Invoice, paymentMethod: string | null): void {
   const subscription = store.subscriptions.get(invoice.parent.subscription_details.subscription);
   const saves = subscription?.payment_settings?.save_default_payment_method === 'on_subscription';
   const isFirst = invoice.billing_reason === 'subscription_create';
@@ -180,6 +181,7 @@ function makePayment(store: Store, invoice: Invoice): void {
     customer: invoice.customer,
     metadata: {},
     automaticPaymentMethods: null,
+    paymentMethod,
     captureMethod: 'automatic',
     description: isFirst ? 'Subscription creation' : 'Subscription update',
     setupFutureUsage: saves ? 'off_session' : null,
@@ -220,7 +222,7 @@ function nextNumber(store: Store, invoice: Invoice): string {
   return `${customer.invoice_prefix ?? 'SANDBOX'}-${String(sequence).padStart(4, '0')}`;
 }
 
-/** What an invoice also has and the sandbox has no use for: taxes, discounts, shipping, credit. Shared, as objects never change. */
+/** What the sandbox has no use for: taxes, discounts, shipping, credit. Shared, because objects never change. */
 const unusedInvoiceParts = {
   account_tax_ids: null,
   amount_overpaid: 0,

@@ -56,17 +56,17 @@ export function withPeriod(items: Subscription['items'], start: number, end: num
   };
 }
 
-/** The period that begins now, as the subscription's price and anchor have it. */
+/** The end of the period that begins at `start`, as the subscription's price and anchor have it. */
 export function nextPeriodEnd(subscription: Subscription, start: number): number {
-  const recurring = subscription.items.data[0]?.price.recurring;
-  if (recurring == null) throw new Error(`${subscription.id} has no recurring price`);
-  return periodEnd(
-    subscription.billing_cycle_anchor,
-    // Prices are only made with these four.
-    recurring.interval as Interval,
-    recurring.interval_count,
-    start,
-  );
+  const [item] = subscription.items.data;
+  if (item === undefined) throw new Error(`${subscription.id} has no items`);
+  return periodEndOf(item.price, subscription.billing_cycle_anchor, start);
+}
+
+export function periodEndOf({ id, recurring }: Price, anchor: number, start: number): number {
+  if (recurring === null) throw new Error(`${id} is not recurring`);
+  // Prices are only made with the four intervals, although the type leaves room for more.
+  return periodEnd(anchor, recurring.interval as Interval, recurring.interval_count, start);
 }
 
 export function invoiceLines(

@@ -55,6 +55,7 @@ function handlersOf({ store, due, deliverer, faults }: Controlled): Readonly<Rec
   };
 
   return {
+    'GET ': () => ok({ now: store.now(), delivery: deliverer.mode, holds: store.counts() }),
     'GET clock': clock,
     'POST clock': async (body) => {
       await due.advanceTo(parseClock(body, store.now()));

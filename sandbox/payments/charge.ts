@@ -80,7 +80,7 @@ function outcomeOf(decline: Decline | null): Charge['outcome'] {
     ...common,
     network_status: 'declined_by_network',
     reason: decline.declineCode,
-    seller_message: 'The bank did not return any further details with this decline.',
+    seller_message: 'The bank declined without saying more.',
     type: 'issuer_declined',
   };
 }

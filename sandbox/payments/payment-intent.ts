@@ -123,7 +123,7 @@ export function cancelPaymentIntent(
 ): PaymentIntent {
   if (intent.status === 'succeeded' || intent.status === 'canceled' || intent.status === 'processing')
     throw wrongState(
-      `You cannot cancel this PaymentIntent because it has a status of ${intent.status}. Only a PaymentIntent with one of the following statuses may be canceled: requires_payment_method, requires_capture, requires_confirmation, requires_action.`,
+      `A PaymentIntent that is ${intent.status} cannot be canceled.`,
       'payment_intent_unexpected_state',
       { payment_intent: intent },
     );
@@ -142,7 +142,7 @@ export function capturePaymentIntent(store: Store, intent: PaymentIntent, amount
   const charge = intent.latest_charge === null ? undefined : store.charges.get(intent.latest_charge);
   if (intent.status !== 'requires_capture' || charge === undefined)
     throw wrongState(
-      `This PaymentIntent could not be captured because it has a status of ${intent.status}. Only a PaymentIntent with one of the following statuses may be captured: requires_capture.`,
+      `A PaymentIntent that is ${intent.status} cannot be captured; it has to be requires_capture.`,
       'payment_intent_unexpected_state',
       { payment_intent: intent },
     );
@@ -165,13 +165,12 @@ export function cardError(failure: ErrorBody): WireError {
 const authenticationRequired: Decline = {
   code: 'authentication_required',
   declineCode: 'authentication_required',
-  message: 'Your card was declined. This transaction requires authentication.',
+  message: 'Your card was declined: the payment has to be authenticated.',
 };
 const authenticationFailed: Decline = {
   code: 'payment_intent_authentication_failure',
   declineCode: '',
-  message:
-    'We are unable to authenticate your payment method. Please choose a different payment method and try again.',
+  message: 'The authentication failed, so the payment method cannot be used; try again or choose another.',
 };
 
 function approve(store: Store, intent: PaymentIntent, method: PaymentMethod): PaymentIntent {

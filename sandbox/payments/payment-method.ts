@@ -13,17 +13,9 @@ import {
   text,
 } from '../wire/params.ts';
 import { badParam, missing, WireError } from '../wire/wire-error.ts';
+import { address, noAddress } from './address.ts';
 import { existingCustomer } from './customer.ts';
 import { type TestCard, testCardByLast4, testCardByNumber, testCardByToken } from './test-cards.ts';
-
-const address = object({
-  city: clearable(text()),
-  country: clearable(text()),
-  line1: clearable(text()),
-  line2: clearable(text()),
-  postal_code: clearable(text()),
-  state: clearable(text()),
-});
 
 const cardParam: Parser<{ testCard: TestCard; expMonth: number; expYear: number }> = (node, path) => {
   const card = object({
@@ -76,7 +68,7 @@ export function createPaymentMethod(store: Store, data: PaymentMethodData): Paym
     expYear: data.card.expYear,
     metadata: applyMetadata({}, data.metadata),
     billing: {
-      address: details?.address == null ? noAddress : { ...noAddress, ...withoutUndefined(details.address) },
+      address: details?.address ?? noAddress,
       email: details?.email ?? null,
       name: details?.name ?? null,
       phone: details?.phone ?? null,
@@ -104,7 +96,7 @@ export function usablePaymentMethod(
   if (method === undefined) throw missing('PaymentMethod', id, param);
   if (method.customer !== null && method.customer !== customer)
     throw badParam(
-      'The provided PaymentMethod cannot be attached. To reuse a PaymentMethod, you must attach it to a Customer first.',
+      'The PaymentMethod belongs to another customer.',
       param,
       'payment_method_unexpected_state',
     );
@@ -133,10 +125,7 @@ export function attachChecked(
 ): PaymentMethod {
   const customer = existingCustomer(store, customerId, param);
   if (method.customer !== null && method.customer !== customer.id)
-    throw badParam(
-      'The payment method you provided has already been attached to a customer.',
-      'payment_method',
-    );
+    throw badParam('The PaymentMethod is attached to another customer already.', 'payment_method');
   const card = behaviourOf(method);
   if (card?.declinesSetup && card.decline) {
     throw new WireError(
@@ -186,7 +175,6 @@ export function chargeDetails(method: PaymentMethod): Charge['payment_method_det
   };
 }
 
-const noAddress = { city: null, country: null, line1: null, line2: null, postal_code: null, state: null };
 const noBilling = { address: noAddress, email: null, name: null, phone: null, tax_id: null };
 
 function newPaymentMethod(
@@ -239,7 +227,7 @@ function testCardOf(number: string, param: string): TestCard {
       type: 'card_error',
       code: 'card_declined',
       decline_code: 'test_mode_live_card',
-      message: 'Your card was declined. Your request was in test mode, but used a non test card.',
+      message: 'The card was declined: it is no test card, and this is test mode.',
       param,
     });
   throw new WireError(402, {
@@ -257,11 +245,4 @@ function passesLuhn(digits: string): boolean {
     sum += doubled > 9 ? doubled - 9 : doubled;
   }
   return sum % 10 === 0;
-}
-
-function withoutUndefined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  // What is left out here is exactly what the return type excludes.
-  return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>;
-  };
 }

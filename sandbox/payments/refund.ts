@@ -25,7 +25,7 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
   if (amount < 1) throw badParam('Invalid positive integer', 'amount', 'parameter_invalid_integer');
   if (amount > left)
     throw wrongState(
-      `Refund amount (${display(amount, charge.currency)}) is greater than unrefunded amount on charge (${display(left, charge.currency)})`,
+      `${display(amount, charge.currency)} cannot be refunded: only ${display(left, charge.currency)} is left of the charge.`,
       undefined,
       { param: 'amount' },
     );

@@ -88,8 +88,7 @@ export function completeSetupAuthentication(
   return refuse(store, intent, method, {
     type: 'invalid_request_error',
     code: 'setup_intent_authentication_failure',
-    message:
-      'We are unable to authenticate your payment method. Please choose a different payment method and try again.',
+    message: 'The authentication failed, so the payment method cannot be used; try again or choose another.',
   });
 }
 
@@ -100,7 +99,7 @@ export function cancelSetupIntent(
 ): SetupIntent {
   if (intent.status === 'succeeded' || intent.status === 'canceled')
     throw wrongState(
-      `You cannot cancel this SetupIntent because it has a status of ${intent.status}.`,
+      `A SetupIntent that is ${intent.status} cannot be canceled.`,
       'setup_intent_unexpected_state',
       { setup_intent: intent },
     );

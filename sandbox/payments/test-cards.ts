@@ -73,7 +73,7 @@ export const testCards: readonly TestCard[] = [
     decline: {
       code: 'processing_error',
       declineCode: 'processing_error',
-      message: 'An error occurred while processing your card. Try again in a little bit.',
+      message: 'The card could not be processed; try again later.',
     },
     declinesSetup: true,
   },

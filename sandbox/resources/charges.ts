@@ -5,11 +5,7 @@ import { searchOperation } from './search.ts';
 
 export const chargeOperations: readonly Operation[] = [
   operation(
-    {
-      name: 'charges.retrieve',
-      method: 'GET',
-      path: 'charges/*',
-    },
+    { name: 'charges.retrieve', method: 'GET', path: 'charges/*' },
     {},
     ({ store, ids: [id = ''] }) => {
       const charge = store.charges.get(id);
@@ -18,11 +14,7 @@ export const chargeOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'charges.list',
-      method: 'GET',
-      path: 'charges',
-    },
+    { name: 'charges.list', method: 'GET', path: 'charges' },
     { ...listParams, ...createdParam, customer: text(), payment_intent: text() },
     ({ store }, params) => {
       const { customer, payment_intent } = params;

@@ -1,5 +1,6 @@
 import { cancelSubscription } from '../billing/subscription-change.ts';
 import { newId } from '../ids.ts';
+import { address } from '../payments/address.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { attachChecked, detach, usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
@@ -18,15 +19,6 @@ import {
 import { badParam, missing } from '../wire/wire-error.ts';
 import { searchOperation } from './search.ts';
 
-const address = object({
-  city: clearable(text()),
-  country: clearable(text()),
-  line1: clearable(text()),
-  line2: clearable(text()),
-  postal_code: clearable(text()),
-  state: clearable(text()),
-});
-
 /** The processor's own bounds. */
 const emailLengthMax = 512;
 const nameLengthMax = 256;
@@ -37,7 +29,7 @@ const changeable = {
   address: clearable(address),
   description: clearable(text()),
   email: clearable(text(emailLengthMax)),
-  invoice_settings: object({ default_payment_method: clearable(text()), footer: clearable(text()) }),
+  invoice_settings: object({ default_payment_method: clearable(text()) }),
   metadata,
   name: clearable(text(nameLengthMax)),
   phone: clearable(text(phoneLengthMax)),
@@ -47,42 +39,30 @@ const changeable = {
 
 export const customerOperations: readonly Operation[] = [
   operation(
-    {
-      name: 'customers.create',
-      method: 'POST',
-      path: 'customers',
-    },
+    { name: 'customers.create', method: 'POST', path: 'customers' },
     { ...changeable, payment_method: text() },
     ({ store }, params) => {
-      const made = newCustomer(store);
-      const blank: Customer = { ...made, ...changesOf(made, params) };
-      store.put(store.customers, blank);
+      const blank = newCustomer(store);
+      const made: Customer = { ...blank, ...changesOf(blank, params) };
+      store.put(store.customers, made);
+      const { payment_method: methodId, invoice_settings: settings } = params;
       const method =
-        params.payment_method === undefined
+        methodId === undefined
           ? null
-          : attachChecked(
-              store,
-              usablePaymentMethod(store, params.payment_method, null),
-              blank.id,
-              'customer',
-            );
-      const settings = params.invoice_settings?.default_payment_method;
-      if (settings != null && settings !== params.payment_method)
-        throw missing('PaymentMethod', settings, defaultParam);
-      const customer =
-        settings == null || method === null
-          ? blank
-          : store.change(store.customers, blank, withDefault(blank, method.id));
+          : attachChecked(store, usablePaymentMethod(store, methodId, null), made.id, 'customer');
+      const defaultId = settings?.default_payment_method ?? null;
+      // A customer that is only being made has no other payment method than the one it comes with.
+      if (defaultId !== null && defaultId !== methodId)
+        throw missing('PaymentMethod', defaultId, defaultParam);
+      const customer: Customer =
+        defaultId === null || method === null ? made : { ...made, ...withDefault(made, method.id) };
+      store.put(store.customers, customer);
       store.emit('customer.created', customer);
       return customer;
     },
   ),
   operation(
-    {
-      name: 'customers.retrieve',
-      method: 'GET',
-      path: 'customers/*',
-    },
+    { name: 'customers.retrieve', method: 'GET', path: 'customers/*' },
     {},
     ({ store, ids: [id = ''] }) => {
       const customer = store.customers.get(id);
@@ -91,11 +71,7 @@ export const customerOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'customers.update',
-      method: 'POST',
-      path: 'customers/*',
-    },
+    { name: 'customers.update', method: 'POST', path: 'customers/*' },
     changeable,
     ({ store, ids: [id = ''] }, params) => {
       const before = existingCustomer(store, id, 'id');
@@ -112,11 +88,7 @@ export const customerOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'customers.delete',
-      method: 'DELETE',
-      path: 'customers/*',
-    },
+    { name: 'customers.delete', method: 'DELETE', path: 'customers/*' },
     {},
     ({ store, ids: [id = ''] }) => {
       const customer = existingCustomer(store, id, 'id');
@@ -128,11 +100,7 @@ export const customerOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'customers.list',
-      method: 'GET',
-      path: 'customers',
-    },
+    { name: 'customers.list', method: 'GET', path: 'customers' },
     { ...listParams, ...createdParam, email: text(emailLengthMax) },
     ({ store }, params) =>
       listOf(
@@ -146,11 +114,7 @@ export const customerOperations: readonly Operation[] = [
       ),
   ),
   operation(
-    {
-      name: 'customers.list_payment_methods',
-      method: 'GET',
-      path: 'customers/*/payment_methods',
-    },
+    { name: 'customers.list_payment_methods', method: 'GET', path: 'customers/*/payment_methods' },
     { ...listParams, type: oneOf('card') },
     ({ store, ids: [id = ''] }, params) => {
       existingCustomer(store, id, 'id');
@@ -209,9 +173,7 @@ function changesOf(before: Customer, params: Parsed<typeof changeable>): Partial
   if (params.email != null && !/^[^\s@]+@[^\s@]+$/.test(params.email))
     throw badParam(`Invalid email address: ${params.email}`, 'email', 'email_invalid');
   return {
-    ...(params.address === undefined
-      ? {}
-      : { address: params.address === null ? null : fullAddress(params.address) }),
+    ...(params.address === undefined ? {} : { address: params.address }),
     ...(params.description === undefined ? {} : { description: params.description }),
     ...(params.email === undefined ? {} : { email: params.email }),
     ...(params.name === undefined ? {} : { name: params.name }),
@@ -219,16 +181,5 @@ function changesOf(before: Customer, params: Parsed<typeof changeable>): Partial
     ...(params.preferred_locales === undefined ? {} : { preferred_locales: [...params.preferred_locales] }),
     ...(params.tax_exempt === undefined ? {} : { tax_exempt: params.tax_exempt ?? 'none' }),
     ...(params.metadata === undefined ? {} : { metadata: applyMetadata(before.metadata, params.metadata) }),
-  };
-}
-
-function fullAddress(given: ReturnType<typeof address>): NonNullable<Customer['address']> {
-  return {
-    city: given.city ?? null,
-    country: given.country ?? null,
-    line1: given.line1 ?? null,
-    line2: given.line2 ?? null,
-    postal_code: given.postal_code ?? null,
-    state: given.state ?? null,
   };
 }

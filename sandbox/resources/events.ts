@@ -9,25 +9,13 @@ import { badParam, missing } from '../wire/wire-error.ts';
 const typesMax = 20;
 
 export const eventOperations: readonly Operation[] = [
+  operation({ name: 'events.retrieve', method: 'GET', path: 'events/*' }, {}, ({ store, ids: [id = ''] }) => {
+    const event = store.events.get(id);
+    if (event === undefined || event.created < oldestShown(store)) throw missing('event', id);
+    return renderEvent(store, event);
+  }),
   operation(
-    {
-      name: 'events.retrieve',
-      method: 'GET',
-      path: 'events/*',
-    },
-    {},
-    ({ store, ids: [id = ''] }) => {
-      const event = store.events.get(id);
-      if (event === undefined || event.created < oldestShown(store)) throw missing('event', id);
-      return renderEvent(store, event);
-    },
-  ),
-  operation(
-    {
-      name: 'events.list',
-      method: 'GET',
-      path: 'events',
-    },
+    { name: 'events.list', method: 'GET', path: 'events' },
     { ...listParams, ...createdParam, type: text(), types: array(text(), typesMax), delivery_success: bool },
     ({ store }, params) => {
       if (params.type !== undefined && params.types !== undefined)

@@ -41,7 +41,7 @@ export function confirm(
     chosen ?? (before.payment_method === null ? undefined : store.paymentMethods.get(before.payment_method));
   if (method === undefined)
     throw wrongState(
-      'You cannot confirm this PaymentIntent because it is missing a payment method. Update the PaymentIntent with a payment method and then confirm it again.',
+      'The PaymentIntent has no payment method to be confirmed with.',
       'payment_intent_unexpected_state',
       { payment_intent: before },
     );
@@ -79,7 +79,7 @@ export function methodFrom(
 
 export function unexpectedState(intent: PaymentIntent, verb: string): WireError {
   return wrongState(
-    `This PaymentIntent's state does not allow it to be ${verb}: it has a status of ${intent.status}.`,
+    `A PaymentIntent that is ${intent.status} cannot be ${verb}.`,
     'payment_intent_unexpected_state',
     { payment_intent: intent },
   );

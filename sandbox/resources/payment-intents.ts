@@ -50,30 +50,17 @@ const confirmParams = { ...confirmationParams, client_secret: text() };
 
 export const paymentIntentOperations: readonly Operation[] = [
   operation(
-    {
-      name: 'payment_intents.create',
-      method: 'POST',
-      path: 'payment_intents',
-    },
+    { name: 'payment_intents.create', method: 'POST', path: 'payment_intents' },
     createParams,
     (call, params) => create(call, params),
   ),
   operation(
-    {
-      name: 'payment_intents.retrieve',
-      method: 'GET',
-      path: 'payment_intents/*',
-      forBrowsers: true,
-    },
+    { name: 'payment_intents.retrieve', method: 'GET', path: 'payment_intents/*', forBrowsers: true },
     { client_secret: text() },
     (call, params) => shownTo(call, opened(call, params.client_secret)),
   ),
   operation(
-    {
-      name: 'payment_intents.update',
-      method: 'POST',
-      path: 'payment_intents/*',
-    },
+    { name: 'payment_intents.update', method: 'POST', path: 'payment_intents/*' },
     {
       amount: integer(0),
       customer: text(),
@@ -113,21 +100,12 @@ export const paymentIntentOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'payment_intents.confirm',
-      method: 'POST',
-      path: 'payment_intents/*/confirm',
-      forBrowsers: true,
-    },
+    { name: 'payment_intents.confirm', method: 'POST', path: 'payment_intents/*/confirm', forBrowsers: true },
     confirmParams,
     (call, params) => shownTo(call, confirm(call, opened(call, params.client_secret), params)),
   ),
   operation(
-    {
-      name: 'payment_intents.capture',
-      method: 'POST',
-      path: 'payment_intents/*/capture',
-    },
+    { name: 'payment_intents.capture', method: 'POST', path: 'payment_intents/*/capture' },
     { amount_to_capture: integer(1) },
     (call, params) => {
       const intent = existing(call);
@@ -142,28 +120,20 @@ export const paymentIntentOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'payment_intents.cancel',
-      method: 'POST',
-      path: 'payment_intents/*/cancel',
-    },
+    { name: 'payment_intents.cancel', method: 'POST', path: 'payment_intents/*/cancel' },
     { cancellation_reason: oneOf('abandoned', 'duplicate', 'fraudulent', 'requested_by_customer') },
     (call, params) => {
       const intent = existing(call);
       if (call.store.invoicePayments.allWithin('payment_intent', intent.id).length > 0)
         throw wrongState(
-          'You cannot cancel PaymentIntents created by invoices; void the invoice instead.',
+          'This PaymentIntent belongs to an invoice; void the invoice instead.',
           'payment_intent_unexpected_state',
         );
       return cancelPaymentIntent(call.store, intent, params.cancellation_reason ?? null);
     },
   ),
   operation(
-    {
-      name: 'payment_intents.list',
-      method: 'GET',
-      path: 'payment_intents',
-    },
+    { name: 'payment_intents.list', method: 'GET', path: 'payment_intents' },
     { ...listParams, ...createdParam, customer: text() },
     ({ store }, params) =>
       listOf(
@@ -184,7 +154,7 @@ function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent 
   const customer = params.customer === undefined ? null : existingCustomer(store, params.customer).id;
   const method = methodFrom(store, params, customer);
   if (params.confirm !== true && params.off_session !== undefined)
-    throw badParam('You can only set off_session when confirm is true.', 'off_session');
+    throw badParam('off_session makes sense only together with confirm.', 'off_session');
   const automatic = params.automatic_payment_methods;
   const intent = createPaymentIntent(store, {
     amount: params.amount,
@@ -223,7 +193,7 @@ function opened(call: Call, clientSecret: string | undefined): PaymentIntent {
     throw new WireError(404, {
       type: 'invalid_request_error',
       code: 'resource_missing',
-      message: 'The client_secret provided does not match any associated PaymentIntent on this account.',
+      message: 'The client_secret belongs to no such PaymentIntent.',
       param: 'client_secret',
     });
   return intent;

@@ -13,30 +13,13 @@ import { badParam, missing } from '../wire/wire-error.ts';
 
 export const paymentMethodOperations: readonly Operation[] = [
   operation(
-    {
-      name: 'payment_methods.create',
-      method: 'POST',
-      path: 'payment_methods',
-      forBrowsers: true,
-    },
+    { name: 'payment_methods.create', method: 'POST', path: 'payment_methods', forBrowsers: true },
     { ...paymentMethodParams, type: required(oneOf('card')) },
     ({ store }, params) => createPaymentMethod(store, params),
   ),
+  operation({ name: 'payment_methods.retrieve', method: 'GET', path: 'payment_methods/*' }, {}, existing),
   operation(
-    {
-      name: 'payment_methods.retrieve',
-      method: 'GET',
-      path: 'payment_methods/*',
-    },
-    {},
-    existing,
-  ),
-  operation(
-    {
-      name: 'payment_methods.update',
-      method: 'POST',
-      path: 'payment_methods/*',
-    },
+    { name: 'payment_methods.update', method: 'POST', path: 'payment_methods/*' },
     { metadata },
     (call, params) => {
       const before = existing(call);
@@ -48,11 +31,7 @@ export const paymentMethodOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'payment_methods.attach',
-      method: 'POST',
-      path: 'payment_methods/*/attach',
-    },
+    { name: 'payment_methods.attach', method: 'POST', path: 'payment_methods/*/attach' },
     { customer: required(text()) },
     ({ store, ids: [id = ''] }, params) => {
       const method = usablePaymentMethod(store, id, store.paymentMethods.get(id)?.customer ?? null, 'id');
@@ -60,27 +39,17 @@ export const paymentMethodOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'payment_methods.detach',
-      method: 'POST',
-      path: 'payment_methods/*/detach',
-    },
+    { name: 'payment_methods.detach', method: 'POST', path: 'payment_methods/*/detach' },
     {},
     (call) => {
       const method = existing(call);
       if (method.customer === null)
-        throw badParam(
-          'The payment method you provided is not attached to a customer so detachment is impossible.',
-        );
+        throw badParam('The PaymentMethod is attached to nobody, so it cannot be detached.');
       return detach(call.store, method);
     },
   ),
   operation(
-    {
-      name: 'payment_methods.list',
-      method: 'GET',
-      path: 'payment_methods',
-    },
+    { name: 'payment_methods.list', method: 'GET', path: 'payment_methods' },
     { ...listParams, customer: text(), type: oneOf('card') },
     ({ store }, params) => {
       if (params.customer !== undefined) existingCustomer(store, params.customer);

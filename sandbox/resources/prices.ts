@@ -41,30 +41,14 @@ const priceParams = {
 };
 
 export const priceOperations: readonly Operation[] = [
-  operation(
-    {
-      name: 'prices.create',
-      method: 'POST',
-      path: 'prices',
-    },
-    priceParams,
-    ({ store }, params) => createPrice(store, params),
+  operation({ name: 'prices.create', method: 'POST', path: 'prices' }, priceParams, ({ store }, params) =>
+    createPrice(store, params),
+  ),
+  operation({ name: 'prices.retrieve', method: 'GET', path: 'prices/*' }, {}, ({ store, ids: [id = ''] }) =>
+    existingPrice(store, id, 'id'),
   ),
   operation(
-    {
-      name: 'prices.retrieve',
-      method: 'GET',
-      path: 'prices/*',
-    },
-    {},
-    ({ store, ids: [id = ''] }) => existingPrice(store, id, 'id'),
-  ),
-  operation(
-    {
-      name: 'prices.update',
-      method: 'POST',
-      path: 'prices/*',
-    },
+    { name: 'prices.update', method: 'POST', path: 'prices/*' },
     {
       active: bool,
       metadata,
@@ -86,11 +70,7 @@ export const priceOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'prices.list',
-      method: 'GET',
-      path: 'prices',
-    },
+    { name: 'prices.list', method: 'GET', path: 'prices' },
     {
       ...listParams,
       ...createdParam,

@@ -25,11 +25,7 @@ export const productParams = {
 
 export const productOperations: readonly Operation[] = [
   operation(
-    {
-      name: 'products.create',
-      method: 'POST',
-      path: 'products',
-    },
+    { name: 'products.create', method: 'POST', path: 'products' },
     { ...productParams, description: clearable(text()), url: clearable(text()), id: text() },
     ({ store }, params) => {
       if (params.id !== undefined && store.products.get(params.id) !== undefined)
@@ -38,20 +34,12 @@ export const productOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'products.retrieve',
-      method: 'GET',
-      path: 'products/*',
-    },
+    { name: 'products.retrieve', method: 'GET', path: 'products/*' },
     {},
     ({ store, ids: [id = ''] }) => existingProduct(store, id, 'id'),
   ),
   operation(
-    {
-      name: 'products.update',
-      method: 'POST',
-      path: 'products/*',
-    },
+    { name: 'products.update', method: 'POST', path: 'products/*' },
     {
       name: text(),
       active: bool,
@@ -82,27 +70,19 @@ export const productOperations: readonly Operation[] = [
     },
   ),
   operation(
-    {
-      name: 'products.delete',
-      method: 'DELETE',
-      path: 'products/*',
-    },
+    { name: 'products.delete', method: 'DELETE', path: 'products/*' },
     {},
     ({ store, ids: [id = ''] }) => {
       const product = existingProduct(store, id, 'id');
       if (store.prices.allWithin('product', id).length > 0)
-        throw wrongState('This product cannot be deleted because it has one or more user-created prices.');
+        throw wrongState('A product that has prices cannot be deleted.');
       store.remove(store.products, id);
       store.emit('product.deleted', product);
       return { id, object: 'product', deleted: true };
     },
   ),
   operation(
-    {
-      name: 'products.list',
-      method: 'GET',
-      path: 'products',
-    },
+    { name: 'products.list', method: 'GET', path: 'products' },
     { ...listParams, ...createdParam, active: bool },
     ({ store }, params) =>
       listOf(

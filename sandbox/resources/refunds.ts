@@ -15,11 +15,7 @@ import { badParam, missing, wrongState } from '../wire/wire-error.ts';
 
 export const refundOperations: readonly Operation[] = [
   operation(
-    {
-      name: 'refunds.create',
-      method: 'POST',
-      path: 'refunds',
-    },
+    { name: 'refunds.create', method: 'POST', path: 'refunds' },
     {
       amount: integer(1),
       charge: text(),
@@ -35,41 +31,21 @@ export const refundOperations: readonly Operation[] = [
       }),
   ),
   operation({ name: 'refunds.retrieve', method: 'GET', path: 'refunds/*' }, {}, existing),
+  operation({ name: 'refunds.update', method: 'POST', path: 'refunds/*' }, { metadata }, (call, params) => {
+    const before = existing(call);
+    const after = call.store.change(call.store.refunds, before, {
+      metadata: applyMetadata(before.metadata ?? {}, params.metadata),
+    });
+    call.store.emitUpdated('refund.updated', before, after);
+    return after;
+  }),
+  operation({ name: 'refunds.cancel', method: 'POST', path: 'refunds/*/cancel' }, {}, (call) => {
+    existing(call);
+    // Only refunds that wait for the customer can be canceled, and cards never make one of those.
+    throw wrongState('Only a refund that requires action can be canceled.', 'resource_missing');
+  }),
   operation(
-    {
-      name: 'refunds.update',
-      method: 'POST',
-      path: 'refunds/*',
-    },
-    { metadata },
-    (call, params) => {
-      const before = existing(call);
-      const after = call.store.change(call.store.refunds, before, {
-        metadata: applyMetadata(before.metadata ?? {}, params.metadata),
-      });
-      call.store.emitUpdated('refund.updated', before, after);
-      return after;
-    },
-  ),
-  operation(
-    {
-      name: 'refunds.cancel',
-      method: 'POST',
-      path: 'refunds/*/cancel',
-    },
-    {},
-    (call) => {
-      existing(call);
-      // Only refunds that wait for the customer can be canceled, and cards never make one of those.
-      throw wrongState('You can only cancel a refund that requires action.', 'resource_missing');
-    },
-  ),
-  operation(
-    {
-      name: 'refunds.list',
-      method: 'GET',
-      path: 'refunds',
-    },
+    { name: 'refunds.list', method: 'GET', path: 'refunds' },
     { ...listParams, ...createdParam, charge: text(), payment_intent: text() },
     ({ store }, params) => {
       const { charge, payment_intent } = params;
@@ -110,15 +86,11 @@ function chargeToRefund(
     return charge;
   }
   if (params.payment_intent === undefined)
-    throw badParam(
-      'One of the following params should be provided for this request: payment_intent or charge.',
-      undefined,
-      'parameter_missing',
-    );
+    throw badParam('A refund needs a payment_intent or a charge.', undefined, 'parameter_missing');
   const intent = store.paymentIntents.get(params.payment_intent);
   if (intent === undefined) throw missing('payment_intent', params.payment_intent, 'payment_intent');
   const charge = intent.latest_charge === null ? undefined : store.charges.get(intent.latest_charge);
   if (charge === undefined || !charge.paid)
-    throw wrongState(`This PaymentIntent (${intent.id}) does not have a successful charge to refund.`);
+    throw wrongState(`The PaymentIntent ${intent.id} has no successful charge that could be refunded.`);
   return charge;
 }

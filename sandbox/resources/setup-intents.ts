@@ -26,11 +26,7 @@ const confirmParams = {
 
 export const setupIntentOperations: readonly Operation[] = [
   operation(
-    {
-      name: 'setup_intents.create',
-      method: 'POST',
-      path: 'setup_intents',
-    },
+    { name: 'setup_intents.create', method: 'POST', path: 'setup_intents' },
     {
       automatic_payment_methods: object({
         enabled: required(bool),
@@ -57,40 +53,22 @@ export const setupIntentOperations: readonly Operation[] = [
       }),
   ),
   operation(
-    {
-      name: 'setup_intents.retrieve',
-      method: 'GET',
-      path: 'setup_intents/*',
-      forBrowsers: true,
-    },
+    { name: 'setup_intents.retrieve', method: 'GET', path: 'setup_intents/*', forBrowsers: true },
     { client_secret: text() },
     (call, params) => opened(call, params.client_secret),
   ),
   operation(
-    {
-      name: 'setup_intents.confirm',
-      method: 'POST',
-      path: 'setup_intents/*/confirm',
-      forBrowsers: true,
-    },
+    { name: 'setup_intents.confirm', method: 'POST', path: 'setup_intents/*/confirm', forBrowsers: true },
     confirmParams,
     (call, params) => confirm(call, opened(call, params.client_secret), params),
   ),
   operation(
-    {
-      name: 'setup_intents.cancel',
-      method: 'POST',
-      path: 'setup_intents/*/cancel',
-    },
+    { name: 'setup_intents.cancel', method: 'POST', path: 'setup_intents/*/cancel' },
     { cancellation_reason: oneOf('abandoned', 'duplicate', 'requested_by_customer') },
     (call, params) => cancelSetupIntent(call.store, existing(call), params.cancellation_reason ?? null),
   ),
   operation(
-    {
-      name: 'setup_intents.list',
-      method: 'GET',
-      path: 'setup_intents',
-    },
+    { name: 'setup_intents.list', method: 'GET', path: 'setup_intents' },
     { ...listParams, ...createdParam, customer: text() },
     ({ store }, params) =>
       listOf(
@@ -108,7 +86,7 @@ function confirm(call: Call, intent: SetupIntent, params: Parsed<typeof confirmP
   const { store } = call;
   if (intent.status === 'succeeded' || intent.status === 'canceled')
     throw wrongState(
-      `This SetupIntent's state does not allow it to be confirmed: it has a status of ${intent.status}.`,
+      `A SetupIntent that is ${intent.status} cannot be confirmed.`,
       'setup_intent_unexpected_state',
       { setup_intent: intent },
     );
@@ -126,7 +104,7 @@ function confirm(call: Call, intent: SetupIntent, params: Parsed<typeof confirmP
         : undefined;
   if (method === undefined)
     throw wrongState(
-      'You cannot confirm this SetupIntent because it is missing a payment method.',
+      'The SetupIntent has no payment method to be confirmed with.',
       'setup_intent_unexpected_state',
       { setup_intent: intent },
     );
@@ -155,7 +133,7 @@ function opened(call: Call, clientSecret: string | undefined): SetupIntent {
     throw new WireError(404, {
       type: 'invalid_request_error',
       code: 'resource_missing',
-      message: 'The client_secret provided does not match any associated SetupIntent on this account.',
+      message: 'The client_secret belongs to no such SetupIntent.',
       param: 'client_secret',
     });
   return intent;

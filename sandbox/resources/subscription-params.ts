@@ -37,13 +37,8 @@ export const prorationBehavior = oneOf('always_invoice', 'create_prorations', 'n
 
 export function billablePrice(store: Store, id: string, param: string): Price {
   const price = existingPrice(store, id, param);
-  if (!price.active)
-    throw badParam('The price specified is inactive. This field only accepts active prices.', param);
-  if (price.recurring === null)
-    throw badParam(
-      `The price specified is set to \`type=one_time\` but this field only accepts prices with \`type=recurring\`.`,
-      param,
-    );
+  if (!price.active) throw badParam('The price is archived; only active prices can be subscribed to.', param);
+  if (price.recurring === null) throw badParam('The price is not recurring.', param);
   return price;
 }
 

@@ -57,7 +57,7 @@ export function updateFrom(
   const { metadata: _, cancellation_details: __, ...others } = params;
   if (before.ended_at !== null && Object.keys(others).length > 0)
     throw wrongState(
-      'A canceled subscription can only update its cancellation_details and metadata.',
+      'Of a subscription that has ended only metadata and cancellation_details can be changed.',
       'invalid_canceled_subscription_fields',
     );
   if (params.default_payment_method !== null)

@@ -48,7 +48,6 @@ const createParams = {
   ),
   cancel_at_period_end: bool,
   collection_method: oneOf('charge_automatically'),
-  currency: text(3),
   default_payment_method: text(),
   description: text(500),
   metadata,

@@ -98,18 +98,20 @@ export class Collection<T extends WireObject> {
       for (const key of index.keysOf(entry.value)) removeFrom(index.entries, key, entry);
   }
 
-  /** Drops the oldest that were created before a time, up to the first that has to stay. */
-  removeOldest(createdBefore: number, mayGo: (value: T) => boolean): void {
+  /** Drops and returns the oldest that were created before a time, up to the first that has to stay. */
+  removeOldest(createdBefore: number, mayGo: (value: T) => boolean): T[] {
     let count = 0;
     for (const entry of this.#ordered) {
       if (entry.created >= createdBefore || !mayGo(entry.value)) break;
       count += 1;
     }
-    for (const entry of this.#ordered.splice(0, count)) {
+    const removed = this.#ordered.splice(0, count);
+    for (const entry of removed) {
       this.#byId.delete(entry.value.id);
       for (const index of this.#indexes)
         for (const key of index.keysOf(entry.value)) removeFrom(index.entries, key, entry);
     }
+    return removed.map(({ value }) => value);
   }
 
   clear(): void {

@@ -61,7 +61,7 @@ export function encodeLine(
     positions.set(value, versions.length);
     return versions.push(value) - 1;
   };
-  const puts = changes.puts.map(({ collection, value }) => [collection.name, positionOf(value)] as const);
+  const puts = changes.puts.map(({ collection, value }) => [collection, positionOf(value)] as const);
   const events = changes.events.map(({ object: _, subject, ...event }) => {
     return [event, positionOf(subject), endpointIdsOf(event.id)] as const;
   });
@@ -71,7 +71,7 @@ export function encodeLine(
     p: puts,
     ...(changes.removals.length === 0
       ? {}
-      : { r: changes.removals.map(({ collection, id }) => [collection.name, id]) }),
+      : { r: changes.removals.map(({ collection, id }) => [collection, id]) }),
     e: events,
     ...(changes.memo === null ? {} : { m: encodeMemo(changes.memo.key, changes.memo.memo, positions) }),
   };

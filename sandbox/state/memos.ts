@@ -20,7 +20,7 @@ export class Memos {
   }
 
   find(key: string, nowMs: number): Memo | undefined {
-    this.#forgetOlderThan(nowMs - memoLifetimeMs);
+    this.forgetExpired(nowMs);
     return this.#memos.get(key);
   }
 
@@ -36,9 +36,9 @@ export class Memos {
     this.#memos.clear();
   }
 
-  #forgetOlderThan(limitMs: number): void {
+  forgetExpired(nowMs: number): void {
     for (const [key, memo] of this.#memos) {
-      if (memo.atMs > limitMs) return;
+      if (memo.atMs > nowMs - memoLifetimeMs) return;
       this.#memos.delete(key);
     }
   }

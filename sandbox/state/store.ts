@@ -32,10 +32,10 @@ export interface StoredEvent extends Wire.WireObject {
 /** The request that causes a change; null when the clock does. */
 export type Cause = { readonly requestId: string; readonly idempotencyKey: string | null } | null;
 
-/** What one transaction did, in the order in which it was done. */
+/** What one transaction did, in the order in which it was done; collections by name. */
 export interface Changes {
-  readonly puts: { readonly collection: AnyCollection; readonly value: Wire.WireObject }[];
-  readonly removals: { readonly collection: AnyCollection; readonly id: string }[];
+  readonly puts: { readonly collection: string; readonly value: Wire.WireObject }[];
+  readonly removals: { readonly collection: string; readonly id: string }[];
   readonly events: StoredEvent[];
   memo: { readonly key: string; readonly memo: Memo } | null;
 }
@@ -50,12 +50,15 @@ export class Store extends Collections {
   readonly clock: SandboxClock;
   readonly memos = new Memos();
   readonly deliveries = new Deliveries();
+  /** The endpoint that was named at the start, apart from those that are registered over the API. */
+  builtInEndpointId: string | null = null;
   settings: Settings = { deliveryMode: 'normal', afterDunning: 'cancel' };
 
   readonly #collections: ReadonlyMap<string, AnyCollection>;
   #journal: Journal | null = null;
   #open: (Changes & { readonly undo: (() => void)[]; readonly cause: Cause }) | null = null;
   readonly #listeners: ((changes: Changes) => void)[] = [];
+  #eventsSincePruning = 0;
 
   constructor(clock = new SandboxClock()) {
     super();
@@ -85,7 +88,7 @@ export class Store extends Collections {
     const open = this.#transaction();
     const previous = collection.put(value);
     open.undo.push(() => (previous === undefined ? collection.remove(value.id) : collection.put(previous)));
-    open.puts.push({ collection: collection as unknown as AnyCollection, value });
+    open.puts.push({ collection: collection.name, value });
     return value;
   }
 
@@ -100,7 +103,7 @@ export class Store extends Collections {
     if (previous === undefined) return;
     collection.remove(id);
     open.undo.push(() => collection.put(previous));
-    open.removals.push({ collection: collection as unknown as AnyCollection, id });
+    open.removals.push({ collection: collection.name, id });
   }
 
   emit(type: Wire.EventType, subject: Wire.WireObject, previous: object | null = null): void {
@@ -172,11 +175,15 @@ export class Store extends Collections {
     this.#journal?.append({ at: this.clock.realNowMs(), n: [eventId, endpointId, outcome] });
   }
 
+  /** How many objects of each kind there are. */
+  counts(): Record<string, number> {
+    const kinds = [...this.#collections.values(), this.events];
+    return Object.fromEntries(kinds.map(({ name, size }) => [name, size]));
+  }
+
   /** How many objects, events and remembered answers there are. */
   get size(): number {
-    let size = this.events.size + this.memos.size;
-    for (const collection of this.#collections.values()) size += collection.size;
-    return size;
+    return Object.values(this.counts()).reduce((sum, count) => sum + count, this.memos.size);
   }
 
   /** Puts one line of the journal back, and returns when it was written. */
@@ -194,6 +201,15 @@ export class Store extends Collections {
     if (line.settings !== null) this.settings = line.settings;
     if (line.offsetSeconds !== null) this.clock.offsetSeconds = line.offsetSeconds;
     return line.atMs;
+  }
+
+  /** Drops remembered answers past their day, and events that nobody can list any more and that nobody waits for. */
+  forgetExpired(): void {
+    this.#eventsSincePruning = 0;
+    this.memos.forgetExpired(this.clock.realNowMs());
+    const oldest = this.now() - eventLifetimeSeconds;
+    const isSettled = ({ id }: StoredEvent) => this.deliveries.endpointIdsOf(id).length === 0;
+    for (const { id } of this.events.removeOldest(oldest, isSettled)) this.deliveries.forget(id);
   }
 
   /** The fewest lines that restore the present state. */
@@ -235,23 +251,8 @@ export class Store extends Collections {
       );
     for (const listener of this.#listeners) listener(changes);
     this.#eventsSincePruning += changes.events.length;
-    if (this.#eventsSincePruning >= pruneEveryEvents) this.#pruneEvents();
+    if (this.#eventsSincePruning >= pruneEveryEvents) this.forgetExpired();
   }
-
-  /** Events that nobody can list any more and that have reached everybody are forgotten. */
-  #pruneEvents(): void {
-    this.#eventsSincePruning = 0;
-    const oldest = this.now() - eventLifetimeSeconds;
-    this.events.removeOldest(oldest, ({ id }) => {
-      if (this.deliveries.endpointIdsOf(id).length > 0) return false;
-      this.deliveries.forget(id);
-      return true;
-    });
-  }
-
-  /** The endpoint that was named at the start, apart from those that are registered over the API. */
-  builtInEndpointId: string | null = null;
-  #eventsSincePruning = 0;
 
   #endpointIdsFor(event: StoredEvent): string[] {
     const ids = this.builtInEndpointId === null ? [] : [this.builtInEndpointId];

@@ -82,6 +82,7 @@ function olderPrevious(event: StoredEvent): object {
   if (event.subject.object !== 'subscription' || event.previous === null || !('items' in event.previous))
     return event.previous ?? {};
   const { items, ...rest } = event.previous;
+  // Previous attributes of a subscription's items hold their whole list, as lists are never shown in part.
   const [item] = (items as Subscription['items']).data ?? [];
   return {
     ...rest,

@@ -77,7 +77,7 @@ export class Api {
       throw new WireError(401, {
         type: 'invalid_request_error',
         code: 'secret_key_required',
-        message: 'This API call cannot be made with a publishable API key. Please use a secret API key.',
+        message: 'A publishable key does not suffice for this call; it needs a secret key.',
       });
     const call: Call = { store: this.#store, ids, fromBrowser, baseUrl: this.#baseUrl() };
     const key = operation.method === 'POST' ? checkedKey(request.idempotencyKey) : null;
@@ -159,11 +159,11 @@ export class Api {
     if (memo === undefined) return null;
     if (memo.path !== path)
       throw idempotencyError(
-        `Keys for idempotent requests can only be used for the same endpoint they were first used for ('${memo.path}' vs '${path}').`,
+        `This idempotency key was first used for ${memo.path} and cannot be used for ${path}.`,
       );
     if (memo.fingerprint !== fingerprint)
       throw idempotencyError(
-        `Keys for idempotent requests can only be used with the same parameters they were first used with. Try using a key other than '${shorten(key)}' if you meant to execute a different request.`,
+        `The idempotency key '${shorten(key)}' was first used with other parameters; a different request needs a key of its own.`,
       );
     return { status: memo.status, body: memo.body, requestId, replayed: true };
   }
@@ -195,7 +195,7 @@ function keyInUse(key: string): WireError {
   return new WireError(409, {
     type: 'idempotency_error',
     code: 'idempotency_key_in_use',
-    message: `There is currently another in-progress request using this Idempotency-Key (that probably means you submitted twice, and the other request is still going through): ${shorten(key)}. Please try again later.`,
+    message: `Another request with the idempotency key '${shorten(key)}' is still in progress.`,
   });
 }
 

@@ -16,10 +16,10 @@ export function authenticate(
     throw new WireError(401, {
       type: 'invalid_request_error',
       message:
-        "You did not provide an API key. You need to provide your API key in the Authorization header, using Bearer auth (e.g. 'Authorization: Bearer YOUR_SECRET_KEY').",
+        'An API key is missing: send it in the Authorization header, as a bearer token or as the user name.',
     });
-  if (/^(sk|rk)_test_\w+$/.test(key)) return { fromBrowser: false };
-  if (/^pk_test_\w+$/.test(key)) return { fromBrowser: true };
+  if (/^(sk|rk)_test_\S+$/.test(key)) return { fromBrowser: false };
+  if (/^pk_test_\S+$/.test(key)) return { fromBrowser: true };
   throw new WireError(401, {
     type: 'invalid_request_error',
     message: `Invalid API Key provided: ${masked(key)}`,

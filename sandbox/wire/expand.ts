@@ -29,6 +29,7 @@ function follow(store: Store, value: unknown, parts: readonly string[], path: st
   if (value === null || field === undefined) return value;
   if (Array.isArray(value)) return value.map((item) => follow(store, item, parts, path));
   if (typeof value !== 'object') throw cannotExpand(path);
+  // Any object that is no array can be read by name.
   const owner = value as Plain;
   const referred = expandedField(store, owner, field);
   const isReference = referred !== undefined;

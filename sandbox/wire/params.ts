@@ -52,7 +52,7 @@ export function text(lengthMax = textLengthMax): Parser<string> {
     if (typeof node !== 'string') throw badParam('Invalid string', path);
     if (node === '')
       throw badParam(
-        `You passed an empty string for '${path}'. We assume empty values are an attempt to unset a parameter; however '${path}' cannot be unset.`,
+        `An empty ${path} would unset it, and ${path} cannot be unset.`,
         path,
         'parameter_invalid_empty',
       );
@@ -151,7 +151,7 @@ export const metadata: Parser<MetadataChange> = (node, path) => {
       );
     if (value.length > metadataValueLengthMax)
       throw badParam(
-        `Metadata values can have up to ${metadataValueLengthMax} characters, but you passed in a value that is ${value.length} characters.`,
+        `Metadata values have at most ${metadataValueLengthMax} characters; this one has ${value.length}.`,
         at,
       );
     change.set(key, value);
@@ -172,7 +172,7 @@ export function applyMetadata(
   }
   if (entries.size > metadataKeysMax)
     throw badParam(
-      `Metadata can have up to ${metadataKeysMax} keys, but you passed in ${entries.size} keys.`,
+      `Metadata has at most ${metadataKeysMax} keys; this would be ${entries.size}.`,
       'metadata',
     );
   return Object.fromEntries(entries);

@@ -97,8 +97,28 @@ const values = fc.oneof(
   fc.string({ minLength: 600, maxLength: 700 }),
 );
 const pair = fc.tuple(names, values).map(([name, value]) => `${encode(name)}=${encode(value)}`);
+/** Garbage alone is mostly refused at the door; behind a valid beginning it gets further. */
+const beginnings = [
+  '',
+  'amount=1000&currency=usd&',
+  'amount=1000&currency=usd&confirm=true&payment_method=pm_card_visa&return_url=https://x&',
+  'currency=usd&unit_amount=500&product_data[name]=P&',
+  'name=N&',
+  'type=card&card[number]=4242424242424242&card[exp_month]=1&card[exp_year]=40&',
+  'payment_method=pm_card_visa&',
+  'url=https://x&enabled_events[]=*&',
+  'customer=CUSTOMER&items[0][price]=PRICE&payment_behavior=default_incomplete&',
+  'customer=CUSTOMER&items[0][price]=PRICE&trial_period_days=3&',
+  'customer=CUSTOMER&',
+  'payment_intent=INTENT&',
+];
 const form = fc.oneof(
-  { weight: 5, arbitrary: fc.array(pair, { maxLength: 8 }).map((pairs) => pairs.join('&')) },
+  {
+    weight: 9,
+    arbitrary: fc
+      .tuple(fc.constantFrom(...beginnings), fc.array(pair, { maxLength: 4 }))
+      .map(([beginning, pairs]) => beginning + pairs.join('&')),
+  },
   { weight: 1, arbitrary: fc.string() },
 );
 
@@ -139,7 +159,11 @@ test('no form, however broken, makes any operation fail with a 5xx', async (t) =
       fc.constantFrom(...operations),
       fc.constantFrom(...ids),
       form,
-      async (operation, id, text) => {
+      async (operation, id, garbage) => {
+        const text = garbage
+          .replaceAll('CUSTOMER', customer.id)
+          .replaceAll('PRICE', price.id)
+          .replaceAll('INTENT', intentId);
         const path = `/v1/${operation.path.replace('*', id)}`;
         const inQuery = operation.method !== 'POST';
         const response = await fetch(
@@ -156,7 +180,7 @@ test('no form, however broken, makes any operation fail with a 5xx', async (t) =
         assert.match(String(response.headers.get('request-id')), /^req_/);
       },
     ),
-    { numRuns: 3_000 },
+    { numRuns: 2_000 },
   );
   assert.deepEqual(problems, []);
 });

@@ -112,5 +112,6 @@ test('keys that are no test keys are refused and not repeated', async (t) => {
   const live = await answer('Bearer sk_live_abcdefghijklmnop');
   assert.equal(live.status, 401);
   assert.ok(!live.text.includes('sk_live_abcdefghijklmnop'));
+  assert.equal((await answer('Bearer sk_test_any-thing.goes')).status, 200);
   assert.equal((await answer(`Basic ${Buffer.from('sk_test_x:').toString('base64')}`)).status, 200);
 });

@@ -53,6 +53,50 @@ test('a restart keeps objects, events, remembered answers, the clock and the sch
   assert.equal((await stripe.invoices.list({ subscription: subscription.id })).data.length, 2);
 });
 
+test('what fell due while the sandbox was down happens at its own time when it is back', async (t) => {
+  const dataDir = await temporaryFolder(t);
+  const before = await startSandbox({ port: 0, dataDir });
+  const first = clientOf(before.port);
+  const { customer, price } = await customerAndPrice(first, { interval: 'day' });
+  const { subscription, intentId } = await incompleteSubscription(first, customer.id, price.id);
+  await first.paymentIntents.confirm(intentId, { payment_method: 'pm_card_visa' });
+  await before.close();
+  // Three days and a half of downtime: the journal is told that its clock ran on meanwhile.
+  const path = join(dataDir, 'sandbox', 'journal.jsonl');
+  const settings = { deliveryMode: 'normal', afterDunning: 'cancel' };
+  await appendFile(path, `${JSON.stringify({ at: Date.now(), s: settings, o: 3.5 * 86_400 })}\n`);
+
+  const { stripe } = await useSandbox(t, { dataDir });
+  const invoices = await stripe.invoices.list({ subscription: subscription.id });
+  assert.deepEqual(
+    invoices.data.map(({ created, status }) => [(created - subscription.created) / 86_400, status]),
+    [3, 2, 1, 0].map((days) => [days, 'paid']),
+  );
+});
+
+test('a journal full of what is obsolete is rewritten at the start, and means the same', async (t) => {
+  const dataDir = await temporaryFolder(t);
+  const before = await startSandbox({ port: 0, dataDir });
+  const customer = await clientOf(before.port).customers.create({ name: 'kept' });
+  await before.close();
+  const path = join(dataDir, 'sandbox', 'journal.jsonl');
+  const note = `${JSON.stringify({ at: Date.now(), n: ['evt_gone', 'we_builtin', 'delivered'] })}\n`;
+  await appendFile(path, note.repeat(11_000));
+  const between = await startSandbox({ port: 0, dataDir });
+  await between.close();
+  assert.ok((await readFile(path, 'utf8')).split('\n').length < 10);
+  const { stripe } = await useSandbox(t, { dataDir });
+  assert.deepEqual(await stripe.customers.retrieve(customer.id), customer);
+  assert.deepEqual(await eventTypes(stripe), ['customer.created']);
+});
+
+test('a port that is taken is an error, and closing twice is not', async (t) => {
+  const dataDir = await temporaryFolder(t);
+  const first = await startSandbox({ port: 0 });
+  await assert.rejects(startSandbox({ port: first.port, dataDir }), { code: 'EADDRINUSE' });
+  await Promise.all([first.close(), first.close()]);
+});
+
 test('a torn last line is dropped, and the sandbox goes on after it', async (t) => {
   const dataDir = await temporaryFolder(t);
   const before = await startSandbox({ port: 0, dataDir });

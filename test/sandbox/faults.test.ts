@@ -128,6 +128,18 @@ test('the control API refuses what it does not understand, and says why', async 
   );
 });
 
+test('the sandbox tells how much it holds', async (t) => {
+  const { stripe, sandbox } = await useSandbox(t);
+  await stripe.customers.create({});
+  const overview = (await (await fetch(`${sandbox.url}/sandbox`)).json()) as {
+    holds: Record<string, number>;
+  };
+  assert.deepEqual(
+    [overview.holds['customers'], overview.holds['events'], overview.holds['refunds']],
+    [1, 1, 0],
+  );
+});
+
 test('reset forgets everything', async (t) => {
   const { stripe, control, advance } = await useSandbox(t);
   await stripe.paymentIntents.create(intent, { idempotencyKey: 'again' });

@@ -63,8 +63,8 @@ export interface Received {
 export interface Receiver {
   readonly url: string;
   readonly received: Received[];
-  /** What to answer the next requests with; 200 when there is nothing left. */
-  readonly statuses: number[];
+  /** Which events to refuse with a 500; none, until a test says otherwise. */
+  refuses: (event: Stripe.Event) => boolean;
   /** Settles with the first `count` webhooks, as soon as there are so many. */
   first(count: number): Promise<Received[]>;
 }
@@ -72,15 +72,15 @@ export interface Receiver {
 /** A place for webhooks to arrive at. */
 export async function useReceiver(t: TestContext): Promise<Receiver> {
   const received: Received[] = [];
-  const statuses: number[] = [];
   const arrivals: (() => void)[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks).toString('utf8');
     // The sandbox sends events; what it sends is what the tests look at.
-    received.push({ headers: request.headers, body, event: JSON.parse(body) as Stripe.Event });
-    response.writeHead(statuses.shift() ?? 200).end();
+    const event = JSON.parse(body) as Stripe.Event;
+    received.push({ headers: request.headers, body, event });
+    response.writeHead(receiver.refuses(event) ? 500 : 200).end();
     for (const arrived of arrivals.splice(0)) arrived();
   });
   server.listen(0, '127.0.0.1');
@@ -89,15 +89,16 @@ export async function useReceiver(t: TestContext): Promise<Receiver> {
     server.close();
     server.closeAllConnections();
   });
-  return {
+  const receiver: Receiver = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     received,
-    statuses,
+    refuses: () => false,
     first: async (count) => {
       while (received.length < count) await new Promise<void>((resolve) => arrivals.push(resolve));
       return received.slice(0, count);
     },
   };
+  return receiver;
 }
 
 /** A customer and a recurring price, which most tests of subscriptions begin with. */

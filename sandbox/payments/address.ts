@@ -1,0 +1,41 @@
+import { clearable, object, type Parser, text } from '../wire/params.ts';
+
+export interface Address {
+  readonly city: string | null;
+  readonly country: string | null;
+  readonly line1: string | null;
+  readonly line2: string | null;
+  readonly postal_code: string | null;
+  readonly state: string | null;
+}
+
+const parts = object({
+  city: clearable(text()),
+  country: clearable(text()),
+  line1: clearable(text()),
+  line2: clearable(text()),
+  postal_code: clearable(text()),
+  state: clearable(text()),
+});
+
+/** An address; what is not said is null. */
+export const address: Parser<Address> = (node, path) => {
+  const { city, country, line1, line2, postal_code, state } = parts(node, path);
+  return {
+    city: city ?? null,
+    country: country ?? null,
+    line1: line1 ?? null,
+    line2: line2 ?? null,
+    postal_code: postal_code ?? null,
+    state: state ?? null,
+  };
+};
+
+export const noAddress: Address = {
+  city: null,
+  country: null,
+  line1: null,
+  line2: null,
+  postal_code: null,
+  state: null,
+};

@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Due } from '../../sandbox/billing/due.ts';
+import { completeIntent } from '../../sandbox/control/authentication.ts';
+import { Faults } from '../../sandbox/control/faults.ts';
+import { operations } from '../../sandbox/resources/operations.ts';
+import { SandboxClock } from '../../sandbox/state/sandbox-clock.ts';
+import { Store } from '../../sandbox/state/store.ts';
+import { Api } from '../../sandbox/wire/api.ts';
+import { WireError } from '../../sandbox/wire/wire-error.ts';
+
+const cards = [
+  'pm_card_visa',
+  'pm_card_chargeDeclined',
+  'pm_card_chargeCustomerFail',
+  'pm_card_threeDSecure2Required',
+  'pm_card_refundFail',
+  'pm_card_pendingRefund',
+];
+const card = fc.constantFrom(...cards);
+const which = fc.nat(20);
+
+/** One step of somebody's life with the processor. `which` picks among whatever there is by then. */
+const step = fc.oneof(
+  fc.record({
+    kind: fc.constant('subscribe' as const),
+    which,
+    trialDays: fc.constantFrom(0, 0, 2, 10),
+    behavior: fc.constantFrom('default_incomplete', 'allow_incomplete', 'error_if_incomplete'),
+    card: fc.option(card),
+  }),
+  fc.record({ kind: fc.constant('confirm' as const), which, card }),
+  fc.record({ kind: fc.constant('confirmSetup' as const), which, card }),
+  fc.record({ kind: fc.constant('authenticate' as const), which, succeeded: fc.boolean() }),
+  fc.record({ kind: fc.constant('advance' as const), hours: fc.integer({ min: 1, max: 900 }) }),
+  fc.record({ kind: fc.constant('advance' as const), hours: fc.integer({ min: 1, max: 900 }) }),
+  fc.record({ kind: fc.constant('cancel' as const), which }),
+  fc.record({ kind: fc.constant('cancelAtPeriodEnd' as const), which }),
+  fc.record({ kind: fc.constant('swapCard' as const), which, card }),
+  fc.record({ kind: fc.constant('swapPrice' as const), which, price: which }),
+  fc.record({ kind: fc.constant('pay' as const), which, card }),
+  fc.record({ kind: fc.constant('void' as const), which }),
+  fc.record({ kind: fc.constant('refund' as const), which, amount: fc.integer({ min: 1, max: 2_000 }) }),
+  fc.record({ kind: fc.constant('deleteCustomer' as const), which }),
+);
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+interface World {
+  readonly store: Store;
+  readonly due: Due;
+  /** Calls the wire API; a refusal is a fine answer, a failure is not. */
+  call(method: string, path: string, form?: string): Promise<string>;
+}
+
+async function createWorld(afterDunning: 'cancel' | 'unpaid'): Promise<World> {
+  const store = new Store(new SandboxClock(() => 1_800_000_000_000));
+  store.changeSettings({ afterDunning });
+  const due = new Due(
+    store,
+    () => '',
+    (fields, message) => assert.fail(`${message} ${JSON.stringify(fields)}`),
+  );
+  const api = new Api({
+    store,
+    faults: new Faults(),
+    operations,
+    baseUrl: () => '',
+    logError: ({ error }: { error?: unknown }) => assert.fail(error as Error),
+  });
+  const call: World['call'] = async (method, path, body = '') => {
+    const answer = await api.answer({
+      method,
+      path: `/v1/${path}`,
+      query: '',
+      body,
+      authorization: 'Bearer sk_test_x',
+      idempotencyKey: undefined,
+      gone: new Promise(() => {}),
+    });
+    assert.ok(answer !== null && [200, 400, 402, 404].includes(answer.status), JSON.stringify(answer));
+    return 'id' in answer.body ? String(answer.body.id) : '';
+  };
+  for (let count = 0; count < 2; count++) await call('POST', 'customers', 'email=a@example.com');
+  for (const [amount, interval] of [
+    [1_000, 'month'],
+    [300, 'week'],
+    [0, 'month'],
+    [9_000, 'year'],
+  ] as const)
+    await call(
+      'POST',
+      'prices',
+      `currency=usd&unit_amount=${amount}&recurring[interval]=${interval}&product_data[name]=P`,
+    );
+  return { store, due, call };
+}
+
+async function take(world: World, action: Step): Promise<unknown> {
+  const { store, due, call } = world;
+  const pick = (values: Iterable<{ readonly id: string }>): string => {
+    const all = [...values];
+    return all.length === 0 || !('which' in action) ? 'none' : (all[action.which % all.length]?.id ?? 'none');
+  };
+  const subscription = pick(store.subscriptions.values());
+  const invoice = pick(store.invoices.values());
+  const intent = pick(store.paymentIntents.values());
+  const setup = pick(store.setupIntents.values());
+  switch (action.kind) {
+    case 'subscribe':
+      return subscribe(world, pick(store.customers.values()), pick(store.prices.values()), action);
+    case 'confirm':
+      return call('POST', `payment_intents/${intent}/confirm`, `payment_method=${action.card}`);
+    case 'confirmSetup':
+      return call('POST', `setup_intents/${setup}/confirm`, `payment_method=${action.card}`);
+    case 'authenticate': {
+      const intents = [...store.paymentIntents.values(), ...store.setupIntents.values()];
+      return authenticate(
+        store,
+        pick(intents.filter(({ status }) => status === 'requires_action')),
+        action.succeeded,
+      );
+    }
+    case 'advance':
+      return due.advanceTo(store.now() + action.hours * 3_600);
+    case 'cancel':
+      return call('DELETE', `subscriptions/${subscription}`);
+    case 'cancelAtPeriodEnd':
+      return call('POST', `subscriptions/${subscription}`, 'cancel_at_period_end=true');
+    case 'swapCard': {
+      const method = await attached(
+        world,
+        action.card,
+        store.subscriptions.get(subscription)?.customer ?? 'none',
+      );
+      return call('POST', `subscriptions/${subscription}`, `default_payment_method=${method}`);
+    }
+    case 'swapPrice': {
+      const item = store.subscriptions.get(subscription)?.items.data[0]?.id ?? 'none';
+      const price = [...store.prices.values()][action.price % store.prices.size]?.id;
+      return call('POST', `subscriptions/${subscription}`, `items[0][id]=${item}&items[0][price]=${price}`);
+    }
+    case 'pay':
+      return call('POST', `invoices/${invoice}/pay`, `payment_method=${action.card}`);
+    case 'void':
+      return call('POST', `invoices/${invoice}/void`);
+    case 'refund':
+      return call('POST', 'refunds', `payment_intent=${intent}&amount=${action.amount}`);
+    case 'deleteCustomer':
+      // The first customer stays, so that lives go on.
+      return action.which % 4 === 0
+        ? call('DELETE', `customers/${pick([...store.customers.values()].slice(1))}`)
+        : null;
+  }
+}
+
+async function subscribe(
+  world: World,
+  customer: string,
+  price: string,
+  wish: { readonly trialDays: number; readonly behavior: string; readonly card: string | null },
+): Promise<unknown> {
+  const method = wish.card === null ? '' : await attached(world, wish.card, customer);
+  return world.call(
+    'POST',
+    'subscriptions',
+    [
+      `customer=${customer}&items[0][price]=${price}&trial_period_days=${wish.trialDays}`,
+      `payment_behavior=${wish.behavior}&payment_settings[save_default_payment_method]=on_subscription`,
+      ...(method === '' ? [] : [`default_payment_method=${method}`]),
+    ].join('&'),
+  );
+}
+
+async function attached({ call }: World, name: string, customer: string): Promise<string> {
+  return call('POST', `payment_methods/${name}/attach`, `customer=${customer}`);
+}
+
+function authenticate(store: Store, id: string, succeeded: boolean): void {
+  try {
+    store.transact(null, () => completeIntent(store, id, succeeded));
+  } catch (error) {
+    assert.ok(error instanceof WireError);
+  }
+}
+
+/** What must hold whatever was done. */
+function checkBooks(store: Store): void {
+  const last = new Map<string, unknown>();
+  let latest = 0;
+  for (const event of store.events.values()) {
+    assert.ok(event.created >= latest, 'events are in order of time');
+    latest = event.created;
+    if ('status' in event.subject) last.set(event.subject.id, event.subject.status);
+  }
+  for (const collection of [
+    store.paymentIntents,
+    store.subscriptions,
+    store.invoices,
+    store.refunds,
+    store.setupIntents,
+  ])
+    for (const { id, status } of collection.values())
+      assert.equal(last.get(id), status, `the last event about ${id} shows its status`);
+
+  for (const invoice of store.invoices.values()) {
+    const intents = store.invoicePayments
+      .allWithin('invoice', invoice.id)
+      .map(({ payment }) => payment.payment_intent);
+    const received = intents.reduce(
+      (sum, id) => sum + (store.paymentIntents.get(id)?.amount_received ?? 0),
+      0,
+    );
+    assert.equal(received, invoice.amount_paid, 'an invoice counts as paid what its payment received');
+    assert.equal(invoice.status === 'paid' ? invoice.amount_due : 0, invoice.amount_paid);
+    assert.equal(invoice.amount_paid + invoice.amount_remaining, invoice.amount_due);
+  }
+  for (const charge of store.charges.values()) {
+    const refunds = store.refunds.allWithin('charge', charge.id).filter(({ status }) => status !== 'failed');
+    assert.equal(
+      refunds.reduce((sum, { amount }) => sum + amount, 0),
+      charge.amount_refunded,
+    );
+    assert.ok(charge.amount_refunded <= charge.amount_captured);
+  }
+  for (const subscription of store.subscriptions.values()) {
+    const ended = subscription.status === 'canceled' || subscription.status === 'incomplete_expired';
+    assert.equal(subscription.ended_at !== null, ended);
+    const latestInvoice = store.invoices.get(subscription.latest_invoice ?? '');
+    if (subscription.status === 'incomplete') assert.equal(latestInvoice?.status, 'open');
+    if (ended || subscription.status === 'paused') continue;
+    const end = subscription.items.data[0]?.current_period_end ?? 0;
+    if (subscription.status !== 'incomplete')
+      assert.ok(end > store.now(), 'a period that is over has been renewed');
+  }
+}
+
+test('whatever people do, in whatever order, the books balance and the events tell the truth', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { minLength: 10, maxLength: 40, size: 'max' }),
+      fc.constantFrom('cancel' as const, 'unpaid' as const),
+      async (steps, afterDunning) => {
+        const world = await createWorld(afterDunning);
+        try {
+          for (const action of steps) {
+            await take(world, action);
+            checkBooks(world.store);
+          }
+        } finally {
+          await world.due.close();
+        }
+      },
+    ),
+    { numRuns: 150 },
+  );
+});
