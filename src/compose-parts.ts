@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Config } from './config.ts';
@@ -108,7 +107,7 @@ export async function openProcessor(
   const [secret = generated, ...older] = config.processor.webhookSecrets;
   const sandbox = await startSandbox({
     port: config.processor.sandboxPort,
-    dataDir: join(config.dataDir, 'sandbox'),
+    dataDir: config.dataDir,
     webhook: {
       // Known only once the service listens, which it does after the processor is there.
       get url() {

@@ -56,6 +56,11 @@ export function nullable<T extends TSchema>(schema: T) {
 
 /** An answer with its example, which the serialiser and the documentation share. */
 export function answer<T extends TSchema>(description: string, schema: T, example: Static<T>) {
+  return describeAnswer(description, schema, example);
+}
+
+/** The same where the type of the example is known to fit from elsewhere. */
+export function describeAnswer<T extends TSchema>(description: string, schema: T, example: unknown) {
   return {
     description,
     content: { 'application/json': { schema, examples: { example: { value: example } } } },

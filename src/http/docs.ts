@@ -54,7 +54,12 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
   await app.register(swaggerUi, {
     routePrefix: '/api/docs',
     staticCSP: pagePolicy,
-    uiConfig: { persistAuthorization: true, displayRequestDuration: true, tryItOutEnabled: true },
+    uiConfig: {
+      layout: 'BaseLayout',
+      persistAuthorization: true,
+      displayRequestDuration: true,
+      tryItOutEnabled: true,
+    },
     theme: { title: 'Till API' },
   });
   app.get('/api/docs/openapi.json', { schema: { hide: true } }, async () => app.swagger());

@@ -1,16 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import {
-  answer,
-  CustomerPageQuery,
-  DateTime,
-  Id,
-  IdParams,
-  nullable,
-  pageOf,
-  problems,
-} from '../http/api-schema.ts';
-import { typed } from '../http/typed-app.ts';
+import { DateTime, Id, nullable } from '../http/api-schema.ts';
+import { registerReadRoutes } from '../http/read-routes.ts';
 import { type Invoice, invoiceStatuses } from './invoice.ts';
 import type { InvoiceService } from './invoice-service.ts';
 
@@ -44,41 +35,17 @@ const example: Static<typeof InvoiceSchema> = {
   updatedAt: '2026-11-15T09:31:00.000Z',
 };
 
-const tags = ['invoices'];
-const path = '/api/v1/invoices';
-
-export function registerInvoiceRoutes(fastify: FastifyInstance, invoices: InvoiceService): void {
-  const app = typed(fastify);
-  app.get(
-    path,
-    {
-      schema: {
-        tags,
-        summary: 'List invoices, newest first',
-        querystring: CustomerPageQuery,
-        response: {
-          200: answer('One page.', pageOf(InvoiceSchema), { data: [example], total: 1, page: 1, limit: 20 }),
-          ...problems('invalid_request'),
-        },
-      },
-    },
-    async (request) => {
-      const { data, ...page } = await invoices.list(request.query, request.query.customerId);
-      return { ...page, data: data.map(toAnswer) };
-    },
-  );
-  app.get(
-    `${path}/:id`,
-    {
-      schema: {
-        tags,
-        summary: 'Read an invoice',
-        params: IdParams,
-        response: { 200: answer('The invoice.', InvoiceSchema, example), ...problems('not_found') },
-      },
-    },
-    async (request) => toAnswer(await invoices.read(request.params.id)),
-  );
+/** Read-only: invoices come from the processor alone. */
+export function registerInvoiceRoutes(app: FastifyInstance, invoices: InvoiceService): void {
+  registerReadRoutes(app, {
+    noun: 'invoice',
+    plural: 'invoices',
+    schema: InvoiceSchema,
+    example,
+    list: (request, customerId) => invoices.list(request, customerId),
+    read: (id) => invoices.read(id),
+    toAnswer,
+  });
 }
 
 function toAnswer(invoice: Invoice): Static<typeof InvoiceSchema> {

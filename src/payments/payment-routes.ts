@@ -5,18 +5,17 @@ import {
   body,
   bodyFailures,
   Currency,
-  CustomerPageQuery,
   DateTime,
   Id,
   IdempotencyKey,
   IdParams,
   keyFailures,
   nullable,
-  pageOf,
   problems,
   processorFailures,
 } from '../http/api-schema.ts';
 import { answerCreated, idempotencyKeyOf } from '../http/idempotency-key.ts';
+import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
 import { type Payment, paymentStatuses } from './payment.ts';
 import type { PaymentService } from './payment-service.ts';
@@ -67,7 +66,15 @@ const path = '/api/v1/payments';
 
 export function registerPaymentRoutes(fastify: FastifyInstance, payments: PaymentService): void {
   registerWrites(fastify, payments);
-  registerReads(fastify, payments);
+  registerReadRoutes(fastify, {
+    noun: 'payment',
+    plural: 'payments',
+    schema: PaymentSchema,
+    example: paymentExample,
+    list: (request, customerId) => payments.list(request, customerId),
+    read: (id) => payments.read(id),
+    toAnswer: paymentAnswer,
+  });
 }
 
 function registerWrites(fastify: FastifyInstance, payments: PaymentService): void {
@@ -114,45 +121,6 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
       },
     },
     async (request) => paymentAnswer(await payments.cancel(request.params.id)),
-  );
-}
-
-function registerReads(fastify: FastifyInstance, payments: PaymentService): void {
-  const app = typed(fastify);
-  app.get(
-    path,
-    {
-      schema: {
-        tags,
-        summary: 'List payments, newest first',
-        querystring: CustomerPageQuery,
-        response: {
-          200: answer('One page.', pageOf(PaymentSchema), {
-            data: [paymentExample],
-            total: 1,
-            page: 1,
-            limit: 20,
-          }),
-          ...problems('invalid_request'),
-        },
-      },
-    },
-    async (request) => {
-      const { data, ...page } = await payments.list(request.query, request.query.customerId);
-      return { ...page, data: data.map(paymentAnswer) };
-    },
-  );
-  app.get(
-    `${path}/:id`,
-    {
-      schema: {
-        tags,
-        summary: 'Read a payment',
-        params: IdParams,
-        response: { 200: answer('The payment.', PaymentSchema, paymentExample), ...problems('not_found') },
-      },
-    },
-    async (request) => paymentAnswer(await payments.read(request.params.id)),
   );
 }
 

@@ -4,18 +4,17 @@ import {
   answer,
   body,
   bodyFailures,
-  CustomerPageQuery,
   DateTime,
   Id,
   IdempotencyKey,
   IdParams,
   keyFailures,
   nullable,
-  pageOf,
   problems,
   processorFailures,
 } from '../http/api-schema.ts';
 import { answerCreated, idempotencyKeyOf } from '../http/idempotency-key.ts';
+import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
 import { type Subscription, subscriptionStatuses } from './subscription.ts';
 import type { SubscriptionService } from './subscription-service.ts';
@@ -75,7 +74,15 @@ export function registerSubscriptionRoutes(
   subscriptions: SubscriptionService,
 ): void {
   registerWrites(fastify, subscriptions);
-  registerReads(fastify, subscriptions);
+  registerReadRoutes(fastify, {
+    noun: 'subscription',
+    plural: 'subscriptions',
+    schema: SubscriptionSchema,
+    example: { ...example, status: 'active' as const },
+    list: (request, customerId) => subscriptions.list(request, customerId),
+    read: (id) => subscriptions.read(id),
+    toAnswer,
+  });
 }
 
 function registerWrites(fastify: FastifyInstance, subscriptions: SubscriptionService): void {
@@ -124,48 +131,6 @@ function registerWrites(fastify: FastifyInstance, subscriptions: SubscriptionSer
       },
     },
     async (request) => toAnswer(await subscriptions.cancel(request.params.id)),
-  );
-}
-
-function registerReads(fastify: FastifyInstance, subscriptions: SubscriptionService): void {
-  const app = typed(fastify);
-  app.get(
-    path,
-    {
-      schema: {
-        tags,
-        summary: 'List subscriptions, newest first',
-        querystring: CustomerPageQuery,
-        response: {
-          200: answer('One page.', pageOf(SubscriptionSchema), {
-            data: [example],
-            total: 1,
-            page: 1,
-            limit: 20,
-          }),
-          ...problems('invalid_request'),
-        },
-      },
-    },
-    async (request) => {
-      const { data, ...page } = await subscriptions.list(request.query, request.query.customerId);
-      return { ...page, data: data.map(toAnswer) };
-    },
-  );
-  app.get(
-    `${path}/:id`,
-    {
-      schema: {
-        tags,
-        summary: 'Read a subscription',
-        params: IdParams,
-        response: {
-          200: answer('The subscription.', SubscriptionSchema, { ...example, status: 'active' }),
-          ...problems('not_found'),
-        },
-      },
-    },
-    async (request) => toAnswer(await subscriptions.read(request.params.id)),
   );
 }
 
