@@ -55,7 +55,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     baseUrl,
     logError,
   });
-  const server = createWireServer(api, createControl({ store, due, deliverer, faults }), logError);
+  const operationNames = operations.map(({ name }) => name);
+  const control = createControl({ store, due, deliverer, faults, operationNames });
+  const server = createWireServer(api, control, logError);
   try {
     server.listen(options.port, host);
     await once(server, 'listening');

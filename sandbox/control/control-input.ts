@@ -44,11 +44,14 @@ const kinds = ['error', 'latency', 'hang', 'reset_before', 'reset_after'] as con
 const latencyMsMax = 600_000;
 const timesMax = 1_000_000;
 
-export function parseFault(body: string): Fault {
+/** A fault aimed at an operation that does not exist would never be met, so its name is checked. */
+export function parseFault(body: string, operationNames: readonly string[]): Fault {
   const input = fieldsOf(body, ['operation', 'kind', 'status', 'code', 'latencyMs', 'times']);
   const operation = input['operation'];
-  if (typeof operation !== 'string' || !/^(\*|[a-z_]+\.[a-z_]+)$/.test(operation))
-    throw new ControlInputError('"operation" is a name such as "payment_intents.create", or "*".');
+  if (typeof operation !== 'string' || (operation !== '*' && !operationNames.includes(operation)))
+    throw new ControlInputError(
+      '"operation" is "*" or a name such as "payment_intents.create"; GET /sandbox/operations lists them all.',
+    );
   const kind = choiceOf(input, 'kind', kinds);
   const times = input['times'] === undefined ? 1 : integerOf(input, 'times', 1, timesMax);
   if (kind === 'latency')

@@ -19,6 +19,8 @@ export interface Controlled {
   readonly due: Due;
   readonly deliverer: Deliverer;
   readonly faults: Faults;
+  /** What faults can be aimed at. */
+  readonly operationNames: readonly string[];
 }
 
 type Handler = (body: string, id: string, query: string) => Promise<ControlAnswer> | ControlAnswer;
@@ -45,7 +47,13 @@ export function createControl(controlled: Controlled): Control {
   };
 }
 
-function handlersOf({ store, due, deliverer, faults }: Controlled): Readonly<Record<string, Handler>> {
+function handlersOf({
+  store,
+  due,
+  deliverer,
+  faults,
+  operationNames,
+}: Controlled): Readonly<Record<string, Handler>> {
   const clock = () => ok({ now: store.now(), offsetSeconds: store.clock.offsetSeconds });
   const delivery = () => ok({ mode: deliverer.mode, endpoints: deliverer.waiting() });
   const authenticate = async (id: string, succeeded: boolean) => {
@@ -79,13 +87,14 @@ function handlersOf({ store, due, deliverer, faults }: Controlled): Readonly<Rec
     },
     'GET faults': () => ok({ faults: faults.list() }),
     'POST faults': (body) => {
-      faults.set(parseFault(body));
+      faults.set(parseFault(body, operationNames));
       return ok({ faults: faults.list() });
     },
     'DELETE faults': () => {
       faults.clear();
       return ok({ faults: [] });
     },
+    'GET operations': () => ok({ operations: operationNames }),
     'POST reset': async () => {
       faults.clear();
       due.reset();

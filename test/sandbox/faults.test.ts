@@ -110,6 +110,7 @@ test('the control API refuses what it does not understand, and says why', async 
     ['delivery', { mode: 'never' }],
     ['faults', { operation: 'payment_intents.create', kind: 'explode' }],
     ['faults', { operation: 'no', kind: 'hang' }],
+    ['faults', { operation: 'payment_intent.create', kind: 'hang' }],
     ['faults', { operation: '*', kind: 'latency' }],
     ['faults', { operation: '*', kind: 'hang', sometimes: true }],
     ['dunning', { afterwards: 'forgive' }],
