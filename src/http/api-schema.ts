@@ -69,6 +69,8 @@ export function body<T extends TSchema>(schema: T, example: Static<T>): T {
 
 /** What any operation below /api/v1 may answer with. */
 const everywhere: readonly FailureCode[] = [
+  'invalid_request',
+  'malformed_request',
   'unauthorized',
   'rate_limited',
   'internal_error',
@@ -83,12 +85,8 @@ export const processorFailures: readonly FailureCode[] = [
   'overloaded',
   'processor_timeout',
 ];
-export const bodyFailures: readonly FailureCode[] = [
-  'invalid_request',
-  'malformed_request',
-  'payload_too_large',
-  'unsupported_media_type',
-];
+/** What an operation may answer with if a body is sent to it, also where it takes none. */
+export const bodyFailures: readonly FailureCode[] = ['payload_too_large', 'unsupported_media_type'];
 export const keyFailures: readonly FailureCode[] = ['idempotency_key_in_flight', 'idempotency_key_reused'];
 
 /** The failures of an operation by status, each with an example. */

@@ -58,7 +58,7 @@ export function registerInvoiceRoutes(fastify: FastifyInstance, invoices: Invoic
         querystring: CustomerPageQuery,
         response: {
           200: answer('One page.', pageOf(InvoiceSchema), { data: [example], total: 1, page: 1, limit: 20 }),
-          ...problems('invalid_request'),
+          ...problems(),
         },
       },
     },

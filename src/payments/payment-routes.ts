@@ -109,7 +109,7 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
         params: IdParams,
         response: {
           200: answer('The payment, canceled.', PaymentSchema, { ...paymentExample, status: 'canceled' }),
-          ...problems('not_found', 'payment_not_cancelable', ...processorFailures),
+          ...problems('not_found', 'payment_not_cancelable', ...bodyFailures, ...processorFailures),
         },
       },
     },
@@ -133,7 +133,7 @@ function registerReads(fastify: FastifyInstance, payments: PaymentService): void
             page: 1,
             limit: 20,
           }),
-          ...problems('invalid_request'),
+          ...problems(),
         },
       },
     },

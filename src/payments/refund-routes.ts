@@ -111,7 +111,7 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
         querystring: PageQuery,
         response: {
           200: answer('One page.', pageOf(RefundSchema), { data: [example], total: 1, page: 1, limit: 20 }),
-          ...problems('not_found', 'invalid_request'),
+          ...problems('not_found'),
         },
       },
     },

@@ -119,7 +119,7 @@ function registerWrites(fastify: FastifyInstance, subscriptions: SubscriptionSer
         params: IdParams,
         response: {
           200: answer('The subscription, canceled.', SubscriptionSchema, { ...example, status: 'canceled' }),
-          ...problems('not_found', ...processorFailures),
+          ...problems('not_found', ...bodyFailures, ...processorFailures),
         },
       },
     },
@@ -143,7 +143,7 @@ function registerReads(fastify: FastifyInstance, subscriptions: SubscriptionServ
             page: 1,
             limit: 20,
           }),
-          ...problems('invalid_request'),
+          ...problems(),
         },
       },
     },
