@@ -16,6 +16,7 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 export interface Service {
   readonly url: string;
+  readonly key: string;
   readonly databaseUrl: string;
   readonly processorUrl: string;
   /** A request with a valid key; a body is sent as JSON. */
@@ -37,7 +38,7 @@ export interface Service {
  * back, so that a mirror changes only by what a test does. It ends with the tests of the file, and then nothing may
  * have been logged as a defect.
  */
-export async function useService(): Promise<Service> {
+export async function useService(environment: Readonly<Record<string, string>> = {}): Promise<Service> {
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'till-service-'));
   const { logger, lines } = captureLog();
@@ -49,6 +50,7 @@ export async function useService(): Promise<Service> {
       DATA_DIR: dataDir,
       API_KEY: testKey,
       RATE_LIMIT_PER_MINUTE: '0',
+      ...environment,
     },
     dataDir,
   );
@@ -81,6 +83,7 @@ function connect(till: Till, databaseUrl: string, pool: pg.Pool): Service {
   const { hostname, port } = new URL(processorUrl);
   return {
     url,
+    key: testKey,
     databaseUrl,
     processorUrl,
     call: (method, path, body, headers) =>
