@@ -130,7 +130,7 @@ function registerWrites(
         params: IdParams,
         response: {
           204: Type.Null({ description: 'Deleted.' }),
-          ...problems('not_found', ...processorFailures),
+          ...problems('not_found', ...bodyFailures, ...processorFailures),
         },
       },
     },
@@ -152,7 +152,7 @@ function registerReads(fastify: FastifyInstance, customers: CustomerService): vo
         querystring: PageQuery,
         response: {
           200: answer('One page.', pageOf(CustomerSchema), { data: [example], total: 1, page: 1, limit: 20 }),
-          ...problems('invalid_request'),
+          ...problems(),
         },
       },
     },

@@ -72,13 +72,8 @@ export function body<T extends TSchema>(schema: T, example: Static<T>): T {
   return { ...schema, examples: [example] };
 }
 
-/** What any operation below /api/v1 may answer with. */
-const everywhere: readonly FailureCode[] = [
-  'unauthorized',
-  'rate_limited',
-  'internal_error',
-  'database_unavailable',
-];
+/** What any operation may answer with. */
+const everywhere: readonly FailureCode[] = ['malformed_request', 'internal_error', 'database_unavailable'];
 /** What an operation that calls the processor may answer with besides. */
 export const processorFailures: readonly FailureCode[] = [
   'processor_rejected',
@@ -88,17 +83,13 @@ export const processorFailures: readonly FailureCode[] = [
   'overloaded',
   'processor_timeout',
 ];
-export const bodyFailures: readonly FailureCode[] = [
-  'invalid_request',
-  'malformed_request',
-  'payload_too_large',
-  'unsupported_media_type',
-];
+/** What an operation may answer with if a body is sent to it, also where it takes none. */
+export const bodyFailures: readonly FailureCode[] = ['payload_too_large', 'unsupported_media_type'];
 export const keyFailures: readonly FailureCode[] = ['idempotency_key_in_flight', 'idempotency_key_reused'];
 
 /** The failures of an operation below /api/v1 by status, each with an example. */
 export function problems(...codes: readonly FailureCode[]) {
-  return problemsWithoutKey('unauthorized', 'rate_limited', ...codes);
+  return problemsWithoutKey('invalid_request', 'unauthorized', 'rate_limited', ...codes);
 }
 
 /** The same for an operation that needs no key and has no rate. */

@@ -27,6 +27,7 @@ import { requestIdOf } from './request-id.ts';
 import { registerRequestLog } from './request-log.ts';
 import { RouteIndex } from './route-index.ts';
 import { setSecurityHeaders } from './security-headers.ts';
+import { refuseUndeclaredInput } from './undeclared-input.ts';
 import { compileValidator } from './validator.ts';
 
 export interface AppParts {
@@ -69,6 +70,9 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   });
   registerRequestLog(app, parts.logger, parts.metrics);
   registerJsonBody(app);
+  app.addHook('preValidation', async (request) => {
+    if (isApi(request)) refuseUndeclaredInput(request);
+  });
 
   if (parts.servesApi) await registerDocs(app);
   registerHealth(app, parts.dependencies);

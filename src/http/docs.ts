@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
+import { optionalBody } from './validator.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
@@ -46,6 +47,10 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
       },
       security: [{ apiKey: [] }],
     },
+    transformObject: (document) =>
+      'openapiObject' in document
+        ? JSON.parse(JSON.stringify(document.openapiObject), requireNoDefaults)
+        : document.swaggerObject,
     // Components keep the names of their schemas instead of def-0, def-1, …
     refResolver: {
       buildLocalReference: (schema, _base, _fragment, index) => String(schema['$id'] ?? `schema-${index}`),
@@ -63,4 +68,19 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
     theme: { title: 'Till API' },
   });
   app.get('/api/docs/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+}
+
+/**
+ * What has a default, or is a body that may be missing, need not be sent. The schemas make it look required all the
+ * same, because by the time that anybody looks it has been filled in.
+ */
+function requireNoDefaults(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !('required' in value)) return value;
+  // A parameter or a body of the document, as far as it matters here; anything else has neither of the two.
+  const { schema, content } = value as {
+    readonly schema?: { readonly default?: unknown };
+    readonly content?: Readonly<Record<string, { readonly schema?: { readonly [optionalBody]?: true } }>>;
+  };
+  const isOptional = schema?.default !== undefined || content?.['application/json']?.schema?.[optionalBody];
+  return isOptional ? { ...value, required: false } : value;
 }

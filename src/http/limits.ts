@@ -10,3 +10,5 @@ export const timeoutCheckIntervalMs = 5_000;
 export const keepAliveTimeoutMs = 72_000;
 /** Every id is a UUID of 36 characters; the room above it lets a wrong one be told apart from a wrong route. */
 export const pathParamLengthMax = 200;
+/** A body of a million unknown fields has a million mistakes; nobody reads more than these. */
+export const mistakesMax = 50;

@@ -27,7 +27,7 @@ export function registerReadRoutes<Row, Answer>(app: FastifyInstance, routes: Re
         tags,
         summary: `List ${plural}, newest first`,
         querystring: CustomerPageQuery,
-        response: { 200: describeAnswer('One page.', pageOf(schema), page), ...problems('invalid_request') },
+        response: { 200: describeAnswer('One page.', pageOf(schema), page), ...problems() },
       },
     },
     async (request) => {

@@ -1,9 +1,6 @@
 import type { FastifyError } from 'fastify';
 import { Failure, type Mistake } from '../errors.ts';
-import { bodyBytesMax } from './limits.ts';
-
-/** A body of a million unknown fields has a million mistakes; nobody reads more than these. */
-const mistakesMax = 50;
+import { bodyBytesMax, mistakesMax } from './limits.ts';
 
 /** What the framework throws, as a failure of ours; undefined if it is none that we expect. */
 export function toFailure(error: FastifyError): Failure | undefined {

@@ -1,6 +1,9 @@
 import { Ajv } from 'ajv';
 import formats from 'ajv-formats';
 
+/** Marks the schema of a body that need not be sent at all; it tells the documentation, and validates nothing. */
+export const optionalBody = 'x-optional';
+
 /** The canonical form only: the library's own pattern would also let `urn:uuid:…` through. */
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -16,7 +19,12 @@ export function compileValidator(schema: object, httpPart: string | undefined) {
 }
 
 function createAjv(coerceTypes: boolean): Ajv {
-  const ajv = new Ajv({ allErrors: true, useDefaults: true, coerceTypes, keywords: ['example'] });
+  const ajv = new Ajv({
+    allErrors: true,
+    useDefaults: true,
+    coerceTypes,
+    keywords: ['example', optionalBody],
+  });
   formats.default(ajv, ['email', 'date-time']);
   ajv.addFormat('uuid', uuidPattern);
   return ajv;

@@ -1,3 +1,4 @@
+import { isUuid } from '../platform/id.ts';
 import type { Queryable } from '../platform/postgres.ts';
 
 export interface PageRequest {
@@ -30,7 +31,10 @@ export async function listPage<Row extends object, Item>(
   request: PageRequest,
   toItem: (row: Row) => Item,
 ): Promise<Page<Item>> {
-  const values: unknown[] = [request.limit, (request.page - 1) * request.limit];
+  const { page, limit } = request;
+  // What is no id at all is nobody's, and PostgreSQL would not even compare it.
+  if (source.parent !== undefined && !isUuid(source.parent.id)) return { data: [], total: 0, page, limit };
+  const values: unknown[] = [limit, (page - 1) * limit];
   const conditions = [source.only ?? 'true'];
   if (source.parent !== undefined) {
     values.push(source.parent.id);
@@ -43,8 +47,8 @@ export async function listPage<Row extends object, Item>(
   return {
     data: rows.filter((row) => row.id !== null).map(toItem),
     total: rows[0]?.list_total ?? 0,
-    page: request.page,
-    limit: request.limit,
+    page,
+    limit,
   };
 }
 

@@ -116,7 +116,7 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
         params: IdParams,
         response: {
           200: answer('The payment, canceled.', PaymentSchema, { ...paymentExample, status: 'canceled' }),
-          ...problems('not_found', 'payment_not_cancelable', ...processorFailures),
+          ...problems('not_found', 'payment_not_cancelable', ...bodyFailures, ...processorFailures),
         },
       },
     },

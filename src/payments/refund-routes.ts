@@ -17,6 +17,7 @@ import {
 } from '../http/api-schema.ts';
 import { idempotencyKeyOf } from '../http/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
+import { optionalBody } from '../http/validator.ts';
 import { PaymentSchema, paymentAnswer, paymentExample } from './payment-routes.ts';
 import { type Refund, refundReasons, refundStatuses } from './refund.ts';
 import type { RefundService } from './refund-service.ts';
@@ -39,7 +40,8 @@ const CreateBody = Type.Object(
     reason: Type.Optional(Type.Enum([...refundReasons])),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
-  { additionalProperties: false },
+  // The body is optional as a whole: without one, all that is left is refunded.
+  { additionalProperties: false, [optionalBody]: true },
 );
 
 const RefundedSchema = Type.Object({ ...PaymentSchema.properties, refund: RefundSchema });
@@ -85,7 +87,6 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
           ),
         },
       },
-      // The body is optional as a whole: without one, all that is left is refunded.
       preValidation: async (request) => {
         request.body ??= {};
       },
@@ -111,7 +112,7 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
         querystring: PageQuery,
         response: {
           200: answer('One page.', pageOf(RefundSchema), { data: [example], total: 1, page: 1, limit: 20 }),
-          ...problems('not_found', 'invalid_request'),
+          ...problems('not_found'),
         },
       },
     },

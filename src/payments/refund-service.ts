@@ -48,6 +48,17 @@ export class RefundService {
    * many go through as there is money for.
    */
   async create(request: NewRefundRequest, key: string | undefined): Promise<Created<RefundedPayment>> {
+    try {
+      return await this.#create(request, key);
+    } catch (error) {
+      const isBehind = error instanceof Failure && error.code === 'refund_exceeds_remaining';
+      if (!isBehind || request.amount !== undefined) throw error;
+      // Asked for all that is left, and less was left than our mirror knew. By now it has been corrected.
+      return this.#create(request, key);
+    }
+  }
+
+  async #create(request: NewRefundRequest, key: string | undefined): Promise<Created<RefundedPayment>> {
     const { payments, idempotency } = this.#parts;
     const { paymentId, reason } = request;
     const payment = await payments.read(paymentId);

@@ -102,7 +102,7 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
         params: IdParams,
         response: {
           200: answer('The plan, no longer active.', PlanSchema, { ...example, active: false }),
-          ...problems('not_found', ...processorFailures),
+          ...problems('not_found', ...bodyFailures, ...processorFailures),
         },
       },
     },
@@ -121,7 +121,7 @@ function registerReads(fastify: FastifyInstance, plans: PlanService): void {
         querystring: ListQuery,
         response: {
           200: answer('All of them.', Type.Array(PlanSchema), [example]),
-          ...problems('invalid_request'),
+          ...problems(),
         },
       },
     },

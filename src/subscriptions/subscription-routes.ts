@@ -126,7 +126,7 @@ function registerWrites(fastify: FastifyInstance, subscriptions: SubscriptionSer
         params: IdParams,
         response: {
           200: answer('The subscription, canceled.', SubscriptionSchema, { ...example, status: 'canceled' }),
-          ...problems('not_found', ...processorFailures),
+          ...problems('not_found', ...bodyFailures, ...processorFailures),
         },
       },
     },

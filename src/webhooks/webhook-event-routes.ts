@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { answer, DateTime, nullable, PageQuery, pageOf, problems } from '../http/api-schema.ts';
+import { answer, bodyFailures, DateTime, nullable, PageQuery, pageOf, problems } from '../http/api-schema.ts';
 import { typed } from '../http/typed-app.ts';
 import { type WebhookEvent, webhookEventStates } from './webhook-event.ts';
 import type { WebhookEventService } from './webhook-event-service.ts';
@@ -66,7 +66,7 @@ export function registerWebhookEventRoutes(fastify: FastifyInstance, events: Web
         querystring: ListQuery,
         response: {
           200: answer('One page.', pageOf(EventSchema), { data: [example], total: 1, page: 1, limit: 20 }),
-          ...problems('invalid_request'),
+          ...problems(),
         },
       },
     },
@@ -112,7 +112,7 @@ export function registerWebhookEventRoutes(fastify: FastifyInstance, events: Web
             state: 'pending',
             attempts: 0,
           }),
-          ...problems('not_found'),
+          ...problems('not_found', ...bodyFailures),
         },
       },
     },

@@ -111,6 +111,20 @@ test('400: a wrong, repeated or unknown query parameter is named', async (t) => 
   assert.deepEqual(unknown.errors, [{ path: 'query.pgae', message: 'is not a known field' }]);
 });
 
+test('400: a route that declares no query or no body takes none', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const path = `/api/v1/things/${crypto.randomUUID()}`;
+  const query = await readProblem(await call(`${path}?idempotencyKey=k`), 400, 'invalid_request');
+  assert.deepEqual(query.errors, [{ path: 'query.idempotencyKey', message: 'is not a known field' }]);
+  const body = await call(`${path}/touch`, json('{"idempotencyKey":"k"}'));
+  const { errors } = await readProblem(body, 400, 'invalid_request');
+  assert.deepEqual(errors, [{ path: 'body.idempotencyKey', message: 'is not a known field' }]);
+  for (const text of ['[]', '7', 'null', '"x"']) {
+    await readProblem(await call(`${path}/touch`, json(text)), 400, 'invalid_request');
+  }
+  assert.equal((await call(`${path}/touch`, json('{}'))).status, 200);
+});
+
 test('400: broken JSON, broken UTF-8, keys that reach for a prototype and NUL', async (t) => {
   const { call } = await startFrame(t, thingRoutes);
   const malformed = [
@@ -274,7 +288,7 @@ test('503: an outage says when to try again', async (t) => {
 test('one log line per request: method, route, status, duration, key name and request id, and no address', async (t) => {
   const { call, lines } = await startFrame(t, thingRoutes);
   const id = crypto.randomUUID();
-  await call(`/api/v1/things/${id}?x=eve@example.test`, { headers: { 'x-request-id': 'r1' } });
+  await call(`/api/v1/things/${id}`, { headers: { 'x-request-id': 'r1' } });
   const [line, ...more] = lines.filter((candidate) => candidate.msg === 'request');
   assert.deepEqual(more, []);
   assert.equal(line?.['method'], 'GET');

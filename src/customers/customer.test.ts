@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertTransitions, rowAsOf, rowUpdatedAt, testNow } from '../../test/support/transitions.ts';
+import type { CustomerFacts } from '../processor/processor-facts.ts';
+import { type Customer, eraseCustomer, takeCustomerFacts } from './customer.ts';
+
+const customer: Customer = {
+  id: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
+  processorCustomerId: 'cus_1',
+  email: 'ada@example.com',
+  name: 'Ada',
+  phone: null,
+  deletedAt: null,
+  processorAsOf: rowAsOf,
+  createdAt: rowAsOf,
+  updatedAt: rowUpdatedAt,
+  revision: 0,
+};
+
+const facts: CustomerFacts = {
+  processorCustomerId: 'cus_1',
+  localId: customer.id,
+  email: 'ada@example.com',
+  name: 'Ada',
+  phone: null,
+  deleted: false,
+  createdAt: rowAsOf,
+  asOf: rowAsOf,
+};
+
+test('deleted is the end: it beats every change, and no change comes after it', () => {
+  assertTransitions({ live: '= !', deleted: '. .' }, ({ from, to, asOf, standing }) => {
+    const row = from === 'live' ? customer : eraseCustomer(customer, rowUpdatedAt);
+    const taken = takeCustomerFacts(row, { ...facts, deleted: to === 'deleted', asOf }, standing, testNow);
+    const { deletedAt, processorAsOf, updatedAt } = taken.row;
+    const status = deletedAt === null ? 'live' : 'deleted';
+    return { verdict: taken.verdict, status, asOf: processorAsOf, updatedAt };
+  });
+});
+
+test('of two different changes newer wins, and the same second is settled by asking', () => {
+  for (const change of [{ email: 'king@example.com' }, { name: null }, { phone: '+15550100' }]) {
+    const at = (second: number) =>
+      takeCustomerFacts(customer, { ...facts, ...change, asOf: new Date(second * 1_000) }, 'event', testNow);
+    assert.deepEqual([at(999).verdict, at(1_000).verdict, at(1_001).verdict], ['keep', 'ask', 'take']);
+    assert.deepEqual({ ...at(1_001).row, ...change }, at(1_001).row);
+    assert.deepEqual(at(1_001).row.updatedAt, testNow);
+  }
+});
+
+test('an address that was cleared elsewhere is no news: a customer of ours always has one', () => {
+  const { row } = takeCustomerFacts(customer, { ...facts, email: null, asOf: testNow }, 'event', testNow);
+  assert.deepEqual([row.email, row.updatedAt], ['ada@example.com', rowUpdatedAt]);
+});
+
+test('of a deleted customer nothing personal is left', () => {
+  const deleted = { ...facts, deleted: true, email: null, name: null };
+  const { row } = takeCustomerFacts(customer, deleted, 'event', testNow);
+  assert.deepEqual([row.email, row.name, row.phone, row.deletedAt], [null, null, null, testNow]);
+  assert.deepEqual([row.id, row.processorCustomerId], [customer.id, 'cus_1']);
+});

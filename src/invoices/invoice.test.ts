@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertTransitions, rowAsOf, rowUpdatedAt, testNow } from '../../test/support/transitions.ts';
+import type { InvoiceFacts } from '../processor/processor-facts.ts';
+import { type Invoice, takeInvoiceFacts } from './invoice.ts';
+
+const customerId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
+
+const invoice: Invoice = {
+  id: '0199c1f4-8e21-7f35-8d6a-1c2b3a4f5e6d',
+  processorInvoiceId: 'in_1',
+  customerId,
+  processorCustomerId: 'cus_1',
+  processorSubscriptionId: 'sub_1',
+  amountDue: 1_900,
+  amountPaid: 0,
+  currency: 'eur',
+  status: 'draft',
+  hostedInvoiceUrl: null,
+  processorAsOf: rowAsOf,
+  createdAt: rowAsOf,
+  updatedAt: rowUpdatedAt,
+  revision: 0,
+};
+
+const facts: InvoiceFacts = {
+  processorInvoiceId: 'in_1',
+  processorCustomerId: 'cus_1',
+  processorSubscriptionId: 'sub_1',
+  amountDue: 1_900,
+  amountPaid: 0,
+  currency: 'eur',
+  status: 'draft',
+  hostedInvoiceUrl: null,
+  createdAt: rowAsOf,
+  asOf: rowAsOf,
+};
+
+test('every status that stands meets every status that arrives: uncollectible is final until paid or voided', () => {
+  assertTransitions(
+    {
+      draft: '        = < ! ! !',
+      open: '         < = ! ! !',
+      uncollectible: '. . = ! !',
+      paid: '         . . . = .',
+      void: '         . . . . =',
+    },
+    ({ from, to, asOf, standing }) => {
+      const row = { ...invoice, status: from };
+      const taken = takeInvoiceFacts(row, { ...facts, status: to, asOf }, customerId, standing, testNow);
+      const { status, processorAsOf, updatedAt } = taken.row;
+      return { verdict: taken.verdict, status, asOf: processorAsOf, updatedAt };
+    },
+  );
+});
+
+test('two values of one second are settled by asking, whichever field they differ in', () => {
+  const open: Invoice = { ...invoice, status: 'open' };
+  for (const change of [
+    { amountDue: 1_901 },
+    { amountPaid: 1 },
+    { hostedInvoiceUrl: 'https://invoice.example.com' },
+    { processorSubscriptionId: null },
+  ]) {
+    const other = { ...facts, status: 'open', ...change } as const;
+    assert.equal(takeInvoiceFacts(open, other, customerId, 'event', testNow).verdict, 'ask');
+  }
+});
+
+test('an invoice finds its customer as soon as the customer is known', () => {
+  const stranger: Invoice = { ...invoice, customerId: null };
+  const later = { ...facts, asOf: new Date(1_001_000) };
+  const { verdict, row } = takeInvoiceFacts(stranger, later, customerId, 'event', testNow);
+  assert.deepEqual([verdict, row.customerId, row.updatedAt], ['take', customerId, testNow]);
+});

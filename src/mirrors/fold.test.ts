@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { foldFacts, groupFacts, type Source, withoutRow } from './fold.ts';
+import { judge, laterOf, type Standing } from './transition.ts';
+
+/** The smallest mirror that there can be: a value that is open or final, and the time that it stands for. */
+interface Row {
+  readonly key: string;
+  readonly value: string;
+  readonly asOf: Date;
+  readonly revision: number;
+  readonly updatedAt: Date;
+}
+
+const keyOf = ({ key }: Row) => key;
+const isFinal = ({ value }: Row) => value === 'paid';
+
+function take(row: Row, facts: Row, standing: Standing) {
+  const rule = isFinal(row) ? 'never' : isFinal(facts) ? 'always' : 'if newer';
+  const isSame = row.value === facts.value;
+  const verdict = judge({ rule, standing, isSame, rowAsOf: row.asOf, factsAsOf: facts.asOf });
+  const updatedAt = isSame ? row.updatedAt : facts.updatedAt;
+  return { verdict, row: { ...facts, asOf: laterOf(row.asOf, facts.asOf), updatedAt } };
+}
+
+function fact(key: string, value: string, second: number): Row {
+  const asOf = new Date(second * 1_000);
+  return { key, value, asOf, revision: 0, updatedAt: asOf };
+}
+
+function fold(rows: readonly Row[], facts: readonly Row[], source: Source = 'events') {
+  return foldFacts({ rows, groups: groupFacts(facts, keyOf), source, keyOf, take });
+}
+
+test("each object's facts are folded into its own row, and only rows that changed are written", () => {
+  const [a, b] = [fact('a', 'draft', 1), fact('b', 'draft', 1)];
+  const { written, applied } = fold(
+    [a, b],
+    [fact('b', 'draft', 1), fact('a', 'open', 2), fact('a', 'paid', 3)],
+  );
+  assert.deepEqual(written, [{ before: a, after: fact('a', 'paid', 3) }]);
+  assert.deepEqual(applied, { changed: ['a'], unsettled: [], ignored: [] });
+});
+
+test('what concerns no row of ours is ignored', () => {
+  const { written, applied } = fold([], [fact('x', 'open', 1), fact('x', 'paid', 2), fact('y', 'open', 1)]);
+  assert.deepEqual(written, []);
+  assert.deepEqual(applied, { changed: [], unsettled: [], ignored: ['x', 'y'] });
+});
+
+test('two values of one second stay unsettled, and the row stays as it was', () => {
+  const row = fact('a', 'draft', 5);
+  for (const facts of [
+    [fact('a', 'open', 5)],
+    [fact('a', 'open', 5), fact('a', 'draft', 5)],
+    [fact('a', 'open', 5), fact('a', 'other', 4)],
+  ]) {
+    const { written, applied } = fold([row], facts);
+    assert.deepEqual(written, []);
+    assert.deepEqual(applied, { changed: [], unsettled: ['a'], ignored: [] });
+  }
+});
+
+test('what is newer or final settles an earlier tie', () => {
+  for (const last of [fact('a', 'open', 6), fact('a', 'paid', 1)]) {
+    const { written, applied } = fold([fact('a', 'draft', 5)], [fact('a', 'open', 5), last]);
+    assert.equal(written[0]?.after.value, last.value);
+    assert.deepEqual(applied.unsettled, []);
+  }
+});
+
+test('an answer is taken by the row that it was asked for, and by no other', () => {
+  const row = { ...fact('a', 'draft', 5), revision: 7 };
+  const answer = [fact('a', 'open', 1)];
+  assert.equal(fold([row], answer, new Map([['a', 7]])).written[0]?.after.value, 'open');
+  for (const revisions of [new Map([['a', 6]]), new Map([['b', 7]])]) {
+    const { written, applied } = fold([row], answer, revisions);
+    assert.deepEqual(written, []);
+    assert.deepEqual(applied.unsettled, ['a']);
+  }
+});
+
+test('whatever the order and the repetition of events, the row ends as the processor has it, or asks', () => {
+  const event = fc.tuple(fc.constantFrom('draft', 'open', 'other'), fc.integer({ min: 1, max: 8 }));
+  const history = fc.record({
+    events: fc.array(event, { minLength: 1, maxLength: 8 }),
+    paidAt: fc.option(fc.integer({ min: 1, max: 9 }), { nil: undefined }),
+  });
+  fc.assert(
+    fc.property(history, fc.infiniteStream(fc.nat()), ({ events, paidAt }, numbers) => {
+      const facts = events.map(([value, second]) => fact('a', value, second));
+      if (paidAt !== undefined) facts.push(fact('a', 'paid', paidAt));
+      const order = [...facts, ...facts]
+        .map((item) => ({ item, rank: numbers.next().value ?? 0 }))
+        .sort((one, other) => one.rank - other.rank)
+        .map(({ item }) => item);
+      const [first] = order;
+      assert.ok(first !== undefined);
+      const { written, applied } = fold([first], order.slice(1));
+      const end = written[0]?.after ?? first;
+      if (paidAt !== undefined) return assert.equal(end.value, 'paid');
+      const lastSecond = Math.max(...facts.map(({ asOf }) => asOf.getTime()));
+      const last = new Set(
+        facts.filter(({ asOf }) => asOf.getTime() === lastSecond).map(({ value }) => value),
+      );
+      assert.equal(end.asOf.getTime(), lastSecond);
+      assert.ok(last.has(end.value));
+      assert.equal(applied.unsettled.length, last.size > 1 ? 1 : 0);
+    }),
+  );
+});
+
+test('facts are grouped by their object, in the order given', () => {
+  const [a1, b1, a2] = [fact('a', 'x', 1), fact('b', 'x', 1), fact('a', 'y', 2)];
+  assert.deepEqual(
+    [...groupFacts([a1, b1, a2], keyOf)],
+    [
+      ['a', [a1, a2]],
+      ['b', [b1]],
+    ],
+  );
+});
+
+test('of each object without a row, the first facts', () => {
+  const facts = [fact('a', 'x', 1), fact('b', 'x', 1), fact('b', 'y', 2)];
+  assert.deepEqual(withoutRow(groupFacts(facts, keyOf), [fact('a', 'z', 0)], keyOf), [facts[1]]);
+});

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { judge, laterOf, type Rule, type Standing, type Verdict } from './transition.ts';
+
+const times = { older: new Date(999_000), same: new Date(1_000_000), newer: new Date(1_001_000) };
+const rowAsOf = times.same;
+
+function verdictsOf(rule: Rule, standing: Standing, isSame: boolean): readonly Verdict[] {
+  return [times.older, times.same, times.newer].map((factsAsOf) =>
+    judge({ rule, standing, isSame, rowAsOf, factsAsOf }),
+  );
+}
+
+test('an event: final wins at any time, else newer wins, older loses, and a tie is asked about', () => {
+  for (const isSame of [true, false]) {
+    assert.deepEqual(verdictsOf('always', 'event', isSame), ['take', 'take', 'take']);
+    assert.deepEqual(verdictsOf('never', 'event', isSame), ['keep', 'keep', 'keep']);
+  }
+  assert.deepEqual(verdictsOf('if newer', 'event', false), ['keep', 'ask', 'take']);
+});
+
+test('an event that says the same in the same second is no tie', () => {
+  assert.deepEqual(verdictsOf('if newer', 'event', true), ['keep', 'keep', 'take']);
+});
+
+test('an answer is how things are now, whatever time it names; only what is final withstands it', () => {
+  for (const isSame of [true, false]) {
+    assert.deepEqual(verdictsOf('if newer', 'present', isSame), ['take', 'take', 'take']);
+    assert.deepEqual(verdictsOf('always', 'present', isSame), ['take', 'take', 'take']);
+    assert.deepEqual(verdictsOf('never', 'present', isSame), ['keep', 'keep', 'keep']);
+  }
+});
+
+test('an answer to a question that the row has outrun is asked again, unless it says the same or is final', () => {
+  assert.deepEqual(verdictsOf('if newer', 'moved', false), ['ask', 'ask', 'ask']);
+  assert.deepEqual(verdictsOf('if newer', 'moved', true), ['keep', 'keep', 'keep']);
+  assert.deepEqual(verdictsOf('always', 'moved', false), ['take', 'take', 'take']);
+  assert.deepEqual(verdictsOf('never', 'moved', false), ['keep', 'keep', 'keep']);
+});
+
+test('the later of two times', () => {
+  assert.equal(laterOf(times.older, times.newer), times.newer);
+  assert.equal(laterOf(times.newer, times.older), times.newer);
+});

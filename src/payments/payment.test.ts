@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertTransitions, rowAsOf, rowUpdatedAt, testNow } from '../../test/support/transitions.ts';
+import type { PaymentFacts } from '../processor/processor-facts.ts';
+import { amountLeft, type Payment, paymentStatuses, paymentStatusOf, takePaymentFacts } from './payment.ts';
+
+const payment: Payment = {
+  id: '0199c1f1-02ab-7e31-b1c4-5d8e9f0a1b2c',
+  processorPaymentIntentId: 'pi_1',
+  customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
+  amount: 2_000,
+  amountReceived: 0,
+  amountRefunded: 0,
+  currency: 'eur',
+  intentStatus: 'requires_payment_method',
+  status: 'requires_payment_method',
+  processorAsOf: rowAsOf,
+  createdAt: rowAsOf,
+  updatedAt: rowUpdatedAt,
+  revision: 0,
+};
+
+const facts: PaymentFacts = {
+  processorPaymentIntentId: 'pi_1',
+  localId: payment.id,
+  processorCustomerId: 'cus_1',
+  amount: 2_000,
+  amountReceived: 0,
+  currency: 'eur',
+  status: 'requires_payment_method',
+  createdAt: rowAsOf,
+  asOf: rowAsOf,
+};
+
+test('every status that stands meets every status that arrives, at every time, as decided', () => {
+  assertTransitions(
+    {
+      requires_payment_method: '= < < < ! !',
+      requires_confirmation: '  < = < < ! !',
+      requires_action: '        < < = < ! !',
+      processing: '             < < < = ! !',
+      succeeded: '              . . . . = .',
+      canceled: '               . . . . . =',
+    },
+    ({ from, to, asOf, standing }) => {
+      const row = { ...payment, intentStatus: from, status: from };
+      const taken = takePaymentFacts(row, { ...facts, status: to, asOf }, standing, testNow);
+      const { status, processorAsOf, updatedAt } = taken.row;
+      assert.equal(status, taken.row.intentStatus);
+      return { verdict: taken.verdict, status: taken.row.intentStatus, asOf: processorAsOf, updatedAt };
+    },
+  );
+});
+
+test('a late event does not overwrite a refund', () => {
+  const refunded: Payment = {
+    ...payment,
+    intentStatus: 'succeeded',
+    status: 'refunded',
+    amountReceived: 2_000,
+    amountRefunded: 2_000,
+  };
+  for (const status of paymentStatuses) {
+    if (status === 'refunded') continue;
+    for (const second of [999, 1_000, 1_001]) {
+      const asOf = new Date(second * 1_000);
+      const amountReceived = status === 'succeeded' ? 2_000 : 0;
+      const { verdict, row } = takePaymentFacts(
+        refunded,
+        { ...facts, status, amountReceived, asOf },
+        'event',
+        testNow,
+      );
+      assert.equal((verdict === 'take' ? row : refunded).status, 'refunded', `${status} at ${second}`);
+    }
+  }
+});
+
+test('what arrives with another amount is news, although the status is the same', () => {
+  const partly = { ...facts, status: 'processing', amountReceived: 500 } as const;
+  const row: Payment = { ...payment, intentStatus: 'processing', status: 'processing' };
+  assert.equal(takePaymentFacts(row, partly, 'event', testNow).verdict, 'ask');
+  const later = takePaymentFacts(row, { ...partly, asOf: new Date(1_001_000) }, 'event', testNow);
+  assert.deepEqual([later.verdict, later.row.amountReceived], ['take', 500]);
+  assert.deepEqual(later.row.updatedAt, testNow);
+});
+
+test('a payment is refunded when what was given back reaches what was received, and only if it succeeded', () => {
+  const statusOf = (amountReceived: number, amountRefunded: number) =>
+    paymentStatusOf({ intentStatus: 'succeeded', amountReceived, amountRefunded });
+  assert.equal(statusOf(2_000, 0), 'succeeded');
+  assert.equal(statusOf(2_000, 1_999), 'succeeded');
+  assert.equal(statusOf(2_000, 2_000), 'refunded');
+  assert.equal(statusOf(2_000, 2_001), 'refunded');
+  assert.equal(statusOf(0, 0), 'succeeded', 'nothing was received, so nothing was given back');
+  for (const intentStatus of ['processing', 'canceled'] as const) {
+    assert.equal(paymentStatusOf({ intentStatus, amountReceived: 5, amountRefunded: 5 }), intentStatus);
+  }
+});
+
+test('what is left to refund is never less than nothing', () => {
+  assert.equal(amountLeft({ amountReceived: 2_000, amountRefunded: 500 }), 1_500);
+  assert.equal(amountLeft({ amountReceived: 2_000, amountRefunded: 2_500 }), 0);
+});

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertTransitions, rowAsOf, rowUpdatedAt, testNow } from '../../test/support/transitions.ts';
+import type { RefundFacts } from '../processor/processor-facts.ts';
+import { type Refund, refundStatuses, takeRefundFacts } from './refund.ts';
+
+const refund: Refund = {
+  id: '0199c1f2-4c7d-7a90-a3b1-0e9f8d7c6b5a',
+  processorRefundId: 're_1',
+  paymentId: '0199c1f1-02ab-7e31-b1c4-5d8e9f0a1b2c',
+  amount: 500,
+  currency: 'eur',
+  status: 'pending',
+  reason: null,
+  processorAsOf: rowAsOf,
+  createdAt: rowAsOf,
+  updatedAt: rowUpdatedAt,
+  revision: 0,
+};
+
+const facts: RefundFacts = {
+  processorRefundId: 're_1',
+  localId: refund.id,
+  processorPaymentIntentId: 'pi_1',
+  amount: 500,
+  currency: 'eur',
+  status: 'pending',
+  reason: null,
+  createdAt: rowAsOf,
+  asOf: rowAsOf,
+};
+
+test('every status that stands meets every status that arrives: a bank may send succeeded money back', () => {
+  assertTransitions(
+    {
+      pending: '        = < < ! !',
+      requires_action: '< = < ! !',
+      succeeded: '      < < = ! !',
+      failed: '         . . . . .',
+      canceled: '       . . . . .',
+    },
+    ({ from, to, asOf, standing }) => {
+      const row = { ...refund, status: from };
+      const taken = takeRefundFacts(row, { ...facts, status: to, asOf }, standing, testNow);
+      const { status, processorAsOf, updatedAt } = taken.row;
+      return { verdict: taken.verdict, status, asOf: processorAsOf, updatedAt };
+    },
+  );
+});
+
+test('the first that is heard of a reservation counts, whatever its status and its time', () => {
+  const reserved: Refund = { ...refund, processorRefundId: null };
+  for (const status of refundStatuses) {
+    for (const second of [1, 1_000, 2_000]) {
+      const asOf = new Date(second * 1_000);
+      const { verdict, row } = takeRefundFacts(reserved, { ...facts, status, asOf }, 'event', testNow);
+      assert.equal(verdict, 'take');
+      assert.deepEqual([row.processorRefundId, row.status, row.processorAsOf], ['re_1', status, asOf]);
+    }
+  }
+});

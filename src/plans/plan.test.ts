@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertTransitions, rowAsOf, rowUpdatedAt, testNow } from '../../test/support/transitions.ts';
+import type { PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
+import { type Plan, takePriceFacts, takeProductFacts } from './plan.ts';
+
+const plan: Plan = {
+  id: '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11',
+  processorProductId: 'prod_1',
+  processorPriceId: 'price_1',
+  name: 'Gold',
+  amount: 1_900,
+  currency: 'eur',
+  interval: 'month',
+  productActive: true,
+  priceActive: true,
+  active: true,
+  productAsOf: rowAsOf,
+  priceAsOf: rowAsOf,
+  createdAt: rowAsOf,
+  updatedAt: rowUpdatedAt,
+  revision: 0,
+};
+
+const product: ProductFacts = {
+  processorProductId: 'prod_1',
+  localId: plan.id,
+  name: 'Gold',
+  active: true,
+  createdAt: rowAsOf,
+  asOf: rowAsOf,
+};
+
+const price: PriceFacts = {
+  processorPriceId: 'price_1',
+  processorProductId: 'prod_1',
+  localId: plan.id,
+  amount: 1_900,
+  currency: 'eur',
+  interval: 'month',
+  active: true,
+  createdAt: rowAsOf,
+  asOf: rowAsOf,
+};
+
+const table = { active: '= <', archived: '< =' };
+
+test('a product may be archived and brought back: newer wins', () => {
+  assertTransitions(table, ({ from, to, asOf, standing }) => {
+    const active = from === 'active';
+    const row = { ...plan, productActive: active, active };
+    const taken = takeProductFacts(row, { ...product, active: to === 'active', asOf }, standing, testNow);
+    const status = taken.row.active ? 'active' : 'archived';
+    return { verdict: taken.verdict, status, asOf: taken.row.productAsOf, updatedAt: taken.row.updatedAt };
+  });
+});
+
+test('a price may be archived and brought back: newer wins', () => {
+  assertTransitions(table, ({ from, to, asOf, standing }) => {
+    const active = from === 'active';
+    const row = { ...plan, priceActive: active, active };
+    const taken = takePriceFacts(row, { ...price, active: to === 'active', asOf }, standing, testNow);
+    const status = taken.row.active ? 'active' : 'archived';
+    return { verdict: taken.verdict, status, asOf: taken.row.priceAsOf, updatedAt: taken.row.updatedAt };
+  });
+});
+
+test('a plan is active while both of its halves are', () => {
+  for (const productActive of [true, false]) {
+    for (const priceActive of [true, false]) {
+      const halves = { productActive: true, priceActive: true, active: true };
+      const one = takeProductFacts(
+        { ...plan, ...halves },
+        { ...product, active: productActive },
+        'present',
+        testNow,
+      );
+      const both = takePriceFacts(one.row, { ...price, active: priceActive }, 'present', testNow);
+      assert.equal(both.row.active, productActive && priceActive);
+    }
+  }
+});
+
+test('the halves keep their own times: news of the one does not make news of the other late', () => {
+  const later = new Date(2_000_000);
+  const { row } = takeProductFacts(plan, { ...product, name: 'Gold II', asOf: later }, 'event', testNow);
+  assert.deepEqual([row.name, row.productAsOf, row.priceAsOf], ['Gold II', later, rowAsOf]);
+  const archived = { ...price, active: false, asOf: new Date(1_500_000) };
+  assert.equal(takePriceFacts(row, archived, 'event', testNow).verdict, 'take');
+});

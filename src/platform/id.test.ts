@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { idTime, isOurId, isUuid, newId } from './id.ts';
+
+test('an id is a UUIDv7 that carries its time, to the millisecond', () => {
+  for (const text of ['2026-11-15T09:30:00.123Z', '1970-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z']) {
+    const id = newId(new Date(text));
+    assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    assert.equal(idTime(id).toISOString(), text);
+    assert.ok(isUuid(id) && isOurId(id));
+  }
+});
+
+test('ids sort by their time, and those of one millisecond still differ', () => {
+  const ids = [1, 2, 3, 1_000, 10_000_000].map((ms) => newId(new Date(Date.UTC(2026, 0) + ms)));
+  assert.deepEqual(ids.toSorted(), ids);
+  const now = new Date();
+  assert.equal(new Set(Array.from({ length: 1_000 }, () => newId(now))).size, 1_000);
+});
+
+test('a UUID of any version and case can be asked for; nothing else can', () => {
+  for (const id of ['6ba7b810-9dad-11d1-80b4-00c04fd430c8', '0199C1F0-6A3E-7C52-9D4B-2F6C1A7E8B90']) {
+    assert.ok(isUuid(id), id);
+  }
+  const id = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
+  for (const text of [
+    '',
+    'x',
+    `${id} `,
+    `${id}\n`,
+    `{${id}}`,
+    `urn:uuid:${id}`,
+    id.replaceAll('-', ''),
+    `${id}0`,
+  ]) {
+    assert.ok(!isUuid(text), JSON.stringify(text));
+  }
+});
+
+test('an id of ours is told from what others write into metadata', () => {
+  assert.ok(isOurId('0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90'));
+  for (const text of [
+    null,
+    '',
+    'order-7',
+    '6ba7b810-9dad-11d1-80b4-00c04fd430c8',
+    '0199C1F0-6A3E-7C52-9D4B-2F6C1A7E8B90',
+    '0199c1f0-6a3e-7c52-1d4b-2f6c1a7e8b90',
+  ]) {
+    assert.ok(!isOurId(text), String(text));
+  }
+});

@@ -1,0 +1,264 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertRefused, wrongKeys } from '../support/invalid.ts';
+import { readProblem } from '../support/problem.ts';
+import {
+  assertResource,
+  type CustomerBody,
+  confirmPayment,
+  makeCustomer,
+  makePayment,
+  makePlan,
+  makeSubscription,
+  type PageBody,
+  type PaymentBody,
+  type SubscriptionBody,
+} from '../support/resources.ts';
+import { readJson, useService } from '../support/service.ts';
+
+const service = await useService();
+const { call, stripe, sql } = service;
+
+const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
+const longestEmail = `${'a'.repeat(64)}@${`${'b'.repeat(61)}.`.repeat(3)}com`;
+
+test('201: a customer is created here and at the processor, with exactly the fields of the spec', async () => {
+  const answer = await call('POST', '/customers', {
+    email: 'Ada@Example.com',
+    name: 'Ada Lovelace',
+    phone: '+15550100',
+  });
+  assert.equal(answer.headers.get('idempotent-replayed'), null);
+  const customer = await readJson<CustomerBody>(answer, 201);
+  const { processorCustomerId } = customer;
+  assertResource(customer, {
+    processorCustomerId,
+    email: 'Ada@Example.com',
+    name: 'Ada Lovelace',
+    phone: '+15550100',
+  });
+  const there = await stripe.customers.retrieve(processorCustomerId);
+  assert.ok(!there.deleted);
+  assert.deepEqual(
+    [there.email, there.name, there.phone, Object.values(there.metadata)],
+    ['Ada@Example.com', 'Ada Lovelace', '+15550100', [customer.id]],
+  );
+});
+
+test('201: name and phone that are not given are null', async () => {
+  const customer = await makeCustomer(service, { email: 'grace@example.com' });
+  const { processorCustomerId } = customer;
+  assertResource(customer, { processorCustomerId, email: 'grace@example.com', name: null, phone: null });
+});
+
+test('201: the longest values are taken as they are', async () => {
+  assert.equal(longestEmail.length, 254);
+  const values = { email: longestEmail, name: 'é'.repeat(256), phone: '5'.repeat(20) };
+  const created = await makeCustomer(service, values);
+  const read = await readJson<CustomerBody>(await call('GET', `/customers/${created.id}`), 200);
+  assert.deepEqual([read.email, read.name, read.phone], [values.email, values.name, values.phone]);
+});
+
+test('201: a repeated key answers with the first customer, and none is made twice', async () => {
+  const body = { email: 'key@example.com', idempotencyKey: 'customer-1' };
+  const first = await readJson<CustomerBody>(await call('POST', '/customers', body), 201);
+  const again = await call('POST', '/customers', { email: body.email }, { 'idempotency-key': 'customer-1' });
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  assert.deepEqual(await readJson(again, 201), first);
+  const there = await stripe.customers.list({ email: body.email });
+  assert.equal(there.data.length, 1);
+});
+
+test('200: a customer is read as it was created', async () => {
+  const created = await makeCustomer(service, { name: 'Ada' });
+  assert.deepEqual(await readJson(await call('GET', `/customers/${created.id}`), 200), created);
+  assert.deepEqual(await readJson(await call('GET', `/customers/${created.id.toUpperCase()}`), 200), created);
+});
+
+test('200: a change replaces what it names, null clears, and the rest stays, here and at the processor', async () => {
+  const created = await makeCustomer(service, { name: 'Ada', phone: '+15550100' });
+  const { id, processorCustomerId } = created;
+  const steps = [
+    {
+      change: { name: 'Ada King' },
+      after: { email: 'ada@example.com', name: 'Ada King', phone: '+15550100' },
+    },
+    { change: { phone: null }, after: { email: 'ada@example.com', name: 'Ada King', phone: null } },
+    {
+      change: { email: 'king@example.com', name: null },
+      after: { email: 'king@example.com', name: null, phone: null },
+    },
+  ];
+  for (const { change, after } of steps) {
+    const changed = await readJson<CustomerBody>(await call('PATCH', `/customers/${id}`, change), 200);
+    assertResource(changed, { processorCustomerId, ...after });
+    assert.equal(changed.createdAt, created.createdAt);
+    assert.deepEqual(await readJson(await call('GET', `/customers/${id}`), 200), changed);
+    const there = await stripe.customers.retrieve(processorCustomerId);
+    assert.ok(!there.deleted);
+    assert.deepEqual(
+      [there.email, there.name ?? null, there.phone ?? null],
+      [after.email, after.name, after.phone],
+    );
+  }
+});
+
+test('200: a change of nothing changes nothing, not even the time of the last change', async () => {
+  const created = await makeCustomer(service);
+  assert.deepEqual(await readJson(await call('PATCH', `/customers/${created.id}`, {}), 200), created);
+  const same = { email: created.email };
+  assert.deepEqual(await readJson(await call('PATCH', `/customers/${created.id}`, same), 200), created);
+});
+
+test('204: deleting erases the person, cancels what runs, and keeps what was paid readable', async () => {
+  const customer = await makeCustomer(service, {
+    email: 'gone@example.com',
+    name: 'Gone',
+    phone: '+15550199',
+  });
+  const { payment } = await makePayment(service, { customerId: customer.id });
+  await confirmPayment(service, payment);
+  const { id: planId } = await makePlan(service);
+  const { subscription } = await makeSubscription(service, { customerId: customer.id, planId });
+  const trial = await makeSubscription(service, { customerId: customer.id, planId, trialPeriodDays: 7 });
+
+  const deleted = await call('DELETE', `/customers/${customer.id}`);
+  assert.deepEqual([deleted.status, await deleted.text()], [204, '']);
+
+  const [row] = await sql('select email, name, phone, deleted_at from till.customers where id = $1', [
+    customer.id,
+  ]);
+  assert.deepEqual([row?.['email'], row?.['name'], row?.['phone']], [null, null, null]);
+  assert.ok(row?.['deleted_at'] instanceof Date);
+  assert.ok((await stripe.customers.retrieve(customer.processorCustomerId)).deleted);
+
+  assert.deepEqual(await readJson(await call('GET', `/payments/${payment.id}`), 200), payment);
+  const payments = await call('GET', `/payments?customerId=${customer.id}`);
+  assert.deepEqual((await readJson<PageBody<PaymentBody>>(payments, 200)).data, [payment]);
+  for (const { id, processorSubscriptionId } of [subscription, trial.subscription]) {
+    const read = await readJson<SubscriptionBody>(await call('GET', `/subscriptions/${id}`), 200);
+    assert.equal(read.status, 'canceled');
+    assert.equal((await stripe.subscriptions.retrieve(processorSubscriptionId)).status, 'canceled');
+  }
+});
+
+test('204: a customer that the processor deleted already can be deleted here', async () => {
+  const { id, processorCustomerId } = await makeCustomer(service);
+  await stripe.customers.del(processorCustomerId);
+  assert.equal((await call('DELETE', `/customers/${id}`)).status, 204);
+  await readProblem(await call('GET', `/customers/${id}`), 404, 'not_found');
+});
+
+test('400: every wrong value of a creation is named, unknown fields included', async () => {
+  const body = {
+    email: 'nobody',
+    name: '',
+    phone: '5'.repeat(33),
+    idempotencyKey: 'a b',
+    emial: 'x@example.com',
+  };
+  const problem = await readProblem(await call('POST', '/customers', body), 400, 'invalid_request');
+  assert.deepEqual(problem.errors?.map(({ path }) => path).sort(), [
+    'body.email',
+    'body.emial',
+    'body.idempotencyKey',
+    'body.name',
+    'body.phone',
+  ]);
+});
+
+test('400: each field of a creation has its type and its limits', async () => {
+  const send = (change: object) => call('POST', '/customers', { email: 'ada@example.com', ...change });
+  await assertRefused(send, {
+    email: [undefined, null, '', 7, 'a@b@example.com', `${longestEmail}x`],
+    name: [null, '', 7, 'x'.repeat(257), 'a\0b'],
+    phone: [null, '', {}, '5'.repeat(33)],
+    idempotencyKey: wrongKeys,
+  });
+});
+
+test('400: a header key that is not sane, or differs from that of the body', async () => {
+  const body = { email: 'ada@example.com', idempotencyKey: 'one' };
+  for (const key of ['two', 'x'.repeat(256), 'a b']) {
+    const problem = await readProblem(
+      await call('POST', '/customers', body, { 'idempotency-key': key }),
+      400,
+      'invalid_request',
+    );
+    assert.equal(problem.errors?.[0]?.path, 'header.idempotency-key');
+  }
+});
+
+test('400: a change clears neither the address nor anything by an empty text, and knows no other fields', async () => {
+  const { id } = await makeCustomer(service);
+  await assertRefused((change) => call('PATCH', `/customers/${id}`, change), {
+    email: [null, '', 'nobody', `${longestEmail}x`],
+    name: ['', 'x'.repeat(257), []],
+    phone: ['', false, '5'.repeat(33)],
+    processorCustomerId: ['cus_1'],
+    idempotencyKey: ['k'],
+  });
+  await readProblem(await call('PATCH', `/customers/${id}`), 400, 'invalid_request');
+});
+
+test('400: a parameter that the address does not know is named, on every operation', async () => {
+  const { id } = await makeCustomer(service);
+  const body = { email: 'ada@example.com' };
+  for (const answer of [
+    await call('POST', '/customers?idempotencyKey=k', body),
+    await call('GET', '/customers?sort=name'),
+    await call('GET', `/customers/${id}?fields=id`),
+    await call('PATCH', `/customers/${id}?force=true`, body),
+    await call('DELETE', `/customers/${id}?dryRun=true`),
+  ]) {
+    const { errors } = await readProblem(answer, 400, 'invalid_request');
+    assert.match(errors?.[0]?.path ?? '', /^query\./);
+  }
+  assert.equal((await call('GET', `/customers/${id}`)).status, 200, 'the customer is still there');
+});
+
+test('404: an id that nobody has, or that is no UUID', async () => {
+  for (const id of [unknownId, 'cus_123', '0', '%20']) {
+    await readProblem(await call('GET', `/customers/${id}`), 404, 'not_found');
+    await readProblem(await call('PATCH', `/customers/${id}`, { name: 'x' }), 404, 'not_found');
+    await readProblem(await call('DELETE', `/customers/${id}`), 404, 'not_found');
+  }
+});
+
+test('404: a deleted customer is gone for everything, and takes nothing new', async () => {
+  const { id } = await makeCustomer(service);
+  const { id: planId } = await makePlan(service);
+  await call('DELETE', `/customers/${id}`);
+  for (const answer of [
+    await call('GET', `/customers/${id}`),
+    await call('PATCH', `/customers/${id}`, { name: 'Back' }),
+    await call('PATCH', `/customers/${id}`, {}),
+    await call('DELETE', `/customers/${id}`),
+    await call('POST', '/payments', { customerId: id, amount: 2_000, currency: 'eur' }),
+    await call('POST', '/subscriptions', { customerId: id, planId }),
+  ]) {
+    await readProblem(answer, 404, 'not_found');
+  }
+  const { data } = await readJson<PageBody<CustomerBody>>(await call('GET', '/customers?limit=100'), 200);
+  assert.ok(!data.some((customer) => customer.id === id), 'it is in no list');
+});
+
+test('404: a change of a customer that the processor deleted meanwhile erases it here too', async () => {
+  const { id, processorCustomerId } = await makeCustomer(service);
+  await stripe.customers.del(processorCustomerId);
+  await readProblem(await call('PATCH', `/customers/${id}`, { name: 'Back' }), 404, 'not_found');
+  const [row] = await sql('select email from till.customers where id = $1', [id]);
+  assert.equal(row?.['email'], null);
+});
+
+test('422: a key that was used for another customer', async () => {
+  await call('POST', '/customers', { email: 'one@example.com', idempotencyKey: 'customer-2' });
+  const answer = await call('POST', '/customers', { email: 'two@example.com', idempotencyKey: 'customer-2' });
+  await readProblem(answer, 422, 'idempotency_key_reused');
+});
+
+test('422: a value that only the processor refuses, in its words', async () => {
+  const answer = await call('POST', '/customers', { email: 'ada@example.com', phone: '5'.repeat(32) });
+  const problem = await readProblem(answer, 422, 'processor_rejected');
+  assert.match(problem.detail, /at most 20 characters/);
+});

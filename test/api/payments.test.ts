@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertRefused, wrongKeys } from '../support/invalid.ts';
+import { readProblem } from '../support/problem.ts';
+import {
+  assertResource,
+  type CreatedPaymentBody,
+  confirmPayment,
+  makeCustomer,
+  makePaidPayment,
+  makePayment,
+  type PaymentBody,
+} from '../support/resources.ts';
+import { readJson, useService } from '../support/service.ts';
+
+const service = await useService();
+const { call, stripe, sql } = service;
+
+const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
+
+async function statusOf({ id }: PaymentBody): Promise<string> {
+  return (await readJson<PaymentBody>(await call('GET', `/payments/${id}`), 200)).status;
+}
+
+test('201: a payment is created here and at the processor, with exactly the fields of the spec', async () => {
+  const customer = await makeCustomer(service);
+  const values = { customerId: customer.id, amount: 2_000, currency: 'EUR' };
+  const answer = await call('POST', '/payments', values);
+  const { payment, clientSecret, ...rest } = await readJson<CreatedPaymentBody>(answer, 201);
+  assert.deepEqual(rest, {});
+  const { processorPaymentIntentId } = payment;
+  const status = 'requires_payment_method';
+  assertResource(payment, { ...values, processorPaymentIntentId, currency: 'eur', status });
+  const intent = await stripe.paymentIntents.retrieve(processorPaymentIntentId);
+  assert.equal(clientSecret, intent.client_secret);
+  assert.deepEqual(
+    [intent.amount, intent.currency, intent.customer, Object.values(intent.metadata)],
+    [2_000, 'eur', customer.processorCustomerId, [payment.id]],
+  );
+});
+
+test('201: the smallest amount and the largest one', async () => {
+  const { id: customerId } = await makeCustomer(service);
+  for (const [amount, currency] of [
+    [50, 'usd'],
+    [999_999_999_999, 'idr'],
+  ] as const) {
+    const answer = await call('POST', '/payments', { customerId, amount, currency });
+    assert.equal((await readJson<CreatedPaymentBody>(answer, 201)).payment.amount, amount);
+  }
+});
+
+test('201: a repeated key answers with the same payment and a secret read afresh; no second charge is made', async () => {
+  const customer = await makeCustomer(service);
+  const body = { customerId: customer.id, amount: 2_000, currency: 'eur', idempotencyKey: 'payment-1' };
+  const first = await readJson<CreatedPaymentBody>(await call('POST', '/payments', body), 201);
+  const again = await call('POST', '/payments', { ...body, currency: 'Eur' });
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  assert.deepEqual(await readJson(again, 201), first);
+  const { data } = await stripe.paymentIntents.list({ customer: customer.processorCustomerId });
+  assert.equal(data.length, 1);
+});
+
+test('201: a repeated key after the payment was paid tells so, and has no secret left to confirm', async () => {
+  const { id: customerId } = await makeCustomer(service);
+  const body = { customerId, amount: 2_000, currency: 'eur', idempotencyKey: 'payment-2' };
+  const { payment } = await readJson<CreatedPaymentBody>(await call('POST', '/payments', body), 201);
+  await confirmPayment(service, payment);
+  for (let times = 0; times < 2; times += 1) {
+    const again = await readJson<CreatedPaymentBody>(await call('POST', '/payments', body), 201);
+    assert.deepEqual([again.payment.id, again.payment.status], [payment.id, 'succeeded']);
+    assert.equal(again.clientSecret, null);
+  }
+});
+
+test('200: a payment is read as it was created, and no secret with it', async () => {
+  const { payment } = await makePayment(service);
+  assert.deepEqual(await readJson(await call('GET', `/payments/${payment.id}`), 200), payment);
+});
+
+test('200: an open payment is canceled here and at the processor, and again changes nothing', async () => {
+  const { payment } = await makePayment(service);
+  const path = `/payments/${payment.id}/cancel`;
+  const canceled = await readJson<PaymentBody>(await call('POST', path), 200);
+  assert.deepEqual({ ...canceled, updatedAt: '' }, { ...payment, status: 'canceled', updatedAt: '' });
+  assert.equal((await stripe.paymentIntents.retrieve(payment.processorPaymentIntentId)).status, 'canceled');
+  assert.deepEqual(await readJson(await call('POST', path), 200), canceled);
+  assert.deepEqual(await readJson(await call('GET', `/payments/${payment.id}`), 200), canceled);
+});
+
+test('200: a payment that waits for its customer can be canceled', async () => {
+  const { payment } = await makePayment(service);
+  await confirmPayment(service, payment, 'pm_card_authenticationRequired');
+  const canceled = await readJson<PaymentBody>(await call('POST', `/payments/${payment.id}/cancel`), 200);
+  assert.equal(canceled.status, 'canceled');
+});
+
+test('200: a payment that was canceled at the processor is corrected first', async () => {
+  const { payment } = await makePayment(service);
+  await stripe.paymentIntents.cancel(payment.processorPaymentIntentId);
+  assert.equal(await statusOf(payment), 'requires_payment_method', 'the news has not arrived');
+  const canceled = await readJson<PaymentBody>(await call('POST', `/payments/${payment.id}/cancel`), 200);
+  assert.equal(canceled.status, 'canceled');
+});
+
+test('200: twenty cancels at once all answer with the canceled payment', async () => {
+  const { payment } = await makePayment(service);
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, async () =>
+      readJson<PaymentBody>(await call('POST', `/payments/${payment.id}/cancel`), 200),
+    ),
+  );
+  assert.ok(answers.every(({ status }) => status === 'canceled'));
+});
+
+test('400: every wrong value of a creation is named, unknown fields included', async () => {
+  const body = { customerId: 'cus_1', amount: 0, currency: 'euro', idempotencykey: 'k' };
+  const problem = await readProblem(await call('POST', '/payments', body), 400, 'invalid_request');
+  assert.deepEqual([...new Set(problem.errors?.map(({ path }) => path))].sort(), [
+    'body.amount',
+    'body.currency',
+    'body.customerId',
+    'body.idempotencykey',
+  ]);
+});
+
+test('400: each field of a creation has its type and its limits, and nothing reaches the processor', async () => {
+  const customer = await makeCustomer(service);
+  const values = { customerId: customer.id, amount: 2_000, currency: 'eur' };
+  await assertRefused((change) => call('POST', '/payments', { ...values, ...change }), {
+    customerId: [undefined, null, '', 7, customer.processorCustomerId, `urn:uuid:${customer.id}`],
+    amount: [undefined, null, 0, -1, 1.5, '2000', 1_000_000_000_000, Number.MAX_SAFE_INTEGER, true],
+    currency: [undefined, null, '', 'eu', 'euro', 'e r', 'é€$', '123', 978],
+    idempotencyKey: wrongKeys,
+    clientSecret: ['x'],
+  });
+  const { data } = await stripe.paymentIntents.list({ customer: customer.processorCustomerId });
+  assert.deepEqual(data, []);
+});
+
+test('400: a key in the address, or two keys that differ', async () => {
+  const { id: customerId } = await makeCustomer(service);
+  const body = { customerId, amount: 2_000, currency: 'eur' };
+  await readProblem(await call('POST', '/payments?idempotencyKey=k', body), 400, 'invalid_request');
+  const both = await call('POST', '/payments', { ...body, idempotencyKey: 'a' }, { 'idempotency-key': 'b' });
+  await readProblem(both, 400, 'invalid_request');
+});
+
+test('404: an id that nobody has, or that is no UUID', async () => {
+  for (const id of [unknownId, 'pi_123', '0']) {
+    await readProblem(await call('GET', `/payments/${id}`), 404, 'not_found');
+    await readProblem(await call('POST', `/payments/${id}/cancel`), 404, 'not_found');
+  }
+});
+
+test('404: a customer that does not exist, and its key stays free', async () => {
+  const { id: customerId } = await makeCustomer(service);
+  const body = { amount: 2_000, currency: 'eur', idempotencyKey: 'payment-3' };
+  const unknown = await call('POST', '/payments', { ...body, customerId: unknownId });
+  assert.match((await readProblem(unknown, 404, 'not_found')).detail, /customer/);
+  await readJson(await call('POST', '/payments', { ...body, customerId }), 201);
+});
+
+test('409: a payment that succeeded is not canceled; ours is corrected first and the answer tells the truth', async () => {
+  const payment = await makePaidPayment(service);
+  assert.equal(await statusOf(payment), 'requires_payment_method', 'the news has not arrived');
+  for (let times = 0; times < 2; times += 1) {
+    const answer = await call('POST', `/payments/${payment.id}/cancel`);
+    const problem = await readProblem(answer, 409, 'payment_not_cancelable');
+    assert.match(problem.detail, /succeeded/);
+    assert.equal(await statusOf(payment), 'succeeded');
+  }
+  const [row] = await sql<{ amount_received: string }>(
+    'select amount_received from till.payments where id = $1',
+    [payment.id],
+  );
+  assert.equal(row?.amount_received, '2000');
+});
+
+test('409: a refunded payment is not canceled', async () => {
+  const payment = await makePaidPayment(service);
+  assert.equal((await call('POST', `/payments/${payment.id}/refund`)).status, 200);
+  const answer = await call('POST', `/payments/${payment.id}/cancel`);
+  const problem = await readProblem(answer, 409, 'payment_not_cancelable');
+  assert.match(problem.detail, /refunded/);
+});
+
+test('409: a payment that is paid while it is being canceled ends as the processor says, whoever wins', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const { payment } = await makePayment(service);
+    const [canceled] = await Promise.all([
+      call('POST', `/payments/${payment.id}/cancel`),
+      confirmPayment(service, payment).catch(() => undefined),
+    ]);
+    const { status } = await stripe.paymentIntents.retrieve(payment.processorPaymentIntentId);
+    assert.equal(canceled.status, status === 'canceled' ? 200 : 409);
+    assert.equal(await statusOf(payment), status);
+  }
+});
+
+test('422: a key that was used for another payment', async () => {
+  const { id: customerId } = await makeCustomer(service);
+  const body = { customerId, amount: 2_000, currency: 'eur', idempotencyKey: 'payment-4' };
+  await readJson(await call('POST', '/payments', body), 201);
+  for (const change of [{ amount: 2_001 }, { currency: 'usd' }, { customerId: unknownId }]) {
+    const answer = await call('POST', '/payments', { ...body, ...change });
+    await readProblem(answer, 422, 'idempotency_key_reused');
+  }
+});
+
+test('422: an amount below the smallest of its currency, with the code of the processor, and the key stays free', async () => {
+  const { id: customerId } = await makeCustomer(service);
+  const body = { customerId, amount: 1, currency: 'usd', idempotencyKey: 'payment-5' };
+  const problem = await readProblem(await call('POST', '/payments', body), 422, 'processor_rejected');
+  assert.equal(problem.processorCode, 'amount_too_small');
+  await readJson(await call('POST', '/payments', { ...body, amount: 50 }), 201);
+});
+
+test('422: a currency that the processor does not know', async () => {
+  const { id: customerId } = await makeCustomer(service);
+  const answer = await call('POST', '/payments', { customerId, amount: 2_000, currency: 'zzz' });
+  await readProblem(answer, 422, 'processor_rejected');
+});

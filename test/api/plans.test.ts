@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertRefused, wrongKeys } from '../support/invalid.ts';
+import { readProblem } from '../support/problem.ts';
+import { assertResource, makePlan, makeSubscription, type PlanBody } from '../support/resources.ts';
+import { readJson, useService } from '../support/service.ts';
+
+const service = await useService();
+const { call, stripe } = service;
+
+const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
+const values = { name: 'Gold', amount: 1_900, currency: 'eur', interval: 'month' };
+
+test('201: a plan is a product and a price at the processor, with exactly the fields of the spec', async () => {
+  const plan = await readJson<PlanBody>(await call('POST', '/plans', { ...values, currency: 'EUR' }), 201);
+  const { processorProductId, processorPriceId } = plan;
+  assertResource(plan, { processorProductId, processorPriceId, ...values, active: true });
+  const price = await stripe.prices.retrieve(processorPriceId, { expand: ['product'] });
+  assert.deepEqual(
+    [price.unit_amount, price.currency, price.recurring?.interval, price.recurring?.interval_count],
+    [1_900, 'eur', 'month', 1],
+  );
+  assert.ok(typeof price.product === 'object' && !price.product.deleted);
+  assert.deepEqual([price.product.id, price.product.name], [processorProductId, 'Gold']);
+});
+
+test('201: every interval, the free plan and the dearest one', async () => {
+  for (const interval of ['day', 'week', 'month', 'year']) {
+    assert.equal((await makePlan(service, { interval })).interval, interval);
+  }
+  for (const amount of [0, 999_999_999_999]) {
+    const answer = await call('POST', '/plans', { ...values, amount, currency: 'idr' });
+    assert.equal((await readJson<PlanBody>(answer, 201)).amount, amount);
+  }
+});
+
+test('201: a repeated key answers with the first plan, whatever the case of its currency', async () => {
+  const body = { ...values, name: 'Once', idempotencyKey: 'plan-1' };
+  const first = await readJson<PlanBody>(await call('POST', '/plans', body), 201);
+  const again = await call('POST', '/plans', { ...body, currency: 'EUR' });
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  assert.deepEqual(await readJson(again, 201), first);
+  const products = await stripe.products.list({ limit: 100 });
+  assert.equal(products.data.filter(({ name }) => name === 'Once').length, 1);
+});
+
+test('200: a plan is read as it was created', async () => {
+  const plan = await makePlan(service);
+  assert.deepEqual(await readJson(await call('GET', `/plans/${plan.id}`), 200), plan);
+});
+
+test('200: archiving archives price and product, and again changes nothing', async () => {
+  const plan = await makePlan(service);
+  const archived = await readJson<PlanBody>(await call('POST', `/plans/${plan.id}/archive`), 200);
+  assert.deepEqual({ ...archived, updatedAt: '' }, { ...plan, active: false, updatedAt: '' });
+  assert.equal((await stripe.prices.retrieve(plan.processorPriceId)).active, false);
+  assert.equal((await stripe.products.retrieve(plan.processorProductId)).active, false);
+  assert.deepEqual(await readJson(await call('POST', `/plans/${plan.id}/archive`), 200), archived);
+  assert.deepEqual(await readJson(await call('GET', `/plans/${plan.id}`), 200), archived);
+});
+
+test('200: archiving leaves the subscriptions that there are alone', async () => {
+  const { id: planId } = await makePlan(service);
+  const { subscription } = await makeSubscription(service, { planId, trialPeriodDays: 7 });
+  await call('POST', `/plans/${planId}/archive`);
+  assert.deepEqual(await readJson(await call('GET', `/subscriptions/${subscription.id}`), 200), subscription);
+});
+
+test('200: archiving twenty times at once gives twenty times the same plan', async () => {
+  const { id } = await makePlan(service);
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, async () =>
+      readJson<PlanBody>(await call('POST', `/plans/${id}/archive`), 200),
+    ),
+  );
+  assert.ok(answers.every(({ active }) => !active));
+});
+
+test('200: the list is an array of all plans, newest first, or of the active ones alone', async () => {
+  const older = await makePlan(service);
+  const archived = await makePlan(service);
+  const newer = await makePlan(service);
+  await call('POST', `/plans/${archived.id}/archive`);
+  const list = async (query: string) => readJson<PlanBody[]>(await call('GET', `/plans${query}`), 200);
+  const ids = (plans: readonly PlanBody[]) => plans.map(({ id }) => id);
+  const all = await list('');
+  assert.deepEqual(ids(all).slice(0, 3), [newer.id, archived.id, older.id]);
+  assert.deepEqual(ids(await list('?activeOnly=false')), ids(all));
+  const active = await list('?activeOnly=true');
+  assert.deepEqual(ids(active), ids(all.filter((plan) => plan.active)));
+  assert.ok(!ids(active).includes(archived.id));
+});
+
+test('400: every wrong value of a creation is named, unknown fields included', async () => {
+  const body = { name: '', amount: -1, currency: 'euro', interval: 'hour', trialDays: 1 };
+  const problem = await readProblem(await call('POST', '/plans', body), 400, 'invalid_request');
+  assert.deepEqual([...new Set(problem.errors?.map(({ path }) => path))].sort(), [
+    'body.amount',
+    'body.currency',
+    'body.interval',
+    'body.name',
+    'body.trialDays',
+  ]);
+});
+
+test('400: each field of a creation has its type and its limits', async () => {
+  await assertRefused((change) => call('POST', '/plans', { ...values, ...change }), {
+    name: [undefined, null, '', 7, 'x'.repeat(257), 'a\0b'],
+    amount: [undefined, null, -1, 0.5, '1900', 1_000_000_000_000, true],
+    currency: [undefined, null, '', 'eu', 'euro', 'e r', 'é€$', '123', 978],
+    interval: [undefined, null, '', 'Month', 'quarter', 1],
+    idempotencyKey: wrongKeys,
+  });
+});
+
+test('400: a filter that is neither true nor false, a parameter or a body that nobody asked for', async () => {
+  const { id } = await makePlan(service);
+  for (const path of ['/plans?activeOnly=1', '/plans?activeOnly=', '/plans?page=1', `/plans/${id}?x=1`]) {
+    await readProblem(await call('GET', path), 400, 'invalid_request');
+  }
+  await readProblem(await call('POST', `/plans/${id}/archive`, { active: false }), 400, 'invalid_request');
+  assert.equal((await readJson<PlanBody>(await call('GET', `/plans/${id}`), 200)).active, true);
+});
+
+test('404: an id that nobody has, or that is no UUID', async () => {
+  for (const id of [unknownId, 'price_1', '0']) {
+    await readProblem(await call('GET', `/plans/${id}`), 404, 'not_found');
+    await readProblem(await call('POST', `/plans/${id}/archive`), 404, 'not_found');
+  }
+});
+
+test('422: a key that was used for another plan', async () => {
+  const body = { ...values, idempotencyKey: 'plan-2' };
+  await call('POST', '/plans', body);
+  await readProblem(await call('POST', '/plans', { ...body, amount: 1 }), 422, 'idempotency_key_reused');
+});
+
+test('422: a currency that only the processor can refuse, and the key is free for a right one', async () => {
+  const body = { ...values, currency: 'zzz', idempotencyKey: 'plan-3' };
+  await readProblem(await call('POST', '/plans', body), 422, 'processor_rejected');
+  await readJson(await call('POST', '/plans', { ...body, currency: 'eur' }), 201);
+});

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readProblem } from '../support/problem.ts';
+import {
+  makeCustomer,
+  makePaidPayment,
+  makePayment,
+  makePlan,
+  makeSubscription,
+} from '../support/resources.ts';
+import { type Method, useService } from '../support/service.ts';
+
+const service = await useService();
+const { call, control } = service;
+
+interface Operation {
+  readonly name: string;
+  /** What the processor calls it. */
+  readonly there: string;
+  /** Makes what the request needs, and tells the request. */
+  readonly prepare: () => Promise<readonly [method: Method, path: string, body?: object]>;
+  readonly success: number;
+}
+
+/** Every operation that calls the processor; none of them shares its call with another. */
+const operations: readonly Operation[] = [
+  {
+    name: 'create a customer',
+    there: 'customers.create',
+    prepare: async () => ['POST', '/customers', { email: 'ada@example.com' }],
+    success: 201,
+  },
+  {
+    name: 'change a customer',
+    there: 'customers.update',
+    prepare: async () => ['PATCH', `/customers/${(await makeCustomer(service)).id}`, { name: 'Ada' }],
+    success: 200,
+  },
+  {
+    name: 'delete a customer',
+    there: 'customers.delete',
+    prepare: async () => ['DELETE', `/customers/${(await makeCustomer(service)).id}`],
+    success: 204,
+  },
+  {
+    name: 'create a plan',
+    there: 'prices.create',
+    prepare: async () => ['POST', '/plans', { name: 'Gold', amount: 1, currency: 'eur', interval: 'month' }],
+    success: 201,
+  },
+  {
+    name: 'archive a plan',
+    there: 'products.update',
+    prepare: async () => ['POST', `/plans/${(await makePlan(service)).id}/archive`],
+    success: 200,
+  },
+  {
+    name: 'create a payment',
+    there: 'payment_intents.create',
+    prepare: async () => {
+      const { id: customerId } = await makeCustomer(service);
+      return ['POST', '/payments', { customerId, amount: 2_000, currency: 'eur' }];
+    },
+    success: 201,
+  },
+  {
+    name: 'cancel a payment',
+    there: 'payment_intents.cancel',
+    prepare: async () => ['POST', `/payments/${(await makePayment(service)).payment.id}/cancel`],
+    success: 200,
+  },
+  {
+    name: 'refund a payment',
+    there: 'refunds.create',
+    prepare: async () => ['POST', `/payments/${(await makePaidPayment(service)).id}/refund`, { amount: 500 }],
+    success: 200,
+  },
+  {
+    name: 'create a subscription',
+    there: 'subscriptions.create',
+    prepare: async () => {
+      const { id: customerId } = await makeCustomer(service);
+      return ['POST', '/subscriptions', { customerId, planId: (await makePlan(service)).id }];
+    },
+    success: 201,
+  },
+  {
+    name: 'cancel a subscription',
+    there: 'subscriptions.cancel',
+    prepare: async () => ['DELETE', `/subscriptions/${(await makeSubscription(service)).subscription.id}`],
+    success: 200,
+  },
+];
+
+/** More often than any call is tried. */
+const everyTry = 10;
+
+/**
+ * Lets every operation meet the fault at once, then clears it: the same request must then go through, because nothing
+ * that the fault left behind may stand in its way.
+ */
+async function meet(
+  fault: Readonly<Record<string, unknown>>,
+  check: (answer: Response, operation: Operation) => Promise<void>,
+): Promise<void> {
+  const requests = await Promise.all(
+    operations.map(async (operation) => ({ operation, request: await operation.prepare() })),
+  );
+  for (const { there } of operations) {
+    await control('POST', 'faults', { operation: there, times: everyTry, ...fault });
+  }
+  await Promise.all(requests.map(async ({ operation, request }) => check(await call(...request), operation)));
+  await control('DELETE', 'faults');
+  for (const { operation, request } of requests) {
+    assert.equal((await call(...request)).status, operation.success, `${operation.name}, afterwards`);
+  }
+}
+
+test('502: the processor does not accept our key', async () => {
+  for (const status of [401, 403]) {
+    await meet({ kind: 'error', status }, async (answer) => {
+      await readProblem(answer, 502, 'processor_misconfigured');
+    });
+  }
+});
+
+test('502: the processor gives an answer that makes no sense', async () => {
+  await meet({ kind: 'error', status: 418 }, async (answer) => {
+    await readProblem(answer, 502, 'processor_bad_answer');
+  });
+});
+
+test('503: the processor is down, limits us or cuts the line, and the answer says when to try again', async () => {
+  for (const fault of [
+    { kind: 'error', status: 500 },
+    { kind: 'error', status: 503 },
+    { kind: 'error', status: 429 },
+    { kind: 'reset_before' },
+  ]) {
+    await meet(fault, async (answer) => {
+      assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+      await readProblem(answer, 503, 'processor_unavailable');
+    });
+  }
+});
+
+test('504: the processor does not answer in time', async () => {
+  await meet({ kind: 'hang' }, async (answer) => {
+    assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+    await readProblem(answer, 504, 'processor_timeout');
+  });
+});

@@ -1,0 +1,269 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertRefused, wrongKeys } from '../support/invalid.ts';
+import { useMirror } from '../support/mirror.ts';
+import { readProblem } from '../support/problem.ts';
+import {
+  assertResource,
+  makePaidPayment,
+  makePayment,
+  type PageBody,
+  type PaymentBody,
+  type RefundBody,
+  type RefundedBody,
+} from '../support/resources.ts';
+import { readJson, useService } from '../support/service.ts';
+
+const service = await useService();
+const { call, stripe, sql, control } = service;
+const { database, processor, services } = await useMirror(service);
+
+const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
+
+async function refund({ id }: PaymentBody, body?: object): Promise<RefundedBody> {
+  return readJson(await call('POST', `/payments/${id}/refund`, body), 200);
+}
+
+async function statusOf({ id }: PaymentBody): Promise<string> {
+  return (await readJson<PaymentBody>(await call('GET', `/payments/${id}`), 200)).status;
+}
+
+async function refundsOf({ id }: PaymentBody, query = ''): Promise<PageBody<RefundBody>> {
+  return readJson(await call('GET', `/payments/${id}/refunds${query}`), 200);
+}
+
+/** What the processor knows of, as amounts, in no order. */
+async function refundedThere({ processorPaymentIntentId }: PaymentBody): Promise<readonly number[]> {
+  const { data } = await stripe.refunds.list({ payment_intent: processorPaymentIntentId, limit: 100 });
+  return data.map(({ amount }) => amount).sort((a, b) => a - b);
+}
+
+/** Brings the news of a payment's refunds, as webhooks would. */
+async function bringNews({ processorPaymentIntentId }: PaymentBody): Promise<void> {
+  const facts = await processor.refunds.listOfPayment(processorPaymentIntentId);
+  await database.transaction((tx) => services.refunds.apply(tx, facts, 'events'));
+}
+
+test('200: without a body all is refunded, and the answer is the payment and the record of its refund', async () => {
+  const payment = await makePaidPayment(service);
+  const { refund: made, ...after } = await refund(payment);
+  assert.deepEqual({ ...after, updatedAt: '' }, { ...payment, status: 'refunded', updatedAt: '' });
+  const { processorRefundId } = made;
+  assertResource(made, {
+    processorRefundId,
+    paymentId: payment.id,
+    amount: 2_000,
+    currency: 'eur',
+    status: 'succeeded',
+    reason: null,
+  });
+  const there = await stripe.refunds.retrieve(processorRefundId);
+  assert.deepEqual([there.amount, Object.values(there.metadata ?? {})], [2_000, [made.id]]);
+  assert.deepEqual(await readJson(await call('GET', `/payments/${payment.id}`), 200), after);
+});
+
+test('200: part after part is refunded until nothing is left; only then is the payment refunded', async () => {
+  const payment = await makePaidPayment(service);
+  const steps = [
+    { body: { amount: 500, reason: 'requested_by_customer' }, amount: 500, status: 'succeeded' },
+    { body: { amount: 1, reason: 'duplicate' }, amount: 1, status: 'succeeded' },
+    { body: { reason: 'fraudulent' }, amount: 1_499, status: 'refunded' },
+  ];
+  for (const { body, amount, status } of steps) {
+    const after = await refund(payment, body);
+    assert.deepEqual([after.refund.amount, after.refund.reason, after.status], [amount, body.reason, status]);
+  }
+  assert.deepEqual(await refundedThere(payment), [1, 500, 1_499]);
+  await readProblem(await call('POST', `/payments/${payment.id}/refund`), 409, 'payment_not_refundable');
+});
+
+test('200: the records of a payment are listed page by page, newest first', async () => {
+  const payment = await makePaidPayment(service);
+  assert.deepEqual(await refundsOf(payment), { data: [], total: 0, page: 1, limit: 20 });
+  const made: RefundBody[] = [];
+  for (const amount of [100, 200, 300]) made.unshift((await refund(payment, { amount })).refund);
+  assert.deepEqual(await refundsOf(payment), { data: made, total: 3, page: 1, limit: 20 });
+  assert.deepEqual(await refundsOf(payment, '?limit=2&page=2'), {
+    data: made.slice(2),
+    total: 3,
+    page: 2,
+    limit: 2,
+  });
+  assert.deepEqual((await refundsOf(payment, '?limit=2&page=3')).data, []);
+});
+
+test('200: a repeated key answers with the first refund, and none is made twice', async () => {
+  const payment = await makePaidPayment(service);
+  const first = await refund(payment, { amount: 500, idempotencyKey: 'refund-1' });
+  const again = await call(
+    'POST',
+    `/payments/${payment.id}/refund`,
+    { amount: 500 },
+    { 'idempotency-key': 'refund-1' },
+  );
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  assert.deepEqual(await readJson(again, 200), first);
+  assert.deepEqual(await refundedThere(payment), [500]);
+});
+
+test('200: a repeated key for all that is left is the same request, though less is left by then', async () => {
+  const payment = await makePaidPayment(service);
+  const first = await refund(payment, { idempotencyKey: 'refund-2' });
+  assert.deepEqual(await refund(payment, { idempotencyKey: 'refund-2' }), first);
+  assert.deepEqual(await refundedThere(payment), [2_000]);
+});
+
+test('200: a pending refund counts, and the payment is refunded at once', async () => {
+  const payment = await makePaidPayment(service, { card: 'pm_card_pendingRefund' });
+  const after = await refund(payment);
+  assert.deepEqual([after.status, after.refund.status], ['refunded', 'pending']);
+});
+
+test('200: a refund that fails later gives the payment back its succeeded, and the money can be refunded again', async () => {
+  const payment = await makePaidPayment(service, { card: 'pm_card_refundFail' });
+  assert.equal((await refund(payment)).status, 'refunded');
+  await control('POST', 'clock', { advanceSeconds: 61 });
+  await bringNews(payment);
+  assert.equal(await statusOf(payment), 'succeeded');
+  assert.deepEqual(
+    (await refundsOf(payment)).data.map(({ status }) => status),
+    ['failed'],
+  );
+  assert.equal((await refund(payment, { amount: 500 })).refund.amount, 500);
+});
+
+test('200: all that is left is what the processor says is left, if part was refunded on its dashboard', async () => {
+  const payment = await makePaidPayment(service);
+  await stripe.refunds.create({ payment_intent: payment.processorPaymentIntentId, amount: 600 });
+  const after = await refund(payment);
+  assert.deepEqual([after.refund.amount, after.status], [1_400, 'refunded']);
+  const { data } = await refundsOf(payment);
+  assert.deepEqual(data.map(({ amount }) => amount).sort(), [1_400, 600]);
+  assert.deepEqual(await refundedThere(payment), [600, 1_400]);
+});
+
+test('200: the list shows no refund that the processor has not been heard of yet', async () => {
+  const payment = await makePaidPayment(service);
+  await refund(payment, { amount: 100 });
+  await control('POST', 'faults', { operation: 'refunds.create', kind: 'hang' });
+  const pending = call('POST', `/payments/${payment.id}/refund`, { amount: 200 });
+  const reserved = 'select 1 from till.refunds where payment_id = $1 and processor_refund_id is null';
+  // The reservation is committed before the processor is called, which hangs until the fault is cleared.
+  const deadline = AbortSignal.timeout(10_000);
+  while ((await sql(reserved, [payment.id])).length === 0) deadline.throwIfAborted();
+  const during = await refundsOf(payment);
+  await control('DELETE', 'faults');
+  assert.deepEqual([during.data.map(({ amount }) => amount), during.total], [[100], 1]);
+  assert.equal((await pending).status, 200);
+  assert.equal((await refundsOf(payment)).total, 2);
+});
+
+test('400: each field has its type and its limits, and no others are known', async () => {
+  const payment = await makePaidPayment(service);
+  await assertRefused((body) => call('POST', `/payments/${payment.id}/refund`, body), {
+    amount: [0, -1, 1.5, '500', null, true],
+    reason: ['', 'because', null, 7],
+    idempotencyKey: wrongKeys,
+    ammount: [500],
+    paymentId: [payment.id],
+  });
+  const everything = await call('POST', `/payments/${payment.id}/refund`, { amount: 0, reason: 'x', sum: 1 });
+  const { errors } = await readProblem(everything, 400, 'invalid_request');
+  assert.deepEqual(errors?.map(({ path }) => path).sort(), ['body.amount', 'body.reason', 'body.sum']);
+  for (const query of ['page=0', 'limit=0', 'limit=101', 'customerId=x']) {
+    await readProblem(await call('GET', `/payments/${payment.id}/refunds?${query}`), 400, 'invalid_request');
+  }
+  assert.deepEqual(await refundedThere(payment), []);
+});
+
+test('404: an id that nobody has, or that is no UUID', async () => {
+  for (const id of [unknownId, 'pi_123', '0']) {
+    await readProblem(await call('POST', `/payments/${id}/refund`), 404, 'not_found');
+    await readProblem(await call('GET', `/payments/${id}/refunds`), 404, 'not_found');
+  }
+});
+
+test('409: a payment that is not paid, or canceled, is not refunded', async () => {
+  const { payment } = await makePayment(service);
+  const unpaid = await call('POST', `/payments/${payment.id}/refund`);
+  assert.match((await readProblem(unpaid, 409, 'payment_not_refundable')).detail, /requires_payment_method/);
+  await call('POST', `/payments/${payment.id}/cancel`);
+  const canceled = await call('POST', `/payments/${payment.id}/refund`);
+  assert.match((await readProblem(canceled, 409, 'payment_not_refundable')).detail, /canceled/);
+  assert.deepEqual((await refundsOf(payment)).data, []);
+});
+
+test('409: more than is left is not refunded, and says how much that is', async () => {
+  const payment = await makePaidPayment(service);
+  await refund(payment, { amount: 1_500 });
+  const answer = await call('POST', `/payments/${payment.id}/refund`, { amount: 501 });
+  assert.match((await readProblem(answer, 409, 'refund_exceeds_remaining')).detail, /\b500\b/);
+  assert.equal(await statusOf(payment), 'succeeded');
+  assert.equal((await refund(payment, { amount: 500 })).status, 'refunded');
+});
+
+test('409: what was refunded on the dashboard counts: ours is corrected first, then the answer tells the truth', async () => {
+  const whole = await makePaidPayment(service);
+  await stripe.refunds.create({ payment_intent: whole.processorPaymentIntentId });
+  for (let times = 0; times < 2; times += 1) {
+    const answer = await call('POST', `/payments/${whole.id}/refund`, { amount: 500 });
+    await readProblem(answer, 409, 'payment_not_refundable');
+    assert.equal(await statusOf(whole), 'refunded');
+  }
+  assert.deepEqual(
+    (await refundsOf(whole)).data.map(({ amount }) => amount),
+    [2_000],
+  );
+
+  const part = await makePaidPayment(service);
+  await stripe.refunds.create({ payment_intent: part.processorPaymentIntentId, amount: 1_800 });
+  const answer = await call('POST', `/payments/${part.id}/refund`, { amount: 500 });
+  const problem = await readProblem(answer, 409, 'refund_exceeds_remaining');
+  assert.match(problem.detail, /\b200\b/);
+  assert.equal(await statusOf(part), 'succeeded');
+});
+
+test('409: of twenty refunds of everything at once one goes through', async () => {
+  const payment = await makePaidPayment(service);
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => call('POST', `/payments/${payment.id}/refund`, { amount: 2_000 })),
+  );
+  const statuses = answers.map(({ status }) => status).sort();
+  assert.deepEqual(statuses, [200, ...Array.from({ length: 19 }, () => 409)]);
+  assert.deepEqual(await refundedThere(payment), [2_000]);
+  assert.equal(await statusOf(payment), 'refunded');
+});
+
+test('409: of twenty refunds of a third at once three go through', async () => {
+  const payment = await makePaidPayment(service, { amount: 3_000 });
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => call('POST', `/payments/${payment.id}/refund`, { amount: 1_000 })),
+  );
+  assert.equal(answers.filter(({ status }) => status === 200).length, 3);
+  assert.deepEqual(await refundedThere(payment), [1_000, 1_000, 1_000]);
+});
+
+test('409: a cancel and a refund at once: the refund goes through, the cancel is told the truth', async () => {
+  const payment = await makePaidPayment(service);
+  const [canceled, refunded] = await Promise.all([
+    call('POST', `/payments/${payment.id}/cancel`),
+    call('POST', `/payments/${payment.id}/refund`),
+  ]);
+  await readProblem(canceled, 409, 'payment_not_cancelable');
+  assert.equal((await readJson<RefundedBody>(refunded, 200)).status, 'refunded');
+});
+
+test('422: a key that was used for another refund, or for one of another payment', async () => {
+  const payment = await makePaidPayment(service);
+  const other = await makePaidPayment(service);
+  await refund(payment, { amount: 500, idempotencyKey: 'refund-3' });
+  for (const [{ id }, body] of [
+    [payment, { amount: 501 }],
+    [payment, {}],
+    [payment, { amount: 500, reason: 'duplicate' }],
+    [other, { amount: 500 }],
+  ] as const) {
+    const answer = await call('POST', `/payments/${id}/refund`, { ...body, idempotencyKey: 'refund-3' });
+    await readProblem(answer, 422, 'idempotency_key_reused');
+  }
+});

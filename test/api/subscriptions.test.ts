@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertRefused, wrongKeys } from '../support/invalid.ts';
+import { readProblem } from '../support/problem.ts';
+import {
+  assertResource,
+  type CreatedSubscriptionBody,
+  confirmSecret,
+  makeCustomer,
+  makePlan,
+  makeSubscription,
+  type SubscriptionBody,
+} from '../support/resources.ts';
+import { readJson, useService } from '../support/service.ts';
+
+const service = await useService();
+const { call, stripe } = service;
+
+const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
+const dayMs = 86_400_000;
+
+async function readSubscription({ id }: SubscriptionBody): Promise<SubscriptionBody> {
+  return readJson(await call('GET', `/subscriptions/${id}`), 200);
+}
+
+test('201: a subscription begins unpaid, with the secret of its first invoice and exactly the fields of the spec', async () => {
+  const customer = await makeCustomer(service);
+  const plan = await makePlan(service);
+  const values = { customerId: customer.id, planId: plan.id };
+  const answer = await call('POST', '/subscriptions', values);
+  const { subscription, clientSecret, ...rest } = await readJson<CreatedSubscriptionBody>(answer, 201);
+  assert.deepEqual(rest, {});
+  const there = await stripe.subscriptions.retrieve(subscription.processorSubscriptionId, {
+    expand: ['latest_invoice.confirmation_secret'],
+  });
+  const item = there.items.data[0];
+  const timeOf = (seconds = 0) => new Date(seconds * 1_000).toISOString();
+  assertResource(subscription, {
+    ...values,
+    processorSubscriptionId: there.id,
+    status: 'incomplete',
+    currentPeriodStart: timeOf(item?.current_period_start),
+    currentPeriodEnd: timeOf(item?.current_period_end),
+    trialEnd: null,
+  });
+  assert.ok(typeof there.latest_invoice === 'object');
+  assert.equal(clientSecret, there.latest_invoice?.confirmation_secret?.client_secret);
+  assert.deepEqual(
+    [there.customer, item?.price.id, Object.values(there.metadata)],
+    [customer.processorCustomerId, plan.processorPriceId, [subscription.id]],
+  );
+});
+
+test('201: a trial defers the first charge: the customer is entitled at once, and there is no secret', async () => {
+  for (const trialPeriodDays of [1, 730]) {
+    const { subscription, clientSecret } = await makeSubscription(service, { trialPeriodDays });
+    assert.deepEqual([subscription.status, clientSecret], ['trialing', null]);
+    const { trialEnd, currentPeriodStart, currentPeriodEnd } = subscription;
+    assert.equal(trialEnd, currentPeriodEnd);
+    assert.equal(Date.parse(trialEnd ?? '') - Date.parse(currentPeriodStart ?? ''), trialPeriodDays * dayMs);
+  }
+});
+
+test('201: a trial of no days is none', async () => {
+  const { subscription, clientSecret } = await makeSubscription(service, { trialPeriodDays: 0 });
+  assert.deepEqual([subscription.status, subscription.trialEnd], ['incomplete', null]);
+  assert.equal(typeof clientSecret, 'string');
+});
+
+test('201: a free plan has nothing to confirm, and is active at once', async () => {
+  const { id: planId } = await makePlan(service, { amount: 0 });
+  const { subscription, clientSecret } = await makeSubscription(service, { planId });
+  assert.deepEqual([subscription.status, clientSecret], ['active', null]);
+});
+
+test('201: a repeated key answers with the same subscription and a secret read afresh; none is made twice', async () => {
+  const customer = await makeCustomer(service);
+  const { id: planId } = await makePlan(service);
+  const body = { customerId: customer.id, planId, idempotencyKey: 'subscription-1' };
+  const first = await readJson<CreatedSubscriptionBody>(await call('POST', '/subscriptions', body), 201);
+  const again = await call('POST', '/subscriptions', { ...body, trialPeriodDays: 0 });
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  assert.deepEqual(await readJson(again, 201), first);
+  const { data } = await stripe.subscriptions.list({ customer: customer.processorCustomerId, status: 'all' });
+  assert.equal(data.length, 1);
+});
+
+test('201: a repeated key after the first invoice was paid tells so, and has no secret left to confirm', async () => {
+  const { id: customerId } = await makeCustomer(service);
+  const { id: planId } = await makePlan(service);
+  const body = { customerId, planId, idempotencyKey: 'subscription-2' };
+  const first = await readJson<CreatedSubscriptionBody>(await call('POST', '/subscriptions', body), 201);
+  await confirmSecret(service, first.clientSecret);
+  const again = await readJson<CreatedSubscriptionBody>(await call('POST', '/subscriptions', body), 201);
+  assert.deepEqual([again.subscription.id, again.subscription.status], [first.subscription.id, 'active']);
+  assert.equal(again.clientSecret, null);
+  assert.equal((await readSubscription(first.subscription)).status, 'active');
+});
+
+test('201: a repeated key answers although the plan has been archived since', async () => {
+  const { id: customerId } = await makeCustomer(service);
+  const { id: planId } = await makePlan(service);
+  const body = { customerId, planId, idempotencyKey: 'subscription-3' };
+  const first = await readJson<CreatedSubscriptionBody>(await call('POST', '/subscriptions', body), 201);
+  await call('POST', `/plans/${planId}/archive`);
+  assert.deepEqual(await readJson(await call('POST', '/subscriptions', body), 201), first);
+});
+
+test('200: a subscription is read as it was created, and no secret with it', async () => {
+  const { subscription } = await makeSubscription(service);
+  assert.deepEqual(await readSubscription(subscription), subscription);
+});
+
+test('200: a subscription is canceled at once, whatever its state, and again changes nothing', async () => {
+  const incomplete = await makeSubscription(service);
+  const trialing = await makeSubscription(service, { trialPeriodDays: 7 });
+  const paid = await makeSubscription(service);
+  await confirmSecret(service, paid.clientSecret);
+  for (const { subscription } of [incomplete, trialing, paid]) {
+    const path = `/subscriptions/${subscription.id}`;
+    const canceled = await readJson<SubscriptionBody>(await call('DELETE', path), 200);
+    assert.deepEqual({ ...canceled, updatedAt: '' }, { ...subscription, status: 'canceled', updatedAt: '' });
+    const { status } = await stripe.subscriptions.retrieve(subscription.processorSubscriptionId);
+    assert.equal(status, 'canceled');
+    assert.deepEqual(await readJson(await call('DELETE', path), 200), canceled);
+    assert.deepEqual(await readSubscription(subscription), canceled);
+  }
+});
+
+test('200: a subscription that was canceled at the processor is corrected first', async () => {
+  const { subscription } = await makeSubscription(service, { trialPeriodDays: 7 });
+  await stripe.subscriptions.cancel(subscription.processorSubscriptionId);
+  assert.equal((await readSubscription(subscription)).status, 'trialing', 'the news has not arrived');
+  const answer = await call('DELETE', `/subscriptions/${subscription.id}`);
+  assert.equal((await readJson<SubscriptionBody>(answer, 200)).status, 'canceled');
+});
+
+test('200: twenty cancels at once all answer with the canceled subscription', async () => {
+  const { subscription } = await makeSubscription(service, { trialPeriodDays: 7 });
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, async () =>
+      readJson<SubscriptionBody>(await call('DELETE', `/subscriptions/${subscription.id}`), 200),
+    ),
+  );
+  assert.ok(answers.every(({ status }) => status === 'canceled'));
+});
+
+test('400: every wrong value of a creation is named, unknown fields included', async () => {
+  const body = { customerId: 'cus_1', planId: 'price_1', trialPeriodDays: -1, trialDays: 7 };
+  const problem = await readProblem(await call('POST', '/subscriptions', body), 400, 'invalid_request');
+  assert.deepEqual(problem.errors?.map(({ path }) => path).sort(), [
+    'body.customerId',
+    'body.planId',
+    'body.trialDays',
+    'body.trialPeriodDays',
+  ]);
+});
+
+test('400: each field of a creation has its type and its limits, and nothing reaches the processor', async () => {
+  const customer = await makeCustomer(service);
+  const plan = await makePlan(service);
+  const values = { customerId: customer.id, planId: plan.id };
+  await assertRefused((change) => call('POST', '/subscriptions', { ...values, ...change }), {
+    customerId: [undefined, null, '', 7, customer.processorCustomerId],
+    planId: [undefined, null, '', 7, plan.processorPriceId],
+    trialPeriodDays: [-1, 731, 0.5, '7', null, true],
+    idempotencyKey: wrongKeys,
+  });
+  const { data } = await stripe.subscriptions.list({ customer: customer.processorCustomerId, status: 'all' });
+  assert.deepEqual(data, []);
+});
+
+test('404: an id that nobody has, or that is no UUID', async () => {
+  for (const id of [unknownId, 'sub_123', '0']) {
+    await readProblem(await call('GET', `/subscriptions/${id}`), 404, 'not_found');
+    await readProblem(await call('DELETE', `/subscriptions/${id}`), 404, 'not_found');
+  }
+});
+
+test('404: a customer or a plan that does not exist is named', async () => {
+  const { id: customerId } = await makeCustomer(service);
+  const { id: planId } = await makePlan(service);
+  const noCustomer = await call('POST', '/subscriptions', { customerId: unknownId, planId });
+  assert.match((await readProblem(noCustomer, 404, 'not_found')).detail, /customer/);
+  const noPlan = await call('POST', '/subscriptions', { customerId, planId: unknownId });
+  assert.match((await readProblem(noPlan, 404, 'not_found')).detail, /plan/);
+});
+
+test('409: an archived plan takes no new subscription, and the key stays free for another plan', async () => {
+  const { id: customerId } = await makeCustomer(service);
+  const archived = await makePlan(service);
+  const active = await makePlan(service);
+  await call('POST', `/plans/${archived.id}/archive`);
+  const body = { customerId, planId: archived.id, idempotencyKey: 'subscription-4' };
+  await readProblem(await call('POST', '/subscriptions', body), 409, 'plan_archived');
+  await readJson(await call('POST', '/subscriptions', { ...body, planId: active.id }), 201);
+});
+
+test('422: a key that was used for another subscription', async () => {
+  const { id: customerId } = await makeCustomer(service);
+  const { id: planId } = await makePlan(service);
+  const body = { customerId, planId, idempotencyKey: 'subscription-5' };
+  await readJson(await call('POST', '/subscriptions', body), 201);
+  for (const change of [{ trialPeriodDays: 7 }, { planId: unknownId }, { customerId: unknownId }]) {
+    const answer = await call('POST', '/subscriptions', { ...body, ...change });
+    await readProblem(answer, 422, 'idempotency_key_reused');
+  }
+});
+
+test('422: a plan whose price was archived at the processor meanwhile, in the words of the processor', async () => {
+  const { id: customerId } = await makeCustomer(service);
+  const { id: planId, processorPriceId } = await makePlan(service);
+  await stripe.prices.update(processorPriceId, { active: false });
+  const answer = await call('POST', '/subscriptions', { customerId, planId });
+  await readProblem(answer, 422, 'processor_rejected');
+});

@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { readProblem } from './problem.ts';
+
+/** Sends each wrong value in an otherwise right body; the answer must be a 400 that names this field and no other. */
+export async function assertRefused(
+  send: (change: Readonly<Record<string, unknown>>) => Promise<Response>,
+  wrong: Readonly<Record<string, readonly unknown[]>>,
+): Promise<void> {
+  for (const [field, values] of Object.entries(wrong)) {
+    for (const value of values) {
+      const { errors } = await readProblem(await send({ [field]: value }), 400, 'invalid_request');
+      const paths = [...new Set(errors?.map(({ path }) => path))];
+      assert.deepEqual(paths, [`body.${field}`], `${field}: ${JSON.stringify(value)}`);
+    }
+  }
+}
+
+/** What no idempotency key may be. */
+export const wrongKeys = ['', 'x'.repeat(256), 'a b', 'tab\there', '\u200b', 7, null];

@@ -1,0 +1,48 @@
+import { after } from 'node:test';
+import { composeServices, type Services } from '../../src/compose-services.ts';
+import { noMarks } from '../../src/idempotency/marks.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { Database } from '../../src/platform/postgres.ts';
+import { Presence } from '../../src/platform/presence.ts';
+import type { Processor } from '../../src/processor/processor.ts';
+import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
+import type { Service } from './service.ts';
+
+export interface Mirror {
+  readonly database: Database;
+  readonly processor: Processor;
+  readonly services: Services;
+}
+
+/** The domain beside the running service, on its database and its processor: brings news without a webhook. */
+export async function useMirror(service: Service): Promise<Mirror> {
+  const logger = createLogger('silent');
+  const metrics = createMetrics({ eventTypes: [], processorOperations: [], mirrors: [] });
+  const database = new Database({ url: service.databaseUrl, poolSize: 2, logger });
+  const presence = new Presence({ url: service.databaseUrl, logger });
+  const processor = createStripeProcessor({
+    secretKey: 'sk_test_mirror',
+    apiBase: new URL(service.processorUrl),
+    webhookSecrets: ['whsec_mirror'],
+    maxInFlight: 10,
+    metrics,
+    logger,
+  });
+  const services = composeServices({
+    database,
+    presence,
+    processor,
+    metrics,
+    clock: systemClock,
+    logger,
+    marks: noMarks,
+    retentionDays: 90,
+  });
+  after(async () => {
+    processor.close();
+    await database.close();
+  });
+  return { database, processor, services };
+}

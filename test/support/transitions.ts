@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import type { Standing, Verdict } from '../../src/mirrors/transition.ts';
+
+/**
+ * What the decisions say of a pair of statuses, one that stands and one that arrives:
+ *
+ * - `=` the same value: no change, though a newer one moves the row's time on
+ * - `<` both are open: newer wins, older changes nothing, and the same second is settled by asking the processor
+ * - `!` what arrives is final, and beats what stands whatever the times
+ * - `.` what stands is final, and stays
+ *
+ * An answer to a call is the processor's present state, so its time does not matter; only what is final withstands it. If
+ * the row has moved since the question, either may be newer, and the processor is asked again.
+ */
+export type Mark = '=' | '<' | '!' | '.';
+
+const seconds = { older: 999, 'same second': 1_000, newer: 1_001 } as const;
+export type When = keyof typeof seconds;
+
+export const rowAsOf = new Date(seconds['same second'] * 1_000);
+/** Long before the test, so that a change is told by the time it was made at. */
+export const rowUpdatedAt = new Date('2026-01-01T00:00:00Z');
+export const testNow = new Date('2026-02-02T00:00:00Z');
+
+const outcomes: Readonly<Record<Mark, Readonly<Record<Standing, Readonly<Record<When, Verdict>>>>>> = {
+  '=': {
+    event: { older: 'keep', 'same second': 'keep', newer: 'take' },
+    present: { older: 'take', 'same second': 'take', newer: 'take' },
+    moved: { older: 'keep', 'same second': 'keep', newer: 'keep' },
+  },
+  '<': {
+    event: { older: 'keep', 'same second': 'ask', newer: 'take' },
+    present: { older: 'take', 'same second': 'take', newer: 'take' },
+    moved: { older: 'ask', 'same second': 'ask', newer: 'ask' },
+  },
+  '!': {
+    event: { older: 'take', 'same second': 'take', newer: 'take' },
+    present: { older: 'take', 'same second': 'take', newer: 'take' },
+    moved: { older: 'take', 'same second': 'take', newer: 'take' },
+  },
+  '.': {
+    event: { older: 'keep', 'same second': 'keep', newer: 'keep' },
+    present: { older: 'keep', 'same second': 'keep', newer: 'keep' },
+    moved: { older: 'keep', 'same second': 'keep', newer: 'keep' },
+  },
+};
+
+interface Arrival<Status> {
+  readonly from: Status;
+  readonly to: Status;
+  readonly asOf: Date;
+  readonly standing: Standing;
+}
+
+interface Outcome<Status> {
+  readonly verdict: Verdict;
+  readonly status: Status;
+  readonly asOf: Date;
+  readonly updatedAt: Date;
+}
+
+/**
+ * Walks every pair of statuses at every time and from every source. The table has a line for each status that stands;
+ * its marks are for the statuses that arrive, in the order of the lines.
+ */
+export function assertTransitions<Status extends string>(
+  table: Readonly<Record<Status, string>>,
+  take: (arrival: Arrival<Status>) => Outcome<Status>,
+): void {
+  // The keys of a record of statuses are statuses.
+  const statuses = Object.keys(table) as Status[];
+  for (const from of statuses) {
+    const marks = table[from].trim().split(/\s+/) as Mark[];
+    assert.equal(marks.length, statuses.length, `the line of ${from}`);
+    for (const [index, to] of statuses.entries()) {
+      const mark = marks[index];
+      assert.ok(mark !== undefined && mark in outcomes);
+      for (const standing of ['event', 'present', 'moved'] as const) {
+        for (const [when, second] of Object.entries(seconds)) {
+          const what = `${from} → ${to}, ${standing}, ${when}`;
+          const asOf = new Date(second * 1_000);
+          const outcome = take({ from, to, asOf, standing });
+          assert.equal(outcome.verdict, outcomes[mark][standing][when as When], what);
+          if (outcome.verdict !== 'take') continue;
+          assert.equal(outcome.status, to, what);
+          assert.deepEqual(outcome.asOf, asOf > rowAsOf ? asOf : rowAsOf, `${what}: time never goes back`);
+          assert.deepEqual(outcome.updatedAt, mark === '=' ? rowUpdatedAt : testNow, what);
+        }
+      }
+    }
+  }
+}
