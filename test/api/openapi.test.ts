@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import { eventFixture } from '../fixtures/event-fixture.ts';
 import {
   makeCustomer,
   makePaidPayment,
@@ -158,6 +159,7 @@ async function makeTarget(path: string): Promise<string> {
       action === 'refund' ? (await makePaidPayment(service)).id : (await makePayment(service)).payment.id,
     subscriptions: async () => (await makeSubscription(service)).subscription.id,
     invoices: makeInvoice,
+    'webhook-events': makeWebhookEvent,
   };
   const make = makers[resource];
   assert.ok(make !== undefined, `nobody makes ${resource}: ${path}`);
@@ -169,6 +171,15 @@ async function makeInvoice(): Promise<string> {
     `insert into till.invoices (id, processor_invoice_id, amount_due, amount_paid, currency, status, processor_as_of,
        created_at, updated_at)
      values (gen_random_uuid(), 'in_' || gen_random_uuid(), 1900, 0, 'eur', 'open', now(), now(), now()) returning id`,
+  );
+  return row?.id ?? '';
+}
+
+async function makeWebhookEvent(): Promise<string> {
+  const [row] = await sql<{ id: string }>(
+    `insert into till.webhook_events (id, type, created_at, payload, state, next_try_at, received_at)
+     values ('evt_' || gen_random_uuid(), 'balance.available', now(), $1, 'ignored', now(), now()) returning id`,
+    [eventFixture('balance.available')],
   );
   return row?.id ?? '';
 }
