@@ -13,6 +13,8 @@ export interface PassingRequest {
 export interface HeldRequest extends PassingRequest {
   /** Sends it on. */
   readonly release: () => void;
+  /** Sends it on, and holds back the processor's answer instead; resolves when it is there. */
+  readonly holdAnswer: () => Promise<void>;
 }
 
 /** Stands between a service and the processor, sees every request, and holds back those it is told to. */
@@ -36,13 +38,29 @@ export async function startGate(lab: Lab): Promise<Gate> {
   const heldRoutes = new Set<string>();
 
   const holdBack = (request: PassingRequest) => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    releases.add(resolve);
-    const item = { ...request, release: resolve };
+    const sent = Promise.withResolvers<void>();
+    const answered = Promise.withResolvers<void>();
+    let passedOn = Promise.resolve();
+    releases.add(sent.resolve);
+    const item: HeldRequest = {
+      ...request,
+      release: sent.resolve,
+      holdAnswer: () => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        releases.add(resolve);
+        passedOn = promise;
+        sent.resolve();
+        return answered.promise;
+      },
+    };
     const waiter = waiting.shift();
     if (waiter === undefined) held.push(item);
     else waiter(item);
-    return promise;
+    const onAnswer = () => {
+      answered.resolve();
+      return passedOn;
+    };
+    return { sent: sent.promise, onAnswer };
   };
 
   const server = http.createServer(async (request, response) => {
@@ -51,8 +69,10 @@ export async function startGate(lab: Lab): Promise<Gate> {
     const key = request.headers['idempotency-key'];
     const passing = { method, path, idempotencyKey: typeof key === 'string' ? key : undefined };
     seen.push(passing);
-    if (heldRoutes.has(`${method} ${path}`)) await holdBack(passing);
-    await forward(request, response, new URL(url, lab.processorUrl));
+    const isHeld = heldRoutes.has(`${method} ${path}`);
+    const { sent, onAnswer } = isHeld ? holdBack(passing) : straight;
+    await sent;
+    await forward(request, response, new URL(url, lab.processorUrl), onAnswer);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -82,14 +102,22 @@ export async function startGate(lab: Lab): Promise<Gate> {
   };
 }
 
+const straight = { sent: Promise.resolve(), onAnswer: () => Promise.resolve() };
+
 /** An exchange that breaks on one side is broken on the other. */
-async function forward(from: http.IncomingMessage, to: http.ServerResponse, url: URL): Promise<void> {
+async function forward(
+  from: http.IncomingMessage,
+  to: http.ServerResponse,
+  url: URL,
+  onAnswer: () => Promise<void>,
+): Promise<void> {
   try {
     const request = http.request(url, { method: from.method, headers: from.headers, agent: false });
     const answered = once(request, 'response');
     await Promise.all([pipeline(from, request), answered]);
     // Node's documented signature of this event; `once` does not know event types.
     const [response] = (await answered) as [http.IncomingMessage];
+    await onAnswer();
     to.writeHead(response.statusCode ?? 502, response.headers);
     await pipeline(response, to);
   } catch {
