@@ -11,7 +11,10 @@ export interface NewClaim {
 }
 
 export interface StoredClaim extends Claim {
+  readonly leasedUntil: Date;
   readonly isLeased: boolean;
+  /** How long nobody, the sweeper included, has been at work on it; negative while it is leased. */
+  readonly idleMs: number;
   readonly attemptAgeMs: number;
 }
 
@@ -90,6 +93,14 @@ export class ClaimStore {
     );
   }
 
+  /** Puts a claim that stays open back at the end of the line, unless somebody has come back to it. */
+  async postpone(db: Queryable, claim: Claim): Promise<void> {
+    await db.query(
+      `update till.idempotency_claims set leased_until = now() where ${stillHeld} and leased_until < now()`,
+      holding(claim),
+    );
+  }
+
   /** False if it is not the claimant's to remove any more. */
   async remove(tx: Queryable, claim: Claim): Promise<boolean> {
     const rows = await tx.query(
@@ -126,7 +137,8 @@ export class ClaimStore {
 }
 
 const columns = `operation, key, request_hash, resource_id, parent_id, attempt, attempted_at, owner, completed_at,
-  leased_until > now() as is_leased, extract(epoch from now() - attempted_at) * 1000 as attempt_age_ms`;
+  leased_until, leased_until > now() as is_leased, extract(epoch from now() - leased_until) * 1000 as idle_ms,
+  extract(epoch from now() - attempted_at) * 1000 as attempt_age_ms`;
 
 /** The claim is open, and nobody has taken it over or gone on with it since. */
 const stillHeld = 'operation = $1 and key = $2 and owner = $3 and attempt = $4 and completed_at is null';
@@ -145,7 +157,9 @@ interface ClaimRow {
   readonly attempted_at: Date;
   readonly owner: number;
   readonly completed_at: Date | null;
+  readonly leased_until: Date;
   readonly is_leased: boolean;
+  readonly idle_ms: string;
   readonly attempt_age_ms: string;
 }
 
@@ -160,7 +174,9 @@ function toClaim(row: ClaimRow): StoredClaim {
     attemptedAt: row.attempted_at,
     owner: row.owner,
     completedAt: row.completed_at,
+    leasedUntil: row.leased_until,
     isLeased: row.is_leased,
+    idleMs: Number(row.idle_ms),
     attemptAgeMs: Number(row.attempt_age_ms),
   };
 }
