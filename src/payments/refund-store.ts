@@ -62,7 +62,11 @@ export class RefundStore {
   list(db: Queryable, paymentId: string, request: PageRequest): Promise<Page<Refund>> {
     return listPage(
       db,
-      { table: 'refunds', parent: { column: 'payment_id', id: paymentId } },
+      {
+        table: 'refunds',
+        only: 'processor_refund_id is not null',
+        parent: { column: 'payment_id', id: paymentId },
+      },
       request,
       toRefund,
     );
