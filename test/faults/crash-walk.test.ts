@@ -56,7 +56,7 @@ test('a process killed at any mark leaves what the same request finishes, once',
         `update till.idempotency_claims set leased_until = now() + interval '1 day' where key = $1`,
         [key],
       );
-      for (const creation of creationCases) await finish(lab, post, ground, creation, key);
+      await Promise.all(creationCases.map((creation) => finish(lab, post, ground, creation, key)));
     });
   }
 });

@@ -162,7 +162,7 @@ for (const creation of creationCases) {
     const lab = await startLab(t);
     const patient = await startLabTill(t, lab);
     const hasty = await startLabTill(t, lab, {
-      limits: { deadlineMs: 450, tryTimeoutMs: 400, retriesMax: 0 },
+      limits: { deadlineMs: 350, tryTimeoutMs: 300, retriesMax: 0 },
     });
     for (const fault of faults) {
       const ground = await layGround(lab, patient.post);
