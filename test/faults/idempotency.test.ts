@@ -219,7 +219,6 @@ for (const { kind, wasMade } of [
       const lost = await hasty.post(creation.path(ground), creation.body(ground), 'forgotten');
       assert.equal(lost.status, 503);
       await age(lab, '24 hours');
-      if (creation.operation === 'refunds.create') await till.services.payments.correct(ground.paymentId);
       const before = gate.seen.length;
       const answer = await till.post(creation.path(ground), creation.body(ground), 'forgotten');
       assert.equal(answer.status, creation.status, JSON.stringify(answer.body));

@@ -115,7 +115,6 @@ test('who was overtaken frees nothing when its own call is refused', async (t) =
   const slow = await startLabTill(t, lab, { processorUrl: gate.url });
   const quick = await startLabTill(t, lab, { processorUrl: gate.url });
   const ground = await layGround(lab, quick.post);
-  await quick.services.payments.correct(ground.paymentId);
   gate.hold('/v1/refunds');
   const refund = (till: LabTill) => till.post(refunds.path(ground), refunds.body(ground), 'refused-late');
   const first = refund(slow);

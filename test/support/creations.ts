@@ -125,6 +125,9 @@ export async function layGround(lab: Lab, post: Post): Promise<Ground> {
     payment_method: 'pm_card_visa',
     return_url: 'https://shop.example.com/done',
   });
+  // No webhook tells that it is paid; being asked to cancel it, the service sees for itself.
+  const { status } = await post(`/api/v1/payments/${payment['id']}/cancel`, {});
+  assert.equal(status, 409);
   return {
     customerId: String(customer['id']),
     processorCustomerId: String(customer['processorCustomerId']),
