@@ -146,6 +146,31 @@ test('a refund that the processor refuses frees its key and what was reserved fo
   assert.equal(payment?.amount_refunded, '2000');
 });
 
+test('a refund without a key that surely did nothing leaves nothing reserved: nobody could come back to it', async (t) => {
+  const lab = await startLab(t);
+  const till = await startLabTill(t, lab);
+  const ground = await layGround(lab, till.post);
+  const refundAll = () => till.post(`/api/v1/payments/${ground.paymentId}/refund`, {});
+  await lab.misbehave({ operation: 'refunds.create', kind: 'error', status: 429, times: triesPerCall });
+  assert.equal((await refundAll()).status, 503);
+  const open = await lab.sql('select key from till.idempotency_claims where completed_at is null');
+  assert.deepEqual(open, []);
+  const answer = await refundAll();
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  assert.equal(answer.body['status'], 'refunded');
+});
+
+test('a refund without a key that may have been made keeps what is reserved for it', async (t) => {
+  const lab = await startLab(t);
+  const till = await startLabTill(t, lab, { limits: { retriesMax: 0 } });
+  const ground = await layGround(lab, till.post);
+  const refundAll = () => till.post(`/api/v1/payments/${ground.paymentId}/refund`, {});
+  await lab.misbehave({ operation: 'refunds.create', kind: 'reset_after' });
+  assert.equal((await refundAll()).status, 503);
+  assert.equal((await refundAll()).status, 409);
+  assert.equal(await creationCase('refunds.create').countMade(lab, ground), 1);
+});
+
 const faults = [
   { kind: 'error', status: 500 },
   { kind: 'error', status: 503 },
