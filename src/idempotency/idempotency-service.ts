@@ -192,7 +192,8 @@ export class IdempotencyService {
       await marks.pass('call.after');
       return made;
     } catch (error) {
-      if (error instanceof Failure && !keepsClaim(error)) await this.#release(creation, claim);
+      const keeps = !(error instanceof Failure) || keepsClaim(error, creation.key !== undefined);
+      if (!keeps) await this.#release(creation, claim);
       throw error;
     }
   }
