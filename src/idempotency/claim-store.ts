@@ -11,7 +11,10 @@ export interface NewClaim {
 }
 
 export interface StoredClaim extends Claim {
+  readonly leasedUntil: Date;
   readonly isLeased: boolean;
+  /** How long nobody, the sweeper included, has been at work on it; negative while it is leased. */
+  readonly idleMs: number;
   readonly attemptAgeMs: number;
 }
 
@@ -52,24 +55,27 @@ export class ClaimStore {
     return rows[0] && toClaim(rows[0]);
   }
 
-  async takeOver(tx: Queryable, claim: Claim, owner: number): Promise<void> {
+  async takeOver(tx: Queryable, claim: StoredClaim, owner: number): Promise<StoredClaim> {
     await tx.query(
       `update till.idempotency_claims set owner = $3, leased_until = now() + make_interval(secs => $4)
        where operation = $1 and key = $2`,
       [claim.operation, claim.key, owner, this.#leaseMs / 1_000],
     );
+    return { ...claim, owner, isLeased: true };
   }
 
-  /** Goes on under another processor key, once it is known that the old one made nothing. */
-  async nextAttempt(db: Queryable, claim: Claim): Promise<StoredClaim> {
+  /**
+   * Goes on under another processor key, once it is known that the old one made nothing. Undefined if somebody else
+   * went on with the claim meanwhile: two who both went on would make two things.
+   */
+  async nextAttempt(db: Queryable, claim: Claim): Promise<StoredClaim | undefined> {
     const rows = await db.query<ClaimRow>(
       `update till.idempotency_claims set attempt = attempt + 1, attempted_at = now(),
-         leased_until = now() + make_interval(secs => $3)
-       where operation = $1 and key = $2 returning ${columns}`,
-      [claim.operation, claim.key, this.#leaseMs / 1_000],
+         leased_until = now() + make_interval(secs => $5)
+       where ${stillHeld} returning ${columns}`,
+      [...holding(claim), this.#leaseMs / 1_000],
     );
-    if (rows[0] === undefined) throw new Error(`the claim on ${claim.resourceId} is gone`);
-    return toClaim(rows[0]);
+    return rows[0] && toClaim(rows[0]);
   }
 
   async complete(tx: Queryable, claim: Claim): Promise<void> {
@@ -82,16 +88,26 @@ export class ClaimStore {
   /** Nobody is at work on it any more; the next same request may resume it at once. */
   async endLease(db: Queryable, claim: Claim): Promise<void> {
     await db.query(
-      'update till.idempotency_claims set leased_until = now() where operation = $1 and key = $2 and completed_at is null',
-      [claim.operation, claim.key],
+      `update till.idempotency_claims set leased_until = now() where ${stillHeld}`,
+      holding(claim),
     );
   }
 
-  async remove(tx: Queryable, claim: Claim): Promise<void> {
-    await tx.query(
-      'delete from till.idempotency_claims where operation = $1 and key = $2 and completed_at is null',
-      [claim.operation, claim.key],
+  /** Puts a claim that stays open back at the end of the line, unless somebody has come back to it. */
+  async postpone(db: Queryable, claim: Claim): Promise<void> {
+    await db.query(
+      `update till.idempotency_claims set leased_until = now() where ${stillHeld} and leased_until < now()`,
+      holding(claim),
     );
+  }
+
+  /** False if it is not the claimant's to remove any more. */
+  async remove(tx: Queryable, claim: Claim): Promise<boolean> {
+    const rows = await tx.query(
+      `delete from till.idempotency_claims where ${stillHeld} returning 1 as removed`,
+      holding(claim),
+    );
+    return rows.length > 0;
   }
 
   /** Open claims that nobody has been at work on for a while; each is looked at again at twice its age, then twice that. */
@@ -121,7 +137,15 @@ export class ClaimStore {
 }
 
 const columns = `operation, key, request_hash, resource_id, parent_id, attempt, attempted_at, owner, completed_at,
-  leased_until > now() as is_leased, extract(epoch from now() - attempted_at) * 1000 as attempt_age_ms`;
+  leased_until, leased_until > now() as is_leased, extract(epoch from now() - leased_until) * 1000 as idle_ms,
+  extract(epoch from now() - attempted_at) * 1000 as attempt_age_ms`;
+
+/** The claim is open, and nobody has taken it over or gone on with it since. */
+const stillHeld = 'operation = $1 and key = $2 and owner = $3 and attempt = $4 and completed_at is null';
+
+function holding(claim: Claim): readonly unknown[] {
+  return [claim.operation, claim.key, claim.owner, claim.attempt];
+}
 
 interface ClaimRow {
   readonly operation: ClaimOperation;
@@ -133,7 +157,9 @@ interface ClaimRow {
   readonly attempted_at: Date;
   readonly owner: number;
   readonly completed_at: Date | null;
+  readonly leased_until: Date;
   readonly is_leased: boolean;
+  readonly idle_ms: string;
   readonly attempt_age_ms: string;
 }
 
@@ -148,7 +174,9 @@ function toClaim(row: ClaimRow): StoredClaim {
     attemptedAt: row.attempted_at,
     owner: row.owner,
     completedAt: row.completed_at,
+    leasedUntil: row.leased_until,
     isLeased: row.is_leased,
+    idleMs: Number(row.idle_ms),
     attemptAgeMs: Number(row.attempt_age_ms),
   };
 }

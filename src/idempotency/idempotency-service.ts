@@ -9,8 +9,8 @@ import type { ClaimStore, StoredClaim } from './claim-store.ts';
 import { keepsClaim } from './keeps-claim.ts';
 import type { Marks } from './marks.ts';
 
-/** How long a request waits for another one with the same key. */
-const waitMs = 10_000;
+/** How long a request waits for another one with the same key: as long as a call to the processor may take. */
+const waitMsDefault = 10_000;
 const pollDelayMs = 20;
 const pollDelayMsMax = 250;
 
@@ -56,6 +56,8 @@ interface IdempotencyParts {
   readonly presence: Presence;
   readonly clock: Clock;
   readonly marks: Marks;
+  /** For tests, which cannot wait as long as people can. */
+  readonly waitMs?: number;
 }
 
 /** Makes things at the processor exactly once: claim, call with no transaction open, record and complete. */
@@ -69,7 +71,7 @@ export class IdempotencyService {
   }
 
   async create<Made, Result>(creation: Creation<Made, Result>): Promise<Created<Result>> {
-    const { marks } = this.#parts;
+    const { marks, waitMs = waitMsDefault } = this.#parts;
     const giveUpAtMs = performance.now() + waitMs;
     const requestHash = hashRequest(creation.request);
     for (let delayMs = pollDelayMs; ; delayMs = Math.min(delayMs * 2, pollDelayMsMax)) {
@@ -126,13 +128,13 @@ export class IdempotencyService {
     if (!claim.requestHash.equals(requestHash)) throw reused();
     if (claim.completedAt !== null) return { state: 'completed', claim };
     if (await this.#isAtWork(tx, claim)) return { state: 'running' };
-    await claims.takeOver(tx, claim, owner);
-    return { state: 'ours', claim };
+    return { state: 'ours', claim: await claims.takeOver(tx, claim, owner) };
   }
 
   async #isAtWork(tx: Queryable, claim: StoredClaim): Promise<boolean> {
-    if (!claim.isLeased) return false;
-    if (claim.owner === this.#parts.presence.owner) return this.#running.has(claim.resourceId);
+    // Past its lease as well: a process always knows what it is at work on itself.
+    if (this.#running.has(claim.resourceId)) return true;
+    if (!claim.isLeased || claim.owner === this.#parts.presence.owner) return false;
     return !(await isGone(tx, claim.owner));
   }
 
@@ -152,29 +154,21 @@ export class IdempotencyService {
       });
       await marks.pass('record.after');
       return result;
+    } catch (error) {
+      await this.#giveUp(claim);
+      throw error;
     } finally {
       this.#running.delete(claim.resourceId);
     }
   }
 
   async #make<Made, Result>(creation: Creation<Made, Result>, claim: StoredClaim): Promise<Made> {
-    const { claims, database, marks } = this.#parts;
+    if (claim.attemptAgeMs > processorKeyLifeMs) return this.#findOrRetry(creation, claim);
     try {
-      if (claim.attemptAgeMs > processorKeyLifeMs) return await this.#findOrRetry(creation, claim);
-      await marks.pass('call.before');
-      const made = await creation.call(claim.resourceId, processorKey(claim));
-      await marks.pass('call.after');
-      return made;
+      return await this.#call(creation, claim);
     } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      if (error.extras.replayed === true) return this.#findOrRetry(creation, claim);
-      if (keepsClaim(error)) {
-        await claims.endLease(database, claim);
-      } else {
-        await database.transaction(async (tx) => {
-          await creation.release(tx, claim.resourceId);
-          await claims.remove(tx, claim);
-        });
+      if (error instanceof Failure && error.extras.replayed === true) {
+        return this.#findOrRetry(creation, claim);
       }
       throw error;
     }
@@ -186,7 +180,36 @@ export class IdempotencyService {
     const found = await creation.find(claim.resourceId, claim.attemptedAt);
     if (found !== null) return found;
     const next = await claims.nextAttempt(database, claim);
-    return creation.call(next.resourceId, processorKey(next));
+    if (next === undefined) throw inFlight();
+    return this.#call(creation, next);
+  }
+
+  async #call<Made, Result>(creation: Creation<Made, Result>, claim: Claim): Promise<Made> {
+    const { marks } = this.#parts;
+    await marks.pass('call.before');
+    try {
+      const made = await creation.call(claim.resourceId, processorKey(claim));
+      await marks.pass('call.after');
+      return made;
+    } catch (error) {
+      const keeps = !(error instanceof Failure) || keepsClaim(error, creation.key !== undefined);
+      if (!keeps) await this.#release(creation, claim);
+      throw error;
+    }
+  }
+
+  /** Frees the key and what was reserved, unless somebody else is at work on the claim by now. */
+  async #release<Made, Result>(creation: Creation<Made, Result>, claim: Claim): Promise<void> {
+    const { claims, database } = this.#parts;
+    await database.transaction(async (tx) => {
+      if (await claims.remove(tx, claim)) await creation.release(tx, claim.resourceId);
+    });
+  }
+
+  /** Lets the next same request resume at once. Where even that cannot be written, the lease runs out by itself. */
+  async #giveUp(claim: Claim): Promise<void> {
+    const { claims, database } = this.#parts;
+    await claims.endLease(database, claim).catch(() => {});
   }
 }
 

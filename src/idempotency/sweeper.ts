@@ -6,7 +6,7 @@ import type { Adoption } from './idempotency-service.ts';
 
 /** Long past any call's deadline, so that whoever made the claim is surely not at work on it any more. */
 const idleMs = 60_000;
-/** After this long nothing can still be on its way to the processor: what was reserved is given back. */
+/** This long after the last try nothing can still be on its way to the processor: what was reserved is given back. */
 const reservationIdleMs = 600_000;
 /** Few enough that a sweep is short and never crowds out people's requests at the processor. */
 const claimsPerSweep = 50;
@@ -45,6 +45,8 @@ export class Sweeper {
           { err: error, operation: claim.operation, resourceId: claim.resourceId },
           'a claim could not be settled',
         );
+        // Else claims that can never be looked up would keep the sweeper from all others.
+        await claims.postpone(database, claim);
       }
     }
     for (let batch = 0; batch < pruneBatchesMax; batch += 1) {
@@ -58,15 +60,14 @@ export class Sweeper {
     const found = await adoption.find(claim.resourceId, claim.attemptedAt);
     const settled = await database.transaction(async (tx) => {
       const current = await claims.lock(tx, claim.operation, claim.key);
-      // Somebody came back to it meanwhile.
-      if (current === undefined || current.completedAt !== null || current.isLeased) return 'left alone';
+      if (current === undefined || !isAsBefore(claim, current)) return 'left alone';
       if (found !== null) {
         await adoption.record(tx, claim.resourceId, found);
         await claims.complete(tx, claim);
         return 'adopted';
       }
-      if (claim.attemptAgeMs > reservationIdleMs) await adoption.release(tx, claim.resourceId);
-      await claims.endLease(tx, claim);
+      if (claim.idleMs > reservationIdleMs) await adoption.release(tx, claim.resourceId);
+      await claims.postpone(tx, claim);
       return 'nothing was made';
     });
     logger.info(
@@ -74,4 +75,9 @@ export class Sweeper {
       'looked after a claim that was left behind',
     );
   }
+}
+
+/** Whoever came back to the claim meanwhile, be it in vain, may have made what the look-up did not find yet. */
+function isAsBefore(claim: StoredClaim, current: StoredClaim): boolean {
+  return current.completedAt === null && current.leasedUntil.getTime() === claim.leasedUntil.getTime();
 }

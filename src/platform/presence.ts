@@ -33,8 +33,9 @@ export class Presence {
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
     });
-    client.once('error', () => this.#showAgain(client));
-    client.once('end', () => this.#showAgain(client));
+    // One that the server ends reports twice, and an error that nobody listens for would end the process.
+    client.on('error', () => this.#showAgain(client));
+    client.on('end', () => this.#showAgain(client));
     this.#client = client;
     await client.connect();
     await client.query('select pg_advisory_lock($1, $2)', [lockClass, this.owner]);
@@ -50,8 +51,9 @@ export class Presence {
     if (this.#closed || this.#client !== client) return;
     this.#client = undefined;
     this.#timer = setTimeout(() => {
-      this.show().catch((error: unknown) =>
-        this.#logger.debug({ err: error }, 'presence could not be shown'),
+      this.show().then(
+        () => this.#logger.info('the presence is shown again'),
+        (error: unknown) => this.#logger.debug({ err: error }, 'presence could not be shown'),
       );
     }, reconnectDelayMs);
   }

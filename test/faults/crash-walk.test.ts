@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type TestContext, test } from 'node:test';
+import type { Mark } from '../../src/idempotency/marks.ts';
+import {
+  assertMadeOnce,
+  type CreationCase,
+  creationCases,
+  type Ground,
+  layGround,
+} from '../support/creations.ts';
+import { type Lab, type Post, postTo, startLab } from '../support/fault-lab.ts';
+import { startTillProcess, testKey } from '../support/till-process.ts';
+
+/** Every mark there is: the compiler refuses a list that lacks one. */
+const marks = Object.keys({
+  'claim.before': true,
+  'claim.prepared': true,
+  'claim.after': true,
+  'call.before': true,
+  'call.after': true,
+  'record.before': true,
+  'record.row': true,
+  'record.completed': true,
+  'record.after': true,
+  'answer.before': true,
+} satisfies Record<Mark, true>);
+
+/** As the processor has it when the process dies at the mark. */
+const madeBy = new Set([
+  'call.after',
+  'record.before',
+  'record.row',
+  'record.completed',
+  'record.after',
+  'answer.before',
+]);
+
+test('a process killed at any mark leaves what the same request finishes, once', async (t) => {
+  const lab = await startLab(t);
+  const survivor = await startTillProcess(environmentOf(lab));
+  lab.atEnd(() => survivor.stop());
+  const post = postTo(survivor.url, testKey);
+
+  for (const mark of marks) {
+    await t.test(`killed at ${mark}`, async (step) => {
+      const ground = await layGround(lab, post);
+      const key = `killed-at-${mark}`;
+      await crash(step, lab, ground, mark, key);
+      for (const creation of creationCases) {
+        const made = await creation.countMade(lab, ground);
+        assert.equal(made, madeBy.has(mark) ? 1 : 0, `${creation.operation} before the retry`);
+      }
+      // That the owner is gone is known at once: were its lease waited for, this request would end in a 409.
+      await lab.sql(
+        `update till.idempotency_claims set leased_until = now() + interval '1 day' where key = $1`,
+        [key],
+      );
+      await Promise.all(creationCases.map((creation) => finish(lab, post, ground, creation, key)));
+    });
+  }
+});
+
+/** Sends every kind of creation to a process that dies when all of them are at the mark. */
+async function crash(t: TestContext, lab: Lab, ground: Ground, mark: string, key: string): Promise<void> {
+  const doomed = await startTillProcess(
+    { ...environmentOf(lab), CRASH_AT: mark, CRASH_COUNT: String(creationCases.length) },
+    [process.execPath, 'test/support/crashing-till.ts'],
+  );
+  t.after(() => doomed.stop('SIGKILL'));
+  const died = once(doomed.child, 'exit');
+  const post = postTo(doomed.url, testKey);
+  const answers = creationCases.map(({ path, body }) => post(path(ground), body(ground), key));
+  const outcomes = await Promise.allSettled(answers);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    answers.map(() => 'rejected'),
+  );
+  const [, signal] = await died;
+  assert.equal(signal, 'SIGKILL');
+}
+
+async function finish(
+  lab: Lab,
+  post: Post,
+  ground: Ground,
+  creation: CreationCase,
+  key: string,
+): Promise<void> {
+  const resumed = await post(creation.path(ground), creation.body(ground), key);
+  assert.equal(resumed.status, creation.status, `${creation.operation}: ${JSON.stringify(resumed.body)}`);
+  await assertMadeOnce(lab, ground, creation, key);
+  const repeated = await post(creation.path(ground), creation.body(ground), key);
+  assert.equal(repeated.status, creation.status);
+  assert.equal(repeated.replayed, true);
+  assert.deepEqual(repeated.body, resumed.body);
+  await assertMadeOnce(lab, ground, creation, key);
+}
+
+function environmentOf(lab: Lab): Record<string, string> {
+  return {
+    API_KEYS: testKey,
+    DATABASE_URL: lab.databaseUrl,
+    PROCESSOR_SECRET_KEY: 'sk_test_crash',
+    PROCESSOR_API_BASE: lab.processorUrl,
+    PROCESSOR_WEBHOOK_SECRET: 'whsec_crash',
+  };
+}
