@@ -131,8 +131,11 @@ export async function startLabTill(t: TestContext, lab: Lab, options: LabTillOpt
     clock: systemClock,
     logger,
     marks: options.marks ?? noMarks,
+    retentionDays: 90,
   });
-  const { url } = await startFrame(t, async (scope) => registerRoutes(scope, services));
+  const { url } = await startFrame(t, async (scope) =>
+    registerRoutes(scope, services, { processor, clock: systemClock }),
+  );
   return {
     services,
     processor,
