@@ -213,6 +213,10 @@ export class RefundService {
     const { processorPaymentIntentId } = payment;
     const attempt = await processor.refunds.create({ ...order, processorPaymentIntentId });
     if (attempt.outcome === 'done') return attempt.value;
+    const refunds = await processor.refunds.listOfPayment(processorPaymentIntentId);
+    // Refused because an earlier try, whose answer was lost, has done it.
+    const ours = refunds.find(({ localId }) => localId === order.id);
+    if (ours !== undefined) return ours;
     // Refunded elsewhere, or not paid after all: ours is corrected, and then the answer tells the truth.
     const corrected = await payments.correct(payment);
     await untilSettled(() => this.askOfPayment(processorPaymentIntentId));
