@@ -26,12 +26,12 @@ export function mapEventEnvelope(value: unknown, text?: string): ProcessorEvent 
   const object = event.object('data').object('object');
   const struck = strikeSecrets(value);
   return {
-    id: event.text('id'),
+    id: event.id(),
     type: event.text('type'),
     createdAt: event.moment('created'),
     livemode: event.flag('livemode'),
     apiVersion: event.optionalText('api_version'),
-    objectId: object.has('id') ? object.text('id') : null,
+    objectId: object.has('id') ? object.id() : null,
     payload: text !== undefined && struck === value ? text : JSON.stringify(struck),
   };
 }
