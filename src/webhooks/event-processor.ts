@@ -1,8 +1,7 @@
-import { Failure } from '../errors.ts';
 import { untilSettled } from '../mirrors/ask.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import type { Database, Queryable } from '../platform/postgres.ts';
+import { type Database, isOutage, type Queryable } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import { type EventFacts, UnmappableError } from '../processor/processor-facts.ts';
 import { countOutcomes, type Outcome } from './count-outcomes.ts';
@@ -201,8 +200,4 @@ function pending(
 
 function uniqueById(settlements: readonly Settlement[]): readonly Settlement[] {
   return [...new Map(settlements.map((settlement) => [settlement.id, settlement])).values()];
-}
-
-function isOutage(error: unknown): boolean {
-  return error instanceof Failure && error.code === 'database_unavailable';
 }

@@ -1,22 +1,43 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import type { Lifetime } from './webhook-till.ts';
+import { type Lifetime, startWebhookTill, type WebhookTill } from './webhook-till.ts';
 
 export interface DatabaseLine {
   /** The address of the database, by way of this line. */
   readonly url: string;
+  /** How many connections were asked for while it was cut. */
+  refused(): number;
   /** From now on nobody gets through, and who was connected is cut off. */
   cut(): void;
   mend(): void;
 }
 
+/** Till with a line to its database that can be cut. */
+export async function startOnLine(
+  life: Lifetime,
+): Promise<{ readonly till: WebhookTill; readonly line: DatabaseLine }> {
+  const opened = Promise.withResolvers<DatabaseLine>();
+  const till = await startWebhookTill(life, {
+    reachDatabase: async (url) => {
+      opened.resolve(startDatabaseLine(life, url));
+      return opened.promise;
+    },
+  });
+  return { till, line: await opened.promise };
+}
+
 /** A line to the test database that can be cut, as a network or a failover does. */
-export async function startDatabaseLine(life: Lifetime, url: string): Promise<DatabaseLine> {
+async function startDatabaseLine(life: Lifetime, url: string): Promise<DatabaseLine> {
   const { username, password, name, socketPath } = partsOf(url);
   const sockets = new Set<Socket>();
   let isCut = false;
+  let refused = 0;
   const server = createServer((client) => {
-    if (isCut) return void client.destroy();
+    if (isCut) {
+      refused += 1;
+      client.destroy();
+      return;
+    }
     const upstream = connect(socketPath);
     for (const socket of [client, upstream]) {
       sockets.add(socket);
@@ -44,6 +65,7 @@ export async function startDatabaseLine(life: Lifetime, url: string): Promise<Da
   const { port } = server.address() as AddressInfo;
   return {
     url: `postgresql://${username}:${password}@127.0.0.1:${port}/${name}`,
+    refused: () => refused,
     cut,
     mend: () => {
       isCut = false;

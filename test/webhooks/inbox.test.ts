@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { Failure } from '../../src/errors.ts';
 import type { ProcessorEvent } from '../../src/processor/processor.ts';
+import { startOnLine } from './database-line.ts';
 import { eventOf, idOf, sign, startWebhookTill, type WebhookTill } from './webhook-till.ts';
 
 /** As many as the inbox lets wait, and as many as it writes at once. */
@@ -97,4 +98,17 @@ test('the waiting line is bounded: past it the processor is told to come back, a
   assert.deepEqual(new Set(await Promise.all([first, ...waiting])), new Set(['stored']));
   const answer = await till.send(eventOf('balance.available'));
   assert.equal(answer.status, 200, 'the line has emptied');
+});
+
+test('when the database is away, a whole batch is told so at once instead of each row finding out', async (t) => {
+  const { till, line } = await startOnLine(t);
+  line.cut();
+  const events = Array.from({ length: 50 }, () => toEvent(till, eventOf('balance.available')));
+  const receipts = events.map((event) => till.services.inbox.receive(event).catch((error: unknown) => error));
+  for (const failure of await Promise.all(receipts)) {
+    assert(failure instanceof Failure);
+    assert.equal(failure.code, 'database_unavailable');
+  }
+  // The first alone, then all the others together.
+  assert.ok(line.refused() <= 2, `${line.refused()} connections were tried`);
 });

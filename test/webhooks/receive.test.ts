@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import { readProblem } from '../support/problem.ts';
-import { startDatabaseLine } from './database-line.ts';
+import { startOnLine } from './database-line.ts';
 import { eventOf, idOf, sign, startWebhookTill, webhookSecrets } from './webhook-till.ts';
 
 const till = await startWebhookTill({ after }, { requestsPerMinute: 1 });
@@ -286,17 +286,10 @@ test('an event of an unknown version is applied, and each such version warned ab
 });
 
 test('while the database is away nothing is acknowledged, and once it is back the same event is stored', async (t) => {
-  const lines: { cut(): void; mend(): void }[] = [];
-  const cutOff = await startWebhookTill(t, {
-    reachDatabase: async (url) => {
-      const line = await startDatabaseLine(t, url);
-      lines.push(line);
-      return line.url;
-    },
-  });
+  const { till: cutOff, line } = await startOnLine(t);
   const event = eventOf('invoice.paid.newer');
   await accepted(await cutOff.send(eventOf('invoice.paid.newer')));
-  for (const line of lines) line.cut();
+  line.cut();
   const answers = await Promise.all(
     [event, event, eventOf('invoice.paid.newer')].map((body) => cutOff.send(body)),
   );
@@ -304,7 +297,7 @@ test('while the database is away nothing is acknowledged, and once it is back th
     assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
     await readProblem(answer, 503, 'database_unavailable');
   }
-  for (const line of lines) line.mend();
+  line.mend();
   await accepted(await cutOff.send(event));
   await accepted(await cutOff.send(event), true);
 });

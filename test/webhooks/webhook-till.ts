@@ -65,8 +65,8 @@ export interface WebhookTill {
 }
 
 interface Options {
-  /** In place of the test database's own address, for tests that cut the connection. */
-  readonly reachDatabase?: (url: string) => Promise<string>;
+  /** The way to the database, for tests that cut it. */
+  readonly reachDatabase?: (url: string) => Promise<{ readonly url: string }>;
   readonly poolSize?: number;
   readonly retentionDays?: number;
   /** Of the API, per key; 0 is off. */
@@ -108,7 +108,7 @@ export async function startWebhookTill(life: Lifetime, options: Options = {}): P
     limits: { deadlineMs: 30_000, tryTimeoutMs: 15_000, retryDelayMs: 1 },
   });
   closers.push(async () => processor.close());
-  const databaseUrl = (await options.reachDatabase?.(testDatabase.url)) ?? testDatabase.url;
+  const databaseUrl = (await options.reachDatabase?.(testDatabase.url))?.url ?? testDatabase.url;
   const presence = new Presence({ url: testDatabase.url, logger });
   await presence.show();
   closers.push(() => presence.close());
