@@ -45,9 +45,9 @@ export interface WebhookTill {
   /** A request with a valid key. */
   call(path: string, init?: RequestInit): Promise<Response>;
   /** A POST below /api/v1 that must succeed. */
-  post(path: string, body?: object): Promise<Record<string, Record<string, unknown>>>;
+  post<Answer>(path: string, body?: object): Promise<Answer>;
   /** A GET below /api/v1 that must succeed. */
-  get(path: string): Promise<Record<string, unknown>>;
+  get<Answer>(path: string): Promise<Answer>;
   /** Sends a webhook; signed now with the current secret unless the headers say otherwise. */
   send(body: string | Buffer, headers?: Readonly<Record<string, string>>): Promise<Response>;
   /** Sends events that must be accepted, and applies all that is due. */
