@@ -79,13 +79,13 @@ export class Resync {
   async ofCustomer(id: string, report: (progress: ResyncProgress) => void = () => {}): Promise<void> {
     const { customers, payments, refunds } = this.#parts;
     const { processorCustomerId } = await customers.read(id);
-    await untilSettled(() => customers.ask(processorCustomerId));
+    this.#note('customer', await this.#ask(() => customers.ask(processorCustomerId)));
     await this.#compareMoney({ processorCustomerId }, report);
     for (let page = 1; ; page += 1) {
       const { data } = await payments.list({ page, limit: 100 }, id);
       if (data.length === 0) break;
       for (const { processorPaymentIntentId } of data) {
-        await untilSettled(() => refunds.askOfPayment(processorPaymentIntentId));
+        this.#note('refund', await this.#ask(() => refunds.askOfPayment(processorPaymentIntentId)));
       }
     }
   }
@@ -129,24 +129,33 @@ export class Resync {
       readonly ask: (id: string) => Promise<Applied>;
     },
   ): Promise<void> {
-    const { database, metrics, logger } = this.#parts;
+    const { database } = this.#parts;
     let [compared, corrected] = [0, 0];
     for await (const facts of pages) {
       const applied = await database.transaction((tx) => mirror.apply(tx, facts));
       const changed = [...applied.changed];
-      for (const id of applied.unsettled) {
-        await untilSettled(async () => {
-          const asked = await mirror.ask(id);
-          changed.push(...asked.changed);
-          return asked;
-        });
-      }
+      for (const id of applied.unsettled) changed.push(...(await this.#ask(() => mirror.ask(id))));
       compared += facts.length;
       corrected += changed.length;
-      metrics.mirrorDrift.inc({ resource }, changed.length);
-      if (changed.length > 0)
-        logger.warn({ resource, ids: changed }, 'mirrors had drifted and were corrected');
+      this.#note(resource, changed);
       report({ resource, compared, corrected });
     }
+  }
+
+  /** Asks until the answer is settled; returns what it corrected. */
+  async #ask(ask: () => Promise<Applied>): Promise<readonly string[]> {
+    const changed: string[] = [];
+    await untilSettled(async () => {
+      const asked = await ask();
+      changed.push(...asked.changed);
+      return asked;
+    });
+    return changed;
+  }
+
+  #note(resource: string, changed: readonly string[]): void {
+    const { metrics, logger } = this.#parts;
+    metrics.mirrorDrift.inc({ resource }, changed.length);
+    if (changed.length > 0) logger.warn({ resource, ids: changed }, 'mirrors had drifted and were corrected');
   }
 }
