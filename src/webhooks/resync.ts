@@ -43,10 +43,19 @@ export class Resync {
 
   async all(report: (progress: ResyncProgress) => void = () => {}): Promise<void> {
     const { processor, customers, plans } = this.#parts;
+    const listed = new Set<string>();
     await this.#compare('customer', processor.customers.list(), report, {
-      apply: (tx, facts) => customers.apply(tx, facts, noRevisions),
+      apply: (tx, facts) => {
+        for (const { processorCustomerId } of facts) listed.add(processorCustomerId);
+        return customers.apply(tx, facts, noRevisions);
+      },
       ask: (id) => customers.ask(id),
     });
+    // The processor lists no customer that was deleted: those that it left out are asked for one by one.
+    for await (const page of customers.listLive()) {
+      for (const { processorCustomerId: id } of page.filter((row) => !listed.has(row.processorCustomerId)))
+        this.#note('customer', await this.#ask(() => customers.ask(id)));
+    }
     await this.#compare('plan', processor.plans.list(), report, {
       apply: async (tx, facts) => {
         const products = await plans.applyProducts(

@@ -60,7 +60,7 @@ export interface WebhookTill {
     text: string,
     values?: readonly unknown[],
   ): Promise<readonly Row[]>;
-  /** A counter's value, over all its labels unless some are given. */
+  /** A counter's value, or how much a histogram has observed, over all labels unless some are given. */
   count(metric: string, labels?: Readonly<Record<string, string>>): Promise<number>;
 }
 
@@ -198,9 +198,11 @@ export async function startWebhookTill(life: Lifetime, options: Options = {}): P
     count: async (metric, labels = {}) => {
       const found = await metrics.registry.getSingleMetric(metric)?.get();
       assert(found, `there is no metric ${metric}`);
-      const matching = found.values.filter((value) =>
-        Object.entries(labels).every(([name, text]) => Object(value.labels)[name] === text),
-      );
+      const matching = found.values
+        .filter((value) => !('metricName' in value) || String(value.metricName).endsWith('_count'))
+        .filter(({ labels: own }) =>
+          Object.entries(labels).every(([name, text]) => Object(own)[name] === text),
+        );
       return matching.reduce((sum, { value }) => sum + value, 0);
     },
   };
