@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Failure, type FailureCode } from '../errors.ts';
 import { untilSettled } from '../mirrors/ask.ts';
 import type { Applied } from '../mirrors/fold.ts';
+import { laterOf } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -79,7 +80,8 @@ export class Recovery {
       for await (const page of this.#parts.processor.events.listSince(since, types)) {
         const receipts = await Promise.all(page.map((event) => this.#parts.inbox.receive(event)));
         missed += receipts.filter((receipt) => receipt === 'stored').length;
-        for (const { createdAt } of page) if (createdAt > newest) newest = createdAt;
+        // What a later listing shows may be newer than what the first one could have shown.
+        if (first === 0) newest = page.reduce((latest, { createdAt }) => laterOf(latest, createdAt), newest);
         await setTimeout(readDelayMs);
       }
     }
