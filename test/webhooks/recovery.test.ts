@@ -125,6 +125,23 @@ describe('events that no webhook brought', () => {
     assert.ok(Number((await recovery(till)).read_until) > Number(before.read_until));
   });
 
+  test('are not passed over when they happen between the two listings of a run', async (t) => {
+    const till = await startDeaf(t);
+    const customer = await newCustomer(till);
+    await till.control('faults', { operation: 'events.list', kind: 'latency', latencyMs: 1 });
+    await till.control('faults', { operation: 'events.list', kind: 'hang' });
+    const run = till.services.recovery.run();
+    await till.faultsTaken();
+    // The first listing is over, the second hangs: what happens now, the second alone may see.
+    await till.stripe.customers.update(customer.processorCustomerId, { name: 'Grace' });
+    await till.control('clock', { advanceSeconds: 3_600 });
+    await newSubscription(till, customer.id);
+    await till.control('faults', {}, 'DELETE');
+    await run;
+    await recover(till);
+    assert.equal((await till.get<CustomerAnswer>(`/customers/${customer.id}`)).name, 'Grace');
+  });
+
   test('are read by one process at a time', async (t) => {
     const till = await startDeaf(t);
     await Promise.all([till.services.recovery.run(), till.services.recovery.run()]);

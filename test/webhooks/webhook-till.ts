@@ -27,6 +27,9 @@ export const webhookSecrets = ['whsec_current', 'whsec_previous'] as const;
 /** Far more batches than any test queues; a queue that never empties must end the test. */
 const batchesMax = 1_000;
 
+/** Far more looks than a call needs to be made; each is a round trip to the sandbox. */
+const looksMax = 10_000;
+
 /** Where clean-up goes: a test's own context, or the file's `after`. */
 export interface Lifetime {
   after(work: () => Promise<unknown>): void;
@@ -42,6 +45,8 @@ export interface WebhookTill {
   readonly stripe: Stripe;
   /** The sandbox's own controls. */
   control(path: string, body?: object, method?: 'POST' | 'DELETE'): Promise<void>;
+  /** Resolves once every fault that was set has met its request. */
+  faultsTaken(): Promise<void>;
   /** A request with a valid key. */
   call(path: string, init?: RequestInit): Promise<Response>;
   /** A POST below /api/v1 that must succeed. */
@@ -179,6 +184,13 @@ export async function startWebhookTill(life: Lifetime, options: Options = {}): P
       maxNetworkRetries: 0,
     }),
     control,
+    faultsTaken: async () => {
+      for (let look = 0; look < looksMax; look += 1) {
+        const { faults } = await answered(await fetch(`${sandbox.url}/sandbox/faults`));
+        if (faults.length === 0) return;
+      }
+      assert.fail('nobody met the fault');
+    },
     call,
     post,
     get: async (path) => answered(await call(`/api/v1${path}`)),
