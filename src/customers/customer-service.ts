@@ -12,6 +12,9 @@ import type { CustomerFacts } from '../processor/processor-facts.ts';
 import { type Customer, eraseCustomer, takeCustomerFacts } from './customer.ts';
 import type { CustomerStore } from './customer-store.ts';
 
+/** Rows at a time when all are walked through: few enough to hold, many enough that the walk is short. */
+const livePageSize = 1_000;
+
 interface CustomerParts {
   readonly database: Database;
   readonly store: CustomerStore;
@@ -133,9 +136,23 @@ export class CustomerService {
     const [row] = await store.findByProcessorIds(database, [processorCustomerId]);
     const facts = row && (await processor.customers.read(processorCustomerId));
     if (!row || !facts) return nothingApplied;
+    if (facts === 'deleted') {
+      const erased = await this.#erase(row.id, processorCustomerId);
+      return { ...nothingApplied, changed: erased ? [processorCustomerId] : [] };
+    }
     return database.transaction((tx) =>
       this.apply(tx, [facts], new Map([[processorCustomerId, row.revision]])),
     );
+  }
+
+  /** All that are not deleted, page after page. */
+  async *listLive(): AsyncGenerator<readonly Customer[]> {
+    const { database, store } = this.#parts;
+    let page = await store.listLiveAfter(database, null, livePageSize);
+    while (page.length > 0) {
+      yield page;
+      page = await store.listLiveAfter(database, page.at(-1)?.id ?? null, livePageSize);
+    }
   }
 
   /** Takes in what the processor says. */
@@ -158,17 +175,19 @@ export class CustomerService {
     return applied;
   }
 
+  /** False if it was erased before. */
   #erase(
     id: string,
     processorCustomerId: string,
     alongside?: (tx: Queryable, customerId: string) => Promise<void>,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { database, store, clock } = this.#parts;
     return database.transaction(async (tx) => {
       const [customer] = await store.lockByProcessorIds(tx, [processorCustomerId]);
-      if (customer === undefined || customer.deletedAt !== null) return;
+      if (customer === undefined || customer.deletedAt !== null) return false;
       await store.update(tx, [eraseCustomer(customer, clock.now())]);
       await alongside?.(tx, id);
+      return true;
     });
   }
 }

@@ -27,6 +27,16 @@ export class CustomerStore {
     return rows.map(toCustomer);
   }
 
+  /** In the order of their ids, after this one. */
+  async listLiveAfter(db: Queryable, id: string | null, limit: number): Promise<readonly Customer[]> {
+    const rows = await db.query<CustomerRow>(
+      `select * from till.customers where deleted_at is null and ($1::uuid is null or id > $1)
+       order by id limit $2`,
+      [id, limit],
+    );
+    return rows.map(toCustomer);
+  }
+
   async lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
     const rows = await tx.query<CustomerRow>(
       'select * from till.customers where processor_customer_id = any($1) order by id for update',

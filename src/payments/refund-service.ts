@@ -151,6 +151,12 @@ export class RefundService {
     return { ...applied, ignored: [...applied.ignored, ...strangers] };
   }
 
+  /** Those of the payment intents that are payments of ours. */
+  async findOurPayments(db: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const payments = await this.#parts.paymentStore.findByProcessorIds(db, ids);
+    return new Set(payments.map(({ processorPaymentIntentId }) => processorPaymentIntentId));
+  }
+
   /** Reads the processor's present state of a refund into ours, together with its payment's other refunds. */
   async ask(processorRefundId: string): Promise<Applied> {
     const { database, store } = this.#parts;

@@ -129,3 +129,8 @@ export function isUnavailable(error: unknown): boolean {
   if ('syscall' in error) return true;
   return unavailableMessages.some((message) => error.message.startsWith(message));
 }
+
+/** Whether what `Database` threw means that it cannot be reached, so that nothing else would go better. */
+export function isOutage(error: unknown): boolean {
+  return error instanceof Failure && error.code === 'database_unavailable';
+}

@@ -116,13 +116,15 @@ export type Pages<T> = AsyncIterable<readonly T[]>;
 
 export interface CustomerCalls {
   create(customer: KeyedWrite & CustomerValues & { readonly id: string }): Promise<CustomerFacts>;
-  read(processorCustomerId: string): Promise<CustomerFacts | null>;
+  /** `deleted`: it was there once, which is more than not to know it. */
+  read(processorCustomerId: string): Promise<CustomerFacts | 'deleted' | null>;
   update(
     change: KeyedWrite & Partial<CustomerValues> & { readonly processorCustomerId: string },
   ): Promise<Attempt<CustomerFacts>>;
   /** Cancels its subscriptions too. That it was gone already is success: the wire knows no key for deleting. */
   delete(processorCustomerId: string): Promise<void>;
   find(lookUp: LookUp): Promise<CustomerFacts | null>;
+  /** Without the deleted ones. */
   list(): Pages<CustomerFacts>;
 }
 

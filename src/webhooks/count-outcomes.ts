@@ -9,7 +9,7 @@ export interface Outcome {
   readonly error: string | null;
 }
 
-/** Counts what is committed. An effect that was counted before, and is only repeated by a replay, is not counted again. */
+/** Counts outcomes that are committed and news: what is only repeated, by a replay or by a second worker, is left out. */
 export function countOutcomes(metrics: Metrics, logger: Logger, outcomes: readonly Outcome[]): void {
   for (const { event, state, error } of outcomes) {
     const type = eventTypeLabel(event.type);
@@ -20,7 +20,6 @@ export function countOutcomes(metrics: Metrics, logger: Logger, outcomes: readon
         'a webhook event failed for good',
       );
     }
-    if (event.processedAt !== null) continue;
     if (state === 'ignored') metrics.webhookEventsIgnored.inc({ type });
     if (state !== 'processed') continue;
     metrics.webhookEventsProcessed.inc({ type });

@@ -1,8 +1,7 @@
-import { Failure } from '../errors.ts';
 import { untilSettled } from '../mirrors/ask.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import type { Database, Queryable } from '../platform/postgres.ts';
+import { type Database, isOutage, type Queryable } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import { type EventFacts, UnmappableError } from '../processor/processor-facts.ts';
 import { countOutcomes, type Outcome } from './count-outcomes.ts';
@@ -37,13 +36,13 @@ interface Reading {
 }
 
 interface Ask {
-  readonly family: EventFamily;
-  readonly key: string;
   readonly event: WebhookEvent;
+  readonly family: EventFamily;
+  readonly keys: readonly string[];
 }
 
 interface Batch {
-  readonly size: number;
+  /** Those that are news, to be counted once the batch is committed. */
   readonly outcomes: readonly Outcome[];
   readonly succeeded: number;
   readonly asks: readonly Ask[];
@@ -111,7 +110,7 @@ export class EventProcessor {
       const [unsettled, ignored] = [new Set(applied.unsettled), new Set(applied.ignored)];
       for (const { event, keys } of own) {
         const open = keys.filter((key) => unsettled.has(key));
-        if (open.length > 0) asks.push(...open.map((key) => ({ family, key, event })));
+        if (open.length > 0) asks.push({ event, family, keys: open });
         else
           outcomes.push({
             event,
@@ -121,8 +120,8 @@ export class EventProcessor {
       }
     }
     const leases = asks.map(({ event }) => pending(event, event.attempts, askLeaseMs, null));
-    await store.settle(tx, [...outcomes.map(settlementOf), ...uniqueById(leases)]);
-    return { size: events.length, outcomes, succeeded, asks };
+    const news = await store.settle(tx, [...outcomes.map(settlementOf), ...leases]);
+    return { outcomes: outcomes.filter(({ event }) => news.has(event.id)), succeeded, asks };
   }
 
   #read(event: WebhookEvent): Reading | Outcome {
@@ -152,14 +151,13 @@ export class EventProcessor {
     await Promise.all(lanes);
   }
 
-  async #ask({ family, key, event }: Ask): Promise<void> {
-    const { database, store, metrics, logger } = this.#parts;
+  async #ask({ event, family, keys }: Ask): Promise<void> {
     try {
-      if (!(await untilSettled(() => family.ask(key))))
-        throw new Error(`the row of ${key} never stood still`);
-      const outcome: Outcome = { event, state: 'processed', error: null };
-      await store.settle(database, [settlementOf(outcome)]);
-      countOutcomes(metrics, logger, [outcome]);
+      for (const key of keys) {
+        if (!(await untilSettled(() => family.ask(key))))
+          throw new Error(`the row of ${key} never stood still`);
+      }
+      await this.#settleAlone({ event, state: 'processed', error: null });
     } catch (error) {
       if (isOutage(error)) throw error;
       await this.#retryLater(event, error);
@@ -167,13 +165,11 @@ export class EventProcessor {
   }
 
   async #retryLater(event: WebhookEvent, error: unknown): Promise<void> {
-    const { database, store, metrics, logger } = this.#parts;
+    const { database, store, logger } = this.#parts;
     const reason = (error instanceof Error ? error.message : String(error)).slice(0, errorLengthMax);
     const attempts = event.attempts + 1;
     if (attempts >= attemptsMax) {
-      const outcome: Outcome = { event, state: 'failed', error: reason };
-      await store.settle(database, [settlementOf(outcome)]);
-      countOutcomes(metrics, logger, [outcome]);
+      await this.#settleAlone({ event, state: 'failed', error: reason });
       return;
     }
     const delayMs = retryAfterMs(attempts, Math.random());
@@ -182,6 +178,12 @@ export class EventProcessor {
       { err: error, event: event.id, type: event.type, attempts, delayMs },
       'a webhook event is tried again later',
     );
+  }
+
+  async #settleAlone(outcome: Outcome): Promise<void> {
+    const { database, store, metrics, logger } = this.#parts;
+    const news = await store.settle(database, [settlementOf(outcome)]);
+    if (news.has(outcome.event.id)) countOutcomes(metrics, logger, [outcome]);
   }
 }
 
@@ -197,12 +199,4 @@ function pending(
   lastError: string | null,
 ): Settlement {
   return { id: event.id, createdAt: event.createdAt, state: 'pending', attempts, lastError, delayMs };
-}
-
-function uniqueById(settlements: readonly Settlement[]): readonly Settlement[] {
-  return [...new Map(settlements.map((settlement) => [settlement.id, settlement])).values()];
-}
-
-function isOutage(error: unknown): boolean {
-  return error instanceof Failure && error.code === 'database_unavailable';
 }

@@ -1,7 +1,7 @@
 import { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import type { Database } from '../platform/postgres.ts';
+import { type Database, isOutage } from '../platform/postgres.ts';
 import type { Processor, ProcessorEvent } from '../processor/processor.ts';
 import { eventTypeLabel, isKnownEventType } from './event-types.ts';
 import type { NewWebhookEvent, WebhookEventStore } from './webhook-event-store.ts';
@@ -73,8 +73,8 @@ export class Inbox {
       try {
         await this.#store(batch);
       } catch (error) {
-        // One bad row must not sink the others; if it is the database itself, each learns so for itself.
-        if (batch.length === 1) batch[0]?.reject(error);
+        // One bad row must not sink the others. If it is the database itself, trying each would only add to the wait.
+        if (batch.length === 1 || isOutage(error)) for (const one of batch) one.reject(error);
         else await Promise.all(batch.map((one) => this.#store([one]).catch(one.reject)));
       }
     }

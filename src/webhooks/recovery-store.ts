@@ -22,39 +22,47 @@ export class RecoveryStore {
 
   /**
    * Payments that are not final, at growing distances (each as long as all before it) up to seven days after their
-   * making. Marks them as looked at.
+   * making.
    */
-  takeStalePayments(db: Queryable, limit: number): Promise<readonly string[]> {
-    return this.#take(
+  listStalePayments(db: Queryable, limit: number): Promise<readonly string[]> {
+    return this.#list(
       db,
-      `update till.payments set checked_at = now() where id in (
-         select id from till.payments
-         where intent_status not in ('succeeded', 'canceled')
-           and created_at between now() - interval '7 days' and now() - interval '10 minutes'
-           and coalesce(checked_at, created_at) < now() - greatest(interval '10 minutes', checked_at - created_at)
-         order by created_at limit $1 for update skip locked)
-       returning processor_payment_intent_id as id`,
+      `select processor_payment_intent_id as id from till.payments
+       where intent_status not in ('succeeded', 'canceled')
+         and created_at between now() - interval '7 days' and now() - interval '10 minutes'
+         and coalesce(checked_at, created_at) < now() - greatest(interval '10 minutes', checked_at - created_at)
+       order by created_at limit $1`,
       limit,
     );
+  }
+
+  async markPaymentChecked(db: Queryable, processorPaymentIntentId: string): Promise<void> {
+    await db.query('update till.payments set checked_at = now() where processor_payment_intent_id = $1', [
+      processorPaymentIntentId,
+    ]);
   }
 
   /** Subscriptions whose period has been over for an hour without a word, each again at twice the distance. */
-  takeStaleSubscriptions(db: Queryable, limit: number): Promise<readonly string[]> {
-    return this.#take(
+  listStaleSubscriptions(db: Queryable, limit: number): Promise<readonly string[]> {
+    return this.#list(
       db,
-      `update till.subscriptions set checked_at = now() where id in (
-         select id from till.subscriptions
-         where status not in ('canceled', 'incomplete_expired')
-           and current_period_end < now() - interval '1 hour'
-           and (checked_at is null or checked_at < current_period_end
-             or checked_at < now() - greatest(interval '1 hour', checked_at - current_period_end))
-         order by current_period_end limit $1 for update skip locked)
-       returning processor_subscription_id as id`,
+      `select processor_subscription_id as id from till.subscriptions
+       where status not in ('canceled', 'incomplete_expired')
+         and current_period_end < now() - interval '1 hour'
+         and (checked_at is null or checked_at < current_period_end
+           or checked_at < now() - greatest(interval '1 hour', checked_at - current_period_end))
+       order by current_period_end limit $1`,
       limit,
     );
   }
 
-  async #take(db: Queryable, sql: string, limit: number): Promise<readonly string[]> {
+  async markSubscriptionChecked(db: Queryable, processorSubscriptionId: string): Promise<void> {
+    await db.query('update till.subscriptions set checked_at = now() where processor_subscription_id = $1', [
+      processorSubscriptionId,
+    ]);
+  }
+
+  async #list(db: Queryable, sql: string, limit: number): Promise<readonly string[]> {
     const rows = await db.query<{ id: string }>(sql, [limit]);
     return rows.map(({ id }) => id);
   }

@@ -1,6 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
+import { Failure, type FailureCode } from '../errors.ts';
 import { untilSettled } from '../mirrors/ask.ts';
 import type { Applied } from '../mirrors/fold.ts';
+import { laterOf } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -79,7 +81,8 @@ export class Recovery {
       for await (const page of this.#parts.processor.events.listSince(since, types)) {
         const receipts = await Promise.all(page.map((event) => this.#parts.inbox.receive(event)));
         missed += receipts.filter((receipt) => receipt === 'stored').length;
-        for (const { createdAt } of page) if (createdAt > newest) newest = createdAt;
+        // What a later listing shows may be newer than what the first one could have shown.
+        if (first === 0) newest = page.reduce((latest, { createdAt }) => laterOf(latest, createdAt), newest);
         await setTimeout(readDelayMs);
       }
     }
@@ -90,24 +93,41 @@ export class Recovery {
 
   async #lookAtStaleRows(): Promise<void> {
     const { database, store, payments, subscriptions } = this.#parts;
-    for (const id of await store.takeStalePayments(database, staleRowsMax)) {
-      await this.#look('payment', () => payments.ask(id));
+    for (const id of await store.listStalePayments(database, staleRowsMax)) {
+      await this.#look('payment', id, () => payments.ask(id));
+      await store.markPaymentChecked(database, id);
     }
-    for (const id of await store.takeStaleSubscriptions(database, staleRowsMax)) {
-      await this.#look('subscription', () => subscriptions.ask(id));
+    for (const id of await store.listStaleSubscriptions(database, staleRowsMax)) {
+      await this.#look('subscription', id, () => subscriptions.ask(id));
+      await store.markSubscriptionChecked(database, id);
     }
   }
 
-  async #look(resource: string, ask: () => Promise<Applied>): Promise<void> {
+  /** A row that cannot be compared must not keep the others from it; if nobody can be asked, the run ends here. */
+  async #look(resource: string, id: string, ask: () => Promise<Applied>): Promise<void> {
     const { metrics, logger } = this.#parts;
-    await untilSettled(async () => {
-      const applied = await ask();
-      for (const id of applied.changed) {
-        metrics.mirrorDrift.inc({ resource });
-        logger.warn({ resource, id }, 'a mirror had drifted and was corrected');
-      }
-      return applied;
-    });
+    try {
+      await untilSettled(async () => {
+        const applied = await ask();
+        if (applied.changed.length > 0) {
+          metrics.mirrorDrift.inc({ resource });
+          logger.warn({ resource, id }, 'a mirror had drifted and was corrected');
+        }
+        return applied;
+      });
+    } catch (error) {
+      if (error instanceof Failure && outages.includes(error.code)) throw error;
+      logger.warn({ err: error, resource, id }, 'a mirror could not be compared');
+    }
     await setTimeout(readDelayMs);
   }
 }
+
+/** Failures that say nothing of the row: nobody could be asked, and the next row would fare no better. */
+const outages: readonly FailureCode[] = [
+  'processor_unavailable',
+  'processor_timeout',
+  'processor_misconfigured',
+  'overloaded',
+  'database_unavailable',
+];

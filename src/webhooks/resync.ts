@@ -47,11 +47,20 @@ export class Resync {
 
   async all(report: (progress: ResyncProgress) => void = () => {}): Promise<void> {
     const { processor, customers, plans } = this.#parts;
+    const listed = new Set<string>();
     await this.#compare('customer', processor.customers.list(), report, {
-      apply: (tx, facts) => customers.apply(tx, facts, noRevisions),
+      apply: (tx, facts) => {
+        for (const { processorCustomerId } of facts) listed.add(processorCustomerId);
+        return customers.apply(tx, facts, noRevisions);
+      },
       ask: (id) => customers.ask(id),
       count: async () => (await customers.list(onePage)).total,
     });
+    // The processor lists no customer that was deleted: those that it left out are asked for one by one.
+    for await (const page of customers.listLive()) {
+      for (const { processorCustomerId: id } of page.filter((row) => !listed.has(row.processorCustomerId)))
+        this.#note('customer', await this.#ask(() => customers.ask(id)));
+    }
     await this.#compare('plan', processor.plans.list(), report, {
       apply: async (tx, facts) => {
         const products = await plans.applyProducts(
@@ -85,13 +94,13 @@ export class Resync {
   async ofCustomer(id: string, report: (progress: ResyncProgress) => void = () => {}): Promise<void> {
     const { customers, payments, refunds } = this.#parts;
     const { processorCustomerId } = await customers.read(id);
-    await untilSettled(() => customers.ask(processorCustomerId));
+    this.#note('customer', await this.#ask(() => customers.ask(processorCustomerId)));
     await this.#compareMoney({ id, processorCustomerId }, report);
     for (let page = 1; ; page += 1) {
       const { data } = await payments.list({ page, limit: 100 }, id);
       if (data.length === 0) break;
       for (const { processorPaymentIntentId } of data) {
-        await untilSettled(() => refunds.askOfPayment(processorPaymentIntentId));
+        this.#note('refund', await this.#ask(() => refunds.askOfPayment(processorPaymentIntentId)));
       }
     }
   }
@@ -142,25 +151,34 @@ export class Resync {
       readonly count: () => Promise<number>;
     },
   ): Promise<void> {
-    const { database, metrics, logger } = this.#parts;
+    const { database } = this.#parts;
     const expected = await mirror.count();
     let [compared, corrected] = [0, 0];
     for await (const facts of pages) {
       const applied = await database.transaction((tx) => mirror.apply(tx, facts));
       const changed = [...applied.changed];
-      for (const id of applied.unsettled) {
-        await untilSettled(async () => {
-          const asked = await mirror.ask(id);
-          changed.push(...asked.changed);
-          return asked;
-        });
-      }
+      for (const id of applied.unsettled) changed.push(...(await this.#ask(() => mirror.ask(id))));
       compared += facts.length;
       corrected += changed.length;
-      metrics.mirrorDrift.inc({ resource }, changed.length);
-      if (changed.length > 0)
-        logger.warn({ resource, ids: changed }, 'mirrors had drifted and were corrected');
+      this.#note(resource, changed);
       report({ resource, compared, expected, corrected });
     }
+  }
+
+  /** Asks until the answer is settled; returns what it corrected. */
+  async #ask(ask: () => Promise<Applied>): Promise<readonly string[]> {
+    const changed: string[] = [];
+    await untilSettled(async () => {
+      const asked = await ask();
+      changed.push(...asked.changed);
+      return asked;
+    });
+    return changed;
+  }
+
+  #note(resource: string, changed: readonly string[]): void {
+    const { metrics, logger } = this.#parts;
+    metrics.mirrorDrift.inc({ resource }, changed.length);
+    if (changed.length > 0) logger.warn({ resource, ids: changed }, 'mirrors had drifted and were corrected');
   }
 }

@@ -30,8 +30,9 @@ export class WebhookEventStore {
     const sorted = events.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const rows = await db.query<{ id: string }>(
       `insert into till.webhook_events
-         (id, type, object_id, created_at, api_version, payload, state, next_try_at, received_at)
-       select id, type, object_id, created_at, api_version, payload, state, now(), now()
+         (id, type, object_id, created_at, api_version, payload, state, next_try_at, received_at, processed_at)
+       select id, type, object_id, created_at, api_version, payload, state, now(), now(),
+         case when state = 'ignored' then now() end
        from unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::text[])
          as v (id, type, object_id, created_at, api_version, payload, state)
        on conflict do nothing
@@ -68,15 +69,20 @@ export class WebhookEventStore {
     return rows[0] && toWebhookEvent(rows[0]);
   }
 
-  async settle(tx: Queryable, settlements: readonly Settlement[]): Promise<void> {
-    if (settlements.length === 0) return;
-    await tx.query(
+  /**
+   * Settles events that are still pending: one whose lease ran out may have been settled by another worker meanwhile.
+   * Returns the ids of those whose outcome is news; what took effect before, and was only replayed, is none.
+   */
+  async settle(tx: Queryable, settlements: readonly Settlement[]): Promise<ReadonlySet<string>> {
+    if (settlements.length === 0) return new Set();
+    const rows = await tx.query<{ id: string; is_news: boolean }>(
       `update till.webhook_events set state = v.state, attempts = v.attempts, last_error = v.last_error,
          next_try_at = now() + make_interval(secs => v.delay_ms / 1000.0),
          processed_at = case when v.state in ('processed', 'ignored') then coalesce(processed_at, now()) else processed_at end
        from unnest($1::text[], $2::timestamptz[], $3::text[], $4::int[], $5::text[], $6::int[])
          as v (id, created_at, state, attempts, last_error, delay_ms)
-       where webhook_events.id = v.id and webhook_events.created_at = v.created_at`,
+       where webhook_events.id = v.id and webhook_events.created_at = v.created_at and webhook_events.state = 'pending'
+       returning v.id, v.state = 'failed' or processed_at = now() as is_news`,
       [
         settlements.map(({ id }) => id),
         settlements.map(({ createdAt }) => createdAt.toISOString()),
@@ -86,6 +92,7 @@ export class WebhookEventStore {
         settlements.map(({ delayMs }) => delayMs),
       ],
     );
+    return new Set(rows.filter(({ is_news }) => is_news).map(({ id }) => id));
   }
 
   async find(db: Queryable, id: string): Promise<WebhookEvent | undefined> {

@@ -20,7 +20,7 @@ export interface WebhookEvent {
 }
 
 /** In all about five hours, which outlasts a deployment, a failover and most outages of the processor. */
-export const attemptsMax = 15;
+export const attemptsMax = 24;
 const retryDelayMs = 1_000;
 const retryDelayMsMax = 1_800_000;
 

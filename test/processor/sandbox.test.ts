@@ -49,7 +49,7 @@ describe('customers', () => {
 
     await customers.delete(processorCustomerId);
     await customers.delete(processorCustomerId);
-    assert.equal(await customers.read(processorCustomerId), null);
+    assert.equal(await customers.read(processorCustomerId), 'deleted');
     const late = await customers.update({ processorCustomerId, name: 'B', ...newKey() });
     assert.deepEqual(late, { outcome: 'missing' });
   });

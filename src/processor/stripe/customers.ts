@@ -16,7 +16,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
     call('customers.read', {
       kind: 'read',
       send: (options) => stripe.customers.retrieve(processorCustomerId, {}, options),
-      take: (answer) => (WireObject.parse(answer, 'customer').isDeleted() ? null : mapCustomer(answer)),
+      take: (answer) => (WireObject.parse(answer, 'customer').isDeleted() ? 'deleted' : mapCustomer(answer)),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -68,7 +68,8 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
 
     find: async ({ localId, since }) => {
       const id = await findByLocalId(context, 'customers.list', fetchList(createdSince(since)), localId);
-      return id === null ? null : read(id);
+      const found = id === null ? null : await read(id);
+      return found === 'deleted' ? null : found;
     },
 
     list: () => mapPages(context, 'customers.list', fetchList({}), (value) => mapCustomer(value)),

@@ -356,6 +356,14 @@ describe('the envelope of an event', () => {
     assert.deepEqual(readEvent(payload), readEvent(text));
   });
 
+  test('its payload holds no secret that a second key of the same name hides', () => {
+    const text = eventFixture('invoice.paid.older').replace(
+      '"in_1"',
+      '"in_1", "client_secret": "hush", "client_secret": null',
+    );
+    assert.doesNotMatch(mapEventEnvelope(JSON.parse(text), text).payload, /hush/);
+  });
+
   test('an object without an id has none in the envelope', () => {
     assert.equal(mapEventEnvelope(JSON.parse(eventFixture('balance.available'))).objectId, null);
   });

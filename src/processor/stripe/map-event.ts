@@ -7,7 +7,7 @@ import { mapPayment } from './map-payment.ts';
 import { mapPrice, mapProduct } from './map-plan.ts';
 import { mapRefund } from './map-refund.ts';
 import { mapSubscription } from './map-subscription.ts';
-import { strikeSecrets } from './strike-secrets.ts';
+import { mayHoldSecret, strikeSecrets } from './strike-secrets.ts';
 import { WireObject } from './wire-object.ts';
 
 /** What a stored event says. Its object is as it was at the event's time, in the shape of the endpoint's version. */
@@ -25,14 +25,16 @@ export function mapEventEnvelope(value: unknown, text?: string): ProcessorEvent 
   const event = WireObject.parse(value, 'event').expectKind('event');
   const object = event.object('data').object('object');
   const struck = strikeSecrets(value);
+  // A key that comes twice would keep its first value in the text, so the text is kept only if it cannot hold a secret.
+  const isClean = struck === value && text !== undefined && !mayHoldSecret(text);
   return {
-    id: event.text('id'),
+    id: event.id(),
     type: event.text('type'),
     createdAt: event.moment('created'),
     livemode: event.flag('livemode'),
     apiVersion: event.optionalText('api_version'),
-    objectId: object.has('id') ? object.text('id') : null,
-    payload: text !== undefined && struck === value ? text : JSON.stringify(struck),
+    objectId: object.has('id') ? object.id() : null,
+    payload: isClean ? text : JSON.stringify(struck),
   };
 }
 

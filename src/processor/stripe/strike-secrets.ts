@@ -45,5 +45,10 @@ export function strikeSecrets(value: unknown): unknown {
 }
 
 export function strikeText(text: string): string {
-  return secretHint.test(text) ? text.replaceAll(secretText, mark) : text;
+  return mayHoldSecret(text) ? text.replaceAll(secretText, mark) : text;
+}
+
+/** False only for a text that holds no secret for certain. */
+export function mayHoldSecret(text: string): boolean {
+  return secretHint.test(text);
 }

@@ -92,6 +92,16 @@ describe('what is signed and yet no event', () => {
     ],
     ['an event without a mode', paid.replaceAll('"livemode"', '"mode"'), /event\.livemode is missing/],
     [
+      'an event with an endless id',
+      paid.replace('"evt_', `"evt_${'x'.repeat(255)}`),
+      /at most 255 characters/,
+    ],
+    [
+      'an object with an endless id',
+      paid.replace('"in_1"', `"in_${'x'.repeat(255)}"`),
+      /at most 255 characters/,
+    ],
+    [
       'an event nested too deeply',
       paid.replace('"metadata": {}', `"metadata": ${'['.repeat(99_999)}${']'.repeat(99_999)}`),
       /nested too deeply/,

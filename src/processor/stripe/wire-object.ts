@@ -6,6 +6,9 @@ export const localIdKey = 'till_id';
 /** 31 December 9999: the last day that every part from here to PostgreSQL and ISO 8601 can write. */
 const momentSecondsMax = 253_402_300_799;
 
+/** The processor's own limit. An index of ours could not hold a much longer one. */
+const idLengthMax = 255;
+
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 
 /**
@@ -32,6 +35,12 @@ export class WireObject {
 
   text(field: string): string {
     return this.#text(field, this.#present(field));
+  }
+
+  id(): string {
+    const id = this.text('id');
+    if (id.length > idLengthMax) throw this.#wrong('id', id, `an id of at most ${idLengthMax} characters`);
+    return id;
   }
 
   textOrNull(field: string): string | null {
@@ -138,7 +147,7 @@ export class WireObject {
   expectKind(kind: string): this {
     const found = this.text('object');
     if (found !== kind) throw new UnmappableError(`${this.path} is a ${found}, not a ${kind}`);
-    this.text('id');
+    this.id();
     return this;
   }
 

@@ -19,11 +19,15 @@ export function chargeEvents(refunds: RefundService) {
   return defineFamily({
     pick: (event) => (event.resource === 'charge' ? [event.processorPaymentIntentId] : undefined),
     keyOf: (processorPaymentIntentId) => processorPaymentIntentId ?? '',
-    apply: async (_tx, facts) => ({
-      changed: [],
-      ignored: facts.some((id) => id === null) ? [''] : [],
-      unsettled: facts.flatMap((id) => id ?? []),
-    }),
+    apply: async (tx, facts) => {
+      const ids = facts.map((id) => id ?? '');
+      const ours = await refunds.findOurPayments(tx, ids);
+      return {
+        changed: [],
+        ignored: ids.filter((id) => !ours.has(id)),
+        unsettled: ids.filter((id) => ours.has(id)),
+      };
+    },
     ask: (key) => refunds.askOfPayment(key),
   });
 }

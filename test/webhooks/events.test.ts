@@ -1,0 +1,539 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, describe, test } from 'node:test';
+import {
+  type CustomerAnswer,
+  newCustomer,
+  newPaidPayment,
+  newPayment,
+  newPlan,
+  newSubscription,
+  type PaymentAnswer,
+  type PlanAnswer,
+  pay,
+  readInvoice,
+  readPayment,
+  readRefunds,
+  readSubscription,
+} from './shop.ts';
+import { eventOf, idOf, startWebhookTill } from './webhook-till.ts';
+
+const till = await startWebhookTill({ after });
+
+/** Later than anything that the sandbox has done, so that no second is shared; each call a second later still. */
+let seconds = 60;
+function later(): { readonly created: number } {
+  seconds += 1;
+  return { created: Math.floor(Date.now() / 1_000) + seconds };
+}
+
+async function stateOf(
+  event: string,
+): Promise<{ state: string; attempts: number; last_error: string | null }> {
+  const [row] = await till.sql<{ state: string; attempts: number; last_error: string | null }>(
+    'select state, attempts, last_error from till.webhook_events where id = $1',
+    [idOf(event)],
+  );
+  assert(row);
+  return row;
+}
+
+function intentOf(payment: PaymentAnswer, status: string, more: object = {}): object {
+  const { processorPaymentIntentId: id, amount, currency } = payment;
+  return {
+    id,
+    amount,
+    currency,
+    amount_received: status === 'succeeded' ? amount : 0,
+    status,
+    metadata: { till_id: payment.id },
+    ...more,
+  };
+}
+
+describe('payment_intent.*', () => {
+  for (const [type, wire, ours] of [
+    ['payment_intent.created', 'requires_confirmation', 'requires_confirmation'],
+    ['payment_intent.processing', 'processing', 'processing'],
+    ['payment_intent.requires_action', 'requires_action', 'requires_action'],
+    ['payment_intent.amount_capturable_updated', 'requires_capture', 'requires_action'],
+    ['payment_intent.succeeded', 'succeeded', 'succeeded'],
+    ['payment_intent.canceled', 'canceled', 'canceled'],
+  ] as const) {
+    test(`${type} makes the payment ${ours}`, async () => {
+      const payment = await newPayment(till);
+      await till.take(eventOf('payment_intent.succeeded', intentOf(payment, wire), { type, ...later() }));
+      assert.equal((await readPayment(till, payment)).status, ours);
+    });
+  }
+
+  test('payment_intent.payment_failed takes the payment back to its method, and every attempt is counted once', async () => {
+    const payment = await newPayment(till);
+    const before = await till.count('payments_failed_total');
+    const action = eventOf('payment_intent.requires_action', intentOf(payment, 'requires_action'), later());
+    const failures = [later(), later()].map((at) =>
+      eventOf('payment_intent.payment_failed', intentOf(payment, 'requires_payment_method'), at),
+    );
+    await till.take(action, ...failures, ...failures);
+    assert.equal((await readPayment(till, payment)).status, 'requires_payment_method');
+    assert.equal(await till.count('payments_failed_total'), before + 2);
+    for (const failure of failures)
+      await till.call(`/api/v1/webhook-events/${idOf(failure)}/replay`, { method: 'POST' });
+    await till.drain();
+    assert.equal(await till.count('payments_failed_total'), before + 2);
+  });
+
+  test('a payment that succeeds is counted once, however often and in whatever words that is said', async () => {
+    const payment = await newPaidPayment(till);
+    const before = await till.count('payments_succeeded_total');
+    await till.settle();
+    const said = [later(), later()].map((at) =>
+      eventOf('payment_intent.succeeded', intentOf(payment, 'succeeded'), at),
+    );
+    await till.take(...said, ...said);
+    for (const event of said)
+      await till.call(`/api/v1/webhook-events/${idOf(event)}/replay`, { method: 'POST' });
+    await till.drain();
+    assert.equal((await readPayment(till, payment)).status, 'succeeded');
+    assert.equal(await till.count('payments_succeeded_total'), before + 1);
+  });
+
+  test('a payment of ours that is heard of before its row is written gets its row from the event, under our id', async () => {
+    const { id: customerId, processorCustomerId: customer } = await newCustomer(till);
+    const id = '0199d3a2-0000-7000-8000-0000000000aa';
+    const before = await till.count('payments_succeeded_total');
+    const object = { id: `pi_${randomUUID()}`, customer, metadata: { till_id: id } };
+    await till.take(eventOf('payment_intent.succeeded', object, later()));
+    const payment = await readPayment(till, { id });
+    assert.equal(payment.status, 'succeeded');
+    assert.equal(payment.customerId, customerId);
+    assert.equal(await till.count('payments_succeeded_total'), before + 1);
+  });
+
+  test("a payment of a stranger's, or one that Till did not make, is ignored and counted so", async () => {
+    const { processorCustomerId } = await newCustomer(till);
+    const type = 'payment_intent.succeeded';
+    const before = await till.count('webhook_events_ignored_total', { type });
+    const succeeded = await till.count('payments_succeeded_total');
+    const strangers = [
+      { customer: 'cus_stranger', metadata: { till_id: '0199d3a2-0000-7000-8000-0000000000ab' } },
+      { customer: null, metadata: { till_id: '0199d3a2-0000-7000-8000-0000000000ac' } },
+      { customer: processorCustomerId, metadata: {} },
+      { customer: processorCustomerId, metadata: { till_id: 'edited by hand' } },
+    ].map((object) => eventOf(type, { id: `pi_${randomUUID()}`, ...object }));
+    await till.take(...strangers);
+    for (const event of strangers) assert.equal((await stateOf(event)).state, 'ignored');
+    assert.equal(await till.count('webhook_events_ignored_total', { type }), before + strangers.length);
+    assert.equal(await till.count('payments_succeeded_total'), succeeded);
+  });
+});
+
+describe('refunds', () => {
+  async function paid(card?: string): Promise<PaymentAnswer> {
+    const payment = await newPaidPayment(till, card);
+    await till.settle();
+    return payment;
+  }
+
+  for (const [type, status, ours] of [
+    ['refund.created', 'pending', 'refunded'],
+    ['refund.updated', 'succeeded', 'refunded'],
+    ['refund.updated', 'canceled', 'succeeded'],
+    ['charge.refund.updated', 'requires_action', 'refunded'],
+    ['refund.failed', 'failed', 'succeeded'],
+  ] as const) {
+    test(`${type} with status ${status} leaves a record and a payment that is ${ours}`, async () => {
+      const payment = await paid();
+      const refund = { id: `re_${randomUUID()}`, amount: payment.amount, currency: payment.currency, status };
+      const object = { ...refund, payment_intent: payment.processorPaymentIntentId, metadata: {} };
+      await till.take(eventOf('refund.created', object, { type, ...later() }));
+      const [record] = await readRefunds(till, payment);
+      assert.equal(record?.processorRefundId, refund.id);
+      assert.equal(record?.status, status);
+      assert.equal((await readPayment(till, payment)).status, ours);
+    });
+  }
+
+  test('charge.refunded in its older shape brings its refunds along', async () => {
+    const payment = await paid();
+    const refund = (id: string, amount: number) => ({
+      ...{ id, object: 'refund', amount, currency: 'eur', status: 'succeeded', reason: null, metadata: {} },
+      ...{ created: Math.floor(Date.now() / 1_000), payment_intent: payment.processorPaymentIntentId },
+    });
+    const data = [refund(`re_${randomUUID()}`, 1_500), refund(`re_${randomUUID()}`, 500)];
+    const refunds = { object: 'list', data, has_more: false };
+    const object = { payment_intent: payment.processorPaymentIntentId, refunds };
+    await till.take(eventOf('charge.refunded.older', object, later()));
+    assert.equal((await readRefunds(till, payment)).length, 2);
+    assert.equal((await readPayment(till, payment)).status, 'refunded');
+  });
+
+  test('charge.refunded in its newer shape, with nothing but the fact, is answered by asking', async () => {
+    const payment = await paid();
+    const payment_intent = payment.processorPaymentIntentId;
+    await till.control('delivery', { mode: 'drop' });
+    const refund = await till.stripe.refunds.create({ payment_intent, amount: 700 });
+    await till.control('delivery', { mode: 'paused' });
+    await till.take(eventOf('charge.refunded.newer', { payment_intent }, later()));
+    const records = await readRefunds(till, payment);
+    assert.deepEqual(
+      records.map(({ processorRefundId, amount }) => [processorRefundId, amount]),
+      [[refund.id, 700]],
+    );
+    assert.equal((await readPayment(till, payment)).status, 'succeeded');
+  });
+
+  test("refunds of strangers' payments are ignored and counted so, in every shape", async () => {
+    const strangers = [
+      eventOf('refund.created', { payment_intent: 'pi_stranger' }),
+      eventOf('refund.created', { payment_intent: null }),
+      eventOf('charge.refunded.older', { payment_intent: 'pi_stranger' }),
+      eventOf('charge.refunded.newer', { payment_intent: 'pi_stranger' }),
+      eventOf('charge.refunded.newer', { payment_intent: null }),
+    ];
+    const before = await till.count('webhook_events_ignored_total');
+    await till.take(...strangers);
+    for (const event of strangers) assert.equal((await stateOf(event)).state, 'ignored', event);
+    assert.equal(await till.count('webhook_events_ignored_total'), before + strangers.length);
+  });
+
+  test('a refund made on the dashboard counts like one of ours', async () => {
+    const payment = await paid();
+    await till.stripe.refunds.create({ payment_intent: payment.processorPaymentIntentId });
+    await till.settle();
+    assert.equal((await readPayment(till, payment)).status, 'refunded');
+    assert.deepEqual(
+      (await readRefunds(till, payment)).map(({ amount, status }) => [amount, status]),
+      [[payment.amount, 'succeeded']],
+    );
+    const again = await till.call(`/api/v1/payments/${payment.id}/refund`, { method: 'POST' });
+    assert.equal(again.status, 409);
+  });
+
+  test('a refund that fails later gives the payment back its succeeded', async () => {
+    const payment = await paid('pm_card_refundFail');
+    await till.post(`/payments/${payment.id}/refund`);
+    await till.settle();
+    assert.equal((await readPayment(till, payment)).status, 'refunded');
+    await till.control('clock', { advanceSeconds: 120 });
+    await till.settle();
+    assert.equal((await readPayment(till, payment)).status, 'succeeded');
+    assert.deepEqual(
+      (await readRefunds(till, payment)).map(({ status }) => status),
+      ['failed'],
+    );
+    seconds += 120;
+  });
+
+  test('a late payment_intent event changes nothing on a refunded payment', async () => {
+    const payment = await paid();
+    await till.post(`/payments/${payment.id}/refund`);
+    const refunded = await readPayment(till, payment);
+    assert.equal(refunded.status, 'refunded');
+    for (const [name, status] of [
+      ['payment_intent.requires_action', 'requires_action'],
+      ['payment_intent.payment_failed', 'requires_payment_method'],
+      ['payment_intent.canceled', 'canceled'],
+      ['payment_intent.succeeded', 'succeeded'],
+    ] as const) {
+      for (const at of [later(), { created: 1 }])
+        await till.take(eventOf(name, intentOf(payment, status), at));
+      assert.deepEqual(await readPayment(till, payment), refunded, name);
+    }
+  });
+});
+
+describe('customer.*', () => {
+  const wireOf = ({ processorCustomerId: id, id: till_id }: CustomerAnswer, more: object = {}) => ({
+    ...{ id, metadata: { till_id } },
+    ...more,
+  });
+
+  test('customer.updated: the customer follows', async () => {
+    const customer = await newCustomer(till);
+    const object = wireOf(customer, { email: 'grace@example.com', name: 'Grace', phone: '+1' });
+    await till.take(eventOf('customer.updated', object, later()));
+    const { email, name } = await till.get<CustomerAnswer>(`/customers/${customer.id}`);
+    assert.deepEqual([email, name], ['grace@example.com', 'Grace']);
+  });
+
+  test('customer.deleted erases, and a late customer.updated brings nothing back', async () => {
+    const customer = await newCustomer(till);
+    await till.take(eventOf('customer.deleted', wireOf(customer), later()));
+    await till.take(eventOf('customer.updated', wireOf(customer, { email: 'back@example.com' }), later()));
+    await till.take(
+      eventOf('customer.updated', wireOf(customer, { email: 'back@example.com' }), { created: 1 }),
+    );
+    assert.equal((await till.call(`/api/v1/customers/${customer.id}`)).status, 404);
+    assert.deepEqual(
+      await till.sql('select email, name, phone from till.customers where id = $1', [customer.id]),
+      [{ email: null, name: null, phone: null }],
+    );
+  });
+
+  test('what happens to a deleted customer is still taken in', async () => {
+    const customer = await newCustomer(till);
+    const payment = await newPayment(till, customer.id);
+    const { subscription } = await newSubscription(till, customer.id);
+    await till.settle();
+    await till.stripe.customers.del(customer.processorCustomerId);
+    await till.settle();
+    assert.equal((await readSubscription(till, subscription)).status, 'canceled');
+    await till.take(eventOf('payment_intent.canceled', intentOf(payment, 'canceled'), later()));
+    assert.equal((await readPayment(till, payment)).status, 'canceled');
+    const customerId = { customer: customer.processorCustomerId, id: `in_${randomUUID()}` };
+    await till.take(eventOf('invoice.paid.newer', customerId));
+    assert.equal((await readInvoice(till, customerId.id)).customerId, customer.id);
+  });
+
+  test("a stranger's customer is ignored", async () => {
+    const events = ['customer.updated', 'customer.deleted'].map((name) =>
+      eventOf(name, { id: 'cus_stranger' }),
+    );
+    await till.take(...events);
+    for (const event of events) assert.equal((await stateOf(event)).state, 'ignored');
+  });
+});
+
+describe('product.* and price.*', () => {
+  const readPlan = ({ id }: PlanAnswer) => till.get<PlanAnswer>(`/plans/${id}`);
+
+  test('product.updated and price.updated: name and whether it is active follow', async () => {
+    const plan = await newPlan(till);
+    const product = { id: plan.processorProductId, name: 'Platinum', active: true };
+    await till.take(eventOf('product.updated', product, later()));
+    assert.deepEqual(await readPlan(plan).then(({ name, active }) => [name, active]), ['Platinum', true]);
+    const price = { id: plan.processorPriceId, product: plan.processorProductId };
+    await till.take(eventOf('price.updated', { ...price, active: false }, later()));
+    assert.equal((await readPlan(plan)).active, false);
+    await till.take(eventOf('price.updated', { ...price, active: true }, later()));
+    assert.equal((await readPlan(plan)).active, true);
+  });
+
+  test('product.deleted: the plan is archived', async () => {
+    const plan = await newPlan(till);
+    await till.take(eventOf('product.deleted', { id: plan.processorProductId, name: plan.name }, later()));
+    assert.equal((await readPlan(plan)).active, false);
+  });
+
+  test("a stranger's product and price are ignored", async () => {
+    const events = [
+      eventOf('product.updated', { id: 'prod_stranger' }),
+      eventOf('product.deleted', { id: 'prod_stranger' }),
+      eventOf('price.updated', { id: 'price_stranger' }),
+    ];
+    await till.take(...events);
+    for (const event of events) assert.equal((await stateOf(event)).state, 'ignored');
+  });
+});
+
+describe('customer.subscription.*', () => {
+  const wireItems = (shape: string, price: string, start: number, end: number) => {
+    const period = { current_period_start: start, current_period_end: end };
+    const item = { id: 'si_1', object: 'subscription_item', price: { id: price, object: 'price' } };
+    return shape === 'newer'
+      ? { items: { object: 'list', data: [{ ...item, ...period }] } }
+      : { items: { object: 'list', data: [item] }, ...period };
+  };
+
+  for (const shape of ['newer', 'older']) {
+    for (const [type, wire, ours] of [
+      ['customer.subscription.created', 'incomplete', 'incomplete'],
+      ['customer.subscription.updated', 'past_due', 'past_due'],
+      ['customer.subscription.updated', 'incomplete_expired', 'incomplete_expired'],
+      ['customer.subscription.deleted', 'canceled', 'canceled'],
+      ['customer.subscription.paused', 'paused', 'unpaid'],
+      ['customer.subscription.resumed', 'active', 'active'],
+    ] as const) {
+      test(`${type} in the ${shape} shape: ${wire} is ${ours}, and the period follows`, async () => {
+        const plan = await newPlan(till);
+        const { subscription } = await newSubscription(till, undefined, plan.id);
+        const { created: start } = later();
+        const object = {
+          id: subscription.processorSubscriptionId,
+          status: wire,
+          ...wireItems(shape, plan.processorPriceId, start, start + 86_400),
+        };
+        await till.take(eventOf(`customer.subscription.updated.${shape}`, object, { type, ...later() }));
+        const followed = await readSubscription(till, subscription);
+        assert.equal(followed.status, ours);
+        assert.equal(followed.currentPeriodStart, new Date(start * 1_000).toISOString());
+        assert.equal(followed.currentPeriodEnd, new Date((start + 86_400) * 1_000).toISOString());
+        assert.equal(followed.planId, plan.id);
+      });
+    }
+  }
+
+  test('a subscription that was made on the dashboard, for a customer and plan of ours, is mirrored', async () => {
+    const [customer, plan] = [await newCustomer(till), await newPlan(till)];
+    const made = await till.stripe.subscriptions.create({
+      customer: customer.processorCustomerId,
+      items: [{ price: plan.processorPriceId }],
+      payment_behavior: 'default_incomplete',
+    });
+    await till.settle();
+    const { data } = await till.get<{
+      data: { processorSubscriptionId: string; planId: string; status: string }[];
+    }>(`/subscriptions?customerId=${customer.id}`);
+    assert.deepEqual(
+      data.map(({ processorSubscriptionId, planId, status }) => [processorSubscriptionId, planId, status]),
+      [[made.id, plan.id, 'incomplete']],
+    );
+  });
+
+  test('another plan of ours is followed, and a price that is no plan of ours leaves the plan as it was', async () => {
+    const { subscription } = await newSubscription(till);
+    const other = await newPlan(till);
+    const { created: start } = later();
+    for (const [price, planId] of [
+      ['price_stranger', subscription.planId],
+      [other.processorPriceId, other.id],
+      ['price_stranger', other.id],
+    ] as const) {
+      const object = {
+        id: subscription.processorSubscriptionId,
+        ...wireItems('newer', price, start, start + 60),
+      };
+      await till.take(eventOf('customer.subscription.updated.newer', object, later()));
+      const followed = await readSubscription(till, subscription);
+      assert.deepEqual([followed.planId, followed.status], [planId, 'active']);
+    }
+  });
+
+  test("a stranger's subscription, or one to no plan of ours, is ignored and counted so", async () => {
+    const [customer, plan] = [await newCustomer(till), await newPlan(till)];
+    const type = 'customer.subscription.updated';
+    const before = await till.count('webhook_events_ignored_total', { type });
+    const strangers = [
+      { customer: 'cus_stranger', ...wireItems('newer', plan.processorPriceId, 1, 2) },
+      { customer: customer.processorCustomerId, ...wireItems('newer', 'price_stranger', 1, 2) },
+    ].map((object) => eventOf(`${type}.newer`, { id: `sub_${randomUUID()}`, metadata: {}, ...object }));
+    await till.take(...strangers);
+    for (const event of strangers) assert.equal((await stateOf(event)).state, 'ignored');
+    assert.equal(await till.count('webhook_events_ignored_total', { type }), before + 2);
+  });
+
+  test('a life on the sandbox: paid, renewed, failed, canceled; its invoices are there, its payments are not', async () => {
+    const customer = await newCustomer(till);
+    const { subscription, intentId } = await newSubscription(till, customer.id);
+    const payments = await till.sql('select 1 from till.payments where customer_id = $1', [customer.id]);
+    await pay(till, intentId, 'pm_card_chargeCustomerFail').catch(() => {});
+    await pay(till, intentId);
+    await till.settle();
+    assert.equal((await readSubscription(till, subscription)).status, 'active');
+    await till.control('clock', { advanceSeconds: 32 * 86_400 });
+    seconds += 32 * 86_400;
+    await till.settle();
+    const renewed = await readSubscription(till, subscription);
+    assert.equal(renewed.status, 'active');
+    assert.ok(String(renewed.currentPeriodStart) > String(subscription.currentPeriodStart));
+    await till.stripe.subscriptions.cancel(subscription.processorSubscriptionId);
+    await till.settle();
+    assert.equal((await readSubscription(till, subscription)).status, 'canceled');
+    const { data } = await till.get<{ data: { status: string; amountPaid: number }[] }>(
+      `/invoices?customerId=${customer.id}`,
+    );
+    assert.deepEqual(
+      data.map(({ status, amountPaid }) => [status, amountPaid]),
+      [
+        ['paid', 900],
+        ['paid', 900],
+      ],
+    );
+    assert.deepEqual(
+      await till.sql('select 1 from till.payments where customer_id = $1', [customer.id]),
+      payments,
+    );
+  });
+});
+
+describe('invoice.*', () => {
+  for (const shape of ['newer', 'older']) {
+    for (const [type, wire, ours] of [
+      ['invoice.created', 'draft', 'draft'],
+      ['invoice.finalized', 'open', 'open'],
+      ['invoice.updated', 'open', 'open'],
+      ['invoice.paid', 'paid', 'paid'],
+      ['invoice.payment_succeeded', 'paid', 'paid'],
+      ['invoice.payment_failed', 'open', 'open'],
+      ['invoice.payment_action_required', 'open', 'open'],
+      ['invoice.voided', 'void', 'void'],
+      ['invoice.marked_uncollectible', 'uncollectible', 'uncollectible'],
+      ['invoice.deleted', 'draft', 'void'],
+    ] as const) {
+      test(`${type} in the ${shape} shape makes an invoice that is ${ours}, and changes one`, async () => {
+        const customer = await newCustomer(till);
+        const fresh = { id: `in_${randomUUID()}`, customer: customer.processorCustomerId };
+        const known = { id: `in_${randomUUID()}`, customer: customer.processorCustomerId };
+        const name = `invoice.paid.${shape}`;
+        await till.take(
+          eventOf(name, { ...known, status: 'draft', amount_due: 1 }, { type: 'invoice.created' }),
+        );
+        for (const object of [fresh, known]) {
+          const paid = wire === 'paid' ? 900 : 0;
+          const changed = { ...object, status: wire, amount_due: 900, amount_paid: paid };
+          await till.take(eventOf(name, changed, { type, ...later() }));
+          const invoice = await readInvoice(till, object.id);
+          assert.equal(invoice.status, ours);
+          assert.equal(invoice.customerId, customer.id);
+          assert.equal(invoice.processorSubscriptionId, 'sub_1');
+          assert.deepEqual([invoice.amountDue, invoice.amountPaid], [900, paid]);
+        }
+      });
+    }
+  }
+
+  test("a stranger's invoice, and one of nobody, is stored without a customer", async () => {
+    for (const customer of ['cus_stranger', null]) {
+      const id = `in_${randomUUID()}`;
+      const event = eventOf('invoice.paid.newer', { id, customer });
+      await till.take(event);
+      const invoice = await readInvoice(till, id);
+      assert.deepEqual([invoice.customerId, invoice.processorCustomerId], [null, customer]);
+      assert.equal((await stateOf(event)).state, 'processed');
+    }
+  });
+});
+
+describe('a status that nobody knows', () => {
+  test('fails the event at once, is not retried, and leaves the row as it was', async () => {
+    const payment = await newPayment(till);
+    const { subscription } = await newSubscription(till, payment.customerId);
+    const before = [await readPayment(till, payment), await readSubscription(till, subscription)];
+    const failed = await till.count('webhook_events_failed_total');
+    const events = [
+      eventOf('payment_intent.succeeded', intentOf(payment, 'half_paid'), later()),
+      eventOf(
+        'customer.subscription.updated.newer',
+        { id: subscription.processorSubscriptionId, status: 'dormant' },
+        later(),
+      ),
+      eventOf('invoice.paid.newer', { status: 'lost' }, later()),
+      eventOf(
+        'refund.created',
+        { payment_intent: payment.processorPaymentIntentId, status: 'lost' },
+        later(),
+      ),
+    ];
+    await till.take(...events);
+    for (const event of events) {
+      const { state, attempts, last_error } = await stateOf(event);
+      assert.deepEqual([state, attempts], ['failed', 1]);
+      assert.match(last_error ?? '', /status is "(half_paid|dormant|lost)", not one of/);
+    }
+    assert.deepEqual([await readPayment(till, payment), await readSubscription(till, subscription)], before);
+    assert.equal(await till.count('webhook_events_failed_total'), failed + events.length);
+    assert.equal(
+      till.lines.filter(({ msg }) => msg === 'a webhook event failed for good').length,
+      events.length,
+    );
+  });
+
+  test('holds up none of the events that came with it', async () => {
+    const payment = await newPayment(till);
+    const odd = eventOf('payment_intent.succeeded', intentOf(payment, 'half_paid'), later());
+    const good = eventOf('payment_intent.succeeded', intentOf(payment, 'succeeded'), later());
+    await till.take(odd, good);
+    assert.equal((await readPayment(till, payment)).status, 'succeeded');
+  });
+});

@@ -1,0 +1,303 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, describe, test } from 'node:test';
+import { readProblem } from '../support/problem.ts';
+import { startOnLine } from './database-line.ts';
+import { eventOf, idOf, sign, startWebhookTill, webhookSecrets } from './webhook-till.ts';
+
+const till = await startWebhookTill({ after }, { requestsPerMinute: 1 });
+const bodyBytesMax = 1_048_576;
+const now = () => Math.floor(Date.now() / 1_000);
+
+async function stored(event: string) {
+  return till.sql<{ state: string; payload: string; object_id: string | null }>(
+    'select state, payload, object_id from till.webhook_events where id = $1',
+    [idOf(event)],
+  );
+}
+
+async function accepted(response: Response, duplicate = false): Promise<void> {
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  assert.deepEqual(JSON.parse(text), { received: true, duplicate });
+}
+
+describe('a signed event', () => {
+  test('is acknowledged once it is stored, and a repeat is told apart', async () => {
+    const event = eventOf('invoice.paid.newer');
+    await accepted(await till.send(event));
+    assert.deepEqual(await stored(event), [{ state: 'pending', payload: event, object_id: 'in_1' }]);
+    const [received, duplicates] = [
+      await till.count('webhook_events_received_total', { type: 'invoice.paid' }),
+      await till.count('webhook_events_duplicate_total'),
+    ];
+    await accepted(await till.send(event), true);
+    assert.equal((await stored(event)).length, 1);
+    assert.equal(await till.count('webhook_events_received_total', { type: 'invoice.paid' }), received);
+    assert.equal(await till.count('webhook_events_duplicate_total'), duplicates + 1);
+  });
+
+  test('is on disk when it is acknowledged: commits of this session wait for it', async () => {
+    assert.deepEqual(await till.sql('show synchronous_commit'), [{ synchronous_commit: 'on' }]);
+  });
+
+  test('is accepted under either name of the header, from any secret and among other signatures', async () => {
+    for (const secret of webhookSecrets) {
+      const event = eventOf('invoice.paid.newer');
+      await accepted(await till.send(event, { 'stripe-signature': sign(event, secret) }));
+    }
+    const renamed = eventOf('invoice.paid.newer');
+    const answer = await fetch(`${till.url}/webhooks/processor`, {
+      method: 'POST',
+      headers: { 'processor-signature': sign(renamed) },
+      body: renamed,
+    });
+    await accepted(answer);
+    const several = eventOf('invoice.paid.newer');
+    const [time = '', good = ''] = sign(several).split(',');
+    const header = [time, `v1=${'0'.repeat(64)}`, 'v0=old', good].join(',');
+    await accepted(await till.send(several, { 'stripe-signature': header }));
+  });
+
+  for (const contentType of ['text/plain', 'application/octet-stream', 'application/json; charset=latin1']) {
+    test(`is accepted as ${contentType}: the signature is over bytes, not over a type`, async () => {
+      const event = eventOf('invoice.paid.newer');
+      await accepted(await till.send(event, { 'content-type': contentType }));
+    });
+  }
+
+  test('is accepted without any type', async () => {
+    const event = eventOf('invoice.paid.newer');
+    const body = new Blob([event]);
+    const headers = { 'stripe-signature': sign(event) };
+    await accepted(await fetch(`${till.url}/webhooks/processor`, { method: 'POST', headers, body }));
+  });
+
+  test('needs no API key and meets no rate limit', async () => {
+    for (let sent = 0; sent < 5; sent += 1) await accepted(await till.send(eventOf('balance.available')));
+  });
+
+  test('leaves no secret in what is stored', async () => {
+    const event = eventOf('payment_intent.requires_action');
+    assert.match(event, /hush/);
+    await accepted(await till.send(event));
+    const [row] = await stored(event);
+    assert.doesNotMatch(row?.payload ?? 'hush', /hush/);
+    assert.equal(JSON.parse(row?.payload ?? '').data.object.client_secret, null);
+  });
+
+  test('leaves no secret that hides behind a second key of the same name', async () => {
+    const event = eventOf('invoice.paid.newer').replace(
+      '"currency":"eur"',
+      '"currency":"eur","client_secret":"pi_1_secret_hush","client_secret":null',
+    );
+    await accepted(await till.send(event));
+    const [row] = await stored(event);
+    assert.doesNotMatch(row?.payload ?? 'hush', /hush/);
+  });
+});
+
+describe('a signature that proves nothing', () => {
+  const event = eventOf('invoice.paid.newer');
+  const valid = sign(event);
+  const [time = '', signature = ''] = valid.split(',');
+  for (const [what, header] of [
+    ['made with another secret', sign(event, 'whsec_wrong')],
+    ['of another body', sign(`${event} `)],
+    ['301 seconds old', sign(event, webhookSecrets[0], now() - 301)],
+    ['empty', ''],
+    ['without a time', signature],
+    ['without a signature', time],
+    ['with an empty signature', `${time},v1=`],
+    ['with two times', `${time},${valid}`],
+    ['of an older scheme alone', valid.replace('v1=', 'v0=')],
+    ['that is rubbish', 'rubbish'],
+    ['outside ASCII', `${time},v1=${'é'.repeat(64)}`],
+  ] as const) {
+    test(`${what} is refused, and nothing is stored`, async () => {
+      const answer = await till.send(event, { 'stripe-signature': header });
+      await readProblem(answer, 400, 'invalid_signature');
+      assert.deepEqual(await stored(event), []);
+    });
+  }
+
+  test('from more than 300 seconds ahead is refused', async () => {
+    // A second more, because one may pass on the way.
+    const header = sign(event, webhookSecrets[0], now() + 302);
+    await readProblem(await till.send(event, { 'stripe-signature': header }), 400, 'invalid_signature');
+  });
+
+  test('is refused when there is no header at all, even around a body that could not be read', async () => {
+    for (const body of [event, 'rubbish', '']) {
+      const answer = await fetch(`${till.url}/webhooks/processor`, { method: 'POST', body });
+      await readProblem(answer, 400, 'invalid_signature');
+    }
+    const answer = await fetch(`${till.url}/webhooks/processor`, { method: 'POST' });
+    await readProblem(answer, 400, 'invalid_signature');
+  });
+
+  test('holds for 299 seconds either way', async () => {
+    for (const skew of [-299, 299]) {
+      const skewed = eventOf('invoice.paid.newer');
+      const header = sign(skewed, webhookSecrets[0], now() + skew);
+      await accepted(await till.send(skewed, { 'stripe-signature': header }));
+    }
+  });
+});
+
+describe('signed, and yet no event', () => {
+  const whole = eventOf('invoice.paid.newer');
+  for (const [what, body] of [
+    ['text', 'rubbish'],
+    ['nothing', ''],
+    ['a list', '[]'],
+    ['null', 'null'],
+    [
+      'a thin event',
+      '{"id":"evt_1","object":"v2.core.event","type":"v1.billing.meter.error_report_triggered"}',
+    ],
+    ['a truncated event', whole.slice(0, -10)],
+    ['an event without an id', whole.replace('"id":"evt_', '"od":"evt_')],
+    ['an event of no time', whole.replace(/"created":\d+/, '"created":"now"')],
+    ['an event at the end of time', whole.replace(/"created":\d+/, '"created":1e300')],
+    ['an event past what a number holds', whole.replace(/"created":\d+/, `"created":${'9'.repeat(400)}`)],
+    ['an event before all time', whole.replace(/"created":\d+/, '"created":-1')],
+    ['an event with NUL in its id', whole.replace('"id":"evt_', '"id":"evt_\\u0000')],
+    ['an event with NUL in its type', whole.replace('invoice.paid', 'invoice.paid\\u0000')],
+    [
+      'an event nested too deeply',
+      whole.replace('"metadata":{}', `"metadata":${'['.repeat(50_000)}${']'.repeat(50_000)}`),
+    ],
+    [
+      'an event whose id is no id',
+      whole.replace('"id":"evt_', `"id":"evt_${randomBytes(8_000).toString('hex')}`),
+    ],
+    [
+      'an event whose object has no id but a book',
+      whole.replace('"id":"in_1"', `"id":"${randomBytes(8_000).toString('hex')}"`),
+    ],
+  ] as const) {
+    test(`${what} is refused with a reason`, async () => {
+      await readProblem(await till.send(body), 400, 'malformed_request');
+    });
+  }
+});
+
+describe('signed, odd, and an event all the same', () => {
+  for (const [what, odd] of [
+    [
+      'a key that comes twice',
+      (event: string) => event.replace('"amount_due":', '"amount_due":1,"amount_due":'),
+    ],
+    [
+      'an escaped NUL in a field nobody reads',
+      (event: string) => event.replace('"metadata":{}', '"metadata":{"a":"\\u0000"}'),
+    ],
+    ['half a character', (event: string) => event.replace('"metadata":{}', '"metadata":{"a":"\\ud800"}')],
+    ['a number past all bounds', (event: string) => event.replace('"metadata":{}', '"metadata":{"a":1e999}')],
+    ['a prototype', (event: string) => event.replace('"metadata":{}', '"metadata":{"__proto__":{"id":"x"}}')],
+  ] as const) {
+    test(`${what} is stored and applied`, async () => {
+      const event = odd(eventOf('invoice.paid.newer'));
+      await accepted(await till.send(event));
+      await till.drain();
+      const [row] = await stored(event);
+      assert.equal(row?.state, 'processed');
+    });
+  }
+
+  test('bytes that are not UTF-8 are refused: the processor sends none, so no signature of its covers them', async () => {
+    const event = eventOf('invoice.paid.newer', { description: 'caf@' });
+    const bytes = Buffer.from(event);
+    bytes[bytes.indexOf('@')] = 0xe9;
+    await readProblem(await till.send(bytes), 400, 'invalid_signature');
+    assert.deepEqual(await stored(event), []);
+  });
+
+  test('a body of exactly 1 MiB is stored whole, one byte more is refused', async () => {
+    const [start = '', end = ''] = eventOf('balance.available', { padding: '@' }).split('@');
+    const fill = (bytes: number) => `${start}${'x'.repeat(bytes - start.length - end.length)}${end}`;
+    const largest = fill(bodyBytesMax);
+    await accepted(await till.send(largest));
+    assert.equal((await stored(largest))[0]?.payload.length, bodyBytesMax);
+    await readProblem(await till.send(fill(bodyBytesMax + 1)), 413, 'payload_too_large');
+  });
+
+  test('an event of a time that no partition was made for is stored, once', async () => {
+    for (const created of [0, 4_102_444_800]) {
+      const event = eventOf('balance.available', {}, { created });
+      await accepted(await till.send(event));
+      await accepted(await till.send(event), true);
+      assert.equal((await stored(event)).length, 1);
+    }
+  });
+});
+
+describe('what concerns nothing of ours', () => {
+  for (const [what, event, type] of [
+    [
+      'a type that nobody follows',
+      eventOf('invoice.paid.newer', {}, { type: 'radar.early_fraud_warning.created' }),
+      'other',
+    ],
+    ['a balance, which has no id', eventOf('balance.available'), 'other'],
+    ['an invoice to come, which has no id', eventOf('invoice.upcoming'), 'other'],
+    [
+      'an object without an id under a type that we follow',
+      eventOf('invoice.paid.newer', { id: undefined }),
+      'invoice.paid',
+    ],
+  ] as const) {
+    test(`${what} is stored, acknowledged and counted as ignored, once`, async () => {
+      const before = await till.count('webhook_events_ignored_total', { type });
+      await accepted(await till.send(event));
+      await accepted(await till.send(event), true);
+      await till.drain();
+      assert.equal((await stored(event))[0]?.state, 'ignored');
+      assert.equal(await till.count('webhook_events_ignored_total', { type }), before + 1);
+    });
+  }
+
+  test('an event of the other mode is acknowledged, ignored, and warned about once', async () => {
+    const before = await till.count('webhook_events_ignored_total', { type: 'invoice.paid' });
+    for (let sent = 0; sent < 3; sent += 1) {
+      const event = eventOf('invoice.paid.newer', {}, { livemode: true });
+      await accepted(await till.send(event));
+      assert.deepEqual(await stored(event), []);
+    }
+    assert.equal(await till.count('webhook_events_ignored_total', { type: 'invoice.paid' }), before + 3);
+    const warnings = till.lines.filter(({ msg }) => msg.includes('events of live mode arrive'));
+    assert.deepEqual(
+      warnings.map(({ level }) => level),
+      ['warn'],
+    );
+  });
+});
+
+test('an event of an unknown version is applied, and each such version warned about once', async () => {
+  const versions = ['2031-01-01.oak', '2031-01-01.oak', '2032-02-02.ash'];
+  const events = versions.map((api_version) => eventOf('invoice.paid.newer', {}, { api_version }));
+  await till.take(...events);
+  for (const event of events) assert.equal((await stored(event))[0]?.state, 'processed');
+  const warnings = till.lines.filter(({ msg }) => msg.includes('has the API version'));
+  assert.equal(warnings.length, 2);
+  assert.match(warnings[0]?.msg ?? '', /2031-01-01\.oak/);
+  assert.match(warnings[1]?.msg ?? '', /2032-02-02\.ash/);
+});
+
+test('while the database is away nothing is acknowledged, and once it is back the same event is stored', async (t) => {
+  const { till: cutOff, line } = await startOnLine(t);
+  const event = eventOf('invoice.paid.newer');
+  await accepted(await cutOff.send(eventOf('invoice.paid.newer')));
+  line.cut();
+  const answers = await Promise.all(
+    [event, event, eventOf('invoice.paid.newer')].map((body) => cutOff.send(body)),
+  );
+  for (const answer of answers) {
+    assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+    await readProblem(answer, 503, 'database_unavailable');
+  }
+  line.mend();
+  await accepted(await cutOff.send(event));
+  await accepted(await cutOff.send(event), true);
+});
