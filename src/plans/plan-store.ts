@@ -24,12 +24,12 @@ export class PlanStore {
   }
 
   async lockByProductIds(tx: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
-    const sql = 'select * from till.plans where processor_product_id = any($1) order by id for update';
+    const sql = 'select * from till.plans where processor_product_id = any($1) order by id for no key update';
     return (await tx.query<PlanRow>(sql, [ids])).map(toPlan);
   }
 
   async lockByPriceIds(tx: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
-    const sql = 'select * from till.plans where processor_price_id = any($1) order by id for update';
+    const sql = 'select * from till.plans where processor_price_id = any($1) order by id for no key update';
     return (await tx.query<PlanRow>(sql, [ids])).map(toPlan);
   }
 
