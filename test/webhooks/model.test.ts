@@ -10,13 +10,13 @@
  * interleave: a failure that depends on that may take a few runs to come again.
  */
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { eventTypes } from '../../src/webhooks/event-types.ts';
 import { testKey } from '../support/till-process.ts';
 import { MortalTill } from './model/mortal-till.ts';
 import { createRandom } from './model/random.ts';
-import { openStage, Play, type Stage, webhookSecret } from './model/stage.ts';
+import { openStage, Play, type Stage, usualPause, webhookSecret } from './model/stage.ts';
 import { startTillInProcess, type TillInProcess } from './model/till-in-process.ts';
 import { type World, worldOf } from './model/world.ts';
 
@@ -27,36 +27,47 @@ const deadlyRuns = Math.ceil(runs / 34);
 const killsPerWorld = 4;
 const seed = Number(process.env['MODEL_SEED'] ?? Date.now() % 2 ** 31);
 
-test(`after ${runs} random histories every mirror equals the processor's truth, each effect counted once`, (t) =>
-  checkWorlds(t, runs, historiesPerWorld, live));
+/** Worlds that are lived in side by side: while one waits for its database or its processor, another goes on. */
+const worldsAtOnce = 2;
 
-test(`after ${deadlyRuns} histories with kills of the service every mirror equals the processor's truth`, (t) =>
-  checkWorlds(t, deadlyRuns, historiesPerDeadlyWorld, liveWithKills));
+describe('random histories', { concurrency: true }, () => {
+  test(`after ${runs} histories every mirror equals the processor's truth, each effect counted once`, (t) =>
+    checkWorlds(t, { histories: runs, historiesPerWorld, live }));
 
-async function checkWorlds(
-  t: TestContext,
-  histories: number,
-  perWorld: number,
-  property: (world: World, stage: Stage) => Promise<void>,
-): Promise<void> {
+  test(`after ${deadlyRuns} histories with kills of the service every mirror equals the processor's truth`, (t) =>
+    checkWorlds(t, {
+      histories: deadlyRuns,
+      historiesPerWorld: historiesPerDeadlyWorld,
+      live: liveWithKills,
+    }));
+});
+
+interface Check {
+  readonly histories: number;
+  readonly historiesPerWorld: number;
+  readonly live: (world: World, stage: Stage) => Promise<void>;
+}
+
+async function checkWorlds(t: TestContext, { histories, historiesPerWorld, live }: Check): Promise<void> {
   t.diagnostic(`MODEL_SEED=${seed}`);
   const onStage = async (world: World) => {
-    const stage = await openStage(world);
+    const stage = await openStage(usualPause(world.deliverySeed));
     try {
-      await property(world, stage);
+      await live(world, stage);
     } finally {
       await stage.close();
     }
   };
-  const numRuns = Math.ceil(histories / perWorld);
-  // A world is too large to be read or shrunk; the error names the object and what it should have been.
-  const { errorInstance, numRuns: count } = await fc.check(fc.asyncProperty(worldOf(perWorld), onStage), {
-    seed,
-    numRuns,
-    endOnFailure: true,
+  const numRuns = Math.ceil(histories / historiesPerWorld / worldsAtOnce);
+  const lanes = Array.from({ length: worldsAtOnce }, async (_, lane) => {
+    const property = fc.asyncProperty(worldOf(historiesPerWorld), onStage);
+    // A world is too large to be read or shrunk; the error names the object and what it should have been.
+    const result = await fc.check(property, { seed: seed + lane, numRuns, endOnFailure: true });
+    if (result.errorInstance !== null) throw result.errorInstance;
+    assert.equal(result.numRuns, numRuns);
   });
-  if (errorInstance !== null) throw errorInstance;
-  assert.equal(count, numRuns);
+  // All of them end before the test does, so that nothing is left running.
+  for (const result of await Promise.allSettled(lanes)) if (result.status === 'rejected') throw result.reason;
 }
 
 async function live(world: World, stage: Stage): Promise<void> {

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
+
+/** How long the next piece of an answer is under way; undefined if it arrives at once. */
+export type Pause = () => Promise<unknown> | undefined;
 
 export interface SlowWire {
   readonly url: string;
@@ -11,7 +13,7 @@ export interface SlowWire {
  * A wire to a server on which answers are under way for a while, as on any real network. What the server does between
  * sending an answer and its arrival is then unknown to whoever asked: the gap in which a mirror can be overtaken.
  */
-export async function startSlowWire(toUrl: string, delayMs: () => number): Promise<SlowWire> {
+export async function startSlowWire(toUrl: string, pause: Pause): Promise<SlowWire> {
   const to = Number(new URL(toUrl).port);
   const sockets = new Set<Socket>();
   const server = createServer({ noDelay: true }, (near) => {
@@ -27,7 +29,7 @@ export async function startSlowWire(toUrl: string, delayMs: () => number): Promi
       });
     }
     near.pipe(far);
-    carry(far, near, delayMs).catch(() => near.destroy());
+    carry(far, near, pause).catch(() => near.destroy());
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -42,10 +44,9 @@ export async function startSlowWire(toUrl: string, delayMs: () => number): Promi
   };
 }
 
-async function carry(from: Socket, to: Socket, delayMs: () => number): Promise<void> {
+async function carry(from: Socket, to: Socket, pause: Pause): Promise<void> {
   for await (const chunk of from) {
-    const waitMs = delayMs();
-    if (waitMs > 0) await setTimeout(waitMs);
+    await pause();
     to.write(chunk);
   }
   to.end();

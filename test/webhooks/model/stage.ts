@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { Stripe } from 'stripe';
 import { startSandbox } from '../../../sandbox/sandbox.ts';
 import type { Queryable } from '../../../src/platform/postgres.ts';
@@ -7,7 +8,7 @@ import { assertMirrored } from './compare-mirrors.ts';
 import { EventPost, inLanes } from './event-post.ts';
 import { HistoryPlayer } from './history-player.ts';
 import { createRandom } from './random.ts';
-import { startSlowWire } from './slow-wire.ts';
+import { type Pause, startSlowWire } from './slow-wire.ts';
 import type { Fault, World } from './world.ts';
 
 export const webhookSecret = 'whsec_model';
@@ -30,11 +31,10 @@ export interface Stage {
 }
 
 /** A processor and a database of a world's own, with a wire between them that takes its time. */
-export async function openStage(world: World): Promise<Stage> {
+export async function openStage(pause: Pause): Promise<Stage> {
   const sandbox = await startSandbox({ port: 0 });
   const database = await createTestDatabase();
-  const random = createRandom(world.deliverySeed);
-  const wire = await startSlowWire(sandbox.url, () => (random() < lateShare ? random() * lateMsMax : 0));
+  const wire = await startSlowWire(sandbox.url, pause);
   const request = async (path: string, init: RequestInit) => {
     const answer = await fetch(`${sandbox.url}/sandbox/${path}`, init);
     const text = await answer.text();
@@ -58,6 +58,12 @@ export async function openStage(world: World): Promise<Stage> {
       await database.drop();
     },
   };
+}
+
+/** A wire as it is every day. */
+export function usualPause(seed: number): Pause {
+  const random = createRandom(seed);
+  return () => (random() < lateShare ? setTimeout(random() * lateMsMax) : undefined);
 }
 
 export interface TillAddress {
