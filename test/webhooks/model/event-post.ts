@@ -6,6 +6,11 @@ const postsAtOnce = 24;
 /** A delivery is seen in another round than its event's at most this much later; what is left comes at the end. */
 const delayRoundsMax = 2;
 
+const lostShare = 0.1;
+const repeatedShare = 0.2;
+/** Endpoints of older versions get older shapes; both are understood at any time. */
+const olderShare = 0.3;
+
 interface Letter {
   readonly event: Stripe.Event;
   /** Rounds that it still lies around. */
@@ -44,8 +49,8 @@ export class EventPost {
     for await (const event of this.#options.stripe.events.list({ limit: 100 })) {
       if (this.#seen.has(event.id)) break;
       this.#seen.set(event.id, event);
-      if (random() < 0.1) continue;
-      const copies = random() < 0.2 ? 2 + Math.floor(random() * 2) : 1;
+      if (random() < lostShare) continue;
+      const copies = random() < repeatedShare ? 2 + Math.floor(random() * 2) : 1;
       for (let copy = 0; copy < copies; copy += 1)
         this.#letters.push({ event, delayRounds: Math.floor(random() * (delayRoundsMax + 1)) });
     }
@@ -62,13 +67,14 @@ export class EventPost {
     await inLanes(
       postsAtOnce,
       shuffled.map(({ letter }) => letter.event),
-      async (event) => {
-        const shape = random() < 0.3 ? olderShape(event) : event;
-        const payload = JSON.stringify(shape);
-        const { stripe, secret, send } = this.#options;
-        await send(payload, stripe.webhooks.generateTestHeaderString({ payload, secret }));
-      },
+      (event) => this.deliverOne(event),
     );
+  }
+
+  async deliverOne(event: Stripe.Event): Promise<void> {
+    const { stripe, secret, send } = this.#options;
+    const payload = JSON.stringify(this.#random() < olderShare ? olderShape(event) : event);
+    await send(payload, stripe.webhooks.generateTestHeaderString({ payload, secret }));
   }
 }
 

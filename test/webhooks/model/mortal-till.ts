@@ -1,8 +1,11 @@
 import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import { startTillProcess, type TillProcess } from '../../support/till-process.ts';
 
-/** A kill lasts for one start; a delivery that meets more than all of them is a defect. */
-const triesMax = 50;
+/** Before a delivery that was not acknowledged is sent again. The processor waits longer, but it has three days. */
+const retryDelayMs = 50;
+/** A minute in all: a start, or a restart of its database, takes seconds. */
+const triesMax = 1_200;
 
 /** Till in a process of its own that can be killed at any time, and is started again each time. */
 export class MortalTill {
@@ -37,8 +40,14 @@ export class MortalTill {
     });
   }
 
+  /** Kills it for good. */
   async end(): Promise<void> {
     await end(await this.#running);
+  }
+
+  /** Lets it end in order, together with all that it has started. */
+  async stop(): Promise<void> {
+    await (await this.#running).stop();
   }
 
   /** Posts as the processor does: until it is acknowledged, however often that fails. */
@@ -59,6 +68,7 @@ export class MortalTill {
       );
       if (status === 200) return;
       if (status > 0 && status < 500) throw new Error(`a delivery was answered with ${status}`);
+      await setTimeout(retryDelayMs);
     }
     throw new Error(`a delivery was not acknowledged in ${triesMax} tries`);
   }
