@@ -33,7 +33,8 @@ export class Presence {
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
     });
-    client.once('error', () => this.#showAgain(client));
+    // Not only once: a second error that nobody listens to would end the process.
+    client.on('error', () => this.#showAgain(client));
     client.once('end', () => this.#showAgain(client));
     this.#client = client;
     await client.connect();
