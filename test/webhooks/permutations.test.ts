@@ -40,19 +40,20 @@ test("every order of a payment's events ends as the processor's payment is", () 
     [...paymentStart, 'processing', 'requires_payment_method', 'canceled'],
     [...paymentStart, 'requires_action', 'processing', 'requires_payment_method'],
   ] as const) {
-    for (const seconds of timings(statuses.length)) {
+    for (const seconds of timings(statuses.length, endsFinal(statuses))) {
       assertOrderProof(paymentLife(statuses.map((status, index) => paymentFacts(status, seconds[index]))));
     }
   }
 });
 
 test("every order of a refund's events ends as the processor's refund is", () => {
+  // Succeeded is not the end: a bank may send the money back.
   for (const statuses of [
     ['pending', 'requires_action', 'pending', 'succeeded', 'failed'],
     ['pending', 'requires_action', 'pending', 'requires_action', 'succeeded'],
     ['requires_action', 'pending', 'canceled'],
   ] as const) {
-    for (const seconds of timings(statuses.length)) {
+    for (const seconds of timings(statuses.length, statuses.at(-1) !== 'succeeded')) {
       assertOrderProof(refundLife(statuses.map((status, index) => refundFacts(status, seconds[index]))));
     }
   }
@@ -65,7 +66,7 @@ test("every order of a subscription's events ends as the processor's subscriptio
     ['trialing 0', 'active 1', 'past_due 2', 'unpaid 2', 'active 2', 'past_due 3', 'active 3'],
     ['incomplete 0', 'incomplete_expired 0'],
   ]) {
-    for (const seconds of timings(states.length)) {
+    for (const seconds of timings(states.length, endsFinal(states))) {
       assertOrderProof(
         subscriptionLife(states.map((state, index) => subscriptionFacts(state, seconds[index]))),
       );
@@ -79,7 +80,7 @@ test("every order of an invoice's events ends as the processor's invoice is", ()
     ['draft 500', 'draft 700', 'open 700', 'open 600', 'uncollectible 600', 'void 600'],
     ['draft 500', 'open 500', 'draft 600', 'open 600', 'open 700'],
   ]) {
-    for (const seconds of timings(states.length)) {
+    for (const seconds of timings(states.length, endsFinal(states))) {
       assertOrderProof(invoiceLife(states.map((state, index) => invoiceFacts(state, seconds[index]))));
     }
   }
@@ -90,7 +91,7 @@ test("every order of a customer's events ends as the processor's customer is", (
     ['a', 'b', 'a', 'c', 'b', 'a', 'd'],
     ['a', 'b', 'c', 'b', 'a', 'b', 'deleted'],
   ]) {
-    for (const seconds of timings(names.length)) {
+    for (const seconds of timings(names.length, endsFinal(names))) {
       assertOrderProof(customerLife(names.map((name, index) => customerFacts(name, seconds[index]))));
     }
   }
@@ -264,10 +265,25 @@ function* permutations<T>(items: readonly T[]): Generator<readonly T[]> {
   }
 }
 
-/** The seconds at which the events of a life happen: apart, all in one, and in pairs. */
-function timings(count: number): readonly (readonly number[])[] {
+/**
+ * The seconds at which the events of a life happen: apart, all in one, and in pairs, with and without the last. For a life that ends in a final
+ * status also backwards, because nothing can come after it, whatever the times say.
+ */
+function timings(count: number, isFinal: boolean): readonly (readonly number[])[] {
   const indexes = Array.from({ length: count }, (_, index) => index);
-  return [indexes, indexes.map(() => 0), indexes.map((index) => Math.floor(index / 2))];
+  return [
+    indexes,
+    indexes.map(() => 0),
+    indexes.map((index) => Math.floor(index / 2)),
+    indexes.map((index) => Math.ceil(index / 2)),
+    ...(isFinal ? [indexes.toReversed()] : []),
+  ];
+}
+
+const finalStates = ['succeeded', 'canceled', 'incomplete_expired', 'paid', 'void', 'deleted'];
+
+function endsFinal(states: readonly string[]): boolean {
+  return finalStates.some((state) => states.at(-1)?.startsWith(state));
 }
 
 const paymentStart = [

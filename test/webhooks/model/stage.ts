@@ -14,9 +14,9 @@ import type { Fault, World } from './world.ts';
 export const webhookSecret = 'whsec_model';
 /** So many histories go on at the same time: enough to keep both cores busy. */
 const playersAtOnce = 24;
-/** One answer in five is late, by a few milliseconds: time for another worker to move the row that it is about. */
-const lateShare = 0.2;
-const lateMsMax = 12;
+/** One answer in ten is late: time for another worker to move the row that it is about. */
+const lateShare = 0.1;
+const lateMsMax = 50;
 const faultLatencyMs = 5;
 
 export interface Stage {

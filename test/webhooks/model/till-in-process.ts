@@ -157,7 +157,7 @@ class WatchedDatabase extends Database {
       return await super.transaction(work);
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === '40P01') {
-        this.#deadlocks.push('detail' in error ? String(error.detail) : error.message);
+        this.#deadlocks.push('where' in error ? String(error.where) : error.message);
       }
       throw error;
     }

@@ -132,7 +132,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
 );
 
 /** In all less than the 30 days that the processor's list of events goes back. */
-const clockMove = fc.constantFrom(0, 0, 1, 61, 3_700, 86_400, 4 * 86_400, 7 * 86_400);
+const clockMove = fc.constantFrom(0, 1, 1, 2, 61, 3_700, 86_400, 4 * 86_400, 7 * 86_400);
 
 const fault: fc.Arbitrary<Fault> = fc.record({
   operation: fc.constantFrom(
