@@ -37,9 +37,14 @@ export class CustomerStore {
     return rows.map(toCustomer);
   }
 
+  /**
+   * In the order of their ids, so that two who lock several never wait for each other in a circle. Ids never change, so
+   * that the lock (here and in the other stores) lets others refer to the row: a batch that holds one customer and
+   * records the invoice of another must not wait for a batch that does the reverse.
+   */
   async lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
     const rows = await tx.query<CustomerRow>(
-      'select * from till.customers where processor_customer_id = any($1) order by id for update',
+      'select * from till.customers where processor_customer_id = any($1) order by id for no key update',
       [ids],
     );
     return rows.map(toCustomer);

@@ -21,7 +21,7 @@ export class InvoiceStore {
   /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
   async lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Invoice[]> {
     const rows = await tx.query<InvoiceRow>(
-      'select * from till.invoices where processor_invoice_id = any($1) order by id for update',
+      'select * from till.invoices where processor_invoice_id = any($1) order by id for no key update',
       [ids],
     );
     return rows.map(toInvoice);

@@ -122,6 +122,11 @@ export class PaymentService {
     return this.#applyAndCount(present.payment, row.revision);
   }
 
+  /** For whoever will apply facts to them in several steps. */
+  async lock(tx: Queryable, processorPaymentIntentIds: readonly string[]): Promise<void> {
+    await this.#parts.store.lockByProcessorIds(tx, processorPaymentIntentIds);
+  }
+
   /** Takes in what the processor says, and counts nothing: the caller does, once its transaction is committed. */
   async apply(
     tx: Queryable,

@@ -11,7 +11,9 @@ export class PaymentStore {
   }
 
   async lock(tx: Queryable, id: string): Promise<Payment | undefined> {
-    const rows = await tx.query<PaymentRow>('select * from till.payments where id = $1 for update', [id]);
+    const rows = await tx.query<PaymentRow>('select * from till.payments where id = $1 for no key update', [
+      id,
+    ]);
     return rows[0] && toPayment(rows[0]);
   }
 
@@ -26,7 +28,7 @@ export class PaymentStore {
   /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
   async lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Payment[]> {
     const rows = await tx.query<PaymentRow>(
-      'select * from till.payments where processor_payment_intent_id = any($1) order by id for update',
+      'select * from till.payments where processor_payment_intent_id = any($1) order by id for no key update',
       [ids],
     );
     return rows.map(toPayment);

@@ -33,7 +33,7 @@ export class RefundStore {
     const rows = await tx.query<RefundRow>(
       `select * from till.refunds
        where processor_refund_id = any($1) or (id = any($2::uuid[]) and processor_refund_id is null)
-       order by id for update`,
+       order by id for no key update`,
       [processorIds, ids],
     );
     return rows.map(toRefund);

@@ -144,6 +144,15 @@ export class PlanService {
     return new Map(plans.map((plan) => [plan.processorPriceId, plan]));
   }
 
+  /** For whoever will apply facts to both halves, one after the other. */
+  async lock(
+    tx: Queryable,
+    processorProductIds: readonly string[],
+    processorPriceIds: readonly string[],
+  ): Promise<void> {
+    await this.#parts.store.lock(tx, processorProductIds, processorPriceIds);
+  }
+
   async applyProducts(tx: Queryable, facts: readonly ProductFacts[], source: Source): Promise<Applied> {
     const { store, clock } = this.#parts;
     const now = clock.now();

@@ -23,13 +23,22 @@ export class PlanStore {
     return rows.map(toPlan);
   }
 
+  /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
+  async lock(tx: Queryable, productIds: readonly string[], priceIds: readonly string[]): Promise<void> {
+    await tx.query(
+      `select 1 from till.plans where processor_product_id = any($1) or processor_price_id = any($2)
+       order by id for no key update`,
+      [productIds, priceIds],
+    );
+  }
+
   async lockByProductIds(tx: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
-    const sql = 'select * from till.plans where processor_product_id = any($1) order by id for update';
+    const sql = 'select * from till.plans where processor_product_id = any($1) order by id for no key update';
     return (await tx.query<PlanRow>(sql, [ids])).map(toPlan);
   }
 
   async lockByPriceIds(tx: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
-    const sql = 'select * from till.plans where processor_price_id = any($1) order by id for update';
+    const sql = 'select * from till.plans where processor_price_id = any($1) order by id for no key update';
     return (await tx.query<PlanRow>(sql, [ids])).map(toPlan);
   }
 

@@ -52,6 +52,9 @@ export class Database implements Queryable {
   /** Runs `work` in one transaction. It must not wait for the network: a connection is held all the while. */
   async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
     const client = await this.#connect();
+    // The pool listens only to connections that are idle. One that breaks between two statements is told by the next
+    // statement; without a listener it would end the process.
+    client.on('error', ignoreBreak);
     const tx: Queryable = {
       query: async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) =>
         (await client.query<Row>(text, [...values])).rows,
@@ -67,7 +70,9 @@ export class Database implements Queryable {
       throw translate(error);
     } finally {
       // A rollback on a connection that hangs would only hang as well.
-      client.release(failure !== undefined && (isUnavailable(failure) || (await rollbackFails(client))));
+      const isBroken = failure !== undefined && (isUnavailable(failure) || (await rollbackFails(client)));
+      client.off('error', ignoreBreak);
+      client.release(isBroken);
     }
   }
 
@@ -87,6 +92,8 @@ export class Database implements Queryable {
     }
   }
 }
+
+function ignoreBreak(): void {}
 
 /** `bigint` arrives as text because it may not fit a number; ours (amounts below 10^12, counts) always do. */
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (id: number, format?: 'text' | 'binary') =>

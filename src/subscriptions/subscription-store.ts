@@ -21,7 +21,7 @@ export class SubscriptionStore {
   /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
   async lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Subscription[]> {
     const rows = await tx.query<SubscriptionRow>(
-      'select * from till.subscriptions where processor_subscription_id = any($1) order by id for update',
+      'select * from till.subscriptions where processor_subscription_id = any($1) order by id for no key update',
       [ids],
     );
     return rows.map(toSubscription);

@@ -99,9 +99,11 @@ export class EventProcessor {
     }
     const asks: Ask[] = [];
     let succeeded = 0;
+    const batch = readings.map(({ facts }) => facts);
     for (const family of families) {
       const own = readings.filter((reading) => reading.family === family);
       if (own.length === 0) continue;
+      await family.lock?.(tx, batch);
       const applied = await family.apply(
         tx,
         own.map(({ facts }) => facts),

@@ -47,6 +47,17 @@ test('a connection that is cut in the middle is an outage, and the next request 
   assert.deepEqual(await database.query('select 1 as one'), [{ one: 1 }]);
 });
 
+test('a connection that breaks between two statements fails the transaction, never the process', async () => {
+  const broken = database.transaction(async (tx) => {
+    const [own] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
+    // Answers once the other connection has ended.
+    await database.query('select pg_terminate_backend($1, 10000)', [own?.pid]);
+    await tx.query('select 1');
+  });
+  await assert.rejects(broken, isOutage);
+  assert.deepEqual(await database.query('select 1 as one'), [{ one: 1 }]);
+});
+
 test('a server that is not there is an outage', async () => {
   const nowhere = new Database({
     url: `postgres://x:y@127.0.0.1:${await freePort()}/x`,

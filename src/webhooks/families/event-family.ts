@@ -6,6 +6,11 @@ import type { EventFacts } from '../../processor/processor-facts.ts';
 export interface EventFamily {
   /** The processor's ids of the objects that the event is about; undefined if it is none of this family's. */
   readonly keysOf: (event: EventFacts) => readonly string[] | undefined;
+  /**
+   * Locks the rows that this family and later ones share, for all events of the batch at once: each family locks in the
+   * order of the ids, but two after each other do not.
+   */
+  readonly lock?: (tx: Queryable, batch: readonly EventFacts[]) => Promise<void>;
   readonly apply: (tx: Queryable, events: readonly EventFacts[]) => Promise<FamilyApplied>;
   /** Reads the processor's present state of one object into ours. No transaction is open meanwhile. */
   readonly ask: (key: string) => Promise<Applied>;
@@ -19,6 +24,7 @@ export interface FamilyApplied extends Applied {
 interface FamilyParts<Facts> {
   readonly pick: (event: EventFacts) => readonly Facts[] | undefined;
   readonly keyOf: (facts: Facts) => string;
+  readonly lock?: EventFamily['lock'];
   readonly apply: (
     tx: Queryable,
     facts: readonly Facts[],
@@ -26,8 +32,10 @@ interface FamilyParts<Facts> {
   readonly ask: (key: string) => Promise<Applied>;
 }
 
-export function defineFamily<Facts>({ pick, keyOf, apply, ask }: FamilyParts<Facts>): EventFamily {
+export function defineFamily<Facts>(parts: FamilyParts<Facts>): EventFamily {
+  const { pick, keyOf, lock, apply, ask } = parts;
   return {
+    ...(lock === undefined ? {} : { lock }),
     keysOf: (event) => pick(event)?.map(keyOf),
     apply: async (tx, events) => ({
       succeeded: 0,

@@ -1,4 +1,5 @@
 import type { PaymentService } from '../../payments/payment-service.ts';
+import type { EventFacts } from '../../processor/processor-facts.ts';
 import { defineFamily } from './event-family.ts';
 
 /** payment_intent.created, processing, requires_action, amount_capturable_updated, succeeded, payment_failed, canceled */
@@ -6,7 +7,21 @@ export function paymentEvents(payments: PaymentService) {
   return defineFamily({
     pick: (event) => (event.resource === 'payment' ? [event.payment] : undefined),
     keyOf: ({ processorPaymentIntentId }) => processorPaymentIntentId,
+    lock: (tx, batch) => payments.lock(tx, batch.flatMap(paymentsOf)),
     apply: (tx, facts) => payments.apply(tx, facts, 'events'),
     ask: (key) => payments.ask(key),
   });
+}
+
+/** Refunds lock the payment that they belong to. */
+function paymentsOf(event: EventFacts): readonly string[] {
+  if (event.resource === 'payment') return [event.payment.processorPaymentIntentId];
+  if (event.resource === 'refund') return namedIn([event.refund]);
+  return event.resource === 'charge' && event.refunds !== 'unread' ? namedIn(event.refunds) : [];
+}
+
+function namedIn(
+  refunds: readonly { readonly processorPaymentIntentId: string | null }[],
+): readonly string[] {
+  return refunds.flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []);
 }

@@ -6,6 +6,12 @@ export function productEvents(plans: PlanService) {
   return defineFamily({
     pick: (event) => (event.resource === 'product' ? [event.product] : undefined),
     keyOf: ({ processorProductId }) => processorProductId,
+    lock: (tx, batch) =>
+      plans.lock(
+        tx,
+        batch.flatMap((event) => (event.resource === 'product' ? [event.product.processorProductId] : [])),
+        batch.flatMap((event) => (event.resource === 'price' ? [event.price.processorPriceId] : [])),
+      ),
     apply: (tx, facts) => plans.applyProducts(tx, facts, 'events'),
     ask: (key) => plans.askByProduct(key),
   });

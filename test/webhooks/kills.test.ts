@@ -1,0 +1,124 @@
+/**
+ * What was acknowledged is applied, whatever dies in between. By hand, for longer:
+ *   KILL_EVENTS=20000 npm test -- test/webhooks/kills.test.ts
+ */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { Stripe } from 'stripe';
+import { startSandbox } from '../../sandbox/sandbox.ts';
+import { mainServerPid } from '../support/embedded-postgres-processes.ts';
+import { testKey } from '../support/till-process.ts';
+import { type ApiClient, createApiClient } from './model/api-client.ts';
+import { inLanes } from './model/event-post.ts';
+import { MortalTill } from './model/mortal-till.ts';
+import { createRandom } from './model/random.ts';
+
+const eventsCount = Number(process.env['KILL_EVENTS'] ?? 2_000);
+const customersCount = 20;
+/** The processor sends about so many at a time. */
+const sendersCount = 16;
+/** Each time first the service and then its database. */
+const killsCount = 6;
+const webhookSecret = 'whsec_kills';
+/** Between two looks at a queue that empties by itself. */
+const lookDelayMs = 50;
+
+test(`of ${eventsCount} events every acknowledged one is applied, through ${killsCount} kills of service and database`, async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'till-kills-'));
+  t.after(() => rm(dataDir, { recursive: true, force: true }));
+  const sandbox = await startSandbox({ port: 0 });
+  t.after(() => sandbox.close());
+  const till = await MortalTill.start({
+    DATA_DIR: dataDir,
+    PROCESSOR_SECRET_KEY: 'sk_test_till',
+    PROCESSOR_API_BASE: sandbox.url,
+    PROCESSOR_WEBHOOK_SECRET: webhookSecret,
+    API_KEYS: testKey,
+  });
+  t.after(() => till.stop());
+  const api = createApiClient({ url: () => till.url, apiKey: testKey });
+  const customers = await Promise.all(Array.from({ length: customersCount }, () => newCustomer(api)));
+  const events = renamingsOf(customers, eventsCount);
+
+  const killEvery = Math.floor(eventsCount / (killsCount + 1));
+  let acknowledged = 0;
+  await inLanes(sendersCount, shuffled(events), async (event) => {
+    const payload = JSON.stringify(event);
+    await till.post(
+      payload,
+      Stripe.webhooks.generateTestHeaderString({ payload, secret: webhookSecret, timestamp: nowSeconds() }),
+    );
+    acknowledged += 1;
+    if (acknowledged % killEvery !== 0 || acknowledged / killEvery > killsCount) return;
+    if ((acknowledged / killEvery) % 2 === 1) till.kill();
+    // With its main process gone, the rest of PostgreSQL ends by itself.
+    else process.kill(mainServerPid(dataDir), 'SIGKILL');
+  });
+  assert.equal(acknowledged, eventsCount);
+
+  await till.isUp();
+  while ((await countEvents(api, 'pending')) > 0) await setTimeout(lookDelayMs);
+  assert.equal(await countEvents(api, 'processed'), eventsCount);
+  for (const [index, { id }] of customers.entries()) {
+    const newest = events.findLast((_, position) => position % customersCount === index);
+    const customer = await api.call<{ name: string }>('GET', `customers/${id}`);
+    assert.equal(customer?.name, newest?.data.object.name);
+  }
+});
+
+interface MadeCustomer {
+  readonly id: string;
+  readonly processorCustomerId: string;
+}
+
+async function newCustomer(api: ApiClient): Promise<MadeCustomer> {
+  const made = await api.call<MadeCustomer>('POST', 'customers', { email: 'ada@example.com' });
+  assert(made !== undefined);
+  return made;
+}
+
+/** Each customer in its turn gets another name, a second after the last one. */
+function renamingsOf(customers: readonly MadeCustomer[], count: number) {
+  const first = nowSeconds() + 1;
+  return Array.from({ length: count }, (_, index) => ({
+    id: `evt_kill_${index}`,
+    object: 'event',
+    type: 'customer.updated',
+    api_version: '2026-10-28.endive',
+    created: first + index,
+    livemode: false,
+    data: {
+      object: {
+        id: customers[index % customers.length]?.processorCustomerId ?? '',
+        object: 'customer',
+        created: first,
+        email: 'ada@example.com',
+        name: `Name ${index}`,
+        phone: null,
+        metadata: {},
+      },
+    },
+  }));
+}
+
+async function countEvents(api: ApiClient, state: string): Promise<number> {
+  const page = await api.call<{ total: number }>('GET', `webhook-events?state=${state}&limit=1`);
+  assert(page !== undefined);
+  return page.total;
+}
+
+function shuffled<T>(items: readonly T[]): readonly T[] {
+  const random = createRandom(Date.now());
+  return items
+    .map((item) => ({ item, at: random() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}
+
+function nowSeconds(): number {
+  return Math.floor(Date.now() / 1_000);
+}

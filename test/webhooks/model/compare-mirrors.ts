@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import type { Stripe } from 'stripe';
+import type { Queryable } from '../../../src/platform/postgres.ts';
+
+/** Rows of a mirror by the processor's ids, as plain values that can be compared. */
+type Mirror = Record<string, object>;
+
+interface Mirrors {
+  readonly customers: Mirror;
+  readonly plans: Mirror;
+  readonly payments: Mirror;
+  readonly refunds: Mirror;
+  readonly subscriptions: Mirror;
+  readonly invoices: Mirror;
+}
+
+export interface Ours {
+  readonly customers: ReadonlySet<string>;
+  /** The payment intents that Till made; all others are strangers'. */
+  readonly paymentIntents: ReadonlySet<string>;
+}
+
+/** Every mirror row equals the processor's own object, read through the official client, and there are no others. */
+export async function assertMirrored(stripe: Stripe, db: Queryable, ours: Ours): Promise<void> {
+  const truth = await readTruth(stripe, ours);
+  const mirrors = await readMirrors(db);
+  const differing = (Object.keys(truth) as (keyof Mirrors)[]).flatMap((resource) =>
+    differences(resource, truth[resource], mirrors[resource]),
+  );
+  assert.deepEqual(differing, []);
+}
+
+function differences(resource: string, truth: Mirror, mirror: Mirror): readonly object[] {
+  const ids = new Set([...Object.keys(truth), ...Object.keys(mirror)]);
+  return [...ids].flatMap((id) => {
+    const [expected, actual] = [truth[id] ?? 'no row', mirror[id] ?? 'no row'];
+    return JSON.stringify(expected) === JSON.stringify(actual) ? [] : [{ resource, id, expected, actual }];
+  });
+}
+
+async function readTruth(stripe: Stripe, ours: Ours): Promise<Mirrors> {
+  const limit = 100;
+  const live = new Map((await all(stripe.customers.list({ limit }))).map((one) => [one.id, one]));
+  const prices = await all(stripe.prices.list({ limit, expand: ['data.product'] }));
+  const intents = (await all(stripe.paymentIntents.list({ limit }))).filter(({ id }) =>
+    ours.paymentIntents.has(id),
+  );
+  const refunds = (await all(stripe.refunds.list({ limit }))).filter(({ payment_intent }) =>
+    ours.paymentIntents.has(idOf(payment_intent) ?? ''),
+  );
+  const subscriptions = await all(stripe.subscriptions.list({ limit, status: 'all' }));
+  const invoices = await all(stripe.invoices.list({ limit }));
+  return {
+    customers: byId([...ours.customers], (id) => [id, customerTruth(live.get(id))]),
+    plans: byId(prices, planTruth),
+    payments: byId(intents, (intent) => [intent.id, paymentTruth(intent, refunds)]),
+    refunds: byId(refunds, ({ id, amount, currency, status, payment_intent }) => [
+      id,
+      { payment: idOf(payment_intent), amount, currency, status },
+    ]),
+    subscriptions: byId(subscriptions, subscriptionTruth),
+    invoices: byId(invoices, invoiceTruth),
+  };
+}
+
+function customerTruth(customer: Stripe.Customer | undefined): object {
+  if (customer === undefined) return { email: null, name: null, phone: null, deleted: true };
+  const { email, name, phone } = customer;
+  return { email, name: name ?? null, phone: phone ?? null, deleted: false };
+}
+
+function planTruth(price: Stripe.Price): [string, object] {
+  const { product, unit_amount: amount, currency, recurring, active } = price;
+  assert(typeof product === 'object' && !product.deleted);
+  const truth = { product: product.id, name: product.name, amount, currency, interval: recurring?.interval };
+  return [price.id, { ...truth, active: active && product.active }];
+}
+
+function paymentTruth(intent: Stripe.PaymentIntent, refunds: readonly Stripe.Refund[]): object {
+  const { id, customer, amount, amount_received: received, currency } = intent;
+  const refunded = refunds
+    .filter(({ payment_intent, status }) => payment_intent === id && !isUndone(status))
+    .reduce((sum, refund) => sum + refund.amount, 0);
+  const status = intent.status === 'requires_capture' ? 'requires_action' : intent.status;
+  const isRefunded = status === 'succeeded' && refunded >= received;
+  return {
+    customer: idOf(customer),
+    amount,
+    received,
+    refunded,
+    currency,
+    status: isRefunded ? 'refunded' : status,
+  };
+}
+
+function isUndone(status: string | null): boolean {
+  return status === 'failed' || status === 'canceled';
+}
+
+function subscriptionTruth(subscription: Stripe.Subscription): [string, object] {
+  const [item] = subscription.items.data;
+  const status = subscription.status === 'paused' ? 'unpaid' : subscription.status;
+  return [
+    subscription.id,
+    {
+      customer: idOf(subscription.customer),
+      price: item?.price.id,
+      status,
+      periodStart: item?.current_period_start,
+      periodEnd: item?.current_period_end,
+      trialEnd: subscription.trial_end,
+    },
+  ];
+}
+
+function invoiceTruth(invoice: Stripe.Invoice): [string, object] {
+  const { amount_due: due, amount_paid: paid, currency, status, hosted_invoice_url: url } = invoice;
+  const customer = idOf(invoice.customer);
+  const subscription = idOf(invoice.parent?.subscription_details?.subscription ?? null);
+  return [
+    invoice.id ?? '',
+    { customer, processorCustomer: customer, subscription, due, paid, currency, status, url: url ?? null },
+  ];
+}
+
+async function readMirrors(db: Queryable): Promise<Mirrors> {
+  const read = async (sql: string): Promise<Mirror> => {
+    const rows = await db.query<{ key: string; value: object }>(sql);
+    return Object.fromEntries(rows.map(({ key, value }) => [key, value]));
+  };
+  return {
+    customers: await read(
+      `select processor_customer_id as key,
+         json_build_object('email', email, 'name', name, 'phone', phone, 'deleted', deleted_at is not null) as value
+       from till.customers`,
+    ),
+    plans: await read(
+      `select processor_price_id as key, json_build_object('product', processor_product_id, 'name', name,
+         'amount', amount, 'currency', currency, 'interval', interval, 'active', active) as value
+       from till.plans`,
+    ),
+    payments: await read(
+      `select processor_payment_intent_id as key, json_build_object('customer', processor_customer_id,
+         'amount', amount, 'received', amount_received, 'refunded', amount_refunded, 'currency', currency,
+         'status', status) as value
+       from till.payments join till.customers on customers.id = customer_id`,
+    ),
+    refunds: await read(
+      `select coalesce(processor_refund_id, 'reserved ' || refunds.id) as key,
+         json_build_object('payment', processor_payment_intent_id, 'amount', refunds.amount,
+           'currency', refunds.currency, 'status', refunds.status) as value
+       from till.refunds join till.payments on payments.id = payment_id`,
+    ),
+    subscriptions: await read(
+      `select processor_subscription_id as key, json_build_object('customer', processor_customer_id,
+         'price', processor_price_id, 'status', status,
+         'periodStart', extract(epoch from current_period_start)::bigint,
+         'periodEnd', extract(epoch from current_period_end)::bigint,
+         'trialEnd', extract(epoch from trial_end)::bigint) as value
+       from till.subscriptions join till.customers on customers.id = customer_id
+         join till.plans on plans.id = plan_id`,
+    ),
+    invoices: await read(
+      `select processor_invoice_id as key, json_build_object('customer', customers.processor_customer_id,
+         'processorCustomer', invoices.processor_customer_id, 'subscription', processor_subscription_id,
+         'due', amount_due, 'paid', amount_paid, 'currency', currency, 'status', status,
+         'url', hosted_invoice_url) as value
+       from till.invoices left join till.customers on customers.id = customer_id`,
+    ),
+  };
+}
+
+function byId<T>(items: readonly T[], entryOf: (item: T) => [string, object]): Mirror {
+  return Object.fromEntries(items.map(entryOf));
+}
+
+function idOf(reference: string | { readonly id: string } | null): string | null {
+  return typeof reference === 'string' ? reference : (reference?.id ?? null);
+}
+
+/** The official client's own limit, and far more than a world makes. */
+const objectsMax = 10_000;
+
+async function all<T>(list: Stripe.ApiListPromise<T>): Promise<T[]> {
+  return list.autoPagingToArray({ limit: objectsMax });
+}

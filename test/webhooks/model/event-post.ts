@@ -1,0 +1,110 @@
+import type { Stripe } from 'stripe';
+import { createRandom, type Random } from './random.ts';
+
+/** As many as the sandbox's own deliverer sends at a time. */
+const postsAtOnce = 24;
+/** A delivery is seen in another round than its event's at most this much later; what is left comes at the end. */
+const delayRoundsMax = 2;
+
+const lostShare = 0.1;
+const repeatedShare = 0.2;
+/** Endpoints of older versions get older shapes; both are understood at any time. */
+const olderShare = 0.3;
+
+interface Letter {
+  readonly event: Stripe.Event;
+  /** Rounds that it still lies around. */
+  delayRounds: number;
+}
+
+interface PostOptions {
+  readonly stripe: Stripe;
+  readonly secret: string;
+  readonly seed: number;
+  /** Sends one delivery and resolves when it is acknowledged. */
+  readonly send: (body: string, signature: string) => Promise<void>;
+}
+
+/** Stands between the processor and Till: shuffles, repeats, delays and loses what it is given. */
+export class EventPost {
+  readonly #options: PostOptions;
+  readonly #random: Random;
+  readonly #letters: Letter[] = [];
+  readonly #seen = new Map<string, Stripe.Event>();
+
+  constructor(options: PostOptions) {
+    this.#options = options;
+    this.#random = createRandom(options.seed);
+  }
+
+  /** Every event that the processor has made so far. */
+  get events(): readonly Stripe.Event[] {
+    return [...this.#seen.values()];
+  }
+
+  /** Takes in what the processor has made since the last time, and decides what becomes of each. */
+  async collect(): Promise<void> {
+    const random = this.#random;
+    // Newest first, so that the first one known from before ends it.
+    for await (const event of this.#options.stripe.events.list({ limit: 100 })) {
+      if (this.#seen.has(event.id)) break;
+      this.#seen.set(event.id, event);
+      if (random() < lostShare) continue;
+      const copies = random() < repeatedShare ? 2 + Math.floor(random() * 2) : 1;
+      for (let copy = 0; copy < copies; copy += 1)
+        this.#letters.push({ event, delayRounds: Math.floor(random() * (delayRoundsMax + 1)) });
+    }
+  }
+
+  /** Delivers what has lain long enough; at the end everything that is left. */
+  async deliver(which: 'due' | 'all'): Promise<void> {
+    const random = this.#random;
+    const due = this.#letters.filter(({ delayRounds }) => which === 'all' || delayRounds === 0);
+    const left = this.#letters.filter((letter) => !due.includes(letter));
+    this.#letters.splice(0, this.#letters.length, ...left);
+    for (const letter of left) letter.delayRounds -= 1;
+    const shuffled = due.map((letter) => ({ letter, at: random() })).toSorted((a, b) => a.at - b.at);
+    await inLanes(
+      postsAtOnce,
+      shuffled.map(({ letter }) => letter.event),
+      (event) => this.deliverOne(event),
+    );
+  }
+
+  async deliverOne(event: Stripe.Event): Promise<void> {
+    const { stripe, secret, send } = this.#options;
+    const payload = JSON.stringify(this.#random() < olderShare ? olderShape(event) : event);
+    await send(payload, stripe.webhooks.generateTestHeaderString({ payload, secret }));
+  }
+}
+
+/** Works through a list, several at a time. */
+export async function inLanes<T>(
+  lanes: number,
+  items: readonly T[],
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const waiting = [...items];
+  const lane = async () => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+}
+
+/** The event as an endpoint pinned to an older version gets it: what the mirrors read lay elsewhere then. */
+function olderShape(event: Stripe.Event): object {
+  const { object } = event.data;
+  const data = (changes: object) => ({ ...event, api_version: '2024-06-20', data: { object: changes } });
+  if (object.object === 'subscription') {
+    const [first, ...others] = object.items.data;
+    if (first === undefined) return event;
+    const { current_period_start, current_period_end, ...item } = first;
+    const items = { ...object.items, data: [item, ...others] };
+    return data({ ...object, current_period_start, current_period_end, items });
+  }
+  if (object.object === 'invoice') {
+    const { parent, ...rest } = object;
+    return data({ ...rest, subscription: parent?.subscription_details?.subscription ?? null });
+  }
+  return event;
+}

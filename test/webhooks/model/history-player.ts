@@ -1,0 +1,281 @@
+import { randomUUID } from 'node:crypto';
+import { Stripe } from 'stripe';
+import type { ApiClient } from './api-client.ts';
+import type { Card, Command } from './world.ts';
+
+interface PaymentAnswer {
+  readonly payment: { readonly id: string; readonly processorPaymentIntentId: string };
+}
+
+interface SubscriptionAnswer {
+  readonly subscription: { readonly id: string; readonly processorSubscriptionId: string };
+  readonly clientSecret: string | null;
+}
+
+interface PlanAnswer {
+  readonly id: string;
+  readonly processorProductId: string;
+  readonly processorPriceId: string;
+}
+
+interface MadePayment {
+  readonly id: string;
+  readonly intentId: string;
+  readonly amount: number;
+}
+
+interface MadeSubscription {
+  readonly id: string;
+  readonly processorId: string;
+  /** The payment intent of the first invoice; null where a trial leaves nothing to confirm. */
+  readonly intentId: string | null;
+}
+
+export interface ProcessorSide {
+  /** The official client: the frontend and the dashboard, as far as Till is concerned. */
+  readonly stripe: Stripe;
+  /** The sandbox's own controls. */
+  readonly control: (path: string, body: object) => Promise<void>;
+}
+
+type SubscriptionCommand =
+  | 'subscribe'
+  | 'confirm subscription'
+  | 'spoil card'
+  | 'cancel subscription'
+  | 'end with period'
+  | 'change plan'
+  | 'close invoice';
+
+/** Plays one history: what Till makes through Till's API, what happens at the processor through the official client. */
+export class HistoryPlayer {
+  readonly #till: ApiClient;
+  readonly #processor: ProcessorSide;
+  readonly #payments: MadePayment[] = [];
+  readonly #subscriptions: MadeSubscription[] = [];
+  readonly #plans: PlanAnswer[] = [];
+  #customer = { id: '', processorCustomerId: '' };
+
+  constructor(till: ApiClient, processor: ProcessorSide) {
+    this.#till = till;
+    this.#processor = processor;
+  }
+
+  get processorCustomerId(): string {
+    return this.#customer.processorCustomerId;
+  }
+
+  get paymentIntentIds(): readonly string[] {
+    return this.#payments.map(({ intentId }) => intentId);
+  }
+
+  async begin(): Promise<void> {
+    const body = { email: 'model@example.com', name: 'Model' };
+    this.#customer = (await this.#till.call('POST', 'customers', body)) ?? this.#customer;
+  }
+
+  async play(command: Command): Promise<void> {
+    try {
+      await this.#play(command);
+    } catch (error) {
+      // A card is declined, a state forbids it: that, too, is history.
+      if (error instanceof Stripe.errors.StripeCardError) return;
+      if (error instanceof Stripe.errors.StripeInvalidRequestError) return;
+      throw error;
+    }
+  }
+
+  #play(command: Command): Promise<unknown> {
+    switch (command.what) {
+      case 'pay':
+        return this.#pay(command.amount, command.card);
+      case 'confirm payment':
+        return this.#withPayment(command.which, ({ intentId }) => this.#confirm(intentId, command.card));
+      case 'authenticate':
+        return this.#withPayment(command.which, ({ intentId }) =>
+          this.#authenticate(intentId, command.succeeds),
+        );
+      case 'cancel payment':
+        return this.#withPayment(command.which, ({ id, intentId }) =>
+          command.by === 'till'
+            ? this.#till.call('POST', `payments/${id}/cancel`)
+            : this.#processor.stripe.paymentIntents.cancel(intentId),
+        );
+      case 'refund':
+        return this.#withPayment(command.which, (payment) =>
+          this.#refund(payment, command.whole, command.by === 'till'),
+        );
+      case 'pay elsewhere':
+        return this.#payElsewhere(command.amount);
+      case 'update customer':
+      case 'delete customer':
+        return this.#playCustomer(command);
+      case 'rename plan':
+      case 'archive plan':
+      case 'revive plan':
+        return this.#playPlan(command);
+      default:
+        return this.#playSubscription(command);
+    }
+  }
+
+  #playCustomer(command: Extract<Command, { what: 'update customer' | 'delete customer' }>) {
+    const { id, processorCustomerId } = this.#customer;
+    const { customers } = this.#processor.stripe;
+    if (command.what === 'delete customer') {
+      return command.by === 'till'
+        ? this.#till.call('DELETE', `customers/${id}`)
+        : customers.del(processorCustomerId);
+    }
+    return command.by === 'till'
+      ? this.#till.call('PATCH', `customers/${id}`, { name: command.name })
+      : customers.update(processorCustomerId, { name: command.name, phone: '+4912345' });
+  }
+
+  async #playPlan(command: Extract<Command, { what: 'rename plan' | 'archive plan' | 'revive plan' }>) {
+    const plan = pick(this.#plans, command.which);
+    if (plan === undefined) return;
+    const { stripe } = this.#processor;
+    if (command.what === 'rename plan') {
+      await stripe.products.update(plan.processorProductId, { name: command.name });
+    } else if (command.what === 'archive plan' && command.by === 'till') {
+      await this.#till.call('POST', `plans/${plan.id}/archive`);
+    } else {
+      const active = command.what === 'revive plan';
+      await stripe.prices.update(plan.processorPriceId, { active });
+      if (active) await stripe.products.update(plan.processorProductId, { active });
+    }
+  }
+
+  async #playSubscription(command: Extract<Command, { what: SubscriptionCommand }>): Promise<unknown> {
+    if (command.what === 'subscribe') return this.#subscribe(command);
+    const subscription = pick(this.#subscriptions, command.which);
+    if (subscription === undefined) return;
+    const { id, processorId, intentId } = subscription;
+    const { stripe } = this.#processor;
+    switch (command.what) {
+      case 'confirm subscription':
+        return intentId === null ? undefined : this.#confirm(intentId, command.card);
+      case 'spoil card':
+        return this.#spoilCard(processorId);
+      case 'cancel subscription':
+        return command.by === 'till'
+          ? this.#till.call('DELETE', `subscriptions/${id}`)
+          : stripe.subscriptions.cancel(processorId);
+      case 'end with period':
+        return stripe.subscriptions.update(processorId, { cancel_at_period_end: true });
+      case 'change plan':
+        return this.#changePlan(processorId, command.plan);
+      case 'close invoice':
+        return this.#closeInvoice(processorId, command.how);
+    }
+  }
+
+  async #pay(amount: number, card: Card | null): Promise<void> {
+    const body = { customerId: this.#customer.id, amount, currency: 'eur', idempotencyKey: randomUUID() };
+    const made = await this.#till.call<PaymentAnswer>('POST', 'payments', body);
+    if (made === undefined) return;
+    const { id, processorPaymentIntentId: intentId } = made.payment;
+    this.#payments.push({ id, intentId, amount });
+    if (card !== null) await this.#confirm(intentId, card);
+  }
+
+  async #confirm(intentId: string, card: Card): Promise<void> {
+    await this.#processor.stripe.paymentIntents.confirm(intentId, {
+      payment_method: card,
+      return_url: 'https://shop.example.com/done',
+    });
+  }
+
+  async #authenticate(intentId: string, succeeds: boolean): Promise<void> {
+    const result = succeeds ? 'succeeded' : 'failed';
+    const { stripe, control } = this.#processor;
+    const { data } = await stripe.paymentIntents.list({ customer: this.#customer.processorCustomerId });
+    const isWaiting = data.some(({ id, status }) => id === intentId && status === 'requires_action');
+    if (isWaiting) await control(`payment_intents/${intentId}/authenticate`, { result });
+  }
+
+  async #refund({ id, intentId, amount }: MadePayment, whole: boolean, byTill: boolean): Promise<void> {
+    const part = whole ? {} : { amount: Math.ceil(amount / 3) };
+    if (byTill)
+      await this.#till.call('POST', `payments/${id}/refund`, { ...part, idempotencyKey: randomUUID() });
+    else await this.#processor.stripe.refunds.create({ payment_intent: intentId, ...part });
+  }
+
+  /** A payment of our customer that Till has no part in. */
+  async #payElsewhere(amount: number): Promise<void> {
+    await this.#processor.stripe.paymentIntents.create({
+      customer: this.#customer.processorCustomerId,
+      amount,
+      currency: 'usd',
+      payment_method: 'pm_card_visa',
+      confirm: true,
+      return_url: 'https://shop.example.com/done',
+    });
+  }
+
+  async #subscribe(command: Extract<Command, { what: 'subscribe' }>): Promise<void> {
+    const { interval, amount, trialDays, card } = command;
+    const plan = await this.#till.call<PlanAnswer>('POST', 'plans', {
+      name: 'Plan',
+      amount,
+      currency: 'eur',
+      interval,
+    });
+    if (plan === undefined) return;
+    this.#plans.push(plan);
+    const made = await this.#till.call<SubscriptionAnswer>('POST', 'subscriptions', {
+      customerId: this.#customer.id,
+      planId: plan.id,
+      trialPeriodDays: trialDays,
+      idempotencyKey: randomUUID(),
+    });
+    if (made === undefined) return;
+    const { id, processorSubscriptionId: processorId } = made.subscription;
+    const intentId = made.clientSecret?.split('_secret_')[0] ?? null;
+    this.#subscriptions.push({ id, processorId, intentId });
+    if (card !== null && intentId !== null) await this.#confirm(intentId, card);
+  }
+
+  /** From now on renewals are declined. */
+  async #spoilCard(processorId: string): Promise<void> {
+    const { stripe } = this.#processor;
+    const customer = this.#customer.processorCustomerId;
+    const { id } = await stripe.paymentMethods.attach('pm_card_chargeCustomerFail', { customer });
+    await stripe.subscriptions.update(processorId, { default_payment_method: id });
+  }
+
+  async #changePlan(processorId: string, which: number): Promise<void> {
+    const plan = pick(this.#plans, which);
+    const { stripe } = this.#processor;
+    const { data } = await stripe.subscriptions.list({
+      customer: this.#customer.processorCustomerId,
+      status: 'all',
+    });
+    const item = data.find(({ id }) => id === processorId)?.items.data[0];
+    if (plan === undefined || item === undefined) return;
+    await stripe.subscriptions.update(processorId, {
+      items: [{ id: item.id, price: plan.processorPriceId }],
+      proration_behavior: 'none',
+    });
+  }
+
+  async #closeInvoice(subscription: string, how: 'void' | 'uncollectible' | 'pay'): Promise<void> {
+    const { invoices } = this.#processor.stripe;
+    const { data } = await invoices.list({ subscription });
+    const id = data.find(({ status }) => status === 'open' || status === 'uncollectible')?.id;
+    if (id === undefined) return;
+    if (how === 'void') await invoices.voidInvoice(id);
+    else if (how === 'uncollectible') await invoices.markUncollectible(id);
+    else await invoices.pay(id, { paid_out_of_band: true });
+  }
+
+  async #withPayment(which: number, act: (payment: MadePayment) => Promise<unknown>): Promise<void> {
+    const payment = pick(this.#payments, which);
+    if (payment !== undefined) await act(payment);
+  }
+}
+
+function pick<T>(made: readonly T[], which: number): T | undefined {
+  return made[which % Math.max(made.length, 1)];
+}

@@ -1,0 +1,160 @@
+import fc from 'fast-check';
+
+/** Who does something: a client through Till's API, or somebody at the processor's own dashboard or page. */
+export type Actor = 'till' | 'processor';
+
+export const cards = [
+  'pm_card_visa',
+  'pm_card_visa_chargeDeclined',
+  'pm_card_threeDSecure2Required',
+  'pm_card_refundFail',
+  'pm_card_pendingRefund',
+] as const;
+
+export type Card = (typeof cards)[number];
+
+/** One thing that happens. `which` picks among what the history has made so far; with nothing to pick, nothing happens. */
+export type Command =
+  | { readonly what: 'pay'; readonly amount: number; readonly card: Card | null }
+  | { readonly what: 'confirm payment'; readonly which: number; readonly card: Card }
+  | { readonly what: 'authenticate'; readonly which: number; readonly succeeds: boolean }
+  | { readonly what: 'cancel payment'; readonly which: number; readonly by: Actor }
+  | { readonly what: 'refund'; readonly which: number; readonly whole: boolean; readonly by: Actor }
+  | { readonly what: 'update customer'; readonly name: string; readonly by: Actor }
+  | { readonly what: 'delete customer'; readonly by: Actor }
+  | { readonly what: 'rename plan'; readonly which: number; readonly name: string }
+  | { readonly what: 'archive plan'; readonly which: number; readonly by: Actor }
+  | { readonly what: 'revive plan'; readonly which: number }
+  | {
+      readonly what: 'subscribe';
+      readonly interval: 'day' | 'week' | 'month';
+      readonly amount: number;
+      readonly trialDays: number;
+      readonly card: Card | null;
+    }
+  | { readonly what: 'confirm subscription'; readonly which: number; readonly card: Card }
+  | { readonly what: 'spoil card'; readonly which: number }
+  | { readonly what: 'cancel subscription'; readonly which: number; readonly by: Actor }
+  | { readonly what: 'end with period'; readonly which: number }
+  | { readonly what: 'change plan'; readonly which: number; readonly plan: number }
+  | {
+      readonly what: 'close invoice';
+      readonly which: number;
+      readonly how: 'void' | 'uncollectible' | 'pay';
+    }
+  | { readonly what: 'pay elsewhere'; readonly amount: number };
+
+/** What happens to one customer and all that is its own, round after round. */
+export type History = readonly (readonly Command[])[];
+
+export interface Fault {
+  readonly operation: string;
+  readonly kind: 'error' | 'latency' | 'reset_before';
+  readonly times: number;
+}
+
+/** Histories that share a processor and a Till; after each round the processor's clock moves. */
+export interface World {
+  readonly histories: readonly History[];
+  readonly clockMovesSeconds: readonly number[];
+  readonly faults: readonly (readonly Fault[])[];
+  /** Decides how the events are delivered. */
+  readonly deliverySeed: number;
+}
+
+export const roundsCount = 4;
+const commandsPerRoundMax = 3;
+const faultsPerRoundMax = 6;
+
+const by = fc.constantFrom<Actor>('till', 'processor');
+const which = fc.nat({ max: 3 });
+const card = fc.constantFrom(...cards);
+// Above every currency's smallest charge.
+const amount = fc.integer({ min: 100, max: 99_999 });
+const name = fc.string({ minLength: 1, maxLength: 12, unit: fc.constantFrom(...'abcdefgäß字 ') });
+const personName = name.map((text) => `${text.trim()}.`);
+
+const command: fc.Arbitrary<Command> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      what: fc.constant('pay' as const),
+      amount,
+      card: fc.option(card, { nil: null, freq: 3 }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ what: fc.constant('confirm payment' as const), which, card }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ what: fc.constant('authenticate' as const), which, succeeds: fc.boolean() }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('cancel payment' as const), which, by }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ what: fc.constant('refund' as const), which, whole: fc.boolean(), by }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ what: fc.constant('update customer' as const), name: personName, by }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('delete customer' as const), by }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('rename plan' as const), which, name: personName }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('archive plan' as const), which, by }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('revive plan' as const), which }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      what: fc.constant('subscribe' as const),
+      // Daily renewals are many events of one kind; weeks and months show as much.
+      interval: fc.constantFrom('day', 'week', 'week', 'week', 'month', 'month'),
+      amount,
+      trialDays: fc.constantFrom(0, 0, 1, 7),
+      card: fc.option(card, { nil: null, freq: 3 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('confirm subscription' as const), which, card }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('spoil card' as const), which }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('cancel subscription' as const), which, by }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('end with period' as const), which }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('change plan' as const), which, plan: which }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      what: fc.constant('close invoice' as const),
+      which,
+      how: fc.constantFrom('void', 'uncollectible', 'pay'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('pay elsewhere' as const), amount }) },
+);
+
+/** In all less than the 30 days that the processor's list of events goes back. */
+const clockMove = fc.constantFrom(0, 1, 1, 2, 61, 3_700, 86_400, 4 * 86_400, 7 * 86_400);
+
+const fault: fc.Arbitrary<Fault> = fc.record({
+  operation: fc.constantFrom(
+    'payment_intents.retrieve',
+    'subscriptions.retrieve',
+    'invoices.retrieve',
+    'customers.retrieve',
+    'prices.retrieve',
+    'refunds.list',
+  ),
+  kind: fc.constantFrom('error', 'latency', 'reset_before'),
+  // Three tries in a row fail a whole question, so that some fail and some are only delayed.
+  times: fc.integer({ min: 1, max: 7 }),
+});
+
+export function worldOf(historiesCount: number): fc.Arbitrary<World> {
+  const rounds = { minLength: roundsCount, maxLength: roundsCount };
+  const history = fc.array(fc.array(command, { maxLength: commandsPerRoundMax, size: 'max' }), rounds);
+  return fc.record({
+    histories: fc.array(history, { minLength: historiesCount, maxLength: historiesCount }),
+    clockMovesSeconds: fc.array(clockMove, rounds),
+    faults: fc.array(fc.array(fault, { maxLength: faultsPerRoundMax }), rounds),
+    deliverySeed: fc.integer(),
+  });
+}

@@ -1,0 +1,397 @@
+/**
+ * Every order in which the events of a short life can arrive, instead of a sample of them. The pure fold is what decides,
+ * so that is what is gone through in full; a sample goes through the inbox, the worker and the database as well.
+ *
+ * Where two values carry the same second only the processor can tell which is the last, so it is asked, as the service
+ * does it: its answer is its present state, and takes its place in the row as such. It is asked both as it is when it has
+ * moved on no further than the news that has arrived, and as it is in the end.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Stripe } from 'stripe';
+import { type Customer, takeCustomerFacts } from '../../src/customers/customer.ts';
+import { type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
+import { type Folding, foldFacts, type MirrorRow, type Source } from '../../src/mirrors/fold.ts';
+import { type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
+import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
+import type {
+  CustomerFacts,
+  InvoiceFacts,
+  PaymentFacts,
+  RefundFacts,
+  SubscriptionFacts,
+} from '../../src/processor/processor-facts.ts';
+import { type Subscription, takeSubscriptionFacts } from '../../src/subscriptions/subscription.ts';
+import { testKey } from '../support/till-process.ts';
+import { createRandom } from './model/random.ts';
+import { openStage, Play, webhookSecret } from './model/stage.ts';
+import { startTillInProcess } from './model/till-in-process.ts';
+import type { Command, World } from './model/world.ts';
+
+const epochMs = Date.UTC(2026, 0, 1);
+/** The processor's time has whole seconds. */
+const second = (count: number) => new Date(epochMs + count * 1_000);
+const key = 'the object';
+const now = new Date(epochMs + 86_400_000);
+
+test("every order of a payment's events ends as the processor's payment is", () => {
+  for (const statuses of [
+    [...paymentStart, 'requires_action', 'processing', 'succeeded'],
+    [...paymentStart, 'processing', 'requires_payment_method', 'canceled'],
+    [...paymentStart, 'requires_action', 'processing', 'requires_payment_method'],
+  ] as const) {
+    for (const seconds of timings(statuses.length, endsFinal(statuses))) {
+      assertOrderProof(paymentLife(statuses.map((status, index) => paymentFacts(status, seconds[index]))));
+    }
+  }
+});
+
+test("every order of a refund's events ends as the processor's refund is", () => {
+  // Succeeded is not the end: a bank may send the money back.
+  for (const statuses of [
+    ['pending', 'requires_action', 'pending', 'succeeded', 'failed'],
+    ['pending', 'requires_action', 'pending', 'requires_action', 'succeeded'],
+    ['requires_action', 'pending', 'canceled'],
+  ] as const) {
+    for (const seconds of timings(statuses.length, statuses.at(-1) !== 'succeeded')) {
+      assertOrderProof(refundLife(statuses.map((status, index) => refundFacts(status, seconds[index]))));
+    }
+  }
+});
+
+test("every order of a subscription's events ends as the processor's subscription is", () => {
+  for (const states of [
+    // A renewal changes the period and nothing else.
+    ['incomplete 0', 'active 0', 'active 1', 'past_due 2', 'active 2', 'active 3', 'canceled 3'],
+    ['trialing 0', 'active 1', 'past_due 2', 'unpaid 2', 'active 2', 'past_due 3', 'active 3'],
+    ['incomplete 0', 'incomplete_expired 0'],
+  ]) {
+    for (const seconds of timings(states.length, endsFinal(states))) {
+      assertOrderProof(
+        subscriptionLife(states.map((state, index) => subscriptionFacts(state, seconds[index]))),
+      );
+    }
+  }
+});
+
+test("every order of an invoice's events ends as the processor's invoice is", () => {
+  for (const states of [
+    ['draft 500', 'draft 700', 'open 700', 'open 600', 'uncollectible 600', 'paid 600'],
+    ['draft 500', 'draft 700', 'open 700', 'open 600', 'uncollectible 600', 'void 600'],
+    ['draft 500', 'open 500', 'draft 600', 'open 600', 'open 700'],
+  ]) {
+    for (const seconds of timings(states.length, endsFinal(states))) {
+      assertOrderProof(invoiceLife(states.map((state, index) => invoiceFacts(state, seconds[index]))));
+    }
+  }
+});
+
+test("every order of a customer's events ends as the processor's customer is", () => {
+  for (const names of [
+    ['a', 'b', 'a', 'c', 'b', 'a', 'd'],
+    ['a', 'b', 'c', 'b', 'a', 'b', 'deleted'],
+  ]) {
+    for (const seconds of timings(names.length, endsFinal(names))) {
+      assertOrderProof(customerLife(names.map((name, index) => customerFacts(name, seconds[index]))));
+    }
+  }
+});
+
+test('a sample of the orders ends the same through the inbox, the workers and the database', async (t) => {
+  const stage = await openStage(() => undefined);
+  const till = await startTillInProcess({ ...stage, webhookSecret });
+  t.after(async () => {
+    await till.close();
+    await stage.close();
+  });
+  await till.stopWorkers();
+  const world: World = {
+    histories: Array.from({ length: samplesOfEach }, () => sampleLives).flat(),
+    // A minute later refunds that fail have failed; a week later subscriptions have renewed.
+    clockMovesSeconds: [0, 61, 7 * 86_400 + 3_700, 0],
+    faults: [],
+    deliverySeed: 1,
+  };
+  const play = new Play(world, stage, { url: () => till.url, apiKey: testKey }, till.post);
+  await play.begin();
+  for (let round = 0; round < play.rounds; round += 1) {
+    await play.play(round);
+    await play.endRound(round);
+  }
+  const random = createRandom(Date.now());
+  const queues = [...byCustomer(play.post.events).values()].map((events) =>
+    events.map((event) => ({ event, at: random() })).toSorted((a, b) => a.at - b.at),
+  );
+  assert.equal(queues.length, world.histories.length);
+  // One event of every life at a time, so that each is applied on its own.
+  for (let step = 0; step < Math.max(...queues.map(({ length }) => length)); step += 1) {
+    for (const queue of queues) {
+      const next = queue[step];
+      if (next !== undefined) await play.post.deliverOne(next.event);
+    }
+    await till.drain();
+  }
+  await play.assertMirrored(till.database);
+});
+
+/** Each life is lived so many times, and its events arrive in another order each time. */
+const samplesOfEach = 15;
+const card = 'pm_card_visa';
+
+const sampleLives: readonly (readonly (readonly Command[])[])[] = [
+  [
+    [
+      { what: 'pay', amount: 900, card: 'pm_card_visa_chargeDeclined' },
+      { what: 'confirm payment', which: 0, card: 'pm_card_refundFail' },
+      { what: 'refund', which: 0, whole: true, by: 'processor' },
+    ],
+    [],
+    [{ what: 'refund', which: 0, whole: false, by: 'processor' }],
+    [{ what: 'refund', which: 0, whole: true, by: 'processor' }],
+  ],
+  [
+    [
+      { what: 'subscribe', interval: 'week', amount: 900, trialDays: 0, card },
+      { what: 'update customer', name: 'One', by: 'processor' },
+      { what: 'update customer', name: 'Two', by: 'processor' },
+    ],
+    [],
+    [{ what: 'spoil card', which: 0 }],
+    [{ what: 'cancel subscription', which: 0, by: 'processor' }],
+  ],
+];
+
+/** Each customer's events. Those of refunds name the payment, those of plans nobody. */
+function byCustomer(events: readonly Stripe.Event[]): ReadonlyMap<string, readonly Stripe.Event[]> {
+  const customerOf = new Map<string, string>();
+  const named = ({ data: { object } }: Stripe.Event): string | undefined => {
+    if (object.object === 'customer') return object.id;
+    if (object.object === 'refund') return customerOf.get(String(object.payment_intent));
+    return 'customer' in object && typeof object.customer === 'string' ? object.customer : undefined;
+  };
+  for (const event of events) {
+    const { object } = event.data;
+    if (object.object === 'payment_intent') customerOf.set(object.id, named(event) ?? '');
+  }
+  const groups = Map.groupBy(events, (event) => named(event) ?? '');
+  groups.delete('');
+  return groups;
+}
+
+interface Life<Row extends MirrorRow, Facts> {
+  /** The row as the first event that arrives makes it. */
+  readonly born: (facts: Facts) => Row;
+  readonly take: Folding<Row, Facts>['take'];
+  /** In the order in which they happened. */
+  readonly events: readonly Facts[];
+  /** What must be right in the end. */
+  readonly view: (row: Row) => unknown;
+}
+
+/** Every order, in batches of one, two and all, ends as the processor's object is. */
+function assertOrderProof<Row extends MirrorRow, Facts extends { readonly asOf: Date }>(
+  life: Life<Row, Facts>,
+): void {
+  const [last] = life.events.slice(-1);
+  assert(last !== undefined);
+  const expected = JSON.stringify(life.view(life.born(last)));
+  for (const order of permutations([...life.events.keys()])) {
+    for (const batchSize of [1, 2, order.length]) {
+      for (const asked of ['as far as heard', 'in the end'] as const) {
+        const actual = JSON.stringify(life.view(arrive(life, order, batchSize, asked)));
+        if (actual !== expected) {
+          const how = `in the order ${order.join(' ')}, ${batchSize} at a time, asked ${asked}`;
+          assert.fail(`${actual} instead of ${expected}, ${how}`);
+        }
+      }
+    }
+  }
+}
+
+function arrive<Row extends MirrorRow, Facts extends { readonly asOf: Date }>(
+  life: Life<Row, Facts>,
+  order: readonly number[],
+  batchSize: number,
+  asked: 'as far as heard' | 'in the end',
+): Row {
+  const events = order.flatMap((index) => life.events[index] ?? []);
+  let row: Row | undefined;
+  for (let at = 0; at < events.length; at += batchSize) {
+    // As the worker claims them: in the order in which they happened, those of one second as they came.
+    const batch = events.slice(at, at + batchSize).toSorted((a, b) => a.asOf.getTime() - b.asOf.getTime());
+    const [first] = batch;
+    assert(first !== undefined);
+    const folded = fold(life, row ?? life.born(first), batch, 'events');
+    row = folded.row;
+    if (!folded.isUnsettled) continue;
+    const latest = asked === 'in the end' ? order.length - 1 : Math.max(...order.slice(0, at + batchSize));
+    const [present] = life.events.slice(latest);
+    assert(present !== undefined);
+    // An answer names only the times that the object itself has, such as that of its making.
+    const answer = { ...present, asOf: second(0) };
+    row = fold(life, row, [answer], new Map([[key, row.revision]])).row;
+  }
+  assert(row !== undefined);
+  return row;
+}
+
+function fold<Row extends MirrorRow, Facts>(
+  { take }: Life<Row, Facts>,
+  row: Row,
+  batch: readonly Facts[],
+  source: Source,
+): { readonly row: Row; readonly isUnsettled: boolean } {
+  const { written, applied } = foldFacts({
+    rows: [row],
+    groups: new Map([[key, batch]]),
+    source,
+    keyOf: () => key,
+    take,
+  });
+  const after = written[0]?.after ?? row;
+  return {
+    row: after === row ? row : { ...after, revision: row.revision + 1 },
+    isUnsettled: applied.unsettled.length > 0,
+  };
+}
+
+function* permutations<T>(items: readonly T[]): Generator<readonly T[]> {
+  if (items.length <= 1) {
+    yield items;
+    return;
+  }
+  for (const [index, item] of items.entries()) {
+    for (const others of permutations(items.toSpliced(index, 1))) yield [item, ...others];
+  }
+}
+
+/**
+ * The seconds at which the events of a life happen: apart, all in one, and in pairs, with and without the last. For a life that ends in a final
+ * status also backwards, because nothing can come after it, whatever the times say.
+ */
+function timings(count: number, isFinal: boolean): readonly (readonly number[])[] {
+  const indexes = Array.from({ length: count }, (_, index) => index);
+  return [
+    indexes,
+    indexes.map(() => 0),
+    indexes.map((index) => Math.floor(index / 2)),
+    indexes.map((index) => Math.ceil(index / 2)),
+    ...(isFinal ? [indexes.toReversed()] : []),
+  ];
+}
+
+const finalStates = ['succeeded', 'canceled', 'incomplete_expired', 'paid', 'void', 'deleted'];
+
+function endsFinal(states: readonly string[]): boolean {
+  return finalStates.some((state) => states.at(-1)?.startsWith(state));
+}
+
+const paymentStart = [
+  'requires_payment_method',
+  'requires_action',
+  'requires_payment_method',
+  'requires_confirmation',
+] as const;
+
+/** What every row has that the order of events does not touch. */
+const born = { id: 'ours', createdAt: second(0), updatedAt: second(0), revision: 0 };
+const made = { localId: null, createdAt: second(0) };
+
+function paymentFacts(status: PaymentFacts['status'], at = 0): PaymentFacts {
+  const amountReceived = status === 'succeeded' ? 500 : 0;
+  const of = { processorPaymentIntentId: key, processorCustomerId: 'c', amount: 500, currency: 'eur' };
+  return { ...made, ...of, amountReceived, status, asOf: second(at) };
+}
+
+function paymentLife(events: readonly PaymentFacts[]): Life<Payment, PaymentFacts> {
+  return {
+    events,
+    born: ({ status, asOf, ...facts }) => ({
+      ...{ ...facts, ...born, customerId: 'c', amountRefunded: 0 },
+      ...{ intentStatus: status, status, processorAsOf: asOf },
+    }),
+    take: (row, facts, standing) => takePaymentFacts(row, facts, standing, now),
+    view: ({ status, amountReceived }) => ({ status, amountReceived }),
+  };
+}
+
+function refundFacts(status: RefundFacts['status'], at = 0): RefundFacts {
+  const of = { processorRefundId: key, processorPaymentIntentId: 'p', amount: 5, currency: 'eur' };
+  return { ...made, ...of, reason: null, status, asOf: second(at) };
+}
+
+function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
+  return {
+    events,
+    born: ({ asOf, ...facts }) => ({ ...facts, ...born, paymentId: 'p', processorAsOf: asOf }),
+    take: (row, facts, standing) => takeRefundFacts(row, facts, standing, now),
+    view: ({ status }) => status,
+  };
+}
+
+/** A state is a status and the number of the period. */
+function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
+  const [status = '', period = ''] = state.split(' ');
+  const of = { processorSubscriptionId: key, processorCustomerId: 'c', processorPriceId: 'price' };
+  return {
+    ...{ ...made, ...of, trialEnd: null, asOf: second(at) },
+    // The tables above name nothing but statuses.
+    status: status as SubscriptionFacts['status'],
+    currentPeriodStart: second(Number(period) * 100),
+    currentPeriodEnd: second(Number(period) * 100 + 100),
+  };
+}
+
+function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscription, SubscriptionFacts> {
+  return {
+    events,
+    born: ({ asOf, ...facts }) => ({
+      ...{ ...facts, ...born, customerId: 'c', planId: 'plan', processorAsOf: asOf },
+    }),
+    take: (row, facts, standing) => takeSubscriptionFacts(row, facts, 'plan', standing, now),
+    view: ({ status, currentPeriodStart, currentPeriodEnd }) => ({
+      status,
+      currentPeriodStart,
+      currentPeriodEnd,
+    }),
+  };
+}
+
+/** A state is a status and the amount due. */
+function invoiceFacts(state: string, at = 0): InvoiceFacts {
+  const [status = '', amountDue = ''] = state.split(' ');
+  const of = { processorInvoiceId: key, processorCustomerId: 'c', processorSubscriptionId: null };
+  return {
+    ...{ ...of, currency: 'eur', hostedInvoiceUrl: null, createdAt: second(0), asOf: second(at) },
+    // The tables above name nothing but statuses.
+    status: status as InvoiceFacts['status'],
+    amountDue: Number(amountDue),
+    amountPaid: status === 'paid' ? Number(amountDue) : 0,
+  };
+}
+
+function invoiceLife(events: readonly InvoiceFacts[]): Life<Invoice, InvoiceFacts> {
+  return {
+    events,
+    born: ({ asOf, ...facts }) => ({ ...facts, ...born, customerId: 'c', processorAsOf: asOf }),
+    take: (row, facts, standing) => takeInvoiceFacts(row, facts, 'c', standing, now),
+    view: ({ status, amountDue, amountPaid }) => ({ status, amountDue, amountPaid }),
+  };
+}
+
+function customerFacts(name: string, at = 0): CustomerFacts {
+  const of = { processorCustomerId: key, email: 'ada@example.com', phone: null };
+  return { ...made, ...of, name, deleted: name === 'deleted', asOf: second(at) };
+}
+
+function customerLife(events: readonly CustomerFacts[]): Life<Customer, CustomerFacts> {
+  return {
+    events,
+    born: ({ asOf, deleted, ...facts }) => ({
+      ...{ ...facts, ...born, processorAsOf: asOf, deletedAt: deleted ? now : null },
+      ...(deleted ? { email: null, name: null } : {}),
+    }),
+    take: (row, facts, standing) => takeCustomerFacts(row, facts, standing, now),
+    view: ({ name, email, deletedAt }) => ({ name, email, isDeleted: deletedAt !== null }),
+  };
+}
