@@ -129,6 +129,8 @@ export async function startWebhookTill(life: Lifetime, options: Options = {}): P
     marks: noMarks,
     retentionDays: options.retentionDays ?? 90,
   });
+  // Whether the test has started it or not.
+  closers.push(() => services.worker.stop());
   const app = await buildApp({
     logger,
     metrics,

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startOnLine } from './database-line.ts';
+import { holdRows } from './row-lock.ts';
+import { eventOf, idOf, startWebhookTill, type WebhookTill } from './webhook-till.ts';
+
+/** Far more looks than an idle worker needs to wake and apply one event; each is a round trip. */
+const looksMax = 20_000;
+
+async function becomes(till: WebhookTill, event: string, state: string): Promise<void> {
+  for (let look = 0; look < looksMax; look += 1) {
+    const [row] = await till.sql<{ state: string }>('select state from till.webhook_events where id = $1', [
+      idOf(event),
+    ]);
+    if (row?.state === state) return;
+  }
+  assert.fail(`the event never became ${state}`);
+}
+
+test('an idle worker wakes by itself for what a webhook brings, a replay, and what another process stored', async (t) => {
+  const till = await startWebhookTill(t);
+  till.services.worker.start();
+  const event = eventOf('invoice.paid.newer');
+  await till.send(event);
+  await becomes(till, event, 'processed');
+  await till.sql(`update till.invoices set status = 'open'`);
+  await till.post(`/webhook-events/${idOf(event)}/replay`);
+  await becomes(till, event, 'processed');
+  const elsewhere = eventOf('invoice.paid.newer');
+  await till.sql(
+    `insert into till.webhook_events (id, type, object_id, created_at, payload, state, next_try_at, received_at)
+     values ($1, 'invoice.paid', 'in_1', date_trunc('second', now()), $2, 'pending', now(), now())`,
+    [idOf(elsewhere), elsewhere],
+  );
+  await becomes(till, elsewhere, 'processed');
+});
+
+test('a worker that is told to stop finishes its batch and begins no other', async (t) => {
+  const till = await startWebhookTill(t);
+  await till.take(eventOf('invoice.paid.newer', { status: 'open' }, { created: 1_000 }));
+  const event = eventOf('invoice.paid.newer');
+  await till.send(event);
+  const lock = await holdRows(till, 'select from till.invoices for update');
+  till.services.worker.start();
+  await lock.awaited(1);
+  const late = eventOf('invoice.paid.newer');
+  await till.send(late);
+  let hasStopped = false;
+  const stopped = till.services.worker.stop().then(() => {
+    hasStopped = true;
+  });
+  // The batch waits for the lock, and the stop for the batch: a round trip later that is still so.
+  await lock.awaited(1);
+  assert.equal(hasStopped, false);
+  await lock.release();
+  await stopped;
+  await becomes(till, event, 'processed');
+  await becomes(till, late, 'pending');
+});
+
+test('a worker outlives a database that goes away, and loses nothing', async (t) => {
+  const { till, line } = await startOnLine(t);
+  const event = eventOf('invoice.paid.newer');
+  await till.send(event);
+  line.cut();
+  await assert.rejects(till.services.eventProcessor.processBatch(), { code: 'database_unavailable' });
+  line.mend();
+  till.services.worker.start();
+  await becomes(till, event, 'processed');
+  assert.equal(await till.count('webhook_events_processed_total'), 1);
+});
