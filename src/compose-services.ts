@@ -145,7 +145,7 @@ export async function registerRoutes(
   const { customers, plans, payments, refunds, subscriptions, invoices } = services;
   registerCustomerRoutes(app, {
     customers,
-    cancelSubscriptions: (tx, customerId) => subscriptions.cancelOfCustomer(tx, customerId),
+    correctSubscriptions: (customerId) => subscriptions.correctOfCustomer(customerId),
   });
   registerPlanRoutes(app, plans);
   registerPaymentRoutes(app, payments);

@@ -17,7 +17,6 @@ import {
 } from '../http/api-schema.ts';
 import { answerCreated, idempotencyKeyOf } from '../http/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
-import type { Queryable } from '../platform/postgres.ts';
 import type { Customer } from './customer.ts';
 import type { CustomerService } from './customer-service.ts';
 
@@ -69,8 +68,8 @@ const path = '/api/v1/customers';
 
 export interface CustomerRouteParts {
   readonly customers: CustomerService;
-  /** Part of deleting a customer, in the same transaction. */
-  readonly cancelSubscriptions: (tx: Queryable, customerId: string) => Promise<void>;
+  /** Part of deleting a customer: the processor has ended its subscriptions. */
+  readonly correctSubscriptions: (customerId: string) => Promise<void>;
 }
 
 export function registerCustomerRoutes(fastify: FastifyInstance, parts: CustomerRouteParts): void {
@@ -80,7 +79,7 @@ export function registerCustomerRoutes(fastify: FastifyInstance, parts: Customer
 
 function registerWrites(
   fastify: FastifyInstance,
-  { customers, cancelSubscriptions }: CustomerRouteParts,
+  { customers, correctSubscriptions }: CustomerRouteParts,
 ): void {
   const app = typed(fastify);
   app.post(
@@ -135,7 +134,7 @@ function registerWrites(
       },
     },
     async (request, reply) => {
-      await customers.delete(request.params.id, cancelSubscriptions);
+      await customers.delete(request.params.id, correctSubscriptions);
       return reply.code(204).send(null);
     },
   );

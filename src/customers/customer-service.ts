@@ -91,7 +91,7 @@ export class CustomerService {
     });
     if (attempt.outcome !== 'done') {
       // Deleted at the processor, and the news has not arrived: ours is corrected first.
-      await this.#erase(id, processorCustomerId);
+      await this.#erase(processorCustomerId);
       throw notFound();
     }
     const revisions = new Map([[processorCustomerId, customer.revision]]);
@@ -101,17 +101,15 @@ export class CustomerService {
   }
 
   /**
-   * Deletes the customer at the processor, which cancels its subscriptions, and erases what we know of the person.
-   * `cancelSubscriptions` runs in the same transaction as the erasure.
+   * Deletes the customer at the processor, which ends its subscriptions; brings ours up to date, whatever became of each;
+   * and erases what we know of the person, last, so that a request that fails halfway can be sent again.
    */
-  async delete(
-    id: string,
-    cancelSubscriptions: (tx: Queryable, customerId: string) => Promise<void>,
-  ): Promise<void> {
+  async delete(id: string, correctSubscriptions: (customerId: string) => Promise<void>): Promise<void> {
     const { processor } = this.#parts;
     const { processorCustomerId } = await this.read(id);
     await processor.customers.delete(processorCustomerId);
-    await this.#erase(id, processorCustomerId, cancelSubscriptions);
+    await correctSubscriptions(id);
+    await this.#erase(processorCustomerId);
   }
 
   /** For what is about to be made for the customer: it must be there, and not deleted. */
@@ -137,7 +135,7 @@ export class CustomerService {
     const facts = row && (await processor.customers.read(processorCustomerId));
     if (!row || !facts) return nothingApplied;
     if (facts === 'deleted') {
-      const erased = await this.#erase(row.id, processorCustomerId);
+      const erased = await this.#erase(processorCustomerId);
       return { ...nothingApplied, changed: erased ? [processorCustomerId] : [] };
     }
     return database.transaction((tx) =>
@@ -176,17 +174,13 @@ export class CustomerService {
   }
 
   /** False if it was erased before. */
-  #erase(
-    id: string,
-    processorCustomerId: string,
-    alongside?: (tx: Queryable, customerId: string) => Promise<void>,
-  ): Promise<boolean> {
+  /** False if there was nothing left to erase. */
+  #erase(processorCustomerId: string): Promise<boolean> {
     const { database, store, clock } = this.#parts;
     return database.transaction(async (tx) => {
       const [customer] = await store.lockByProcessorIds(tx, [processorCustomerId]);
       if (customer === undefined || customer.deletedAt !== null) return false;
       await store.update(tx, [eraseCustomer(customer, clock.now())]);
-      await alongside?.(tx, id);
       return true;
     });
   }

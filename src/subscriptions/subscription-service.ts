@@ -111,8 +111,11 @@ export class SubscriptionService {
     return this.#correct(subscription);
   }
 
-  cancelOfCustomer(tx: Queryable, customerId: string): Promise<void> {
-    return this.#parts.store.cancelOfCustomer(tx, customerId, this.#parts.clock.now());
+  /** Reads the present state of everything of a customer that has not ended, as far as we know. */
+  async correctOfCustomer(customerId: string): Promise<void> {
+    const { store, database } = this.#parts;
+    for (const subscription of await store.listOpenOfCustomer(database, customerId))
+      await this.#correct(subscription);
   }
 
   /** Reads the processor's present state into ours. */

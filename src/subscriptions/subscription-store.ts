@@ -58,13 +58,12 @@ export class SubscriptionStore {
     );
   }
 
-  /** The processor cancels whatever a deleted customer still has. */
-  async cancelOfCustomer(tx: Queryable, customerId: string, now: Date): Promise<void> {
-    await tx.query(
-      `update till.subscriptions set revision = revision + 1, status = 'canceled', updated_at = $2
-       where customer_id = $1 and status not in ('canceled', 'incomplete_expired')`,
-      [customerId, now],
+  async listOpenOfCustomer(db: Queryable, customerId: string): Promise<readonly Subscription[]> {
+    const rows = await db.query<SubscriptionRow>(
+      `select * from till.subscriptions where customer_id = $1 and status not in ('canceled', 'incomplete_expired')`,
+      [customerId],
     );
+    return rows.map(toSubscription);
   }
 
   list(db: Queryable, request: PageRequest, customerId: string | undefined): Promise<Page<Subscription>> {

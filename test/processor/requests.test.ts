@@ -273,11 +273,11 @@ describe('what comes back', () => {
     });
   }
 
-  test('a deleted customer is none', async (t) => {
+  test('a deleted customer is told from one that nobody knows', async (t) => {
     const stump = { id: 'cus_1', object: 'customer', deleted: true };
     const server = await startScriptedServer(t, (response) => answer(response, 200, stump));
     const { processor } = startAdapter(t, server.url);
-    assert.equal(await processor.customers.read('cus_1'), null);
+    assert.equal(await processor.customers.read('cus_1'), 'deleted');
     await processor.customers.delete('cus_1');
   });
 
