@@ -58,11 +58,17 @@ export class SubscriptionStore {
     );
   }
 
-  /** The processor cancels whatever a deleted customer still has. */
+  /**
+   * The processor cancels whatever a deleted customer still has. One that never started may have expired instead: what
+   * becomes of it only the processor can say, and does. Locked in the order of the ids, as batches do it.
+   */
   async cancelOfCustomer(tx: Queryable, customerId: string, now: Date): Promise<void> {
     await tx.query(
       `update till.subscriptions set revision = revision + 1, status = 'canceled', updated_at = $2
-       where customer_id = $1 and status not in ('canceled', 'incomplete_expired')`,
+       where id in (
+         select id from till.subscriptions
+         where customer_id = $1 and status not in ('canceled', 'incomplete_expired', 'incomplete')
+         order by id for no key update)`,
       [customerId, now],
     );
   }

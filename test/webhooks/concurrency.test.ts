@@ -139,6 +139,7 @@ test('the end of a customer locks its subscriptions in the order in which batche
     const made = await rig.api.call<{ subscription: { id: string } }>('POST', 'subscriptions', {
       customerId,
       planId,
+      trialPeriodDays: 7,
     });
     return made?.subscription.id;
   };
@@ -154,6 +155,28 @@ test('the end of a customer locks its subscriptions in the order in which batche
     return { end };
   });
   await deleting.end;
+});
+
+test('a subscription that had expired when its customer was deleted ends as expired', async (t) => {
+  const rig = await useRig(t);
+  const { till, stripe } = rig;
+  const { id: customerId } = await newCustomer(rig);
+  const plan = { name: 'Gold', amount: 900, currency: 'eur', interval: 'month' };
+  const planId = (await rig.api.call<{ id: string }>('POST', 'plans', plan))?.id;
+  const made = await rig.api.call<{ subscription: { id: string } }>('POST', 'subscriptions', {
+    customerId,
+    planId,
+  });
+  await rig.control('clock', { advanceSeconds: 86_400 });
+  // The news of it is still under way.
+  await rig.api.call('DELETE', `customers/${customerId}`);
+  for (const event of await eventsOf(rig, 'customer.subscription.updated')) {
+    const { body, signature } = signed(stripe, event);
+    await till.post(body, signature);
+  }
+  await till.drain();
+  const path = `subscriptions/${made?.subscription.id}`;
+  assert.equal((await rig.api.call<{ status: string }>('GET', path))?.status, 'incomplete_expired');
 });
 
 test('batches that change a customer and record the invoice of another never wait in a circle', async (t) => {
@@ -268,7 +291,13 @@ async function countWaiting({ database }: TillInProcess): Promise<number> {
 /** Between two looks at what another process does, which it tells nobody about. */
 const lookDelayMs = 20;
 
-/** Looks until it is so; the runner's time-out ends what never comes. */
+/** Half a minute, for a machine that has much else to do. */
+const looksMax = 1_500;
+
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await setTimeout(lookDelayMs);
+  for (let looks = 0; looks < looksMax; looks += 1) {
+    if (await isSo()) return;
+    await setTimeout(lookDelayMs);
+  }
+  assert.fail(`it did not come to that: ${isSo}`);
 }
