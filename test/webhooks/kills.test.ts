@@ -26,6 +26,8 @@ const killsCount = 6;
 const webhookSecret = 'whsec_kills';
 /** Between two looks at a queue that empties by itself. */
 const lookDelayMs = 50;
+/** A minute and more: far longer than the queue needs, far shorter than the runner's patience. */
+const looksMax = 1_500;
 
 test(`of ${eventsCount} events every acknowledged one is applied, through ${killsCount} kills of service and database`, async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'till-kills-'));
@@ -61,7 +63,8 @@ test(`of ${eventsCount} events every acknowledged one is applied, through ${kill
   assert.equal(acknowledged, eventsCount);
 
   await till.isUp();
-  while ((await countEvents(api, 'pending')) > 0) await setTimeout(lookDelayMs);
+  for (let looks = 0; looks < looksMax && (await countEvents(api, 'pending')) > 0; looks += 1)
+    await setTimeout(lookDelayMs);
   assert.equal(await countEvents(api, 'processed'), eventsCount);
   for (const [index, { id }] of customers.entries()) {
     const newest = events.findLast((_, position) => position % customersCount === index);

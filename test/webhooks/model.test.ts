@@ -8,6 +8,17 @@
  *   MODEL_SEED=1234 npm test -- test/webhooks/model.test.ts
  * The seed decides all that happens and how it is delivered, but not how the workers' and the processor's answers
  * interleave: a failure that depends on that may take a few runs to come again.
+ *
+ * It can fail. Each guard was taken out once, and this is what went red:
+ *   an older event changes the row (`judge`)                      this test, permutations
+ *   two values of one second: the row stays instead of asking     this test, permutations
+ *   a repeated delivery is queued again                           this test: its counters
+ *   recovery does not read the processor's list                   this test: lost events
+ *   rows locked with `for update`; shared rows locked twice       this test (rarely), concurrency
+ *   a deleted customer's unstarted subscription called canceled   this test (rarely), concurrency
+ *   a final status yields to a newer time (`payment.ts`)          permutations; the sandbox's times never lie
+ *   the row's time goes back with an answer (`laterOf`)           permutations
+ *   an answer is applied although the row has moved (`fold.ts`)   concurrency; here the gap is too short to be met
  */
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
