@@ -115,7 +115,7 @@ function composeWebhooks(parts: ServiceParts & Mirrors) {
     customerEvents(parts.customers),
     productEvents(parts.plans),
     priceEvents(parts.plans),
-    paymentEvents(parts.payments),
+    paymentEvents(parts.payments, parts.refunds),
     refundEvents(parts.refunds),
     chargeEvents(parts.refunds),
     subscriptionEvents(parts.subscriptions),

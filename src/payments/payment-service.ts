@@ -26,6 +26,16 @@ export interface CreatedPayment {
   readonly clientSecret: string | null;
 }
 
+export interface AppliedPayments extends Applied {
+  /** How many payments have succeeded by this. */
+  readonly succeeded: number;
+  /** Those whose row was made long after the payment itself: events about their refunds may have met no row before. */
+  readonly late: readonly string[];
+}
+
+/** A row follows its payment within a second, unless a process died in between or a backup was restored. */
+const lateAfterMs = 60_000;
+
 interface PaymentParts {
   readonly database: Database;
   readonly store: PaymentStore;
@@ -128,11 +138,7 @@ export class PaymentService {
   }
 
   /** Takes in what the processor says, and counts nothing: the caller does, once its transaction is committed. */
-  async apply(
-    tx: Queryable,
-    facts: readonly PaymentFacts[],
-    source: Source,
-  ): Promise<Applied & { readonly succeeded: number }> {
+  async apply(tx: Queryable, facts: readonly PaymentFacts[], source: Source): Promise<AppliedPayments> {
     const { store, clock } = this.#parts;
     const groups = groupFacts(facts, keyOf);
     const known = await store.lockByProcessorIds(tx, [...groups.keys()]);
@@ -154,7 +160,12 @@ export class PaymentService {
       ({ before, after }) => before.intentStatus !== 'succeeded' && after.intentStatus === 'succeeded',
     );
     const bornSucceeded = made.filter(({ intentStatus }) => intentStatus === 'succeeded');
-    return { ...applied, succeeded: turned.length + bornSucceeded.length };
+    const late = made.filter(({ createdAt }) => now.getTime() - createdAt.getTime() > lateAfterMs);
+    return {
+      ...applied,
+      succeeded: turned.length + bornSucceeded.length,
+      late: late.map(keyOf),
+    };
   }
 
   /**
@@ -185,7 +196,11 @@ export class PaymentService {
   async #applyAndCount(facts: PaymentFacts, revision: number): Promise<Applied> {
     const { database, metrics } = this.#parts;
     const revisions = new Map([[facts.processorPaymentIntentId, revision]]);
-    const { succeeded, ...applied } = await database.transaction((tx) => this.apply(tx, [facts], revisions));
+    const {
+      succeeded,
+      late: _,
+      ...applied
+    } = await database.transaction((tx) => this.apply(tx, [facts], revisions));
     metrics.paymentsSucceeded.inc(succeeded);
     return applied;
   }

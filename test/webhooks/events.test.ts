@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
+import { newId } from '../../src/platform/id.ts';
 import {
   type CustomerAnswer,
   newCustomer,
@@ -208,6 +209,30 @@ describe('refunds', () => {
     );
     const again = await till.call(`/api/v1/payments/${payment.id}/refund`, { method: 'POST' });
     assert.equal(again.status, 409);
+  });
+
+  test('a refund that is heard of long before its payment is not forgotten once the payment has a row', async () => {
+    const customer = await newCustomer(till);
+    const madeLongAgo = newId(new Date(Date.now() - 3_600_000));
+    await till.control('delivery', { mode: 'paused' });
+    const intent = await till.stripe.paymentIntents.create({
+      amount: 900,
+      currency: 'eur',
+      customer: customer.processorCustomerId,
+      payment_method: 'pm_card_visa',
+      confirm: true,
+      return_url: 'https://example.com',
+      metadata: { till_id: madeLongAgo },
+    });
+    const refund = await till.stripe.refunds.create({ payment_intent: intent.id, amount: 900 });
+    await till.take(eventOf('refund.created', { ...refund }, later()));
+    await till.take(
+      eventOf('payment_intent.requires_action', { ...intent, status: 'requires_action' }, later()),
+    );
+    await till.take(eventOf('payment_intent.succeeded', { ...intent }, later()));
+    const { status } = await till.get<PaymentAnswer>(`/payments/${madeLongAgo}`);
+    assert.equal(status, 'refunded');
+    await till.settle();
   });
 
   test('a refund that fails later gives the payment back its succeeded', async () => {

@@ -1,15 +1,24 @@
 import type { PaymentService } from '../../payments/payment-service.ts';
+import type { RefundService } from '../../payments/refund-service.ts';
 import type { EventFacts } from '../../processor/processor-facts.ts';
 import { defineFamily } from './event-family.ts';
 
 /** payment_intent.created, processing, requires_action, amount_capturable_updated, succeeded, payment_failed, canceled */
-export function paymentEvents(payments: PaymentService) {
+export function paymentEvents(payments: PaymentService, refunds: RefundService) {
   return defineFamily({
     pick: (event) => (event.resource === 'payment' ? [event.payment] : undefined),
     keyOf: ({ processorPaymentIntentId }) => processorPaymentIntentId,
     lock: (tx, batch) => payments.lock(tx, batch.flatMap(paymentsOf)),
-    apply: (tx, facts) => payments.apply(tx, facts, 'events'),
-    ask: (key) => payments.ask(key),
+    apply: async (tx, facts) => {
+      const { late, ...applied } = await payments.apply(tx, facts, 'events');
+      return { ...applied, unsettled: [...applied.unsettled, ...late] };
+    },
+    ask: async (key) => {
+      const payment = await payments.ask(key);
+      if (payment.unsettled.length > 0) return payment;
+      const own = await refunds.askOfPayment(key);
+      return { ...own, changed: [...payment.changed, ...own.changed] };
+    },
   });
 }
 
