@@ -16,6 +16,8 @@ create table till.idempotency_claims (
   -- Who is at work on it (see presence), and until when at the latest.
   owner integer not null,
   leased_until timestamptz not null,
+  -- When the sweeper last looked for what was made under it.
+  looked_at timestamptz,
   created_at timestamptz not null,
   completed_at timestamptz,
   primary key (operation, key)

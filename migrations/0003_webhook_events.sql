@@ -56,6 +56,7 @@ select till.make_webhook_weeks(now() - interval '5 weeks', now() + interval '4 w
 create table till.recovery (
   name text primary key,
   read_until timestamptz,
+  owner integer,
   leased_until timestamptz not null
 );
 insert into till.recovery (name, read_until, leased_until) values ('events', null, now());

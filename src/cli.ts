@@ -118,7 +118,7 @@ async function resync({ resync: comparison, recovery }: Services, { all, custome
   if (customer !== undefined) await comparison.ofCustomer(customer, (progress) => bar.show(progress));
   else await comparison.all((progress) => bar.show(progress));
   bar.end();
-  process.stdout.write('The mirrors agree with the processor.\n');
+  process.stdout.write('Everything that the processor lists has been compared.\n');
 }
 
 async function listEvents({ webhookEvents }: Services, options: Options): Promise<void> {

@@ -47,7 +47,7 @@ import { WebhookEventStore } from './webhooks/webhook-event-store.ts';
 import { registerWebhookRoutes } from './webhooks/webhook-routes.ts';
 import { Worker } from './webhooks/worker.ts';
 
-/** As long as the deadline of a processor call: who has not finished by then never will. */
+/** As long as the deadline of a processor call. Who takes longer may be overtaken, which does no harm: see decision 0007. */
 const leaseMs = 10_000;
 
 export interface ServiceParts {
@@ -127,7 +127,12 @@ function composeWebhooks(parts: ServiceParts & Mirrors) {
   const inbox = new Inbox({ ...parts, store, onStored });
   const webhookEvents = new WebhookEventService({ ...parts, store, onStored });
   const resync = new Resync(parts);
-  const recovery = new Recovery({ ...parts, store: new RecoveryStore(), inbox, resync: () => resync.all() });
+  const recovery = new Recovery({
+    ...parts,
+    store: new RecoveryStore(),
+    inbox,
+    resync: (afterEachPage) => resync.all(afterEachPage),
+  });
   const retention = new Retention({ ...parts, store: new RetentionStore() });
   return { inbox, worker, eventProcessor, webhookEvents, resync, recovery, retention };
 }

@@ -98,8 +98,13 @@ async function start(from: Start, marks: Marks): Promise<Till> {
 function composeBackgroundWork({ logger, shutdown }: Start, services: Services): () => void {
   const { worker, sweeper, recovery, retention } = services;
   const repeaters = [
-    new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: () => sweeper.sweep(), logger }),
-    new Repeater({ name: 'recovery', delayMs: recoveryDelayMs, work: () => recovery.run(), logger }),
+    new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
+    new Repeater({
+      name: 'recovery',
+      delayMs: recoveryDelayMs,
+      work: (signal) => recovery.run(signal),
+      logger,
+    }),
     new Repeater({ name: 'retention', delayMs: retentionDelayMs, work: () => retention.run(), logger }),
   ];
   const parts = [worker, ...repeaters];

@@ -48,6 +48,7 @@ export class CustomerService {
     return {
       find: (localId, since) => this.#parts.processor.customers.find({ localId, since }),
       record: (tx, id, facts) => this.#record(tx, id, facts),
+      refresh: ({ processorCustomerId }) => untilSettled(() => this.ask(processorCustomerId)),
       release: async () => {},
     };
   }

@@ -61,7 +61,6 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
     staticCSP: pagePolicy,
     uiConfig: {
       layout: 'BaseLayout',
-      persistAuthorization: true,
       displayRequestDuration: true,
       tryItOutEnabled: true,
     },

@@ -93,10 +93,10 @@ export class ClaimStore {
     );
   }
 
-  /** Puts a claim that stays open back at the end of the line, unless somebody has come back to it. */
+  /** Notes that a claim was looked after in vain, unless somebody has come back to it. */
   async postpone(db: Queryable, claim: Claim): Promise<void> {
     await db.query(
-      `update till.idempotency_claims set leased_until = now() where ${stillHeld} and leased_until < now()`,
+      `update till.idempotency_claims set looked_at = now() where ${stillHeld} and leased_until < now()`,
       holding(claim),
     );
   }
@@ -110,13 +110,14 @@ export class ClaimStore {
     return rows.length > 0;
   }
 
-  /** Open claims that nobody has been at work on for a while; each is looked at again at twice its age, then twice that. */
+  /** Open claims that nobody has been at work on for a while; each look comes at twice the distance of the one before. */
   async listAbandoned(db: Queryable, idleMs: number, limit: number): Promise<readonly StoredClaim[]> {
     const rows = await db.query<ClaimRow>(
       `select ${columns} from till.idempotency_claims
        where completed_at is null
-         and leased_until < now() - greatest(make_interval(secs => $1), leased_until - created_at)
-       order by leased_until limit $2`,
+         and leased_until < now() - make_interval(secs => $1)
+         and (looked_at is null or looked_at < now() - (looked_at - leased_until))
+       order by coalesce(looked_at, leased_until) limit $2`,
       [idleMs / 1_000, limit],
     );
     return rows.map(toClaim);

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { newId } from '../platform/id.ts';
+import type { Logger } from '../platform/logger.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
 import { isGone, type Presence } from '../platform/presence.ts';
 import { type Claim, type ClaimOperation, hashRequest, processorKey, processorKeyLifeMs } from './claim.ts';
@@ -20,6 +21,11 @@ export interface Adoption<Made, Result> {
   readonly find: (id: string, since: Date) => Promise<Made | null>;
   /** Writes the row, in the transaction that completes the claim; a webhook may have written it already. */
   readonly record: (tx: Queryable, id: string, made: Made) => Promise<Result>;
+  /**
+   * Brings the row up to date with the processor. For what was made some time before it could be recorded: events about
+   * it may have met no row, and were ignored.
+   */
+  readonly refresh?: (result: Result) => Promise<unknown>;
   /** Undoes what was reserved for it, once it is sure that nothing was made. */
   readonly release: (tx: Queryable, id: string) => Promise<void>;
 }
@@ -46,7 +52,7 @@ export interface Created<Result> {
 }
 
 type Standing =
-  | { readonly state: 'ours'; readonly claim: StoredClaim }
+  | { readonly state: 'ours'; readonly claim: StoredClaim; readonly isResumed: boolean }
   | { readonly state: 'completed'; readonly claim: StoredClaim }
   | { readonly state: 'running' };
 
@@ -56,6 +62,7 @@ interface IdempotencyParts {
   readonly presence: Presence;
   readonly clock: Clock;
   readonly marks: Marks;
+  readonly logger: Logger;
   /** For tests, which cannot wait as long as people can. */
   readonly waitMs?: number;
 }
@@ -83,6 +90,7 @@ export class IdempotencyService {
       if (standing.state === 'ours') {
         await marks.pass('claim.after');
         const result = await this.#carryOut(creation, standing.claim);
+        if (standing.isResumed) await refreshQuietly(creation, result, this.#parts.logger);
         await marks.pass('answer.before');
         return { result, replayed: false };
       }
@@ -121,14 +129,14 @@ export class IdempotencyService {
     const key = creation.key ?? resourceId;
     const { owner } = presence;
     const inserted = await claims.insert(tx, { operation, key, requestHash, resourceId, parentId, owner });
-    if (inserted !== undefined) return { state: 'ours', claim: inserted };
+    if (inserted !== undefined) return { state: 'ours', claim: inserted, isResumed: false };
     const claim = await claims.lock(tx, operation, key);
     // Refused and removed between the two statements: its place is free again.
     if (claim === undefined) return { state: 'running' };
     if (!claim.requestHash.equals(requestHash)) throw reused();
     if (claim.completedAt !== null) return { state: 'completed', claim };
     if (await this.#isAtWork(tx, claim)) return { state: 'running' };
-    return { state: 'ours', claim: await claims.takeOver(tx, claim, owner) };
+    return { state: 'ours', claim: await claims.takeOver(tx, claim, owner), isResumed: true };
   }
 
   async #isAtWork(tx: Queryable, claim: StoredClaim): Promise<boolean> {
@@ -210,6 +218,19 @@ export class IdempotencyService {
   async #giveUp(claim: Claim): Promise<void> {
     const { claims, database } = this.#parts;
     await claims.endLease(database, claim).catch(() => {});
+  }
+}
+
+/** The creation itself has succeeded: that the row may be behind is no reason to say otherwise. */
+export async function refreshQuietly<Made, Result>(
+  { refresh }: Pick<Adoption<Made, Result>, 'refresh'>,
+  result: Result,
+  logger: Logger,
+): Promise<void> {
+  try {
+    await refresh?.(result);
+  } catch (error) {
+    logger.warn({ err: error }, 'what was recorded late could not be compared with the processor');
   }
 }
 

@@ -2,7 +2,7 @@ import type { Logger } from '../platform/logger.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { Claim } from './claim.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
-import type { Adoption } from './idempotency-service.ts';
+import { type Adoption, refreshQuietly } from './idempotency-service.ts';
 
 /** Long past any call's deadline, so that whoever made the claim is surely not at work on it any more. */
 const idleMs = 60_000;
@@ -35,9 +35,10 @@ export class Sweeper {
     this.#parts = parts;
   }
 
-  async sweep(): Promise<void> {
+  async sweep(signal?: AbortSignal): Promise<void> {
     const { database, claims, logger } = this.#parts;
     for (const claim of await claims.listAbandoned(database, idleMs, claimsPerSweep)) {
+      signal?.throwIfAborted();
       try {
         await this.#settle(claim);
       } catch (error) {
@@ -58,11 +59,12 @@ export class Sweeper {
     const { database, claims, adoptionOf, logger } = this.#parts;
     const adoption = adoptionOf(claim);
     const found = await adoption.find(claim.resourceId, claim.attemptedAt);
+    let recorded: { readonly result: unknown } | undefined;
     const settled = await database.transaction(async (tx) => {
       const current = await claims.lock(tx, claim.operation, claim.key);
       if (current === undefined || !isAsBefore(claim, current)) return 'left alone';
       if (found !== null) {
-        await adoption.record(tx, claim.resourceId, found);
+        recorded = { result: await adoption.record(tx, claim.resourceId, found) };
         await claims.complete(tx, claim);
         return 'adopted';
       }
@@ -70,6 +72,7 @@ export class Sweeper {
       await claims.postpone(tx, claim);
       return 'nothing was made';
     });
+    if (recorded !== undefined) await refreshQuietly(adoption, recorded.result, logger);
     logger.info(
       { operation: claim.operation, resourceId: claim.resourceId, settled },
       'looked after a claim that was left behind',

@@ -44,6 +44,7 @@ export class PlanService {
     return {
       find: (localId, since) => this.#parts.processor.plans.find({ localId, since }),
       record: (tx, id, facts) => this.#record(tx, id, facts),
+      refresh: ({ processorPriceId }) => untilSettled(() => this.ask(processorPriceId)),
       release: async () => {},
     };
   }

@@ -137,7 +137,11 @@ export function isUnavailable(error: unknown): boolean {
   return unavailableMessages.some((message) => error.message.startsWith(message));
 }
 
+/** What PostgreSQL says of a statement that took too long: this one did, others need not. */
+const statementTimeoutCode = '57014';
+
 /** Whether what `Database` threw means that it cannot be reached, so that nothing else would go better. */
 export function isOutage(error: unknown): boolean {
-  return error instanceof Failure && error.code === 'database_unavailable';
+  if (!(error instanceof Failure) || error.code !== 'database_unavailable') return false;
+  return !(error.cause instanceof pg.DatabaseError && error.cause.code === statementTimeoutCode);
 }

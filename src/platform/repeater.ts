@@ -4,13 +4,18 @@ import type { Logger } from './logger.ts';
 export class Repeater {
   readonly #name: string;
   readonly #delayMs: number;
-  readonly #work: () => Promise<unknown>;
+  readonly #work: (signal: AbortSignal) => Promise<unknown>;
+  readonly #stopping = new AbortController();
   readonly #logger: Logger;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
-  #stopped = false;
 
-  constructor(options: { name: string; delayMs: number; work: () => Promise<unknown>; logger: Logger }) {
+  constructor(options: {
+    name: string;
+    delayMs: number;
+    work: (signal: AbortSignal) => Promise<unknown>;
+    logger: Logger;
+  }) {
     this.#name = options.name;
     this.#delayMs = options.delayMs;
     this.#work = options.work;
@@ -21,19 +26,20 @@ export class Repeater {
     this.#running = this.#run();
   }
 
-  /** Waits for the run that is under way; none begins after it. */
+  /** Tells the run that is under way to end, and waits for it; none begins after it. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#stopping.abort();
     clearTimeout(this.#timer);
     await this.#running;
   }
 
   async #run(): Promise<void> {
     try {
-      await this.#work();
+      await this.#work(this.#stopping.signal);
     } catch (error) {
+      if (this.#stopping.signal.aborted) return;
       this.#logger.warn({ err: error, work: this.#name }, 'background work failed; it is tried again');
     }
-    if (!this.#stopped) this.#timer = setTimeout(() => this.start(), this.#delayMs);
+    if (!this.#stopping.signal.aborted) this.#timer = setTimeout(() => this.start(), this.#delayMs);
   }
 }

@@ -38,7 +38,7 @@ export class SubscriptionStore {
        from jsonb_to_recordset($1::jsonb) as v (id uuid, "processorSubscriptionId" text, "customerId" uuid,
          "planId" uuid, status text, "currentPeriodStart" timestamptz, "currentPeriodEnd" timestamptz,
          "trialEnd" timestamptz, "processorAsOf" timestamptz, "createdAt" timestamptz, "updatedAt" timestamptz)
-       order by id
+       order by "processorSubscriptionId"
        on conflict do nothing`,
       [recordSet(subscriptions)],
     );

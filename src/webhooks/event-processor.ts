@@ -56,8 +56,18 @@ export class EventProcessor {
     this.#parts = parts;
   }
 
-  /** Applies a batch of events that are due, in one transaction; returns how many there were. */
+  /** Applies a batch of events that are due, asks what must be asked, and returns how many events there were. */
   async processBatch(): Promise<number> {
+    const { size, asked } = await this.startBatch();
+    await asked;
+    return size;
+  }
+
+  /**
+   * Applies a batch of events that are due, in one transaction. What must be asked of the processor goes on by itself: a
+   * processor that is slow to answer holds up no event that needs no answer.
+   */
+  async startBatch(): Promise<{ readonly size: number; readonly asked: Promise<void> }> {
     const { database, store } = this.#parts;
     let events: readonly WebhookEvent[] = [];
     try {
@@ -65,13 +75,13 @@ export class EventProcessor {
         events = await store.claim(tx, batchMax);
         return this.#applyAll(tx, events);
       });
-      await this.#finish(batch);
+      return { size: events.length, asked: this.#finish(batch) };
     } catch (error) {
       if (isOutage(error) || events.length === 0) throw error;
       // One poisoned event must not hold up the others.
       for (const event of events) await this.#processOne(event);
+      return { size: events.length, asked: Promise.resolve() };
     }
-    return events.length;
   }
 
   async #processOne(event: WebhookEvent): Promise<void> {
@@ -147,17 +157,22 @@ export class EventProcessor {
     countOutcomes(metrics, logger, outcomes);
     metrics.paymentsSucceeded.inc(succeeded);
     const waiting = [...asks];
+    const answers = new Map<string, Promise<void>>();
     const lanes = Array.from({ length: Math.min(asksAtOnceMax, waiting.length) }, async () => {
-      for (let ask = waiting.shift(); ask !== undefined; ask = waiting.shift()) await this.#ask(ask);
+      for (let ask = waiting.shift(); ask !== undefined; ask = waiting.shift()) await this.#ask(ask, answers);
     });
-    await Promise.all(lanes);
+    const failed = (await Promise.allSettled(lanes)).find((lane) => lane.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
   }
 
-  async #ask({ event, family, keys }: Ask): Promise<void> {
+  /** Events of one batch about one object share an answer. */
+  async #ask({ event, family, keys }: Ask, answers: Map<string, Promise<void>>): Promise<void> {
     try {
       for (const key of keys) {
-        if (!(await untilSettled(() => family.ask(key))))
-          throw new Error(`the row of ${key} never stood still`);
+        const name = `${this.#parts.families.indexOf(family)} ${key}`;
+        const answer = answers.get(name) ?? settleByAsking(family, key);
+        answers.set(name, answer);
+        await answer;
       }
       await this.#settleAlone({ event, state: 'processed', error: null });
     } catch (error) {
@@ -187,6 +202,10 @@ export class EventProcessor {
     const news = await store.settle(database, [settlementOf(outcome)]);
     if (news.has(outcome.event.id)) countOutcomes(metrics, logger, [outcome]);
   }
+}
+
+async function settleByAsking(family: EventFamily, key: string): Promise<void> {
+  if (!(await untilSettled(() => family.ask(key)))) throw new Error(`the row of ${key} never stood still`);
 }
 
 function settlementOf({ event, state, error }: Outcome): Settlement {

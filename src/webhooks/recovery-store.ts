@@ -2,21 +2,36 @@ import type { Queryable } from '../platform/postgres.ts';
 
 /** All SQL of the recovery: how far it has come, and which rows are due for a look. */
 export class RecoveryStore {
-  /** Takes the lease for this long; undefined if another process holds it. */
-  async lease(db: Queryable, leaseMs: number): Promise<{ readonly readUntil: Date | null } | undefined> {
+  /** Takes the lease for this long; undefined if another run holds it. */
+  async lease(
+    db: Queryable,
+    owner: number,
+    leaseMs: number,
+  ): Promise<{ readonly readUntil: Date | null } | undefined> {
     const rows = await db.query<{ read_until: Date | null }>(
-      `update till.recovery set leased_until = now() + make_interval(secs => $1)
+      `update till.recovery set owner = $1, leased_until = now() + make_interval(secs => $2)
        where name = 'events' and leased_until <= now() returning read_until`,
-      [leaseMs / 1_000],
+      [owner, leaseMs / 1_000],
     );
     return rows[0] && { readUntil: rows[0].read_until };
   }
 
+  /** False if the lease ran out and another run has it. */
+  async renew(db: Queryable, owner: number, leaseMs: number): Promise<boolean> {
+    const rows = await db.query(
+      `update till.recovery set leased_until = now() + make_interval(secs => $2)
+       where name = 'events' and owner = $1 returning 1 as renewed`,
+      [owner, leaseMs / 1_000],
+    );
+    return rows.length > 0;
+  }
+
   /** Gives the lease back; `readUntil` moves only after a run that succeeded. */
-  async release(db: Queryable, readUntil: Date | null): Promise<void> {
+  async release(db: Queryable, owner: number, readUntil: Date | null): Promise<void> {
     await db.query(
-      `update till.recovery set leased_until = now(), read_until = coalesce($1, read_until) where name = 'events'`,
-      [readUntil],
+      `update till.recovery set owner = null, leased_until = now(), read_until = coalesce($2, read_until)
+       where name = 'events' and owner = $1`,
+      [owner, readUntil],
     );
   }
 

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { Failure, type FailureCode } from '../errors.ts';
 import { untilSettled } from '../mirrors/ask.ts';
@@ -12,8 +13,8 @@ import { eventTypes } from './event-types.ts';
 import type { Inbox } from './inbox.ts';
 import type { RecoveryStore } from './recovery-store.ts';
 
-/** Longer than any run; a process that dies in the middle of one holds the others up no longer than this. */
-const leaseMs = 300_000;
+/** Renewed with every page; a process that dies in the middle of a run holds the others up no longer than this. */
+const leaseMs = 60_000;
 /** Events that the processor lists late, and clocks that differ, fall into this overlap; the inbox drops what it has. */
 const overlapMs = 600_000;
 /** What the processor keeps. After a longer gap its list has holes, and only the objects themselves tell the truth. */
@@ -32,7 +33,7 @@ interface RecoveryParts {
   readonly payments: { ask(id: string): Promise<Applied> };
   readonly subscriptions: { ask(id: string): Promise<Applied> };
   /** Compares everything with the processor. */
-  readonly resync: () => Promise<unknown>;
+  readonly resync: (afterEachPage: () => Promise<void>) => Promise<unknown>;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -47,21 +48,28 @@ export class Recovery {
   }
 
   /** One run, by one process at a time; false if another process is at it. */
-  async run(): Promise<boolean> {
+  async run(signal?: AbortSignal): Promise<boolean> {
     const { database, store } = this.#parts;
-    const lease = await store.lease(database, leaseMs);
+    const owner = randomInt(1, 2 ** 31 - 1);
+    const lease = await store.lease(database, owner, leaseMs);
     if (lease === undefined) return false;
+    /** Between two reads: a run that is to end ends here, and one that goes on keeps its lease and its pace. */
+    const pause = async () => {
+      await setTimeout(readDelayMs, undefined, signal === undefined ? {} : { signal });
+      if (!(await store.renew(database, owner, leaseMs)))
+        throw new Error('another run has taken the recovery over');
+    };
     let readUntil: Date | null = null;
     try {
-      readUntil = await this.#readEvents(lease.readUntil);
-      await this.#lookAtStaleRows();
+      readUntil = await this.#readEvents(lease.readUntil, pause);
+      await this.#lookAtStaleRows(pause);
       return true;
     } finally {
-      await store.release(database, readUntil);
+      await store.release(database, owner, readUntil);
     }
   }
 
-  async #readEvents(readUntil: Date | null): Promise<Date> {
+  async #readEvents(readUntil: Date | null, pause: () => Promise<void>): Promise<Date> {
     const { clock, logger, resync } = this.#parts;
     const startedAt = clock.now();
     const from = readUntil ?? startedAt;
@@ -70,7 +78,7 @@ export class Recovery {
         { readUntil },
         "the gap is longer than the processor's memory of events; everything is compared",
       );
-      await resync();
+      await resync(pause);
       return startedAt;
     }
     const since = new Date(from.getTime() - overlapMs);
@@ -83,7 +91,7 @@ export class Recovery {
         missed += receipts.filter((receipt) => receipt === 'stored').length;
         // What a later listing shows may be newer than what the first one could have shown.
         if (first === 0) newest = page.reduce((latest, { createdAt }) => laterOf(latest, createdAt), newest);
-        await setTimeout(readDelayMs);
+        await pause();
       }
     }
     if (missed > 0)
@@ -91,15 +99,17 @@ export class Recovery {
     return newest;
   }
 
-  async #lookAtStaleRows(): Promise<void> {
+  async #lookAtStaleRows(pause: () => Promise<void>): Promise<void> {
     const { database, store, payments, subscriptions } = this.#parts;
     for (const id of await store.listStalePayments(database, staleRowsMax)) {
       await this.#look('payment', id, () => payments.ask(id));
       await store.markPaymentChecked(database, id);
+      await pause();
     }
     for (const id of await store.listStaleSubscriptions(database, staleRowsMax)) {
       await this.#look('subscription', id, () => subscriptions.ask(id));
       await store.markSubscriptionChecked(database, id);
+      await pause();
     }
   }
 
@@ -119,7 +129,6 @@ export class Recovery {
       if (error instanceof Failure && outages.includes(error.code)) throw error;
       logger.warn({ err: error, resource, id }, 'a mirror could not be compared');
     }
-    await setTimeout(readDelayMs);
   }
 }
 

@@ -32,6 +32,9 @@ export interface ResyncProgress {
   readonly corrected: number;
 }
 
+/** Told after every page; the next one waits for it. */
+type Report = (progress: ResyncProgress) => Promise<void> | void;
+
 const onePage = { page: 1, limit: 1 };
 
 /** No answer is for a row as it stands: what is the same stays, what differs is asked about one by one. */
@@ -45,7 +48,7 @@ export class Resync {
     this.#parts = parts;
   }
 
-  async all(report: (progress: ResyncProgress) => void = () => {}): Promise<void> {
+  async all(report: Report = () => {}): Promise<void> {
     const { processor, customers, plans } = this.#parts;
     const listed = new Set<string>();
     await this.#compare('customer', processor.customers.list(), report, {
@@ -91,7 +94,7 @@ export class Resync {
     await this.#compareRefunds(processor.refunds.list(), report);
   }
 
-  async ofCustomer(id: string, report: (progress: ResyncProgress) => void = () => {}): Promise<void> {
+  async ofCustomer(id: string, report: Report = () => {}): Promise<void> {
     const { customers, payments, refunds } = this.#parts;
     const { processorCustomerId } = await customers.read(id);
     this.#note('customer', await this.#ask(() => customers.ask(processorCustomerId)));
@@ -107,7 +110,7 @@ export class Resync {
 
   async #compareMoney(
     customer: { readonly id: string; readonly processorCustomerId: string } | undefined,
-    report: (progress: ResyncProgress) => void,
+    report: Report,
   ): Promise<void> {
     const customerId = customer?.id;
     const filter = customer === undefined ? {} : { processorCustomerId: customer.processorCustomerId };
@@ -129,10 +132,7 @@ export class Resync {
     });
   }
 
-  async #compareRefunds(
-    pages: ReturnType<Processor['refunds']['list']>,
-    report: (progress: ResyncProgress) => void,
-  ): Promise<void> {
+  async #compareRefunds(pages: ReturnType<Processor['refunds']['list']>, report: Report): Promise<void> {
     const { refunds } = this.#parts;
     await this.#compare('refund', pages, report, {
       apply: (tx, facts) => refunds.apply(tx, facts, noRevisions),
@@ -144,7 +144,7 @@ export class Resync {
   async #compare<Facts>(
     resource: string,
     pages: Pages<Facts>,
-    report: (progress: ResyncProgress) => void,
+    report: Report,
     mirror: {
       readonly apply: (tx: Queryable, facts: readonly Facts[]) => Promise<Applied>;
       readonly ask: (id: string) => Promise<Applied>;
@@ -161,7 +161,7 @@ export class Resync {
       compared += facts.length;
       corrected += changed.length;
       this.#note(resource, changed);
-      report({ resource, compared, expected, corrected });
+      await report({ resource, compared, expected, corrected });
     }
   }
 

@@ -4,11 +4,14 @@ import type { EventProcessor } from './event-processor.ts';
 /** Work of another process is noticed within this time; work of our own at once. */
 const pollDelayMs = 500;
 const failureDelayMs = 1_000;
+/** Batches whose questions to the processor are still open; with more than these, the worker waits for one of them. */
+const openBatchesMax = 4;
 
 /** Keeps processing while there is work, and sleeps while there is none. Any number may run, in any number of processes. */
 export class Worker {
   readonly #processor: EventProcessor;
   readonly #logger: Logger;
+  readonly #asking = new Set<Promise<void>>();
   #running: Promise<void> = Promise.resolve();
   #wake: () => void = () => {};
   #nudged = false;
@@ -29,11 +32,12 @@ export class Worker {
     this.#wake();
   }
 
-  /** Waits for the batch that is under way; none begins after it. */
+  /** Waits for the batch that is under way, and for what was asked; none begins after it. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#wake();
     await this.#running;
+    await Promise.all(this.#asking);
   }
 
   async #run(): Promise<void> {
@@ -46,12 +50,26 @@ export class Worker {
 
   async #work(): Promise<number> {
     try {
-      return (await this.#processor.processBatch()) > 0 ? 0 : pollDelayMs;
+      const { size, asked } = await this.#processor.startBatch();
+      this.#remember(asked);
+      if (this.#asking.size >= openBatchesMax) await Promise.race(this.#asking);
+      return size > 0 ? 0 : pollDelayMs;
     } catch (error) {
-      this.#logger.warn({ err: error }, 'webhook events could not be processed; they stay in the queue');
+      this.#report(error);
       this.#nudged = false;
       return failureDelayMs;
     }
+  }
+
+  #remember(asked: Promise<void>): void {
+    const done: Promise<void> = asked
+      .catch((error: unknown) => this.#report(error))
+      .finally(() => this.#asking.delete(done));
+    this.#asking.add(done);
+  }
+
+  #report(error: unknown): void {
+    this.#logger.warn({ err: error }, 'webhook events could not be processed; they stay in the queue');
   }
 
   #sleep(delayMs: number): Promise<void> {

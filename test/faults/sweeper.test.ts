@@ -52,7 +52,8 @@ async function setScene(t: Parameters<typeof startLab>[0]): Promise<Scene> {
 async function age({ sql }: Lab, interval: string): Promise<void> {
   await sql(
     `update till.idempotency_claims set attempted_at = attempted_at - $1::interval,
-       created_at = created_at - $1::interval, leased_until = leased_until - $1::interval
+       created_at = created_at - $1::interval, leased_until = leased_until - $1::interval,
+       looked_at = looked_at - $1::interval
      where completed_at is null`,
     [interval],
   );
@@ -149,7 +150,10 @@ test('what was reserved for a refund that came to nothing is given back after it
   await age(lab, '2 minutes');
   await till.services.sweeper.sweep();
   assert.equal(await amountRefunded(scene), 700, 'it may still be on its way');
-  await age(lab, '15 minutes');
+  await age(lab, '7 minutes');
+  await till.services.sweeper.sweep();
+  assert.equal(await amountRefunded(scene), 700, 'not ten minutes yet');
+  await age(lab, '10 minutes');
   await till.services.sweeper.sweep();
   assert.equal(await amountRefunded(scene), 0);
   assert.equal(await refunds.countRows(lab, ground), 0);

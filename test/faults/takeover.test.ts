@@ -4,6 +4,7 @@ import { ClaimStore } from '../../src/idempotency/claim-store.ts';
 import { IdempotencyService } from '../../src/idempotency/idempotency-service.ts';
 import { noMarks } from '../../src/idempotency/marks.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import { createLogger } from '../../src/platform/logger.ts';
 import { failureOf } from '../processor/adapter.ts';
 import { assertMadeOnce, claimState, creationCase, type Ground, layGround } from '../support/creations.ts';
 import { type Answer, type Lab, type LabTill, startLab, startLabTill } from '../support/fault-lab.ts';
@@ -40,6 +41,7 @@ test('a claim that a living process is at work on is not taken over, and who wai
     presence: other.presence,
     clock: systemClock,
     marks: noMarks,
+    logger: createLogger('silent'),
     waitMs: 100,
   });
   const failure = await failureOf(

@@ -311,6 +311,23 @@ describe('customer.*', () => {
     assert.equal((await readInvoice(till, customerId.id)).customerId, customer.id);
   });
 
+  test('a customer that changed before it could be recorded is recorded as it is by then', async () => {
+    const request = { email: 'late@example.com', name: 'Before', idempotencyKey: randomUUID() };
+    const { id, processorCustomerId } = await till.post<CustomerAnswer>('/customers', request);
+    // As after a crash between the processor's answer and our own commit.
+    await till.sql('delete from till.customers where id = $1', [id]);
+    await till.sql(
+      'update till.idempotency_claims set completed_at = null, leased_until = now() where resource_id = $1',
+      [id],
+    );
+    const changed = await till.stripe.customers.update(processorCustomerId, { name: 'After' });
+    const event = eventOf('customer.updated', { ...changed }, later());
+    await till.take(event);
+    assert.equal((await stateOf(event)).state, 'ignored');
+    assert.equal((await till.post<CustomerAnswer>('/customers', request)).id, id);
+    assert.equal((await till.get<CustomerAnswer>(`/customers/${id}`)).name, 'After');
+  });
+
   test("a stranger's customer is ignored", async () => {
     const events = ['customer.updated', 'customer.deleted'].map((name) =>
       eventOf(name, { id: 'cus_stranger' }),

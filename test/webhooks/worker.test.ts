@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startOnLine } from './database-line.ts';
 import { holdRows } from './row-lock.ts';
+import { newPaidPayment } from './shop.ts';
 import { eventOf, idOf, startWebhookTill, type WebhookTill } from './webhook-till.ts';
 
 /** Far more looks than an idle worker needs to wake and apply one event; each is a round trip. */
@@ -68,4 +69,31 @@ test('a worker outlives a database that goes away, and loses nothing', async (t)
   till.services.worker.start();
   await becomes(till, event, 'processed');
   assert.equal(await till.count('webhook_events_processed_total'), 1);
+});
+
+test('a processor that does not answer holds up no event that needs no answer', async (t) => {
+  const till = await startWebhookTill(t);
+  await till.control('delivery', { mode: 'paused' });
+  const payment = await newPaidPayment(till);
+  await till.control('faults', { operation: 'refunds.list', kind: 'hang' });
+  till.services.worker.start();
+  const payment_intent = payment.processorPaymentIntentId;
+  const asking = eventOf('charge.refunded.newer', { payment_intent });
+  await till.send(asking);
+  await till.faultsTaken();
+  const other = eventOf('invoice.paid.newer');
+  await till.send(other);
+  await becomes(till, other, 'processed');
+  await becomes(till, asking, 'pending');
+  await till.control('faults', {}, 'DELETE');
+});
+
+test('events of one batch about one object share the answer', async (t) => {
+  const till = await startWebhookTill(t);
+  await till.control('delivery', { mode: 'paused' });
+  const { processorPaymentIntentId: payment_intent } = await newPaidPayment(till);
+  const lists = { operation: 'refunds.list' };
+  const before = await till.count('processor_request_duration_seconds', lists);
+  await till.take(...Array.from({ length: 10 }, () => eventOf('charge.refunded.newer', { payment_intent })));
+  assert.equal((await till.count('processor_request_duration_seconds', lists)) - before, 1);
 });
