@@ -174,7 +174,6 @@ export class CustomerService {
     return applied;
   }
 
-  /** False if it was erased before. */
   /** False if there was nothing left to erase. */
   #erase(processorCustomerId: string): Promise<boolean> {
     const { database, store, clock } = this.#parts;

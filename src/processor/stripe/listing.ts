@@ -8,8 +8,8 @@ import { WireObject } from './wire-object.ts';
 /** The most that the processor gives at once. */
 const pageSize = 100;
 
-/** One million objects: past any account that can be read in one go. A listing that does not end is a bug. */
-export const resyncPagesMax = 10_000;
+/** A hundred million objects, which is more than any account of ours will hold. A listing that does not end is a bug. */
+export const resyncPagesMax = 1_000_000;
 
 /**
  * Ten thousand objects made since a call that went astray. The sweeper looks within minutes, when there are few; a
