@@ -46,8 +46,10 @@ create table till.payments (
   customer_id uuid not null references till.customers,
   amount bigint not null check (amount >= 0),
   amount_received bigint not null default 0 check (amount_received >= 0),
-  -- The sum of the refunds that did not fail, reservations included.
+  -- The sum of the refunds that did not fail.
   amount_refunded bigint not null default 0 check (amount_refunded >= 0),
+  -- The sum of those that are being asked for, and of which the processor has not been heard yet.
+  amount_reserved bigint not null default 0 check (amount_reserved >= 0),
   currency text not null check (currency ~ '^[a-z]{3}$'),
   -- What the processor says of its payment intent.
   intent_status text not null check (

@@ -72,7 +72,12 @@ async function migrateWhenReachable(url: string, logger: Logger): Promise<void> 
     try {
       return await migrate({ url, folder: migrationsFolder, logger });
     } catch (error) {
-      if (!isUnavailable(error) || tries >= databaseTriesMax) throw error;
+      if (!isUnavailable(error)) throw error;
+      if (tries >= databaseTriesMax) {
+        throw new Error(`DATABASE_URL leads to ${describeAddress(url)}, which cannot be reached`, {
+          cause: error,
+        });
+      }
       logger.warn({ err: error, tries }, 'the database cannot be reached yet');
       await setTimeout(databaseRetryDelayMs);
     }

@@ -14,6 +14,7 @@ export const failureTitles = {
   plan_archived: 'The plan is archived',
   payment_not_cancelable: 'The payment can no longer be canceled',
   payment_not_refundable: 'The payment cannot be refunded',
+  refund_in_flight: 'Another refund of the payment is under way',
   refund_exceeds_remaining: 'More than what is left of the payment',
   request_timeout: 'The request took too long to arrive',
   payload_too_large: 'The body is too large',

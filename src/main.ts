@@ -13,16 +13,20 @@ async function main(): Promise<void> {
   if (config === undefined) return;
   const logger = createLogger(config.logLevel);
   process.on('uncaughtException', (error) => {
-    logger.fatal({ err: error }, 'an error that nobody caught ends the process');
+    // Not `fatal`: that level waits until everything is written, for ever if nothing can be.
+    logger.error({ err: error }, 'an error that nobody caught ends the process');
     process.exit(1);
   });
 
-  const stopRequested = onStopSignal(logger);
+  // A closed terminal ends the service, unless the signal has been given another meaning.
+  const signals: readonly NodeJS.Signals[] =
+    config.apiKeysFile === undefined ? ['SIGTERM', 'SIGINT', 'SIGHUP'] : ['SIGTERM', 'SIGINT'];
+  const stopRequested = onStopSignal(signals, logger);
   let till: Till;
   try {
     till = await startTill(config, logger);
   } catch (error) {
-    logger.fatal({ err: error }, 'could not start');
+    logger.error({ err: error }, 'could not start');
     process.stderr.write(`till could not start: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
   }
@@ -31,7 +35,7 @@ async function main(): Promise<void> {
   if (process.stderr.isTTY) process.stderr.write(welcome(till.facts));
   else if (generatedKey !== undefined)
     logger.info({ path: generatedKey.path }, 'the API key was generated; it is kept in this file');
-  process.on('SIGHUP', () => reloadKeys(till, logger));
+  if (config.apiKeysFile !== undefined) process.on('SIGHUP', () => reloadKeys(till, logger));
 
   const signal = await stopRequested;
   const stopped = till.stop();
@@ -53,7 +57,7 @@ function readConfig(): Config | undefined {
 }
 
 /** Resolves with the first signal. A second one, a second later or more, ends the process at once. */
-function onStopSignal(logger: Logger): Promise<NodeJS.Signals> {
+function onStopSignal(signals: readonly NodeJS.Signals[], logger: Logger): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   let firstAtMs: number | undefined;
   const onSignal = (signal: NodeJS.Signals) => {
@@ -63,8 +67,7 @@ function onStopSignal(logger: Logger): Promise<NodeJS.Signals> {
     logger.warn({ signal }, 'stopped at once by a second signal');
     process.exit(1);
   };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+  for (const signal of signals) process.on(signal, onSignal);
   return promise;
 }
 

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
-import { headerBytesMax, requestTimeoutMs } from './limits.ts';
+import { headerBytesMax, headersTimeoutMs, requestTimeoutMs } from './limits.ts';
 import { problemAnswer, rawProblemAnswer } from './problem.ts';
 import { toFailure } from './to-failure.ts';
 
@@ -42,7 +42,10 @@ function brokenRequestFailure(code: string | undefined): Failure {
     case 'HPE_HEADER_OVERFLOW':
       return new Failure('headers_too_large', `The headers may hold at most ${headerBytesMax} bytes.`);
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new Failure('request_timeout', `The request must arrive within ${requestTimeoutMs / 1_000} s.`);
+      return new Failure(
+        'request_timeout',
+        `The headers must arrive within ${headersTimeoutMs / 1_000} s and the rest within ${requestTimeoutMs / 1_000} s.`,
+      );
     default:
       return new Failure('malformed_request', 'This is not valid HTTP.');
   }

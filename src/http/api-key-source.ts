@@ -38,7 +38,10 @@ export async function loadApiKeys(settings: ApiKeySettings): Promise<LoadedApiKe
 }
 
 async function readKeyFile(path: string): Promise<readonly ApiKey[]> {
-  const lines = (await readFile(path, 'utf8'))
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new Error(`API_KEYS_FILE is ${JSON.stringify(path)}, which cannot be read`, { cause });
+  });
+  const lines = text
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'));

@@ -4,6 +4,8 @@ import { Failure, type Mistake } from '../errors.ts';
 
 /** Where NUL can hide, as it stands in JSON and in a query: cheap to look for before anything is walked. */
 const escapedNul = '\\u0000';
+/** Half of a character that takes two, as it stands in JSON; no processor and no database takes one half alone. */
+const escapedSurrogate = /\\ud[89a-f]/i;
 const encodedNul = '%00';
 /** Deeper values are refused by every schema anyway; the walk stops there rather than trust the stack. */
 const depthMax = 64;
@@ -22,36 +24,38 @@ export function registerJsonBody(app: FastifyInstance): void {
     return parseJson(request, text, (error, value) => {
       if (error)
         return done(new Failure('malformed_request', `The body is not valid JSON: ${reasonOf(error)}`));
-      const mistakes = text.includes(escapedNul) ? findNul(value, 'body') : [];
-      return mistakes.length === 0 ? done(null, value) : done(nulRefused(mistakes));
+      const isSuspect = text.includes(escapedNul) || escapedSurrogate.test(text);
+      const mistakes = isSuspect ? findBadText(value, 'body') : [];
+      return mistakes.length === 0 ? done(null, value) : done(badTextRefused(mistakes));
     });
   });
   app.addHook('preValidation', async (request) => {
     if (!request.url.includes(encodedNul)) return;
-    const mistakes = findNul(request.query, 'query');
-    if (mistakes.length > 0) throw nulRefused(mistakes);
+    const mistakes = findBadText(request.query, 'query');
+    if (mistakes.length > 0) throw badTextRefused(mistakes);
   });
 }
 
 /** The parser's reasons quote a piece of the body, which may be personal; only the kind of mistake is passed on. */
 function reasonOf(error: Error): string {
-  if (error.message.includes('prototype'))
-    return 'it holds a forbidden key (__proto__ or constructor.prototype).';
   const position = /at position \d+/.exec(error.message)?.[0];
-  return position === undefined ? 'it ends too early or is not JSON.' : `there is a mistake ${position}.`;
+  return position === undefined
+    ? 'it ends too early, is no JSON, or holds a forbidden key (__proto__, constructor.prototype).'
+    : `there is a mistake ${position}.`;
 }
 
-function findNul(value: unknown, path: string, depth = 0): Mistake[] {
+function findBadText(value: unknown, path: string, depth = 0): Mistake[] {
   if (typeof value === 'string') {
+    if (!value.isWellFormed()) return [{ path, message: 'must be well-formed Unicode' }];
     return value.includes('\0') ? [{ path, message: 'must not contain the NUL character' }] : [];
   }
   if (typeof value !== 'object' || value === null || depth >= depthMax) return [];
   return Object.entries(value).flatMap(([key, item]) => [
     ...(key.includes('\0') ? [{ path, message: 'must not have a key with the NUL character' }] : []),
-    ...findNul(item, `${path}.${key}`, depth + 1),
+    ...findBadText(item, `${path}.${key}`, depth + 1),
   ]);
 }
 
-function nulRefused(errors: readonly Mistake[]): Failure {
-  return new Failure('invalid_request', 'The request contains the NUL character.', { errors });
+function badTextRefused(errors: readonly Mistake[]): Failure {
+  return new Failure('invalid_request', 'The request contains text that cannot be stored.', { errors });
 }

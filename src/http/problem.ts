@@ -15,6 +15,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   plan_archived: 409,
   payment_not_cancelable: 409,
   payment_not_refundable: 409,
+  refund_in_flight: 409,
   refund_exceeds_remaining: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,

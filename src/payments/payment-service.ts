@@ -226,6 +226,7 @@ function toPayment(facts: PaymentFacts, customerId: string, now: Date): Payment 
     amount: facts.amount,
     amountReceived: facts.amountReceived,
     amountRefunded: 0,
+    amountReserved: 0,
     currency: facts.currency,
     intentStatus: facts.status,
     status: facts.status,

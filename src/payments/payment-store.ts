@@ -65,17 +65,23 @@ export class PaymentStore {
     );
   }
 
-  /** Adds up anew what was refunded; the rows must be locked. */
+  /** Adds up anew what was refunded and what is reserved; the rows must be locked. */
   async addUpRefunds(tx: Queryable, ids: readonly string[], now: Date): Promise<void> {
     if (ids.length === 0) return;
     await tx.query(
-      `update till.payments set amount_refunded = sums.amount, updated_at = $2
+      `update till.payments set amount_refunded = sums.refunded, amount_reserved = sums.reserved,
+         updated_at = case when amount_refunded = sums.refunded then updated_at else $2 end
        from (
-         select id, coalesce((select sum(amount) from till.refunds
-           where payment_id = payments.id and status not in ('failed', 'canceled')), 0) as amount
-         from till.payments where id = any($1)
+         select payments.id,
+           coalesce(sum(refunds.amount) filter (where processor_refund_id is not null), 0) as refunded,
+           coalesce(sum(refunds.amount) filter (where processor_refund_id is null), 0) as reserved
+         from till.payments
+         left join till.refunds on payment_id = payments.id and refunds.status not in ('failed', 'canceled')
+         where payments.id = any($1)
+         group by payments.id
        ) sums
-       where payments.id = sums.id and payments.amount_refunded <> sums.amount`,
+       where payments.id = sums.id
+         and (payments.amount_refunded, payments.amount_reserved) <> (sums.refunded, sums.reserved)`,
       [ids, now],
     );
   }
@@ -93,6 +99,7 @@ interface PaymentRow {
   readonly amount: number;
   readonly amount_received: number;
   readonly amount_refunded: number;
+  readonly amount_reserved: number;
   readonly currency: string;
   readonly intent_status: IntentStatus;
   readonly status: PaymentStatus;
@@ -110,6 +117,7 @@ function toPayment(row: PaymentRow): Payment {
     amount: row.amount,
     amountReceived: row.amount_received,
     amountRefunded: row.amount_refunded,
+    amountReserved: row.amount_reserved,
     currency: row.currency,
     intentStatus: row.intent_status,
     status: row.status,

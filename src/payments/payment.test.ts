@@ -11,6 +11,7 @@ const payment: Payment = {
   amount: 2_000,
   amountReceived: 0,
   amountRefunded: 0,
+  amountReserved: 0,
   currency: 'eur',
   intentStatus: 'requires_payment_method',
   status: 'requires_payment_method',
@@ -99,6 +100,6 @@ test('a payment is refunded when what was given back reaches what was received, 
 });
 
 test('what is left to refund is never less than nothing', () => {
-  assert.equal(amountLeft({ amountReceived: 2_000, amountRefunded: 500 }), 1_500);
-  assert.equal(amountLeft({ amountReceived: 2_000, amountRefunded: 2_500 }), 0);
+  assert.equal(amountLeft({ amountReceived: 2_000, amountRefunded: 500, amountReserved: 0 }), 1_500);
+  assert.equal(amountLeft({ amountReceived: 2_000, amountRefunded: 2_500, amountReserved: 0 }), 0);
 });

@@ -23,8 +23,10 @@ export interface Payment {
   readonly customerId: string;
   readonly amount: number;
   readonly amountReceived: number;
-  /** The sum of the refunds that did not fail, reservations included. */
+  /** The sum of the refunds that did not fail. */
   readonly amountRefunded: number;
+  /** The sum of those that are being asked for, and of which the processor has not been heard yet. */
+  readonly amountReserved: number;
   readonly currency: string;
   readonly intentStatus: IntentStatus;
   readonly status: PaymentStatus;
@@ -103,7 +105,9 @@ export function paymentStatusOf(
   return isRefunded ? 'refunded' : intentStatus;
 }
 
-/** How much can still be refunded. */
-export function amountLeft(payment: Pick<Payment, 'amountReceived' | 'amountRefunded'>): number {
-  return Math.max(payment.amountReceived - payment.amountRefunded, 0);
+/** How much can still be refunded, if whatever is being asked for goes through. */
+export function amountLeft(
+  payment: Pick<Payment, 'amountReceived' | 'amountRefunded' | 'amountReserved'>,
+): number {
+  return Math.max(payment.amountReceived - payment.amountRefunded - payment.amountReserved, 0);
 }

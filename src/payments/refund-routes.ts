@@ -81,6 +81,7 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
             'not_found',
             'payment_not_refundable',
             'refund_exceeds_remaining',
+            'refund_in_flight',
             ...bodyFailures,
             ...keyFailures,
             ...processorFailures,

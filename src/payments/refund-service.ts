@@ -226,8 +226,9 @@ export class RefundService {
     // Refunded elsewhere, or not paid after all: ours is corrected, and then the answer tells the truth.
     const corrected = await payments.correct(payment);
     await untilSettled(() => this.askOfPayment(processorPaymentIntentId));
-    const { amountRefunded } = await payments.read(payment.id);
-    refuseIfTooMuch({ ...corrected, amountRefunded: amountRefunded - order.amount }, order.amount);
+    const { amountRefunded, amountReserved } = await payments.read(payment.id);
+    const others = { amountRefunded, amountReserved: amountReserved - order.amount };
+    refuseIfTooMuch({ ...corrected, ...others }, order.amount);
     throw new Failure('payment_not_refundable', 'The processor does not refund this payment.', {
       effect: 'none',
     });
@@ -261,6 +262,14 @@ function refuseIfTooMuch(payment: Payment, amount: number): void {
     );
   }
   const left = amountLeft(payment);
+  const isUnderWay = payment.amountReserved > 0 && (left === 0 || amount > left);
+  if (isUnderWay) {
+    throw new Failure(
+      'refund_in_flight',
+      `A refund of ${payment.amountReserved} is under way, and what became of it is not known yet; try again later, or send it again with its idempotency key.`,
+      { retryAfterSeconds: 60 },
+    );
+  }
   if (left === 0) throw new Failure('payment_not_refundable', 'The payment has been refunded in full.');
   if (amount > left) {
     throw new Failure(

@@ -1,4 +1,10 @@
-import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
+import {
+  type DestinationStream,
+  destination as destinationOf,
+  type Logger,
+  pino,
+  stdTimeFunctions,
+} from 'pino';
 
 export type { Logger } from 'pino';
 
@@ -17,7 +23,17 @@ export function createLogger(level: LogLevel, destination?: DestinationStream): 
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
   };
-  return destination ? pino(options, destination) : pino(options);
+  return pino(options, destination ?? standardOutput());
+}
+
+/** What waits while standard output takes nothing; past it lines are dropped. */
+const waitingBytesMax = 1_048_576;
+
+/** A log that cannot be written (a full disk, a terminal that was closed) costs the log, never the service. */
+function standardOutput(): DestinationStream {
+  const stream = destinationOf({ fd: 1, sync: true, maxLength: waitingBytesMax });
+  stream.on('error', () => {});
+  return stream;
 }
 
 /** How deep a chain of causes is followed: deeper ones exist only by mistake, or in a loop. */

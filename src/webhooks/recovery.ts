@@ -3,7 +3,6 @@ import { setTimeout } from 'node:timers/promises';
 import { Failure, type FailureCode } from '../errors.ts';
 import { untilSettled } from '../mirrors/ask.ts';
 import type { Applied } from '../mirrors/fold.ts';
-import { laterOf } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -82,21 +81,19 @@ export class Recovery {
       return startedAt;
     }
     const since = new Date(from.getTime() - overlapMs);
-    let newest = startedAt;
     let missed = 0;
     for (let first = 0; first < eventTypes.length; first += typesPerListing) {
       const types = eventTypes.slice(first, first + typesPerListing);
       for await (const page of this.#parts.processor.events.listSince(since, types)) {
         const receipts = await Promise.all(page.map((event) => this.#parts.inbox.receive(event)));
         missed += receipts.filter((receipt) => receipt === 'stored').length;
-        // What a later listing shows may be newer than what the first one could have shown.
-        if (first === 0) newest = page.reduce((latest, { createdAt }) => laterOf(latest, createdAt), newest);
         await pause();
       }
     }
     if (missed > 0)
       logger.warn({ missed, since }, 'events that no webhook had brought were found in the list');
-    return newest;
+    // Never later than our own time: an event from a clock that runs ahead must not hide those that come after it.
+    return startedAt;
   }
 
   async #lookAtStaleRows(pause: () => Promise<void>): Promise<void> {

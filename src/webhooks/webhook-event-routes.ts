@@ -37,7 +37,8 @@ const ListQuery = Type.Object(
   { additionalProperties: false },
 );
 
-const Params = Type.Object({ id: Type.String() });
+/** Visible characters only, as the processor's ids are: anything else names nothing. */
+const Params = Type.Object({ id: Type.String({ pattern: '^[\\x21-\\x7e]+$' }) });
 
 const example: Static<typeof EventSchema> = {
   id: 'evt_1NG8Du2eZvKYlo2CUI79vXWy',

@@ -142,6 +142,10 @@ test('400: broken JSON, broken UTF-8, keys that reach for a prototype and NUL', 
   const nul = await call('/api/v1/things', json('{"name":"a\\u0000b","amount":1}'));
   assert.equal((await readProblem(nul, 400, 'invalid_request')).errors?.[0]?.path, 'body.name');
   await readProblem(await call('/api/v1/things?page=%00'), 400, 'invalid_request');
+  const half = await call('/api/v1/things', json('{"name":"a\\ud800b","amount":1}'));
+  assert.equal((await readProblem(half, 400, 'invalid_request')).errors?.[0]?.path, 'body.name');
+  const whole = await call('/api/v1/things', json('{"name":"\\ud83d\\ude00","amount":1}'));
+  assert.equal(whole.status, 200);
 });
 
 test('400: JSON a thousand levels deep and a body of ten thousand unknown fields get a short answer', async (t) => {

@@ -267,3 +267,15 @@ test('422: a key that was used for another refund, or for one of another payment
     await readProblem(answer, 422, 'idempotency_key_reused');
   }
 });
+
+test('409: while nobody knows what became of a refund, the payment does not claim to be refunded', async () => {
+  const payment = await makePaidPayment(service);
+  const refund = () => call('POST', `/payments/${payment.id}/refund`);
+  await service.control('POST', 'faults', { operation: 'refunds.create', kind: 'reset_before', times: 3 });
+  await readProblem(await refund(), 503, 'processor_unavailable');
+  const { status } = await readJson<PaymentBody>(await call('GET', `/payments/${payment.id}`), 200);
+  assert.equal(status, 'succeeded');
+  const again = await refund();
+  assert.equal(again.headers.get('retry-after'), '60');
+  await readProblem(again, 409, 'refund_in_flight');
+});

@@ -69,7 +69,7 @@ async function sweepAndListWrites({ gate, till }: Scene): Promise<readonly strin
 
 async function amountRefunded({ lab, ground }: Scene): Promise<number> {
   const [row] = await lab.sql<{ amount_refunded: string }>(
-    'select amount_refunded from till.payments where id = $1',
+    'select amount_refunded + amount_reserved as amount_refunded from till.payments where id = $1',
     [ground.paymentId],
   );
   return Number(row?.amount_refunded);

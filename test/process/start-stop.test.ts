@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { openSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { freePort } from '../support/redis-server.ts';
 import { createTestDatabase } from '../support/test-database.ts';
-import { runTillUntilExit, startTillProcess, testKey } from '../support/till-process.ts';
+import { projectFolder, runTillUntilExit, startTillProcess, testKey } from '../support/till-process.ts';
 
 async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'till-process-'));
@@ -103,6 +106,42 @@ test('a second signal within a second is the same wish; a later one ends at once
   clearInterval(timer);
   assert.equal(till.child.exitCode, 1);
   assert.ok(till.lines.some((line) => line.msg === 'stopped at once by a second signal'));
+});
+
+test('a log that cannot be written costs the log, never the service', async (t) => {
+  const database = await createTestDatabase();
+  t.after(() => database.drop());
+  const port = await freePort();
+  const full = openSync('/dev/full', 'w');
+  const child = spawn(process.execPath, ['src/main.ts'], {
+    cwd: projectFolder,
+    env: {
+      PATH: process.env['PATH'],
+      DATABASE_URL: database.url,
+      DATA_DIR: await temporaryFolder(t),
+      PORT: String(port),
+      SANDBOX_PORT: '0',
+    },
+    stdio: ['ignore', full, 'ignore'],
+  });
+  const exited = once(child, 'exit');
+  const isUp = () =>
+    fetch(`http://127.0.0.1:${port}/health`).then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+  while (!(await isUp())) assert.equal(child.exitCode, null);
+  for (let request = 0; request < 50; request += 1) assert.ok(await isUp());
+  child.kill('SIGTERM');
+  await exited;
+  assert.equal(child.exitCode, 0);
+});
+
+test('a closed terminal ends the service', async (t) => {
+  const database = await createTestDatabase();
+  t.after(() => database.drop());
+  const till = await startTillProcess({ DATABASE_URL: database.url, DATA_DIR: await temporaryFolder(t) });
+  assert.equal(await till.stop('SIGHUP'), 0);
 });
 
 test('wrong settings stop the start with one line each, on stderr', async () => {

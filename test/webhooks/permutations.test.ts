@@ -307,7 +307,7 @@ function paymentLife(events: readonly PaymentFacts[]): Life<Payment, PaymentFact
   return {
     events,
     born: ({ status, asOf, ...facts }) => ({
-      ...{ ...facts, ...born, customerId: 'c', amountRefunded: 0 },
+      ...{ ...facts, ...born, customerId: 'c', amountRefunded: 0, amountReserved: 0 },
       ...{ intentStatus: status, status, processorAsOf: asOf },
     }),
     take: (row, facts, standing) => takePaymentFacts(row, facts, standing, now),
