@@ -75,3 +75,8 @@ export class Failure extends Error {
     this.extras = extras;
   }
 }
+
+/** Whether the processor refused the request, and surely did nothing of it in an earlier try either. */
+export function isDefiniteRefusal(error: unknown): error is Failure {
+  return error instanceof Failure && error.code === 'processor_rejected' && error.extras.effect !== 'unknown';
+}

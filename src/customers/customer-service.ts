@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Failure } from '../errors.ts';
+import { Failure, isDefiniteRefusal } from '../errors.ts';
 import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
 import { type Applied, foldFacts, groupFacts, type Source } from '../mirrors/fold.ts';
@@ -116,6 +116,19 @@ export class CustomerService {
   /** For what is about to be made for the customer: it must be there, and not deleted. */
   async requireLive(tx: Queryable, id: string): Promise<Customer> {
     return found(await this.#parts.store.find(tx, id));
+  }
+
+  /**
+   * What to tell a caller whose request the processor refused because of the customer. If it is gone there, ours is
+   * corrected first, and the answer tells the truth.
+   */
+  async truthBehind(error: unknown, id: string): Promise<unknown> {
+    const isAboutCustomer = isDefiniteRefusal(error) && error.extras.processorParam === 'customer';
+    const customer = isAboutCustomer ? await this.findAny(this.#parts.database, id) : undefined;
+    if (customer === undefined) return error;
+    await untilSettled(() => this.ask(customer.processorCustomerId));
+    const corrected = await this.findAny(this.#parts.database, id);
+    return corrected?.deletedAt === null ? error : notFound();
   }
 
   /** Deleted ones included. */

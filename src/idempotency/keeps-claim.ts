@@ -5,6 +5,9 @@ const refusals: readonly FailureCode[] = [
   'processor_rejected',
   'payment_not_refundable',
   'refund_exceeds_remaining',
+  'refund_in_flight',
+  'not_found',
+  'plan_archived',
 ];
 
 /**

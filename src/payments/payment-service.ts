@@ -65,8 +65,19 @@ export class PaymentService {
       prepare: async (tx) => {
         ({ processorCustomerId } = await customers.requireLive(tx, customerId));
       },
-      call: (id, idempotencyKey) =>
-        processor.payments.create({ id, processorCustomerId, amount, currency, idempotencyKey }),
+      call: async (id, idempotencyKey) => {
+        try {
+          return await processor.payments.create({
+            id,
+            processorCustomerId,
+            amount,
+            currency,
+            idempotencyKey,
+          });
+        } catch (error) {
+          throw await customers.truthBehind(error, customerId);
+        }
+      },
       ...this.adoption(customerId),
       replay: (id) => this.#replay(id),
     });

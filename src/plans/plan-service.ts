@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Failure } from '../errors.ts';
+import { Failure, isDefiniteRefusal } from '../errors.ts';
 import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
 import { type Applied, foldFacts, groupFacts, type Source } from '../mirrors/fold.ts';
@@ -135,8 +135,17 @@ export class PlanService {
   /** For a new subscription: the plan must be there, and not archived. */
   async requireActive(tx: Queryable, id: string): Promise<Plan> {
     const plan = found(await this.#parts.store.find(tx, id));
-    if (!plan.active) throw new Failure('plan_archived', 'The plan is archived; choose one that is active.');
+    if (!plan.active) throw archived();
     return plan;
+  }
+
+  /** What to tell a caller whose request the processor refused because of the price: ours is corrected first. */
+  async truthBehind(error: unknown, id: string): Promise<unknown> {
+    const isAboutPrice = isDefiniteRefusal(error) && error.extras.processorParam?.includes('price') === true;
+    if (!isAboutPrice) return error;
+    const { processorPriceId } = await this.read(id);
+    await untilSettled(() => this.ask(processorPriceId));
+    return (await this.read(id)).active ? error : archived();
   }
 
   /** The plans behind the processor's prices. */
@@ -189,6 +198,10 @@ export class PlanService {
     );
     return applied;
   }
+}
+
+function archived(): Failure {
+  return new Failure('plan_archived', 'The plan is archived; choose one that is active.');
 }
 
 function found(plan: Plan | undefined): Plan {

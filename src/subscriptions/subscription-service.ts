@@ -57,14 +57,14 @@ export class SubscriptionService {
         ({ processorCustomerId } = await customers.requireLive(tx, customerId));
         ({ processorPriceId } = await plans.requireActive(tx, planId));
       },
-      call: (id, idempotencyKey) =>
-        processor.subscriptions.create({
-          id,
-          processorCustomerId,
-          processorPriceId,
-          trialPeriodDays,
-          idempotencyKey,
-        }),
+      call: async (id, idempotencyKey) => {
+        const order = { id, processorCustomerId, processorPriceId, trialPeriodDays, idempotencyKey };
+        try {
+          return await processor.subscriptions.create(order);
+        } catch (error) {
+          throw await plans.truthBehind(await customers.truthBehind(error, customerId), planId);
+        }
+      },
       ...this.adoption(customerId),
       replay: (id) => this.#replay(id),
     });

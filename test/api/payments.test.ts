@@ -221,3 +221,11 @@ test('422: a currency that the processor does not know', async () => {
   const answer = await call('POST', '/payments', { customerId, amount: 2_000, currency: 'zzz' });
   await readProblem(answer, 422, 'processor_rejected');
 });
+
+test('404: a customer that is gone at the processor is corrected first', async () => {
+  const customer = await makeCustomer(service);
+  await service.stripe.customers.del(customer.processorCustomerId);
+  const request = { customerId: customer.id, amount: 2_000, currency: 'eur' };
+  await readProblem(await call('POST', '/payments', request), 404, 'not_found');
+  await readProblem(await call('GET', `/customers/${customer.id}`), 404, 'not_found');
+});

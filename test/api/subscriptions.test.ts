@@ -9,6 +9,7 @@ import {
   makeCustomer,
   makePlan,
   makeSubscription,
+  type PlanBody,
   type SubscriptionBody,
 } from '../support/resources.ts';
 import { readJson, useService } from '../support/service.ts';
@@ -207,10 +208,15 @@ test('422: a key that was used for another subscription', async () => {
   }
 });
 
-test('422: a plan whose price was archived at the processor meanwhile, in the words of the processor', async () => {
-  const { id: customerId } = await makeCustomer(service);
-  const { id: planId, processorPriceId } = await makePlan(service);
-  await stripe.prices.update(processorPriceId, { active: false });
-  const answer = await call('POST', '/subscriptions', { customerId, planId });
-  await readProblem(answer, 422, 'processor_rejected');
+test('404 and 409: what the processor knows better is corrected first, and the answer tells the truth', async () => {
+  const [customer, plan] = [await makeCustomer(service), await makePlan(service)];
+  const request = { customerId: customer.id, planId: plan.id, idempotencyKey: 'behind' };
+  await service.stripe.prices.update(plan.processorPriceId, { active: false });
+  await readProblem(await call('POST', '/subscriptions', request), 409, 'plan_archived');
+  assert.equal((await readJson<PlanBody>(await call('GET', `/plans/${plan.id}`), 200)).active, false);
+
+  const { id: planId } = await makePlan(service);
+  await service.stripe.customers.del(customer.processorCustomerId);
+  await readProblem(await call('POST', '/subscriptions', { ...request, planId }), 404, 'not_found');
+  await readProblem(await call('GET', `/customers/${customer.id}`), 404, 'not_found');
 });
