@@ -18,7 +18,6 @@ const leaseMs = 60_000;
 const overlapMs = 600_000;
 /** What the processor keeps. After a longer gap its list has holes, and only the objects themselves tell the truth. */
 const listingAgeMsMax = 30 * 86_400_000;
-const typesPerListing = 20;
 /** Rows looked at per run: with a run every five minutes, a few hundred thousand a week. */
 const staleRowsMax = 100;
 /** Between two background reads, so that they never crowd out people's requests: ten a second at most. */
@@ -82,13 +81,10 @@ export class Recovery {
     }
     const since = new Date(from.getTime() - overlapMs);
     let missed = 0;
-    for (let first = 0; first < eventTypes.length; first += typesPerListing) {
-      const types = eventTypes.slice(first, first + typesPerListing);
-      for await (const page of this.#parts.processor.events.listSince(since, types)) {
-        const receipts = await Promise.all(page.map((event) => this.#parts.inbox.receive(event)));
-        missed += receipts.filter((receipt) => receipt === 'stored').length;
-        await pause();
-      }
+    for await (const page of this.#parts.processor.events.listSince(since, eventTypes)) {
+      const receipts = await Promise.all(page.map((event) => this.#parts.inbox.receive(event)));
+      missed += receipts.filter((receipt) => receipt === 'stored').length;
+      await pause();
     }
     if (missed > 0)
       logger.warn({ missed, since }, 'events that no webhook had brought were found in the list');

@@ -229,3 +229,12 @@ test('404: a customer that is gone at the processor is corrected first', async (
   await readProblem(await call('POST', '/payments', request), 404, 'not_found');
   await readProblem(await call('GET', `/customers/${customer.id}`), 404, 'not_found');
 });
+
+test('201: the same request with its ids and its currency in another case is the same request', async () => {
+  const customer = await makeCustomer(service);
+  const request = { customerId: customer.id, amount: 2_000, currency: 'eur', idempotencyKey: 'another-case' };
+  const first = await readJson<{ payment: { id: string } }>(await call('POST', '/payments', request), 201);
+  const upper = { ...request, customerId: customer.id.toUpperCase(), currency: 'EUR' };
+  const again = await readJson<{ payment: { id: string } }>(await call('POST', '/payments', upper), 201);
+  assert.equal(again.payment.id, first.payment.id);
+});

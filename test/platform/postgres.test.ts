@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Failure } from '../../src/errors.ts';
-import { Database } from '../../src/platform/postgres.ts';
+import { Database, isOutage } from '../../src/platform/postgres.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { freePort } from '../support/redis-server.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -58,6 +58,19 @@ test('a connection that breaks between two statements fails the transaction, nev
   assert.deepEqual(await database.query('select 1 as one'), [{ one: 1 }]);
 });
 
+test('a statement that takes too long can be tried again, and is no outage of everything', async () => {
+  const slow = database.transaction(async (tx) => {
+    await tx.query(`set local statement_timeout = '20ms'`);
+    await tx.query('select pg_sleep(10)');
+  });
+  const failure = await slow.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  assert.ok(failure instanceof Failure && failure.code === 'database_unavailable');
+  assert.equal(isOutage(failure), false);
+});
+
 test('a server that is not there is an outage', async () => {
   const nowhere = new Database({
     url: `postgres://x:y@127.0.0.1:${await freePort()}/x`,
@@ -72,7 +85,3 @@ test('a server that is not there is an outage', async () => {
   await assert.rejects(nowhere.ping());
   await nowhere.close();
 });
-
-function isOutage(error: unknown): boolean {
-  return error instanceof Failure && error.code === 'database_unavailable';
-}

@@ -141,7 +141,7 @@ describe('one event', () => {
 
   test('that is not there is a 404, whatever its id looks like', async (t) => {
     const till = await startWebhookTill(t);
-    for (const id of ['evt_unknown', randomUUID(), 'a%20b', '%F0%9F%92%B3']) {
+    for (const id of ['evt_unknown', randomUUID(), 'a%20b', '%F0%9F%92%B3', '%00', 'evt_%00']) {
       await readProblem(await till.call(`/api/v1/webhook-events/${id}`), 404, 'not_found');
       const again = await till.call(`/api/v1/webhook-events/${id}/replay`, { method: 'POST' });
       await readProblem(again, 404, 'not_found');

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Database } from '../../src/platform/postgres.ts';
+import { RecoveryStore } from '../../src/webhooks/recovery-store.ts';
+import { captureLog } from '../support/log-capture.ts';
 import {
   type CustomerAnswer,
   newCustomer,
@@ -416,4 +419,25 @@ describe('a resync', () => {
     assert.deepEqual(await mirrors(till), before);
     assert.deepEqual(await drift(till), [0, 0, 0, 0, 0, 0]);
   });
+});
+
+test('a run whose lease ran out can neither renew it nor give back that of the run that took over', async (t) => {
+  const till = await startWebhookTill(t);
+  const database = new Database({ url: till.databaseUrl, poolSize: 1, logger: captureLog().logger });
+  try {
+    const store = new RecoveryStore();
+    assert(await store.lease(database, 1, 60_000));
+    assert.equal(await store.lease(database, 2, 60_000), undefined, 'one at a time');
+    assert.equal(await store.renew(database, 1, 60_000), true);
+    await till.sql(`update till.recovery set leased_until = now() - interval '1 second'`);
+    assert(await store.lease(database, 2, 60_000));
+    assert.equal(await store.renew(database, 1, 60_000), false);
+    await store.release(database, 1, new Date(0));
+    assert.deepEqual(
+      await till.sql('select owner, read_until, leased_until > now() as leased from till.recovery'),
+      [{ owner: 2, read_until: null, leased: true }],
+    );
+  } finally {
+    await database.close();
+  }
 });
