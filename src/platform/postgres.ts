@@ -33,9 +33,10 @@ export class Database implements Queryable {
       types: { getTypeParser },
     });
     // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
-    this.#pool.on('error', (error) =>
-      options.logger.warn({ err: error }, 'an idle database connection broke'),
-    );
+    this.#pool.on('error', (error) => {
+      // While the pool is ending, connections that end are what was asked for.
+      if (!this.#pool.ending) options.logger.warn({ err: error }, 'an idle database connection broke');
+    });
   }
 
   async query<Row extends pg.QueryResultRow>(
