@@ -1,23 +1,30 @@
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
+import { effortVariable } from './support/effort.ts';
 
 /**
- * Everything that must hold before a change lands. `quick` leaves out what needs servers; `all` is the whole of it.
- * Names of files after the mode run just these tests, with the servers that they need.
+ * Everything that must hold before a change lands. `quick` leaves out what needs servers; `all` is the whole of it;
+ * `faults` runs the tests of faults, load and hostile input in their long form, one file at a time. Names of files
+ * after the mode run just these tests, with the servers that they need.
  */
 const quickTests = ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'test/*.test.ts'];
 const allTests = [...quickTests, 'test/*/**/*.test.ts'];
+const faultTests = ['test/{faults,load,fuzz}/**/*.test.ts'];
 const withServers = ['--test-global-setup=test/support/global-setup.ts'];
 
 const { positionals } = parseArgs({ allowPositionals: true });
 const [mode, ...files] = positionals;
 
-if (files.length === 0) {
+if (files.length === 0 && mode !== 'faults') {
   step('format and lint', 'biome', ['ci', '--error-on-warnings', '.']);
   step('types', 'tsc', []);
 }
 if (mode === 'quick') step('quick tests', process.execPath, ['--test', ...quickTests]);
-else
+else if (mode === 'faults') {
+  process.env[effortVariable] = 'long';
+  const args = ['--test', '--test-concurrency=1', ...withServers, ...(files.length > 0 ? files : faultTests)];
+  step('faults, load and hostile input', process.execPath, args);
+} else
   step('all tests', process.execPath, ['--test', ...withServers, ...(files.length > 0 ? files : allTests)]);
 
 /** Runs one step and, if it fails, ends with its status: what comes after would only bury the reason. */
