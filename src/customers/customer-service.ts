@@ -7,6 +7,7 @@ import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isUuid } from '../platform/id.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
+import { SharedReads } from '../platform/shared-reads.ts';
 import type { CustomerValues, Processor } from '../processor/processor.ts';
 import type { CustomerFacts } from '../processor/processor-facts.ts';
 import { type Customer, eraseCustomer, takeCustomerFacts } from './customer.ts';
@@ -25,9 +26,11 @@ interface CustomerParts {
 
 export class CustomerService {
   readonly #parts: CustomerParts;
+  readonly #reads: SharedReads<Customer>;
 
   constructor(parts: CustomerParts) {
     this.#parts = parts;
+    this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
   create(values: CustomerValues, key: string | undefined): Promise<Created<Customer>> {
@@ -67,12 +70,11 @@ export class CustomerService {
       updatedAt: clock.now(),
       revision: 0,
     });
-    return found(await store.find(tx, id));
+    return found((await store.find(tx, [id]))[0]);
   }
 
   async read(id: string): Promise<Customer> {
-    const { store, database } = this.#parts;
-    return found(isUuid(id) ? await store.find(database, id) : undefined);
+    return found(isUuid(id) ? await this.#reads.read(id.toLowerCase()) : undefined);
   }
 
   list(request: PageRequest): Promise<Page<Customer>> {
@@ -115,7 +117,7 @@ export class CustomerService {
 
   /** For what is about to be made for the customer: it must be there, and not deleted. */
   async requireLive(tx: Queryable, id: string): Promise<Customer> {
-    return found(await this.#parts.store.find(tx, id));
+    return found((await this.#parts.store.find(tx, [id]))[0]);
   }
 
   /**

@@ -5,12 +5,12 @@ import type { Customer } from './customer.ts';
 
 /** All SQL for the customers. */
 export class CustomerStore {
-  async find(db: Queryable, id: string): Promise<Customer | undefined> {
+  async find(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
     const rows = await db.query<CustomerRow>(
-      'select * from till.customers where id = $1 and deleted_at is null',
-      [id],
+      'select * from till.customers where id = any($1) and deleted_at is null',
+      [ids],
     );
-    return rows[0] && toCustomer(rows[0]);
+    return rows.map(toCustomer);
   }
 
   async findAny(db: Queryable, id: string): Promise<Customer | undefined> {

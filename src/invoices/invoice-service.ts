@@ -6,6 +6,7 @@ import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isUuid, newId } from '../platform/id.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
+import { SharedReads } from '../platform/shared-reads.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { InvoiceFacts } from '../processor/processor-facts.ts';
 import { type Invoice, takeInvoiceFacts } from './invoice.ts';
@@ -22,14 +23,15 @@ interface InvoiceParts {
 /** Invoices come from the processor alone; nobody makes or changes one here. */
 export class InvoiceService {
   readonly #parts: InvoiceParts;
+  readonly #reads: SharedReads<Invoice>;
 
   constructor(parts: InvoiceParts) {
     this.#parts = parts;
+    this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
   async read(id: string): Promise<Invoice> {
-    const { store, database } = this.#parts;
-    const invoice = isUuid(id) ? await store.find(database, id) : undefined;
+    const invoice = isUuid(id) ? await this.#reads.read(id.toLowerCase()) : undefined;
     if (invoice === undefined) throw new Failure('not_found', 'No invoice has this id.');
     return invoice;
   }

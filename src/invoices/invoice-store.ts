@@ -5,9 +5,9 @@ import type { Invoice, InvoiceStatus } from './invoice.ts';
 
 /** All SQL for the invoices. */
 export class InvoiceStore {
-  async find(db: Queryable, id: string): Promise<Invoice | undefined> {
-    const rows = await db.query<InvoiceRow>('select * from till.invoices where id = $1', [id]);
-    return rows[0] && toInvoice(rows[0]);
+  async find(db: Queryable, ids: readonly string[]): Promise<readonly Invoice[]> {
+    const rows = await db.query<InvoiceRow>('select * from till.invoices where id = any($1)', [ids]);
+    return rows.map(toInvoice);
   }
 
   async findByProcessorIds(db: Queryable, ids: readonly string[]): Promise<readonly Invoice[]> {

@@ -9,6 +9,7 @@ import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId, isUuid } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
+import { SharedReads } from '../platform/shared-reads.ts';
 import type { PaymentWithSecret, Processor } from '../processor/processor.ts';
 import type { PaymentFacts } from '../processor/processor-facts.ts';
 import { type Payment, takePaymentFacts } from './payment.ts';
@@ -48,9 +49,11 @@ interface PaymentParts {
 
 export class PaymentService {
   readonly #parts: PaymentParts;
+  readonly #reads: SharedReads<Payment>;
 
   constructor(parts: PaymentParts) {
     this.#parts = parts;
+    this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
   create(request: NewPaymentRequest, key: string | undefined): Promise<Created<CreatedPayment>> {
@@ -94,15 +97,14 @@ export class PaymentService {
       record: async (tx, id, { payment, clientSecret }) => {
         // The row, if there is one already, was made by a webhook, and so is at least as new as this answer.
         await this.apply(tx, [payment], 'events');
-        return { payment: found(await this.#parts.store.find(tx, id)), clientSecret };
+        return { payment: found((await this.#parts.store.find(tx, [id]))[0]), clientSecret };
       },
       release: async () => {},
     };
   }
 
   async read(id: string): Promise<Payment> {
-    const { store, database } = this.#parts;
-    return found(isUuid(id) ? await store.find(database, id) : undefined);
+    return found(isUuid(id) ? await this.#reads.read(id.toLowerCase()) : undefined);
   }
 
   list(request: PageRequest, customerId: string | undefined): Promise<Page<Payment>> {

@@ -5,9 +5,9 @@ import type { IntentStatus, Payment, PaymentStatus } from './payment.ts';
 
 /** All SQL for the payments. */
 export class PaymentStore {
-  async find(db: Queryable, id: string): Promise<Payment | undefined> {
-    const rows = await db.query<PaymentRow>('select * from till.payments where id = $1', [id]);
-    return rows[0] && toPayment(rows[0]);
+  async find(db: Queryable, ids: readonly string[]): Promise<readonly Payment[]> {
+    const rows = await db.query<PaymentRow>('select * from till.payments where id = any($1)', [ids]);
+    return rows.map(toPayment);
   }
 
   async lock(tx: Queryable, id: string): Promise<Payment | undefined> {

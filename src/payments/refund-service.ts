@@ -237,7 +237,7 @@ export class RefundService {
   async #read(db: Queryable, id: string): Promise<RefundedPayment> {
     const { store, paymentStore } = this.#parts;
     const refund = await store.find(db, id);
-    const payment = refund && (await paymentStore.find(db, refund.paymentId));
+    const [payment] = refund === undefined ? [] : await paymentStore.find(db, [refund.paymentId]);
     if (refund === undefined || payment === undefined)
       throw new Failure('not_found', 'No refund has this id.');
     return { payment, refund };

@@ -6,6 +6,7 @@ import { type Applied, foldFacts, groupFacts, type Source } from '../mirrors/fol
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isUuid } from '../platform/id.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
+import { SharedReads } from '../platform/shared-reads.ts';
 import type { NewPlan, Processor } from '../processor/processor.ts';
 import type { PlanFacts, PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
 import { type Plan, takePriceFacts, takeProductFacts } from './plan.ts';
@@ -21,9 +22,11 @@ interface PlanParts {
 
 export class PlanService {
   readonly #parts: PlanParts;
+  readonly #reads: SharedReads<Plan>;
 
   constructor(parts: PlanParts) {
     this.#parts = parts;
+    this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
   create(values: Omit<NewPlan, 'id'>, key: string | undefined): Promise<Created<Plan>> {
@@ -71,12 +74,11 @@ export class PlanService {
       updatedAt: clock.now(),
       revision: 0,
     });
-    return found(await store.find(tx, id));
+    return found((await store.find(tx, [id]))[0]);
   }
 
   async read(id: string): Promise<Plan> {
-    const { store, database } = this.#parts;
-    return found(isUuid(id) ? await store.find(database, id) : undefined);
+    return found(isUuid(id) ? await this.#reads.read(id.toLowerCase()) : undefined);
   }
 
   list(activeOnly: boolean): Promise<readonly Plan[]> {
@@ -134,7 +136,7 @@ export class PlanService {
 
   /** For a new subscription: the plan must be there, and not archived. */
   async requireActive(tx: Queryable, id: string): Promise<Plan> {
-    const plan = found(await this.#parts.store.find(tx, id));
+    const plan = found((await this.#parts.store.find(tx, [id]))[0]);
     if (!plan.active) throw archived();
     return plan;
   }

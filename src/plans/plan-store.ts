@@ -4,9 +4,9 @@ import type { Plan, PlanInterval } from './plan.ts';
 
 /** All SQL for the plans. */
 export class PlanStore {
-  async find(db: Queryable, id: string): Promise<Plan | undefined> {
-    const rows = await db.query<PlanRow>('select * from till.plans where id = $1', [id]);
-    return rows[0] && toPlan(rows[0]);
+  async find(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
+    const rows = await db.query<PlanRow>('select * from till.plans where id = any($1)', [ids]);
+    return rows.map(toPlan);
   }
 
   async findByPriceIds(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {

@@ -8,6 +8,7 @@ import type { PlanService } from '../plans/plan-service.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId, isUuid, newId } from '../platform/id.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
+import { SharedReads } from '../platform/shared-reads.ts';
 import type { Processor, SubscriptionWithSecret } from '../processor/processor.ts';
 import type { SubscriptionFacts } from '../processor/processor-facts.ts';
 import { hasEnded, type Subscription, takeSubscriptionFacts } from './subscription.ts';
@@ -38,9 +39,11 @@ interface SubscriptionParts {
 
 export class SubscriptionService {
   readonly #parts: SubscriptionParts;
+  readonly #reads: SharedReads<Subscription>;
 
   constructor(parts: SubscriptionParts) {
     this.#parts = parts;
+    this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
   create(request: NewSubscriptionRequest, key: string | undefined): Promise<Created<CreatedSubscription>> {
@@ -85,15 +88,14 @@ export class SubscriptionService {
       record: async (tx, id, { subscription, clientSecret }) => {
         // The row, if there is one already, was made by a webhook, and so is at least as new as this answer.
         await this.apply(tx, [subscription], 'events');
-        return { subscription: found(await this.#parts.store.find(tx, id)), clientSecret };
+        return { subscription: found((await this.#parts.store.find(tx, [id]))[0]), clientSecret };
       },
       release: async () => {},
     };
   }
 
   async read(id: string): Promise<Subscription> {
-    const { store, database } = this.#parts;
-    return found(isUuid(id) ? await store.find(database, id) : undefined);
+    return found(isUuid(id) ? await this.#reads.read(id.toLowerCase()) : undefined);
   }
 
   list(request: PageRequest, customerId: string | undefined): Promise<Page<Subscription>> {

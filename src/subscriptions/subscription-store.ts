@@ -5,9 +5,11 @@ import type { Subscription, SubscriptionStatus } from './subscription.ts';
 
 /** All SQL for the subscriptions. */
 export class SubscriptionStore {
-  async find(db: Queryable, id: string): Promise<Subscription | undefined> {
-    const rows = await db.query<SubscriptionRow>('select * from till.subscriptions where id = $1', [id]);
-    return rows[0] && toSubscription(rows[0]);
+  async find(db: Queryable, ids: readonly string[]): Promise<readonly Subscription[]> {
+    const rows = await db.query<SubscriptionRow>('select * from till.subscriptions where id = any($1)', [
+      ids,
+    ]);
+    return rows.map(toSubscription);
   }
 
   async findByProcessorIds(db: Queryable, ids: readonly string[]): Promise<readonly Subscription[]> {

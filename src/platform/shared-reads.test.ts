@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Failure } from '../errors.ts';
+import { SharedReads } from './shared-reads.ts';
+
+/** A table whose statements end when the test says so. */
+function slowTable(rows: readonly string[]) {
+  const statements: { readonly ids: readonly string[]; readonly end: (error?: Error) => void }[] = [];
+  let started = Promise.withResolvers<void>();
+  const reads = new SharedReads<{ id: string }>((ids) => {
+    const { promise, resolve, reject } = Promise.withResolvers<{ id: string }[]>();
+    const found = rows.filter((row) => ids.includes(row)).map((id) => ({ id }));
+    statements.push({ ids, end: (error) => (error === undefined ? resolve(found) : reject(error)) });
+    started.resolve();
+    started = Promise.withResolvers();
+    return promise;
+  });
+  return { reads, statements, nextStatement: () => started.promise };
+}
+
+test('reads that come together share a statement, and each gets its own row or none', async () => {
+  const { reads, statements, nextStatement } = slowTable(['a', 'b']);
+  const asked = [reads.read('a'), reads.read('b'), reads.read('a'), reads.read('missing')];
+  await nextStatement();
+  assert.deepEqual(statements[0]?.ids, ['a', 'b', 'missing']);
+  statements[0]?.end();
+  assert.deepEqual(await Promise.all(asked), [{ id: 'a' }, { id: 'b' }, { id: 'a' }, undefined]);
+});
+
+test('a read never shares a statement that began before it was asked for', async () => {
+  const { reads, statements, nextStatement } = slowTable(['a']);
+  const first = reads.read('a');
+  await nextStatement();
+  const second = reads.read('a');
+  await nextStatement();
+  assert.equal(statements.length, 2);
+  statements[1]?.end();
+  assert.deepEqual(await second, { id: 'a' });
+  statements[0]?.end();
+  assert.deepEqual(await first, { id: 'a' });
+});
+
+test('while two statements are under way, everybody else waits for the third', async () => {
+  const { reads, statements, nextStatement } = slowTable([]);
+  const asked: Promise<unknown>[] = [];
+  for (const id of ['a', 'b']) {
+    asked.push(reads.read(id));
+    await nextStatement();
+  }
+  for (const id of ['c', 'd', 'e']) asked.push(reads.read(id));
+  statements[0]?.end();
+  await nextStatement();
+  assert.deepEqual(statements[2]?.ids, ['c', 'd', 'e']);
+  statements[1]?.end();
+  statements[2]?.end();
+  await Promise.all(asked);
+});
+
+test('a statement that fails fails its own reads, and the next ones go on', async () => {
+  const { reads, statements, nextStatement } = slowTable(['b']);
+  const failing = reads.read('a');
+  await nextStatement();
+  statements[0]?.end(new Error('gone'));
+  await assert.rejects(failing, /gone/);
+  const next = reads.read('b');
+  await nextStatement();
+  statements[1]?.end();
+  assert.deepEqual(await next, { id: 'b' });
+});
+
+test('past what may wait, a read is refused at once', async () => {
+  const { reads, statements, nextStatement } = slowTable([]);
+  const asked = Array.from({ length: 10_000 }, (_, id) => reads.read(String(id)));
+  await assert.rejects(
+    reads.read('one more'),
+    (error) => error instanceof Failure && error.code === 'overloaded',
+  );
+  for (let ended = 0; ended < 100; ended += 1) {
+    while (statements.length <= ended) await nextStatement();
+    statements[ended]?.end();
+  }
+  await Promise.all(asked);
+  assert.ok(statements.every(({ ids }) => ids.length <= 100));
+});
