@@ -1,10 +1,5 @@
-import {
-  type DestinationStream,
-  destination as destinationOf,
-  type Logger,
-  pino,
-  stdTimeFunctions,
-} from 'pino';
+import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
+import { StandardOutput } from './standard-output.ts';
 
 export type { Logger } from 'pino';
 
@@ -15,7 +10,7 @@ export type LogLevel = (typeof logLevels)[number];
  * JSON, one object a line, on standard output. Nothing here redacts: values that must not be logged (keys, secrets,
  * personal data) are never handed to a logger, and errors go through `describeError`, which keeps only what is safe.
  */
-export function createLogger(level: LogLevel, destination?: DestinationStream): Logger {
+export function createLogger(level: LogLevel, destination: DestinationStream = new StandardOutput()): Logger {
   const options = {
     level,
     base: { service: 'till' },
@@ -23,17 +18,7 @@ export function createLogger(level: LogLevel, destination?: DestinationStream): 
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
   };
-  return pino(options, destination ?? standardOutput());
-}
-
-/** What waits while standard output takes nothing; past it lines are dropped. */
-const waitingBytesMax = 1_048_576;
-
-/** A log that cannot be written (a full disk, a terminal that was closed) costs the log, never the service. */
-function standardOutput(): DestinationStream {
-  const stream = destinationOf({ fd: 1, sync: true, maxLength: waitingBytesMax });
-  stream.on('error', () => {});
-  return stream;
+  return pino(options, destination);
 }
 
 /** How deep a chain of causes is followed: deeper ones exist only by mistake, or in a loop. */

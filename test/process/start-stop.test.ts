@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -109,10 +109,31 @@ test('a second signal within a second is the same wish; a later one ends at once
 });
 
 test('a log that cannot be written costs the log, never the service', async (t) => {
+  const { exitCode } = await serveAndStop(t, { stdout: openSync('/dev/full', 'w'), requests: 50 });
+  assert.equal(exitCode, 0);
+});
+
+test('a log whose reader has stalled costs the log, never the service', async (t) => {
+  // A pipe that nobody reads takes 64 KiB or so, which is some hundred lines.
+  const { signalCode } = await serveAndStop(t, { stdout: 'pipe', requests: 2_000 });
+  assert.equal(signalCode, 'SIGKILL', 'it ends, by itself, though not with what it would have said');
+});
+
+test('a closed terminal ends the service', async (t) => {
+  const database = await createTestDatabase();
+  t.after(() => database.drop());
+  const till = await startTillProcess({ DATABASE_URL: database.url, DATA_DIR: await temporaryFolder(t) });
+  assert.equal(await till.stop('SIGHUP'), 0);
+});
+
+/** Starts the service with this standard output, asks it so many times, and sees it stop as it should. */
+async function serveAndStop(
+  t: TestContext,
+  { stdout, requests }: { readonly stdout: number | 'pipe'; readonly requests: number },
+): Promise<ChildProcess> {
   const database = await createTestDatabase();
   t.after(() => database.drop());
   const port = await freePort();
-  const full = openSync('/dev/full', 'w');
   const child = spawn(process.execPath, ['src/main.ts'], {
     cwd: projectFolder,
     env: {
@@ -122,27 +143,20 @@ test('a log that cannot be written costs the log, never the service', async (t) 
       PORT: String(port),
       SANDBOX_PORT: '0',
     },
-    stdio: ['ignore', full, 'ignore'],
+    stdio: ['ignore', stdout, 'ignore'],
   });
   const exited = once(child, 'exit');
   const isUp = () =>
-    fetch(`http://127.0.0.1:${port}/health`).then(
+    fetch(`http://127.0.0.1:${port}/health/live`).then(
       ({ status }) => status === 200,
       () => false,
     );
   while (!(await isUp())) assert.equal(child.exitCode, null);
-  for (let request = 0; request < 50; request += 1) assert.ok(await isUp());
+  for (let request = 0; request < requests; request += 1) assert.ok(await isUp());
   child.kill('SIGTERM');
   await exited;
-  assert.equal(child.exitCode, 0);
-});
-
-test('a closed terminal ends the service', async (t) => {
-  const database = await createTestDatabase();
-  t.after(() => database.drop());
-  const till = await startTillProcess({ DATABASE_URL: database.url, DATA_DIR: await temporaryFolder(t) });
-  assert.equal(await till.stop('SIGHUP'), 0);
-});
+  return child;
+}
 
 test('wrong settings stop the start with one line each, on stderr', async () => {
   const { code, stderr } = await runTillUntilExit({ PORT: 'many', LOG_LEVEL: 'loud' });
