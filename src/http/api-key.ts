@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 export interface ApiKey {
   /** What logs show instead of the key. */
@@ -42,7 +42,7 @@ export function parseApiKeys(
  * keys it is: digests under a secret of this process are compared, all of them, each in constant time.
  */
 export class ApiKeyRing {
-  readonly #salt = randomBytes(32);
+  readonly #salt = randomBytes(32).toString('hex');
   #digests: readonly { readonly name: string; readonly digest: Buffer }[] = [];
 
   constructor(keys: readonly ApiKey[]) {
@@ -65,6 +65,6 @@ export class ApiKeyRing {
   }
 
   #digest(key: string): Buffer {
-    return createHmac('sha256', this.#salt).update(key).digest();
+    return hash('sha256', this.#salt + key, 'buffer');
   }
 }

@@ -27,7 +27,7 @@ import { requestIdOf } from './request-id.ts';
 import { registerRequestLog } from './request-log.ts';
 import { RouteIndex } from './route-index.ts';
 import { setSecurityHeaders } from './security-headers.ts';
-import { refuseUndeclaredInput } from './undeclared-input.ts';
+import { undeclaredInput } from './undeclared-input.ts';
 import { compileValidator } from './validator.ts';
 
 export interface AppParts {
@@ -58,20 +58,23 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   });
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema, httpPart));
   app.addSchema(ProblemSchema);
-  app.addHook('onRequest', async (request, reply) => {
+  // Hooks that every request passes take callbacks: a promise for each would cost more than what they do.
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     setSecurityHeaders(reply);
-    if (isApi(request)) await parts.guard.admit(request);
     // Said before the body is read: what nobody asked for need not be parsed.
-    if (request.is404) throw routes.refusal(request);
+    const admitted = () => done(request.is404 ? routes.refusal(request) : undefined);
+    if (isApi(request)) parts.guard.admit(request).then(admitted, done);
+    else admitted();
   });
-  app.addHook('onSend', async (_request, reply) => {
+  app.addHook('onSend', (_request, reply, payload, done) => {
     if (parts.isStopping()) reply.header('connection', 'close');
+    done(null, payload);
   });
   registerRequestLog(app, parts.logger, parts.metrics);
   registerJsonBody(app);
-  app.addHook('preValidation', async (request) => {
-    if (isApi(request)) refuseUndeclaredInput(request);
+  app.addHook('preValidation', (request, _reply, done) => {
+    done(isApi(request) ? undeclaredInput(request) : undefined);
   });
 
   if (parts.servesApi) await registerDocs(app);

@@ -29,10 +29,9 @@ export function registerJsonBody(app: FastifyInstance): void {
       return mistakes.length === 0 ? done(null, value) : done(badTextRefused(mistakes));
     });
   });
-  app.addHook('preValidation', async (request) => {
-    if (!request.url.includes(encodedNul)) return;
-    const mistakes = findBadText(request.query, 'query');
-    if (mistakes.length > 0) throw badTextRefused(mistakes);
+  app.addHook('preValidation', (request, _reply, done) => {
+    const mistakes = request.url.includes(encodedNul) ? findBadText(request.query, 'query') : [];
+    done(mistakes.length > 0 ? badTextRefused(mistakes) : undefined);
   });
 }
 

@@ -8,7 +8,7 @@ import type { Metrics } from '../platform/metrics.ts';
  */
 export function registerRequestLog(app: FastifyInstance, logger: Logger, metrics: Metrics): void {
   app.decorateRequest('keyName', undefined);
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const route = request.is404 ? 'unmatched' : (request.routeOptions.url ?? 'unmatched');
     const method = request.is404 ? 'any' : request.method;
     const status = reply.statusCode;
@@ -24,6 +24,7 @@ export function registerRequestLog(app: FastifyInstance, logger: Logger, metrics
       },
       'request',
     );
+    done();
   });
   app.addHook('onRoute', ({ url, method }) => {
     for (const name of [method].flat())

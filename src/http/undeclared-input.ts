@@ -6,15 +6,15 @@ import { mistakesMax } from './limits.ts';
  * A route that declares no query or no body takes none: an idempotency key that ended up in the wrong place must not
  * cost a second charge. Where there is a schema, the schema says what is known.
  */
-export function refuseUndeclaredInput(request: FastifyRequest): void {
+export function undeclaredInput(request: FastifyRequest): Failure | undefined {
   const { schema } = request.routeOptions;
   const errors = [
     ...(schema?.querystring === undefined ? mistakesOf('query', request.query) : []),
     ...(schema?.body === undefined ? mistakesOf('body', request.body) : []),
   ];
-  if (errors.length === 0) return;
+  if (errors.length === 0) return undefined;
   const detail = errors.map(({ path, message }) => `${path} ${message}`).join('; ');
-  throw new Failure('invalid_request', detail, { errors });
+  return new Failure('invalid_request', detail, { errors });
 }
 
 /** An empty object says nothing, so it does no harm. */
