@@ -23,6 +23,7 @@ import {
 } from './limits.ts';
 import { registerMetrics } from './metrics-route.ts';
 import { ProblemSchema } from './problem.ts';
+import { registerRequestDeadline } from './request-deadline.ts';
 import { requestIdOf } from './request-id.ts';
 import { registerRequestLog } from './request-log.ts';
 import { RouteIndex } from './route-index.ts';
@@ -36,6 +37,8 @@ export interface AppParts {
   readonly guard: ApiGuard;
   readonly dependencies: readonly Dependency[];
   readonly trustProxy: readonly string[];
+  /** For tests, which cannot wait as long as people can. */
+  readonly requestTimeoutMs?: number;
   /** Once true, connections are closed after the answer under way. */
   readonly isStopping: () => boolean;
   /** False for a process that only works in the background: it serves health and metrics alone. */
@@ -58,6 +61,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   });
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema, httpPart));
   app.addSchema(ProblemSchema);
+  registerRequestDeadline(app, parts.requestTimeoutMs);
   // Hooks that every request passes take callbacks: a promise for each would cost more than what they do.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
@@ -96,7 +100,6 @@ function createServer(parts: AppParts): FastifyInstance {
     requestIdHeader: false,
     bodyLimit: bodyBytesMax,
     requestTimeout: requestTimeoutMs,
-    handlerTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     http: {
       headersTimeout: headersTimeoutMs,
