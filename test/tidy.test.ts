@@ -9,7 +9,10 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const fileLinesMax = 300;
 const functionLinesMax = 70;
 
-const files = globSync('{src,sandbox,test}/**/*.{ts,mts,mjs}', { cwd: root }).map((path) => ({
+const files = globSync('{src,sandbox,bench,test}/**/*.{ts,mts,mjs}', {
+  cwd: root,
+  exclude: ['**/node_modules/**'],
+}).map((path) => ({
   path: path.split(sep).join('/'),
   text: readFileSync(join(root, path), 'utf8'),
 }));
