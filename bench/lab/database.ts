@@ -32,6 +32,8 @@ export async function startDatabaseServer(folder: string): Promise<DatabaseServe
   const postgres = await startEmbeddedPostgres({ dataDir: folder, logger, settings });
   const pidFile = await readFile(join(folder, 'postgres', 'cluster', 'data', 'postmaster.pid'), 'utf8');
   const server = await connect(postgres.url);
+  // A peer's migrations name it.
+  await server.query('create role postgres');
   let made = 0;
   return {
     pid: Number(pidFile.split('\n')[0]),

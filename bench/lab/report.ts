@@ -11,7 +11,8 @@ export interface CpuPer1000 {
 
 export interface Finding {
   readonly name: string;
-  readonly value: number;
+  /** Null where it could not be measured; the note says why. */
+  readonly value: number | null;
   readonly unit: string;
   readonly baseline?: number;
   /** How value and baseline are compared, where it is not by dividing the one by the other. */
@@ -25,7 +26,7 @@ export interface Finding {
 /** One entry of results.json. */
 export interface Result {
   readonly name: string;
-  readonly value: number;
+  readonly value: number | null;
   readonly unit: string;
   readonly baseline: number | null;
   readonly ratio: number | null;
@@ -38,7 +39,8 @@ export interface Result {
 
 export function judge(finding: Finding): Result {
   const { name, value, unit, baseline = null, goal, cpu = null, baselineCpu = null, note = null } = finding;
-  const ratio = finding.ratio ?? (baseline === null ? null : value / baseline);
+  const ratio = finding.ratio ?? (baseline === null || value === null ? null : value / baseline);
+  const measured = ratio ?? value;
   return {
     name,
     value,
@@ -46,7 +48,7 @@ export function judge(finding: Finding): Result {
     baseline,
     ratio,
     goal: goal === undefined ? null : 'atLeast' in goal ? `≥ ${goal.atLeast}` : `≤ ${goal.atMost}`,
-    met: goal === undefined ? null : reaches(ratio ?? value, goal),
+    met: goal === undefined || measured === null ? null : reaches(measured, goal),
     cpuMsPer1000: cpu,
     baselineCpuMsPer1000: baselineCpu,
     note,
@@ -73,7 +75,7 @@ const headings = [
 export function table(results: readonly Result[]): string {
   const rows = results.map((result) => [
     `\`${result.name}\``,
-    shown(result.value),
+    result.value === null ? 'skipped' : shown(result.value),
     result.unit,
     result.baseline === null ? '' : shown(result.baseline),
     result.ratio === null ? '' : shown(result.ratio),

@@ -15,9 +15,15 @@ export interface Target {
 
 export type Requests =
   | { readonly kind: 'events'; readonly series: EventSeries; readonly take?: EventShare }
-  | { readonly kind: 'reads'; readonly path: string; readonly count: number; readonly idCount: number }
+  | { readonly kind: 'reads'; readonly path: string; readonly count: number; readonly ids: IdRange }
   | { readonly kind: 'same'; readonly path: string; readonly count: number }
   | { readonly kind: 'creates'; readonly customerId: string; readonly count: number };
+
+/** Ids to pick from at random: so many, of which every `step`th number exists. */
+export interface IdRange {
+  readonly count: number;
+  readonly step: number;
+}
 
 /** Which events of a series a target gets, where each goes to two of several; `of` 1 sends it twice to the one. */
 export interface EventShare {

@@ -16,7 +16,8 @@ export function makeRequests(requests: Requests, nowMs: number): Buffer[] {
         : sharedEvents(requests, nowMs);
     case 'reads': {
       const random = createRandom(seed);
-      const pick = () => localId(Math.floor(random() * requests.idCount));
+      const { count, step } = requests.ids;
+      const pick = () => localId(Math.floor(random() * count) * step);
       return Array.from({ length: requests.count }, () => getRequest(`${requests.path}/${pick()}`));
     }
     case 'same': {

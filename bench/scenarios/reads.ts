@@ -55,7 +55,7 @@ export const reads: Scenario = {
 };
 
 function read(lab: Lab, server: ServerProcess, lanes: number, count: number) {
-  const requests = { kind: 'reads' as const, path, count, idCount };
+  const requests = { kind: 'reads' as const, path, count, ids: { count: idCount, step: 1 } };
   const target = { url: server.url, connections: lanes, requests };
   return lab.load({ targets: [target], expected: [200] }, [server.pid]);
 }
