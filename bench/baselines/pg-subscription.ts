@@ -1,0 +1,21 @@
+/** A bare lookup by `pg` behind Fastify, with the service's own schema. */
+import pg from 'pg';
+import { bareApp, serve, setting } from './serve.ts';
+import { subscriptionPath, subscriptionRoute } from './subscription-schema.ts';
+
+const pool = new pg.Pool({
+  connectionString: setting('DATABASE_URL'),
+  max: Number(setting('DATABASE_POOL_SIZE')),
+});
+const lookup = `
+  select id, processor_subscription_id as "processorSubscriptionId", customer_id as "customerId", plan_id as "planId",
+    status, current_period_start as "currentPeriodStart", current_period_end as "currentPeriodEnd",
+    trial_end as "trialEnd", created_at as "createdAt", updated_at as "updatedAt"
+  from till.subscriptions where id = $1`;
+
+const app = bareApp();
+app.get<{ Params: { id: string } }>(subscriptionPath, subscriptionRoute, async (request) => {
+  const { rows } = await pool.query(lookup, [request.params.id]);
+  return rows[0];
+});
+await serve(app);

@@ -1,0 +1,35 @@
+import { type FastifyInstance, fastify } from 'fastify';
+
+/** A Fastify with nothing on it. */
+export function bareApp(): FastifyInstance {
+  return fastify();
+}
+
+/** Listens on a free port and says where, in the words of the service. Ends on SIGTERM. */
+export async function serve(app: FastifyInstance): Promise<void> {
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  process.stdout.write(`${JSON.stringify({ url, msg: 'ready' })}\n`);
+  process.once('SIGTERM', () => process.exit(0));
+}
+
+/** What every contestant is given, in the service's own words. */
+export function setting(name: string): string {
+  const value = process.env[name];
+  if (value === undefined) throw new Error(`${name} is not set`);
+  return value;
+}
+
+/** A route for signed events: the body reaches it as the bytes that were signed. */
+export function onEvent(
+  app: FastifyInstance,
+  take: (body: Buffer, signature: string) => unknown,
+): FastifyInstance {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.post('/webhooks/processor', async (request) => {
+    if (!Buffer.isBuffer(request.body)) throw new Error('there is no body');
+    await take(request.body, String(request.headers['stripe-signature']));
+    return { received: true, duplicate: false };
+  });
+  return app;
+}

@@ -1,0 +1,58 @@
+/** The service's own webhook route, with everything around it, that verifies and stores nothing. */
+
+import { metricLabels } from '../../src/compose.ts';
+import { openProcessor } from '../../src/compose-parts.ts';
+import { loadConfig } from '../../src/config.ts';
+import { ApiGuard } from '../../src/http/api-guard.ts';
+import { ApiKeyRing } from '../../src/http/api-key.ts';
+import { buildApp } from '../../src/http/app.ts';
+import { RateLimiter } from '../../src/http/rate-limiter.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import { MemoryCache } from '../../src/platform/memory-cache.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { Database } from '../../src/platform/postgres.ts';
+import { Shutdown } from '../../src/platform/shutdown.ts';
+import { Inbox, type Receipt } from '../../src/webhooks/inbox.ts';
+import { WebhookEventStore } from '../../src/webhooks/webhook-event-store.ts';
+import { registerWebhookRoutes } from '../../src/webhooks/webhook-routes.ts';
+import { serve } from './serve.ts';
+
+class ForgetfulInbox extends Inbox {
+  override receive(): Promise<Receipt> {
+    return Promise.resolve('stored');
+  }
+}
+
+const config = loadConfig(process.env, process.cwd());
+const logger = createLogger(config.logLevel);
+const metrics = createMetrics(metricLabels);
+const { processor } = await openProcessor({ config, logger, shutdown: new Shutdown(logger) }, metrics, {
+  url: '',
+});
+const inbox = new ForgetfulInbox({
+  // Never connected, because nothing is ever asked of it.
+  database: new Database({ url: config.databaseUrl ?? '', poolSize: 1, logger }),
+  store: new WebhookEventStore(),
+  processor,
+  metrics,
+  logger,
+  onStored: () => {},
+});
+const cache = new MemoryCache(systemClock);
+const app = await buildApp({
+  logger,
+  metrics,
+  guard: new ApiGuard({
+    keys: new ApiKeyRing(config.apiKeys),
+    limiter: new RateLimiter({ shared: cache, fallback: cache, clock: systemClock, logger }),
+    requestsPerMinute: config.rateLimitPerMinute,
+  }),
+  dependencies: [],
+  trustProxy: [],
+  isStopping: () => false,
+  servesApi: true,
+  beforeScrape: async () => {},
+  registerRoutes: (scope) => registerWebhookRoutes(scope, { processor, inbox, clock: systemClock }),
+});
+await serve(app);

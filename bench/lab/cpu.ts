@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Linux counts CPU time for user space in hundredths of a second, on every machine. */
+const msPerTick = 10;
+
+interface ProcessTimes {
+  readonly parent: number;
+  readonly ownMs: number;
+  /** Of children that have ended and were waited for. */
+  readonly endedChildrenMs: number;
+}
+
+/** The CPU time of processes, all of their threads included. */
+export function cpuMsOf(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + (readTimes(pid)?.ownMs ?? 0), 0);
+}
+
+/** The CPU time of a server and of all of its children, also of those that have ended. */
+export function cpuMsOfTree(pid: number): number {
+  const root = readTimes(pid);
+  if (root === undefined) throw new Error(`process ${pid} has ended`);
+  const children = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => readTimes(Number(name)))
+    .filter((times) => times?.parent === pid);
+  return root.ownMs + root.endedChildrenMs + children.reduce((sum, times) => sum + (times?.ownMs ?? 0), 0);
+}
+
+export function residentMbOf(pid: number): number {
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  if (kilobytes === undefined) throw new Error(`process ${pid} shows no memory`);
+  return Number(kilobytes) / 1_024;
+}
+
+function readTimes(pid: number): ProcessTimes | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name, in brackets, may itself hold brackets and blanks; the numbers begin after the last one.
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    const ticks = (index: number) => Number(fields[index]) * msPerTick;
+    return {
+      parent: Number(fields[1]),
+      ownMs: ticks(11) + ticks(12),
+      endedChildrenMs: ticks(13) + ticks(14),
+    };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import { migrate } from '../../src/platform/migrate.ts';
+
+const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
+
+/**
+ * As a small production server is set up: every commit reaches the disk (that is the default of ours), a quarter of the
+ * memory of a 2 GB machine as buffers, and room in the log for a burst without a checkpoint in the middle.
+ */
+const settings = { max_connections: '150', shared_buffers: '512MB', max_wal_size: '4GB' };
+
+export interface BenchDatabase extends AsyncDisposable {
+  readonly url: string;
+  query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+export interface DatabaseServer extends AsyncDisposable {
+  readonly pid: number;
+  create(kind: 'till' | 'empty'): Promise<BenchDatabase>;
+  /** Writes out what earlier work left in memory, so that nobody pays for what another did. */
+  settle(): Promise<void>;
+}
+
+/** One PostgreSQL for all; each contestant has a database of its own on it. */
+export async function startDatabaseServer(folder: string): Promise<DatabaseServer> {
+  const logger = createLogger('error', process.stderr);
+  const postgres = await startEmbeddedPostgres({ dataDir: folder, logger, settings });
+  const pidFile = await readFile(join(folder, 'postgres', 'cluster', 'data', 'postmaster.pid'), 'utf8');
+  const server = await connect(postgres.url);
+  // A peer's migrations name it.
+  await server.query('create role postgres');
+  let made = 0;
+  return {
+    pid: Number(pidFile.split('\n')[0]),
+    create: async (kind) => {
+      made += 1;
+      const name = `bench_${made}`;
+      await server.query(`create database ${name}`);
+      const url = postgres.url.replace('/postgres?', `/${name}?`);
+      if (kind === 'till') await migrate({ url, folder: migrationsFolder, logger });
+      const client = await connect(url);
+      return {
+        url,
+        query: async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) =>
+          (await client.query<Row>(text, [...values])).rows,
+        [Symbol.asyncDispose]: async () => {
+          await client.end();
+          await server.query(`drop database ${name} with (force)`);
+        },
+      };
+    },
+    settle: async () => {
+      await server.query('checkpoint');
+    },
+    [Symbol.asyncDispose]: async () => {
+      await server.end();
+      await postgres.stop();
+    },
+  };
+}
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  // One that the server ends reports it; without a listener it would end us.
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}

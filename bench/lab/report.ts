@@ -1,0 +1,100 @@
+import { shown } from './numbers.ts';
+
+/** What must be reached: by the ratio to the baseline, or by the value itself where there is nothing to compare with. */
+export type Goal = { readonly atLeast: number } | { readonly atMost: number };
+
+/** CPU milliseconds per 1,000 operations: steadier than speed on a machine that is shared. */
+export interface CpuPer1000 {
+  readonly serviceCpuMs: number;
+  readonly databaseCpuMs: number;
+}
+
+export interface Finding {
+  readonly name: string;
+  /** Null where it could not be measured; the note says why. */
+  readonly value: number | null;
+  readonly unit: string;
+  readonly baseline?: number;
+  /** How value and baseline are compared, where it is not by dividing the one by the other. */
+  readonly ratio?: number;
+  readonly goal?: Goal;
+  readonly cpu?: CpuPer1000;
+  readonly baselineCpu?: CpuPer1000;
+  readonly note?: string;
+}
+
+/** One entry of results.json. */
+export interface Result {
+  readonly name: string;
+  readonly value: number | null;
+  readonly unit: string;
+  readonly baseline: number | null;
+  readonly ratio: number | null;
+  readonly goal: string | null;
+  readonly met: boolean | null;
+  readonly cpuMsPer1000: CpuPer1000 | null;
+  readonly baselineCpuMsPer1000: CpuPer1000 | null;
+  readonly note: string | null;
+}
+
+export function judge(finding: Finding): Result {
+  const { name, value, unit, baseline = null, goal, cpu = null, baselineCpu = null, note = null } = finding;
+  const ratio = finding.ratio ?? (baseline === null || value === null ? null : value / baseline);
+  const measured = ratio ?? value;
+  return {
+    name,
+    value,
+    unit,
+    baseline,
+    ratio,
+    goal: goal === undefined ? null : 'atLeast' in goal ? `≥ ${goal.atLeast}` : `≤ ${goal.atMost}`,
+    met: goal === undefined || measured === null ? null : reaches(measured, goal),
+    cpuMsPer1000: cpu,
+    baselineCpuMsPer1000: baselineCpu,
+    note,
+  };
+}
+
+function reaches(measured: number, goal: Goal): boolean {
+  return 'atLeast' in goal ? measured >= goal.atLeast : measured <= goal.atMost;
+}
+
+const headings = [
+  'name',
+  'value',
+  'unit',
+  'baseline',
+  'ratio',
+  'goal',
+  'met',
+  'CPU ms/1,000',
+  'baseline CPU',
+];
+
+/** A table that reads well in a terminal and is Markdown as well. */
+export function table(results: readonly Result[]): string {
+  const rows = results.map((result) => [
+    `\`${result.name}\``,
+    result.value === null ? 'skipped' : shown(result.value),
+    result.unit,
+    result.baseline === null ? '' : shown(result.baseline),
+    result.ratio === null ? '' : shown(result.ratio),
+    result.goal ?? '',
+    result.met === null ? '' : result.met ? 'yes' : '**no**',
+    describeCpu(result.cpuMsPer1000),
+    describeCpu(result.baselineCpuMsPer1000),
+  ]);
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
+  const rule = widths.map((width) => '-'.repeat(width));
+  const notes = results.flatMap(({ name, note }) => (note === null ? [] : [`\`${name}\`: ${note}`]));
+  return [line(headings), line(rule), ...rows.map(line), '', ...notes].join('\n').trimEnd();
+}
+
+/** The service's own and PostgreSQL's for it. */
+function describeCpu(cpu: CpuPer1000 | null): string {
+  return cpu === null ? '' : `${shown(cpu.serviceCpuMs)} + ${shown(cpu.databaseCpuMs)}`;
+}

@@ -1,0 +1,55 @@
+import { objectCount } from '../load/events.ts';
+import type { BenchDatabase } from './database.ts';
+
+/** The local id of a number, as `localId` of the events makes it. */
+const idOf = (number: string) => `('00000000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`;
+/** Rows stand for a time before the first event, and are too old to be looked at again for their own sake. */
+const long = `now() - interval '60 days'`;
+const customerId = idOf('281474976710655');
+
+/** The customer and the plan that everything belongs to. */
+export async function seedOwner(database: BenchDatabase): Promise<void> {
+  await database.query(`
+    insert into till.customers (id, processor_customer_id, email, processor_as_of, created_at, updated_at)
+    values (${customerId}, 'cus_bench', 'bench@example.com', ${long}, ${long}, ${long})`);
+  await database.query(`
+    insert into till.plans (id, processor_product_id, processor_price_id, name, amount, currency, interval,
+      product_active, price_active, product_as_of, price_as_of, created_at, updated_at)
+    values (${customerId}, 'prod_bench', 'price_bench', 'Bench', 900, 'eur', 'month', true, true,
+      ${long}, ${long}, ${long}, ${long})`);
+}
+
+/** The objects that the events are about. */
+export async function seedObjects(database: BenchDatabase): Promise<void> {
+  await seedOwner(database);
+  const numbers = `generate_series(0, ${objectCount - 1}) as n`;
+  await seedSubscriptions(database, `${numbers} where n % 3 = 0`);
+  await database.query(`
+    insert into till.payments (id, processor_payment_intent_id, customer_id, amount, currency, intent_status,
+      processor_as_of, created_at, updated_at)
+    select ${idOf('n')}, 'pi_bench_' || n, ${customerId}, 2000, 'eur', 'requires_payment_method',
+      ${long}, ${long}, ${long}
+    from ${numbers} where n % 3 = 1`);
+  await database.query(`
+    insert into till.invoices (id, processor_invoice_id, customer_id, processor_customer_id, processor_subscription_id,
+      amount_due, amount_paid, currency, status, processor_as_of, created_at, updated_at)
+    select ${idOf('n')}, 'in_bench_' || n, ${customerId}, 'cus_bench', 'sub_bench_' || n, 800, 0, 'eur', 'draft',
+      ${long}, ${long}, ${long}
+    from ${numbers} where n % 3 = 2`);
+  await database.query('vacuum analyze');
+}
+
+export async function seedManySubscriptions(database: BenchDatabase, count: number): Promise<void> {
+  await seedOwner(database);
+  await seedSubscriptions(database, `generate_series(0, ${count - 1}) as n`);
+  await database.query('vacuum analyze');
+}
+
+async function seedSubscriptions(database: BenchDatabase, numbers: string): Promise<void> {
+  await database.query(`
+    insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
+      current_period_start, current_period_end, processor_as_of, created_at, updated_at)
+    select ${idOf('n')}, 'sub_bench_' || n, ${customerId}, ${customerId}, 'incomplete',
+      ${long}, now() + interval '60 days', ${long}, ${long}, ${long}
+    from ${numbers}`);
+}

@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface ServerProcess extends AsyncDisposable {
+  readonly url: string;
+  readonly pid: number;
+}
+
+/** A first start makes a database; on a busy machine that takes seconds. */
+const readyTimeoutMs = 60_000;
+const lookDelayMs = 10;
+/** A service gives what is in flight 20 s; longer than that nothing here takes. */
+const stopTimeoutMs = 30_000;
+const quotedLengthMax = 2_000;
+
+export interface ServerCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** What it says when it is ready, with its address as the first group. */
+  readonly ready: RegExp;
+  /**
+   * Where its output goes. A file, because every write to it is a real one and yet nobody else needs CPU time to
+   * read it, as would the other end of a pipe.
+   */
+  readonly logPath: string;
+}
+
+/** What our own programs of this folder say when they are ready. The service says it among its log. */
+export const readyLine = /"url":"(http[^"]+)".*"msg":"ready"/;
+
+/** Starts a server in a process of its own and waits until it is ready. */
+export async function startServerProcess(server: ServerCommand): Promise<ServerProcess> {
+  const log = openSync(server.logPath, 'a');
+  const child = spawn(server.command, server.args, {
+    cwd: server.cwd,
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      NODE_ENV: 'production',
+      ...server.environment,
+    },
+    stdio: ['ignore', log, log],
+  });
+  closeSync(log);
+  const url = await waitUntilReady(child, server);
+  if (child.pid === undefined) throw new Error(`${server.command} has no process id`);
+  return { url, pid: child.pid, [Symbol.asyncDispose]: () => stop(child) };
+}
+
+async function waitUntilReady(child: ChildProcess, { ready, logPath }: ServerCommand): Promise<string> {
+  const deadlineMs = performance.now() + readyTimeoutMs;
+  child.once('error', () => {});
+  while (performance.now() < deadlineMs) {
+    const output = readFileSync(logPath, 'utf8');
+    const url = ready.exec(output)?.[1];
+    if (url !== undefined) return url;
+    if (hasEnded(child))
+      throw new Error(`a server ended before it was ready:\n${output.slice(-quotedLengthMax)}`);
+    await delay(lookDelayMs);
+  }
+  await stop(child);
+  throw new Error(`a server was not ready in time; see ${logPath}`);
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (hasEnded(child)) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  const timer = new AbortController();
+  const tooLate = delay(stopTimeoutMs, 'late', { signal: timer.signal }).catch(() => 'ended');
+  if ((await Promise.race([ended, tooLate])) === 'late') child.kill('SIGKILL');
+  timer.abort();
+  await ended;
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+}

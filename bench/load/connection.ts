@@ -1,0 +1,71 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/**
+ * A keep-alive connection with one request in flight, on a bare socket: requests are bytes that were made beforehand, and
+ * of an answer only what is needed is read. A full HTTP client would take more CPU time than what it measures.
+ */
+export class Connection {
+  readonly #socket: Socket;
+  #received: Buffer = Buffer.alloc(0);
+  #waiting: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | undefined;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('data', (chunk) => this.#take(chunk));
+    socket.on('error', (error) => this.#fail(error));
+    socket.on('close', () => this.#fail(new Error('the server closed the connection')));
+  }
+
+  static async open(url: string): Promise<Connection> {
+    const { hostname, port } = new URL(url);
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    await once(socket, 'connect');
+    return new Connection(socket);
+  }
+
+  send(request: Buffer): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+      this.#socket.write(request);
+    });
+  }
+
+  close(): void {
+    this.#waiting = undefined;
+    this.#socket.destroy();
+  }
+
+  #take(chunk: Buffer): void {
+    this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+    const headEnd = this.#received.indexOf('\r\n\r\n');
+    if (headEnd < 0) return;
+    const head = this.#received.toString('latin1', 0, headEnd).toLowerCase();
+    const bodyStart = headEnd + 4;
+    const lengthAt = head.indexOf('content-length: ');
+    if (lengthAt < 0) {
+      this.#fail(new Error(`an answer without a length: ${head}`));
+      return;
+    }
+    const bodyEnd = bodyStart + Number.parseInt(head.slice(lengthAt + 16, lengthAt + 28), 10);
+    if (this.#received.length < bodyEnd) return;
+    const answer = {
+      status: Number(head.slice(9, 12)),
+      body: this.#received.toString('utf8', bodyStart, bodyEnd),
+    };
+    this.#received = this.#received.subarray(bodyEnd);
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.resolve(answer);
+  }
+
+  #fail(error: Error): void {
+    this.#waiting?.reject(error);
+    this.#waiting = undefined;
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * The load generator: a process of its own, so that what it costs is nobody else's. It makes every request before the
+ * clock starts; then each connection sends one after the other, with one in flight.
+ */
+import { percentile } from '../lab/numbers.ts';
+import { Connection } from './connection.ts';
+import type { FromGenerator, Job, JobResult, ToGenerator } from './job.ts';
+import { makeRequests } from './requests.ts';
+
+interface Lane {
+  readonly connection: Connection;
+  /** Shared by the connections to one target. */
+  readonly queue: Queue;
+}
+
+interface Queue {
+  readonly requests: readonly Buffer[];
+  next: number;
+}
+
+let prepared: { readonly job: Job; readonly lanes: readonly Lane[] } | undefined;
+
+process.on('message', (message: ToGenerator) => {
+  const work = 'prepare' in message ? prepare(message.prepare) : run();
+  work.then(say, (error: unknown) => say({ error: error instanceof Error ? error.message : String(error) }));
+});
+
+function say(answer: FromGenerator): void {
+  process.send?.(answer);
+}
+
+async function prepare(job: Job): Promise<FromGenerator> {
+  const lanes: Lane[] = [];
+  let count = 0;
+  for (const target of job.targets) {
+    const requests = makeRequests(target.requests, Date.now());
+    count += requests.length;
+    const queue = { requests, next: 0 };
+    for (let number = 0; number < target.connections; number += 1)
+      lanes.push({ connection: await Connection.open(target.url), queue });
+  }
+  prepared = { job, lanes };
+  return { prepared: count };
+}
+
+async function run(): Promise<FromGenerator> {
+  if (prepared === undefined) throw new Error('nothing was prepared');
+  const { job, lanes } = prepared;
+  prepared = undefined;
+  try {
+    return { result: await drive(job, lanes) };
+  } finally {
+    for (const { connection } of lanes) connection.close();
+  }
+}
+
+async function drive({ expected }: Job, lanes: readonly Lane[]): Promise<JobResult> {
+  const durationsMs: number[] = [];
+  const statuses: Record<string, number> = {};
+  const startedAtMs = performance.now();
+  await Promise.all(
+    lanes.map(async ({ connection, queue }) => {
+      for (let index = queue.next++; index < queue.requests.length; index = queue.next++) {
+        const request = queue.requests[index] ?? Buffer.alloc(0);
+        const sentAtMs = performance.now();
+        const { status, body } = await connection.send(request);
+        durationsMs.push(performance.now() - sentAtMs);
+        statuses[status] = (statuses[status] ?? 0) + 1;
+        if (!expected.includes(status)) throw new Error(`an answer was ${status}: ${body}`);
+      }
+    }),
+  );
+  return {
+    requests: durationsMs.length,
+    elapsedMs: performance.now() - startedAtMs,
+    p50Ms: percentile(durationsMs, 0.5),
+    p99Ms: percentile(durationsMs, 0.99),
+    statuses,
+  };
+}

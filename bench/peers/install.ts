@@ -1,0 +1,13 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const folder = fileURLToPath(new URL('.', import.meta.url));
+
+/** Installs the peers, into this folder alone, the first time that they are needed. */
+export function installPeers(): void {
+  if (existsSync(`${folder}node_modules`)) return;
+  process.stdout.write('── installing the peers into bench/peers\n');
+  const { status } = spawnSync('npm', ['ci', '--ignore-scripts', '--prefix', folder], { stdio: 'inherit' });
+  if (status !== 0) throw new Error('the peers could not be installed');
+}

@@ -1,0 +1,25 @@
+import type { Scenario } from './lab/scenario.ts';
+import { creates } from './scenarios/creates.ts';
+import { ingestGrowth } from './scenarios/ingest-growth.ts';
+import { lists } from './scenarios/lists.ts';
+import { memory } from './scenarios/memory.ts';
+import { reads } from './scenarios/reads.ts';
+import { scaleOut } from './scenarios/scale-out.ts';
+import { starts } from './scenarios/starts.ts';
+import { webhookEndToEnd } from './scenarios/webhook-end-to-end.ts';
+import { webhookIngest } from './scenarios/webhook-ingest.ts';
+import { webhookLag } from './scenarios/webhook-lag.ts';
+
+/** Everything that is measured, in the order of the table. */
+export const scenarios: readonly Scenario[] = [
+  webhookIngest,
+  webhookEndToEnd,
+  reads,
+  webhookLag,
+  creates,
+  lists,
+  ingestGrowth,
+  starts,
+  memory,
+  scaleOut,
+];

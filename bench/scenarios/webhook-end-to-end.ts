@@ -1,0 +1,70 @@
+import type { Run } from '../lab/lab.ts';
+import { takeTurns } from '../lab/rounds.ts';
+import type { Scenario } from '../lab/scenario.ts';
+import { seedObjects } from '../lab/seed.ts';
+import { installPeers } from '../peers/install.ts';
+import { WebhookLane } from './webhook-lane.ts';
+
+/** Some seconds each: the peers are slower, so they get fewer of the same events. */
+const eventsFull = { till: 30_000, peers: 8_000 };
+const eventsQuick = { till: 15_000, peers: 4_000 };
+
+/** From the request to the mirror, against what a user would otherwise pick. */
+export const webhookEndToEnd: Scenario = {
+  names: ['webhook_end_to_end', 'webhook_end_to_end_vs_stripe', 'webhook_cpu'],
+  async run(lab) {
+    installPeers();
+    await using database = await lab.database('till');
+    await using supabaseDatabase = await lab.database('empty');
+    await using stripeDatabase = await lab.database('empty');
+    await seedObjects(database);
+    await using till = await lab.startTill(database);
+    await using supabase = await lab.startBaseline('peers/supabase.ts', supabaseDatabase);
+    await using stripe = await lab.startBaseline('peers/stripe.ts', stripeDatabase);
+    const lanes = {
+      till: new WebhookLane(lab, till),
+      supabase: new WebhookLane(lab, supabase),
+      stripe: new WebhookLane(lab, stripe),
+    };
+    for (const lane of Object.values(lanes)) await lane.warmUp();
+    for (const peer of [supabaseDatabase, stripeDatabase]) await peer.query('vacuum analyze');
+    const count = lab.scale.quick ? eventsQuick : eventsFull;
+    const runs = await takeTurns(lab.scale.rounds, {
+      till: () => lanes.till.apply(count.till, database),
+      // They apply before they answer.
+      supabase: () => lanes.supabase.ingest(count.peers),
+      stripe: () => lanes.stripe.ingest(count.peers),
+    });
+    const value = { value: runs.till.ratePerSecond, unit: 'events/s', cpu: runs.till };
+    const [cpu, supabaseCpu] = [cpuOf(runs.till), cpuOf(runs.supabase)];
+    return [
+      {
+        ...value,
+        name: 'webhook_end_to_end',
+        baseline: runs.supabase.ratePerSecond,
+        baselineCpu: runs.supabase,
+        goal: { atLeast: 5 },
+      },
+      {
+        ...value,
+        name: 'webhook_end_to_end_vs_stripe',
+        baseline: runs.stripe.ratePerSecond,
+        baselineCpu: runs.stripe,
+        goal: { atLeast: 8 },
+      },
+      {
+        name: 'webhook_cpu',
+        value: cpu,
+        unit: 'ms/1,000 events',
+        baseline: supabaseCpu,
+        ratio: supabaseCpu / cpu,
+        goal: { atLeast: 5 },
+      },
+    ];
+  },
+};
+
+/** The service's own and PostgreSQL's for it: work that was only moved elsewhere is no gain. */
+function cpuOf(run: Run): number {
+  return run.serviceCpuMs + run.databaseCpuMs;
+}

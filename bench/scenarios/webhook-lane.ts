@@ -1,0 +1,72 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { BenchDatabase } from '../lab/database.ts';
+import type { Lab, Run } from '../lab/lab.ts';
+import type { ServerProcess } from '../lab/server-process.ts';
+import { firstEventSeconds, objectCount } from '../load/events.ts';
+
+/** As many as the issue names; each has one request in flight. */
+const connections = 64;
+/** Long beside a batch, which takes milliseconds, and short beside a run, which takes seconds. */
+const drainLookDelayMs = 5;
+/** A minute for a backlog that takes seconds: more means that it stands still. */
+const drainTimeoutMs = 60_000;
+
+/** Sends a contestant its events. Each run takes up where the one before it ended, so that no event comes twice. */
+export class WebhookLane {
+  readonly #lab: Lab;
+  readonly #server: ServerProcess;
+  readonly #startSeconds = firstEventSeconds(Date.now());
+  #sent = 0;
+
+  constructor(lab: Lab, server: ServerProcess) {
+    this.#lab = lab;
+    this.#server = server;
+  }
+
+  /** One round over all objects, so that everybody has met each of them, and its code is warm. */
+  async warmUp(): Promise<void> {
+    await this.ingest(objectCount);
+  }
+
+  /** Until the last event was answered. */
+  ingest(count: number): Promise<Run> {
+    return this.#lab.load(this.#job(count), [this.#server.pid]);
+  }
+
+  /** Until the last event was applied to the mirror. */
+  async apply(count: number, database: BenchDatabase): Promise<Run> {
+    const start = await this.#lab.prepare(this.#job(count));
+    const { run } = await this.#lab.measure([this.#server.pid], async () => {
+      await start();
+      await drain(database);
+      return { operations: count, outcome: undefined };
+    });
+    await expectApplied(database, this.#sent);
+    return run;
+  }
+
+  #job(count: number) {
+    const series = { first: this.#sent, count, startSeconds: this.#startSeconds };
+    this.#sent += count;
+    const target = { url: this.#server.url, connections, requests: { kind: 'events' as const, series } };
+    return { targets: [target], expected: [200] };
+  }
+}
+
+/** Waits until the inbox has nothing left to do. */
+export async function drain(database: BenchDatabase): Promise<void> {
+  const deadlineMs = performance.now() + drainTimeoutMs;
+  const waits = `select exists (select from till.webhook_events where state = 'pending') as waits`;
+  while ((await database.query<{ waits: boolean }>(waits))[0]?.waits !== false) {
+    if (performance.now() > deadlineMs) throw new Error('the inbox does not get empty');
+    await delay(drainLookDelayMs);
+  }
+}
+
+/** A rate is worth nothing unless every event took effect, and took it once. */
+export async function expectApplied(database: BenchDatabase, expected: number): Promise<void> {
+  const [row] = await database.query<{ applied: number }>(
+    `select count(*)::int as applied from till.webhook_events where state = 'processed'`,
+  );
+  if (row?.applied !== expected) throw new Error(`${row?.applied} of ${expected} events were applied`);
+}
