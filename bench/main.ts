@@ -1,11 +1,10 @@
-import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { Lab } from './lab/lab.ts';
+import { publish } from './lab/publish.ts';
 import { judge, type Result, table } from './lab/report.ts';
 import type { Scenario } from './lab/scenario.ts';
 import { scenarios } from './scenarios.ts';
 
-const resultsFile = new URL('results.json', import.meta.url);
 /** Three are enough to leave one bad one out. */
 const rounds = 3;
 
@@ -34,7 +33,7 @@ for (const scenario of chosen) {
   say(`── ${((performance.now() - startedAtMs) / 1_000).toFixed(1)} s\n${table(found)}\n`);
 }
 say(`\n${table(results)}`);
-if (values.only === undefined) await writeFile(resultsFile, `${JSON.stringify(results, null, 2)}\n`);
+if (values.only === undefined) await publish(results, values.quick ? 'quick' : 'full', new Date());
 
 function choose(names: readonly string[] | undefined): readonly Scenario[] {
   if (names === undefined) return scenarios;

@@ -7,7 +7,12 @@ import { effortVariable } from './support/effort.ts';
  * `faults` runs the tests of faults, load and hostile input in their long form, one file at a time. Names of files
  * after the mode run just these tests, with the servers that they need.
  */
-const quickTests = ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'test/*.test.ts'];
+const quickTests = [
+  'src/**/*.test.ts',
+  'sandbox/**/*.test.ts',
+  'bench/{lab,load}/*.test.ts',
+  'test/*.test.ts',
+];
 const allTests = [...quickTests, 'test/*/**/*.test.ts'];
 const faultTests = ['test/{faults,load,fuzz}/**/*.test.ts'];
 const withServers = ['--test-global-setup=test/support/global-setup.ts'];

@@ -5,11 +5,13 @@ export function bareApp(): FastifyInstance {
   return fastify();
 }
 
-/** Listens on a free port and says where, in the words of the service. Ends on SIGTERM. */
+/** Listens on a free port and says where, in the words of the service. SIGTERM ends it. */
 export async function serve(app: FastifyInstance): Promise<void> {
-  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  sayReady(await app.listen({ host: '127.0.0.1', port: 0 }));
+}
+
+export function sayReady(url: string): void {
   process.stdout.write(`${JSON.stringify({ url, msg: 'ready' })}\n`);
-  process.once('SIGTERM', () => process.exit(0));
 }
 
 /** What every contestant is given, in the service's own words. */

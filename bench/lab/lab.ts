@@ -8,7 +8,8 @@ import { type LoadGenerator, startLoadGenerator } from '../load/load-generator.t
 import { apiKey } from '../load/requests.ts';
 import { cpuMsOf, cpuMsOfTree } from './cpu.ts';
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts';
-import { readyLine, type ServerCommand, type ServerProcess, startServerProcess } from './server-process.ts';
+import type { CpuPer1000 } from './report.ts';
+import { readyLine, type ServerProcess, startServerProcess } from './server-process.ts';
 
 export const projectFolder = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -20,13 +21,16 @@ export interface Scale {
   readonly rounds: number;
 }
 
-/** A run of a load, with the CPU time that it took per 1,000 operations. */
-export interface Run {
-  readonly ratePerSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly serviceCpuMs: number;
-  readonly databaseCpuMs: number;
+/** A speed, with the CPU time that 1,000 operations took. */
+export type Run = CpuPer1000 & { readonly ratePerSecond: number };
+
+/** One request at a time, or several on connections of their own. */
+export type LoadRun = Run & { readonly p50Ms: number };
+
+/** Work that was done, by the clock of whoever did it. */
+interface Work {
+  readonly operations: number;
+  readonly elapsedMs: number;
 }
 
 /** Where everything is measured: one PostgreSQL, one sandbox, one load generator, each in a process of its own. */
@@ -37,7 +41,8 @@ export class Lab implements AsyncDisposable {
   readonly #postgres: DatabaseServer;
   readonly #generator: LoadGenerator;
   readonly sandboxUrl: string;
-  #started = 0;
+  #pathsMade = 0;
+  #closing: Promise<void> | undefined;
 
   private constructor(
     scale: Scale,
@@ -86,21 +91,39 @@ export class Lab implements AsyncDisposable {
     database: BenchDatabase,
     environment: Readonly<Record<string, string>> = {},
   ): Promise<ServerProcess> {
-    return this.#start(['src/main.ts'], { ...this.#tillEnvironment(database.url), ...environment });
+    return this.start(process.execPath, ['src/main.ts'], {
+      ...this.#tillEnvironment(database.url),
+      ...environment,
+    });
   }
 
   /** A program of this folder that is compared with the service; it gets the same settings. */
   startBaseline(path: string, database?: BenchDatabase): Promise<ServerProcess> {
-    return this.#start([join('bench', path)], this.#tillEnvironment(database?.url ?? 'postgres://unused'));
+    const environment = this.#tillEnvironment(database?.url ?? 'postgres://unused');
+    return this.start(process.execPath, [join('bench', path)], environment);
   }
 
-  async load(job: Job, pids: readonly number[]): Promise<Run & { readonly result: JobResult }> {
+  /** Ended by whoever starts it; and at the end of everything, should that have been cut short. */
+  async start(
+    command: string,
+    args: readonly string[],
+    environment: Readonly<Record<string, string>>,
+  ): Promise<ServerProcess> {
+    const logPath = this.newPath('server.log');
+    const server = { command, args, cwd: projectFolder, environment, ready: readyLine, logPath };
+    return this.#open.use(await startServerProcess(server));
+  }
+
+  /** Lets the load generator send requests, and measures those who serve them. */
+  async load(job: Job, pids: readonly number[]): Promise<LoadRun> {
     const start = await this.#generator.prepare(job);
-    const { run, outcome } = await this.measure(pids, async () => {
+    let p50Ms = 0;
+    const run = await this.measure(pids, async () => {
       const result = await start();
-      return { operations: result.requests, outcome: result };
+      p50Ms = result.p50Ms;
+      return { operations: result.requests, elapsedMs: result.elapsedMs };
     });
-    return { ...run, p50Ms: outcome.p50Ms, p99Ms: outcome.p99Ms, result: outcome };
+    return { ...run, p50Ms };
   }
 
   /** Prepares a load whose clock the caller starts. */
@@ -108,54 +131,31 @@ export class Lab implements AsyncDisposable {
     return this.#generator.prepare(job);
   }
 
-  /** Times a piece of work, and counts the CPU time that these processes and PostgreSQL spend on it. */
-  async measure<T>(
-    pids: readonly number[],
-    work: () => Promise<{ readonly operations: number; readonly outcome: T }>,
-  ): Promise<{ readonly run: Run; readonly outcome: T }> {
+  /** Counts the CPU time that these processes and PostgreSQL spend on a piece of work. */
+  async measure(pids: readonly number[], work: () => Promise<Work>): Promise<Run> {
     await this.#postgres.settle();
     const cpu = () => [cpuMsOf(pids), cpuMsOfTree(this.#postgres.pid)] as const;
     const [serviceBefore, databaseBefore] = cpu();
-    const startedAtMs = performance.now();
-    const { operations, outcome } = await work();
-    const elapsedMs = performance.now() - startedAtMs;
+    const { operations, elapsedMs } = await work();
     const [serviceAfter, databaseAfter] = cpu();
-    const run = {
+    const per1000 = (amount: number) => (amount / operations) * 1_000;
+    return {
       ratePerSecond: (operations / elapsedMs) * 1_000,
-      p50Ms: elapsedMs / operations,
-      p99Ms: elapsedMs / operations,
-      serviceCpuMs: ((serviceAfter - serviceBefore) / operations) * 1_000,
-      databaseCpuMs: ((databaseAfter - databaseBefore) / operations) * 1_000,
+      serviceCpuMs: per1000(serviceAfter - serviceBefore),
+      databaseCpuMs: per1000(databaseAfter - databaseBefore),
     };
-    return { run, outcome };
   }
 
   /** A name in the lab's folder that nobody has had before. */
   newPath(name: string): string {
-    this.#started += 1;
-    return join(this.folder, `${this.#started}-${name}`);
+    this.#pathsMade += 1;
+    return join(this.folder, `${this.#pathsMade}-${name}`);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#open.disposeAsync();
-  }
-
-  async #start(
-    args: readonly string[],
-    environment: Readonly<Record<string, string>>,
-  ): Promise<ServerProcess> {
-    const command: ServerCommand = {
-      command: process.execPath,
-      args,
-      cwd: projectFolder,
-      environment,
-      ready: readyLine,
-      logPath: this.newPath('server.log'),
-    };
-    const server = await startServerProcess(command);
-    // Ended by whoever started it; and at the end of everything, should that have been cut short.
-    this.#open.use(server);
-    return server;
+  /** Ends everything that is still running. Asked twice, as by Ctrl-C, it is still done once. */
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closing ??= this.#open.disposeAsync();
+    return this.#closing;
   }
 
   #tillEnvironment(databaseUrl: string): Readonly<Record<string, string>> {

@@ -7,13 +7,6 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
-/** The value that this share of the values does not exceed. */
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const place = Math.min(Math.max(Math.ceil(share * sorted.length), 1), sorted.length);
-  return sorted[place - 1] ?? Number.NaN;
-}
-
 /** For people: as many digits as mean something. */
 export function shown(value: number): string {
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en-US');

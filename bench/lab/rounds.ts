@@ -5,26 +5,24 @@ import { median } from './numbers.ts';
  * Lets the contestants take turns, a few times over, and gives each the medians of what was measured: whatever else goes
  * on with the machine meets all of them alike.
  */
-export async function takeTurns<const Name extends string>(
+export async function takeTurns<const Name extends string, R extends Run>(
   rounds: number,
-  contestants: Readonly<Record<Name, (round: number) => Promise<Run>>>,
-): Promise<Readonly<Record<Name, Run>>> {
+  contestants: Readonly<Record<Name, () => Promise<R>>>,
+): Promise<Readonly<Record<Name, R>>> {
   const names = Object.keys(contestants) as Name[];
-  const runs = new Map<Name, Run[]>(names.map((name) => [name, []]));
+  const runs = new Map<Name, R[]>(names.map((name) => [name, []]));
   for (let round = 0; round < rounds; round += 1) {
-    for (const name of names) runs.get(name)?.push(await contestants[name](round));
+    for (const name of names) runs.get(name)?.push(await contestants[name]());
   }
   const medians = names.map((name) => [name, medianRun(runs.get(name) ?? [])] as const);
-  return Object.fromEntries(medians) as Record<Name, Run>;
+  // The names are those that came in.
+  return Object.fromEntries(medians) as Record<Name, R>;
 }
 
-function medianRun(runs: readonly Run[]): Run {
-  const of = (field: keyof Run) => median(runs.map((run) => run[field]));
-  return {
-    ratePerSecond: of('ratePerSecond'),
-    p50Ms: of('p50Ms'),
-    p99Ms: of('p99Ms'),
-    serviceCpuMs: of('serviceCpuMs'),
-    databaseCpuMs: of('databaseCpuMs'),
-  };
+/** Field by field, since all of them are numbers. */
+function medianRun<R extends Run>(runs: readonly R[]): R {
+  const fields = Object.keys(runs[0] ?? {}) as (keyof R)[];
+  const values = fields.map((field) => [field, median(runs.map((run) => Number(run[field])))] as const);
+  // All fields of the first run, and nothing else.
+  return Object.fromEntries(values) as unknown as R;
 }

@@ -35,7 +35,6 @@ export interface JobResult {
   readonly requests: number;
   readonly elapsedMs: number;
   readonly p50Ms: number;
-  readonly p99Ms: number;
   /** How many answers had each status. */
   readonly statuses: Readonly<Record<string, number>>;
 }

@@ -14,18 +14,20 @@ const readsOneByOne = 2_000;
 
 /** How fast one row is read by its id, under load and alone. */
 export const reads: Scenario = {
-  names: ['read_subscription', 'read_latency_idle'],
+  names: ['read_subscription', 'read_latency_idle', 'load_generator'],
   async run(lab) {
     await using database = await lab.database('till');
     await seedManySubscriptions(database, idCount);
     await using till = await lab.startTill(database);
     await using fixed = await lab.startBaseline('baselines/static-subscription.ts');
     await using lookup = await lab.startBaseline('baselines/pg-subscription.ts', database);
+    await using canned = await lab.startBaseline('baselines/canned.ts');
     const count = lab.amount(readsFull, readsQuick);
-    for (const server of [till, fixed, lookup]) await read(lab, server, connections, readsOneByOne);
+    for (const server of [till, fixed, lookup, canned]) await read(lab, server, connections, readsOneByOne);
     const busy = await takeTurns(lab.scale.rounds, {
       till: () => read(lab, till, connections, count),
       fixed: () => read(lab, fixed, connections, count),
+      canned: () => read(lab, canned, connections, count),
     });
     const idle = await takeTurns(lab.scale.rounds, {
       till: () => read(lab, till, 1, readsOneByOne),
@@ -49,6 +51,15 @@ export const reads: Scenario = {
         cpu: idle.till,
         baselineCpu: idle.lookup,
         goal: { atMost: 1.15 },
+      },
+      {
+        name: 'load_generator',
+        value: busy.canned.ratePerSecond,
+        unit: 'requests/s',
+        baseline: busy.fixed.ratePerSecond,
+        cpu: busy.canned,
+        baselineCpu: busy.fixed,
+        note: 'for information: what the load generator itself can do, against the fastest route that it drives',
       },
     ];
   },

@@ -7,7 +7,7 @@ import type { Scenario } from '../lab/scenario.ts';
 import { seedObjects } from '../lab/seed.ts';
 import type { ServerProcess } from '../lab/server-process.ts';
 import { firstEventSeconds, objectCount } from '../load/events.ts';
-import { drain, expectApplied } from './webhook-lane.ts';
+import { expectApplied, untilApplied } from './webhook-lane.ts';
 
 const processCount = 4;
 const connections = 64;
@@ -93,12 +93,7 @@ class Fleet {
     }));
     const start = await this.#lab.prepare({ targets, expected: [200] });
     const pids = this.#tills.map(({ pid }) => pid);
-    const { run } = await this.#lab.measure(pids, async () => {
-      const { requests } = await start();
-      await drain(this.#database);
-      return { operations: requests, outcome: undefined };
-    });
-    return run;
+    return this.#lab.measure(pids, () => untilApplied(start, this.#database));
   }
 
   /** By the rows, and by what the processes themselves have counted: all that came, each once, and as many repeats. */

@@ -1,13 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { freePort } from '../../test/support/redis-server.ts';
-import { projectFolder } from '../lab/lab.ts';
+import type { Lab } from '../lab/lab.ts';
 import { median } from '../lab/numbers.ts';
 import type { Scenario } from '../lab/scenario.ts';
 
 const lookDelayMs = 5;
-const startTimeoutMs = 60_000;
+/** A service that is up is healthy at once, or something is wrong. */
+const looksMax = 1_000;
 
 /** How long `npm start` takes until the service is healthy, on everything that is embedded. */
 export const starts: Scenario = {
@@ -17,8 +15,8 @@ export const starts: Scenario = {
     const warmMs: number[] = [];
     for (let round = 0; round < lab.scale.rounds; round += 1) {
       const dataDir = lab.newPath('data');
-      coldMs.push(await startOnce(dataDir));
-      warmMs.push(await startOnce(dataDir));
+      coldMs.push(await startOnce(lab, dataDir));
+      warmMs.push(await startOnce(lab, dataDir));
     }
     const unit = 's';
     return [
@@ -29,46 +27,19 @@ export const starts: Scenario = {
 };
 
 /** Starts the service, takes the time until it is healthy, and ends it. */
-async function startOnce(dataDir: string): Promise<number> {
-  const [port, sandboxPort] = [await freePort(), await freePort()];
+async function startOnce(lab: Lab, dataDir: string): Promise<number> {
+  // An empty variable counts as unset: this is a newcomer's start, with nothing configured.
+  const environment = { NODE_ENV: '', DATA_DIR: dataDir, PORT: '0', SANDBOX_PORT: '0' };
   const startedAtMs = performance.now();
-  const child = spawn('npm', ['start'], {
-    cwd: projectFolder,
-    env: {
-      PATH: process.env['PATH'],
-      HOME: process.env['HOME'],
-      DATA_DIR: dataDir,
-      PORT: String(port),
-      SANDBOX_PORT: String(sandboxPort),
-    },
-    stdio: 'ignore',
-    // A group of its own, so that whatever npm starts is reached by one signal.
-    detached: true,
-  });
-  const ended = once(child, 'exit');
-  const endGroup = () => signalGroup(child, 'SIGTERM');
-  process.once('exit', endGroup);
-  try {
-    await untilHealthy(`http://127.0.0.1:${port}/health`, child, startedAtMs + startTimeoutMs);
-    return performance.now() - startedAtMs;
-  } finally {
-    endGroup();
-    await ended;
-    process.off('exit', endGroup);
-  }
+  await using till = await lab.start('npm', ['start'], environment);
+  await untilHealthy(till.url);
+  return performance.now() - startedAtMs;
 }
 
-async function untilHealthy(url: string, child: ChildProcess, deadlineMs: number): Promise<void> {
-  while (performance.now() < deadlineMs) {
-    if (child.exitCode !== null || child.signalCode !== null) throw new Error('npm start ended by itself');
-    const answer = await fetch(url).catch(() => undefined);
-    await answer?.body?.cancel();
-    if (answer?.status === 200) return;
+async function untilHealthy(url: string): Promise<void> {
+  for (let looks = 0; looks < looksMax; looks += 1) {
+    if ((await fetch(`${url}/health`)).ok) return;
     await delay(lookDelayMs);
   }
   throw new Error('the service did not become healthy');
-}
-
-function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
-  if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, signal);
 }

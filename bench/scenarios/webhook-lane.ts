@@ -3,6 +3,7 @@ import type { BenchDatabase } from '../lab/database.ts';
 import type { Lab, Run } from '../lab/lab.ts';
 import type { ServerProcess } from '../lab/server-process.ts';
 import { firstEventSeconds, objectCount } from '../load/events.ts';
+import type { JobResult } from '../load/job.ts';
 
 /** As many as the issue names; each has one request in flight. */
 const connections = 64;
@@ -36,11 +37,7 @@ export class WebhookLane {
   /** Until the last event was applied to the mirror. */
   async apply(count: number, database: BenchDatabase): Promise<Run> {
     const start = await this.#lab.prepare(this.#job(count));
-    const { run } = await this.#lab.measure([this.#server.pid], async () => {
-      await start();
-      await drain(database);
-      return { operations: count, outcome: undefined };
-    });
+    const run = await this.#lab.measure([this.#server.pid], () => untilApplied(start, database));
     await expectApplied(database, this.#sent);
     return run;
   }
@@ -51,6 +48,14 @@ export class WebhookLane {
     const target = { url: this.#server.url, connections, requests: { kind: 'events' as const, series } };
     return { targets: [target], expected: [200] };
   }
+}
+
+/** Starts a load, and stops the clock when the inbox has nothing left to do. */
+export async function untilApplied(start: () => Promise<JobResult>, database: BenchDatabase) {
+  const startedAtMs = performance.now();
+  const { requests } = await start();
+  await drain(database);
+  return { operations: requests, elapsedMs: performance.now() - startedAtMs };
 }
 
 /** Waits until the inbox has nothing left to do. */
