@@ -66,13 +66,14 @@ function listSql(source: ListSource, conditions: readonly string[]): string {
         least($1::bigint, greatest(total - $2::bigint, 0)) as far_limit
       from totals
     ),
-    page as (
+    -- The outer limit tells the planner how few rows there are, which it cannot see in limits that are worked out.
+    page as (select id from (
       (select id from ${table} where ${where} and (select is_near from bounds)
         order by created_at desc, id desc limit $1::bigint offset $2::bigint)
       union all
       (select id from ${table} where ${where} and not (select is_near from bounds)
         order by created_at, id limit (select far_limit from bounds) offset (select far_offset from bounds))
-    )
+    ) either limit $1::bigint)
     select bounds.total as list_total, item.*
     from bounds left join (page join ${table} item using (id)) on true
     order by item.created_at desc, item.id desc`;
