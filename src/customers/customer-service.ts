@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Failure, isDefiniteRefusal } from '../errors.ts';
-import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { Adoption } from '../idempotency/adoption.ts';
+import type { Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
 import { type Applied, foldFacts, groupFacts, type Source } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
@@ -40,7 +41,6 @@ export class CustomerService {
       key,
       request: values,
       parentId: null,
-      prepare: async () => {},
       call: (id, idempotencyKey) => processor.customers.create({ ...values, id, idempotencyKey }),
       ...this.adoption(),
       replay: (id) => this.read(id),
@@ -113,11 +113,6 @@ export class CustomerService {
     await processor.customers.delete(processorCustomerId);
     await correctSubscriptions(id);
     await this.#erase(processorCustomerId);
-  }
-
-  /** For what is about to be made for the customer: it must be there, and not deleted. */
-  async requireLive(tx: Queryable, id: string): Promise<Customer> {
-    return found((await this.#parts.store.find(tx, [id]))[0]);
   }
 
   /**

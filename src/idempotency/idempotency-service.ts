@@ -5,8 +5,9 @@ import { newId } from '../platform/id.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
 import { isGone, type Presence } from '../platform/presence.ts';
+import { type Adoption, refreshQuietly } from './adoption.ts';
 import { type Claim, type ClaimOperation, hashRequest, processorKey, processorKeyLifeMs } from './claim.ts';
-import type { ClaimStore, StoredClaim } from './claim-store.ts';
+import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { keepsClaim } from './keeps-claim.ts';
 import type { Marks } from './marks.ts';
 
@@ -14,21 +15,6 @@ import type { Marks } from './marks.ts';
 const waitMsDefault = 10_000;
 const pollDelayMs = 20;
 const pollDelayMsMax = 250;
-
-/** How what was made under a claim is found and written down: all that is needed to settle one that was left behind. */
-export interface Adoption<Made, Result> {
-  /** Looks up what an earlier call may have made. */
-  readonly find: (id: string, since: Date) => Promise<Made | null>;
-  /** Writes the row, in the transaction that completes the claim; a webhook may have written it already. */
-  readonly record: (tx: Queryable, id: string, made: Made) => Promise<Result>;
-  /**
-   * Brings the row up to date with the processor. For what was made some time before it could be recorded: events about
-   * it may have met no row, and were ignored.
-   */
-  readonly refresh?: (result: Result) => Promise<unknown>;
-  /** Undoes what was reserved for it, once it is sure that nothing was made. */
-  readonly release: (tx: Queryable, id: string) => Promise<void>;
-}
 
 /** One creation, in the steps that must survive a crash between any two of them. */
 export interface Creation<Made, Result> extends Adoption<Made, Result> {
@@ -39,7 +25,9 @@ export interface Creation<Made, Result> extends Adoption<Made, Result> {
   readonly request: unknown;
   readonly parentId: string | null;
   /** Checks and reserves, in the transaction of the claim; may run again for the same id. */
-  readonly prepare: (tx: Queryable, id: string) => Promise<void>;
+  readonly reserve?: (tx: Queryable, id: string) => Promise<void>;
+  /** Checks, where there is nothing to reserve; needs no transaction. */
+  readonly check?: () => Promise<void>;
   /** Calls the processor. No transaction is open meanwhile. */
   readonly call: (id: string, processorKey: string) => Promise<Made>;
   /** The result of a request that was completed before. */
@@ -89,7 +77,7 @@ export class IdempotencyService {
       }
       if (standing.state === 'ours') {
         await marks.pass('claim.after');
-        const result = await this.#carryOut(creation, standing.claim);
+        const result = await this.#carryOut(creation, standing);
         if (standing.isResumed) await refreshQuietly(creation, result, this.#parts.logger);
         await marks.pass('answer.before');
         return { result, replayed: false };
@@ -100,13 +88,18 @@ export class IdempotencyService {
   }
 
   async #claim<Made, Result>(creation: Creation<Made, Result>, requestHash: Buffer): Promise<Standing> {
+    const { reserve } = creation;
+    if (reserve === undefined) {
+      const standing = await this.#claimAtOnce(creation, requestHash);
+      if (standing !== undefined) return standing;
+    }
     let claimed: string | undefined;
     try {
       return await this.#parts.database.transaction(async (tx) => {
         const standing = await this.#stand(tx, creation, requestHash);
         if (standing.state !== 'ours') return standing;
         claimed = standing.claim.resourceId;
-        await creation.prepare(tx, claimed);
+        await reserve?.(tx, claimed);
         await this.#parts.marks.pass('claim.prepared');
         // Before the commit, because others see the claim a moment before we learn that it is committed.
         this.#running.add(claimed);
@@ -118,17 +111,43 @@ export class IdempotencyService {
     }
   }
 
+  /** Most keys are new, and most creations reserve nothing: then one statement will do. Undefined if the key is taken. */
+  async #claimAtOnce<Made, Result>(
+    creation: Creation<Made, Result>,
+    requestHash: Buffer,
+  ): Promise<Standing | undefined> {
+    const { database, claims, marks } = this.#parts;
+    const claim = this.#newClaim(creation, requestHash);
+    let inserted: StoredClaim | undefined;
+    // Before the statement, because others see the claim a moment before we learn that it is committed.
+    this.#running.add(claim.resourceId);
+    try {
+      await marks.pass('claim.prepared');
+      inserted = await claims.insert(database, claim);
+    } finally {
+      if (inserted === undefined) this.#running.delete(claim.resourceId);
+    }
+    return inserted && { state: 'ours', claim: inserted, isResumed: false };
+  }
+
+  #newClaim<Made, Result>(
+    { operation, key, parentId }: Creation<Made, Result>,
+    requestHash: Buffer,
+  ): NewClaim {
+    const { presence, clock } = this.#parts;
+    const resourceId = newId(clock.now());
+    return { operation, key: key ?? resourceId, requestHash, resourceId, parentId, owner: presence.owner };
+  }
+
   /** Where the request stands: it may go on, it was completed before, or another one is at work on it. */
   async #stand<Made, Result>(
     tx: Queryable,
-    { operation, parentId, ...creation }: Creation<Made, Result>,
+    creation: Creation<Made, Result>,
     requestHash: Buffer,
   ): Promise<Standing> {
-    const { claims, presence, clock } = this.#parts;
-    const resourceId = newId(clock.now());
-    const key = creation.key ?? resourceId;
-    const { owner } = presence;
-    const inserted = await claims.insert(tx, { operation, key, requestHash, resourceId, parentId, owner });
+    const { claims } = this.#parts;
+    const { operation, key, owner, ...rest } = this.#newClaim(creation, requestHash);
+    const inserted = await claims.insert(tx, { operation, key, owner, ...rest });
     if (inserted !== undefined) return { state: 'ours', claim: inserted, isResumed: false };
     const claim = await claims.lock(tx, operation, key);
     // Refused and removed between the two statements: its place is free again.
@@ -146,18 +165,21 @@ export class IdempotencyService {
     return !(await isGone(tx, claim.owner));
   }
 
-  async #carryOut<Made, Result>(creation: Creation<Made, Result>, claim: StoredClaim): Promise<Result> {
+  async #carryOut<Made, Result>(
+    creation: Creation<Made, Result>,
+    { claim, isResumed }: Extract<Standing, { state: 'ours' }>,
+  ): Promise<Result> {
     const { database, claims, marks } = this.#parts;
     try {
+      await this.#check(creation, claim, isResumed);
       const made = await this.#make(creation, claim);
       await marks.pass('record.before');
       const result = await database.transaction(async (tx) => {
         // The claim first, as everywhere: two who lock in different orders could wait for each other.
-        await claims.lock(tx, claim.operation, claim.key);
-        const recorded = await creation.record(tx, claim.resourceId, made);
-        await marks.pass('record.row');
         await claims.complete(tx, claim);
         await marks.pass('record.completed');
+        const recorded = await creation.record(tx, claim.resourceId, made);
+        await marks.pass('record.row');
         return recorded;
       });
       await marks.pass('record.after');
@@ -167,6 +189,21 @@ export class IdempotencyService {
       throw error;
     } finally {
       this.#running.delete(claim.resourceId);
+    }
+  }
+
+  async #check<Made, Result>(
+    creation: Creation<Made, Result>,
+    claim: StoredClaim,
+    isResumed: boolean,
+  ): Promise<void> {
+    try {
+      await creation.check?.();
+    } catch (error) {
+      // A claim that was made just now has led to nothing yet. Of one that is resumed nobody can tell.
+      const keeps = !(error instanceof Failure) || keepsClaim(error, creation.key !== undefined);
+      if (!isResumed && !keeps) await this.#release(creation, claim);
+      throw error;
     }
   }
 
@@ -218,19 +255,6 @@ export class IdempotencyService {
   async #giveUp(claim: Claim): Promise<void> {
     const { claims, database } = this.#parts;
     await claims.endLease(database, claim).catch(() => {});
-  }
-}
-
-/** The creation itself has succeeded: that the row may be behind is no reason to say otherwise. */
-export async function refreshQuietly<Made, Result>(
-  { refresh }: Pick<Adoption<Made, Result>, 'refresh'>,
-  result: Result,
-  logger: Logger,
-): Promise<void> {
-  try {
-    await refresh?.(result);
-  } catch (error) {
-    logger.warn({ err: error }, 'what was recorded late could not be compared with the processor');
   }
 }
 

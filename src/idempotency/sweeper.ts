@@ -1,8 +1,8 @@
 import type { Logger } from '../platform/logger.ts';
 import type { Database } from '../platform/postgres.ts';
+import { type Adoption, refreshQuietly } from './adoption.ts';
 import type { Claim } from './claim.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
-import { type Adoption, refreshQuietly } from './idempotency-service.ts';
 
 /** Long past any call's deadline, so that whoever made the claim is surely not at work on it any more. */
 const idleMs = 60_000;

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { Failure } from '../errors.ts';
-import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { Adoption } from '../idempotency/adoption.ts';
+import type { Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
 import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
@@ -65,8 +66,8 @@ export class PaymentService {
       key,
       request,
       parentId: customerId,
-      prepare: async (tx) => {
-        ({ processorCustomerId } = await customers.requireLive(tx, customerId));
+      check: async () => {
+        ({ processorCustomerId } = await customers.read(customerId));
       },
       call: async (id, idempotencyKey) => {
         try {
@@ -87,7 +88,7 @@ export class PaymentService {
   }
 
   adoption(customerId: string): Adoption<PaymentWithSecret, CreatedPayment> {
-    const { customers, database, processor } = this.#parts;
+    const { customers, database, processor, store, clock } = this.#parts;
     return {
       find: async (localId, since) => {
         const customer = await customers.findAny(database, customerId);
@@ -95,9 +96,11 @@ export class PaymentService {
         return processor.payments.find({ localId, since, processorCustomerId: customer.processorCustomerId });
       },
       record: async (tx, id, { payment, clientSecret }) => {
-        // The row, if there is one already, was made by a webhook, and so is at least as new as this answer.
+        const [made] = await store.insert(tx, [toPayment(payment, customerId, clock.now())]);
+        if (made !== undefined) return { payment: made, clientSecret };
+        // The row was made by a webhook, and so is at least as new as this answer.
         await this.apply(tx, [payment], 'events');
-        return { payment: found((await this.#parts.store.find(tx, [id]))[0]), clientSecret };
+        return { payment: found((await store.find(tx, [id]))[0]), clientSecret };
       },
       release: async () => {},
     };

@@ -1,5 +1,6 @@
 import { Failure } from '../errors.ts';
-import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { Adoption } from '../idempotency/adoption.ts';
+import type { Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
 import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
@@ -70,7 +71,7 @@ export class RefundService {
       key,
       request: { ...request, amount: request.amount ?? null },
       parentId: paymentId,
-      prepare: async (tx, id) => {
+      reserve: async (tx, id) => {
         ({ amount } = await this.#reserve(tx, id, request));
       },
       call: (id, idempotencyKey) => this.#refund(payment, { id, amount, reason, idempotencyKey }),

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Failure, isDefiniteRefusal } from '../errors.ts';
-import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { Adoption } from '../idempotency/adoption.ts';
+import type { Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
 import { type Applied, foldFacts, groupFacts, type Source } from '../mirrors/fold.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -36,7 +37,6 @@ export class PlanService {
       key,
       request: values,
       parentId: null,
-      prepare: async () => {},
       call: (id, idempotencyKey) => processor.plans.create({ ...values, id, idempotencyKey }),
       ...this.adoption(),
       replay: (id) => this.read(id),
@@ -135,8 +135,8 @@ export class PlanService {
   }
 
   /** For a new subscription: the plan must be there, and not archived. */
-  async requireActive(tx: Queryable, id: string): Promise<Plan> {
-    const plan = found((await this.#parts.store.find(tx, [id]))[0]);
+  async requireActive(id: string): Promise<Plan> {
+    const plan = await this.read(id);
     if (!plan.active) throw archived();
     return plan;
   }

@@ -1,6 +1,7 @@
 import type { CustomerService } from '../customers/customer-service.ts';
 import { Failure } from '../errors.ts';
-import type { Adoption, Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { Adoption } from '../idempotency/adoption.ts';
+import type { Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
 import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
@@ -56,9 +57,9 @@ export class SubscriptionService {
       key,
       request,
       parentId: customerId,
-      prepare: async (tx) => {
-        ({ processorCustomerId } = await customers.requireLive(tx, customerId));
-        ({ processorPriceId } = await plans.requireActive(tx, planId));
+      check: async () => {
+        ({ processorCustomerId } = await customers.read(customerId));
+        ({ processorPriceId } = await plans.requireActive(planId));
       },
       call: async (id, idempotencyKey) => {
         const order = { id, processorCustomerId, processorPriceId, trialPeriodDays, idempotencyKey };

@@ -50,7 +50,7 @@ test('a claim that a living process is at work on is not taken over, and who wai
       key: 'busy',
       request: { ...payments.body(ground), currency: 'eur' },
       parentId: ground.customerId,
-      prepare: () => assert.fail('it was taken over'),
+      check: () => assert.fail('it was taken over'),
       call: () => assert.fail('it was called'),
       find: () => assert.fail('it was looked up'),
       record: () => assert.fail('it was recorded'),
