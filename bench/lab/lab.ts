@@ -114,6 +114,11 @@ export class Lab implements AsyncDisposable {
     return this.#open.use(await startServerProcess(server));
   }
 
+  /** Has something ended with everything else, even if that is by Ctrl-C. */
+  endLater(end: () => Promise<void>): void {
+    this.#open.defer(end);
+  }
+
   /** Lets the load generator send requests, and measures those who serve them. */
   async load(job: Job, pids: readonly number[]): Promise<LoadRun> {
     const start = await this.#generator.prepare(job);

@@ -10,7 +10,7 @@ const rowsFull = 5_000_000;
 const rowsQuick = 500_000;
 const limit = 20;
 /** One at a time, so that the time is that of the query and not of a line before it. */
-const listsPerRound = 200;
+const listsPerRound = 100;
 /** The page in the middle reads its way there; a few show what it takes. */
 const middleListsPerRound = 10;
 

@@ -33,7 +33,7 @@ export const scaleOut: Scenario = {
         },
       ];
     }
-    open.defer(() => redis.stop());
+    lab.endLater(() => redis.stop());
     const shared = { REDIS_URL: redis.url };
     const fleets = { four: processCount, one: 1 };
     const contestants: Partial<Record<string, Fleet>> = {};
