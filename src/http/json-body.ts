@@ -29,6 +29,10 @@ export function registerJsonBody(app: FastifyInstance): void {
       return mistakes.length === 0 ? done(null, value) : done(badTextRefused(mistakes));
     });
   });
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
+    if (body.length === 0) return done(null, undefined);
+    return done(new Failure('unsupported_media_type', 'Send the body as application/json.'));
+  });
   app.addHook('preValidation', async (request) => {
     if (!request.url.includes(encodedNul)) return;
     const mistakes = findBadText(request.query, 'query');

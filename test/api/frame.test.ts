@@ -243,10 +243,17 @@ test('415: a body that is not JSON', async (t) => {
 });
 
 test('an empty body is no body, whatever its type, where none is needed', async (t) => {
-  const { call } = await startFrame(t, thingRoutes);
+  const { call, port } = await startFrame(t, thingRoutes);
   const path = `/api/v1/things/${crypto.randomUUID()}/touch`;
   assert.deepEqual(await (await call(path, { method: 'POST' })).json(), { body: null });
   assert.deepEqual(await (await call(path, json(''))).json(), { body: null });
+  const typed = { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '' };
+  assert.deepEqual(await (await call(path, typed)).json(), { body: null });
+  const streamed = await sendRaw(
+    port,
+    `POST ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${testKey}\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+  );
+  assert.equal(streamed.status, 200);
 });
 
 test('431 and 400: what is not sound HTTP gets a problem too, and the connection is closed', async (t) => {
