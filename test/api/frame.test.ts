@@ -159,6 +159,24 @@ test('400: JSON a thousand levels deep and a body of ten thousand unknown fields
   assert.ok((problem.errors?.length ?? 0) <= 50);
 });
 
+test('400: text that cannot be stored, a hundred thousand times below a long name, gets a short answer', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const many = (text: string, count: number) => `[${Array.from({ length: count }, () => text).join(',')}]`;
+  const bodies = [
+    `{"name":${many('"\\u0000"', 100_000)}}`,
+    `{"${'k'.repeat(500_000)}":${many('"\\ud800"', 50_000)}}`,
+    `{"${'k'.repeat(500_000)}\\u0000":1}`,
+    `{"${'k'.repeat(500_000)}":1}`,
+  ];
+  for (const body of bodies) {
+    const answer = await call('/api/v1/things', json(body));
+    assert.equal(answer.status, 400);
+    const text = await answer.text();
+    assert.ok(text.length < 50_000, `${text.length} characters`);
+    assert.ok(JSON.parse(text).errors.length <= 50);
+  }
+});
+
 test('400: a parse error does not quote the body', async (t) => {
   const { call, lines } = await startFrame(t, thingRoutes);
   const answer = await call('/api/v1/things', json('{"email":"eve@example.test",}'));
