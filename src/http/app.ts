@@ -11,6 +11,7 @@ import { answerBrokenRequest, answerFailure } from './answer-failure.ts';
 import type { ApiGuard } from './api-guard.ts';
 import { registerDocs } from './docs.ts';
 import { type Dependency, registerHealth } from './health.ts';
+import { refuseUnclearHost } from './host-header.ts';
 import { registerJsonBody } from './json-body.ts';
 import {
   bodyBytesMax,
@@ -49,6 +50,8 @@ export interface AppParts {
 /** The HTTP side of the service: everything around the resources, in the order in which a request meets it. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const app = createServer(parts);
+  // An expectation that we do not know is no reason to refuse; Node would, in an answer that has no body.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   const routes = new RouteIndex(app);
   app.setErrorHandler((error: Error & { code: string }, request, reply) =>
     answerFailure(error, request, reply, parts.logger),
@@ -61,6 +64,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     setSecurityHeaders(reply);
+    refuseUnclearHost(request, reply);
     if (isApi(request)) await parts.guard.admit(request);
     // Said before the body is read: what nobody asked for need not be parsed.
     if (request.is404) throw routes.refusal(request);
@@ -99,6 +103,7 @@ function createServer(parts: AppParts): FastifyInstance {
       headersTimeout: headersTimeoutMs,
       connectionsCheckingInterval: timeoutCheckIntervalMs,
       maxHeaderSize: headerBytesMax,
+      requireHostHeader: false,
     },
     routerOptions: { maxParamLength: pathParamLengthMax },
     trustProxy: parts.trustProxy.length === 0 ? false : [...parts.trustProxy],

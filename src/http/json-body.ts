@@ -36,6 +36,8 @@ export function registerJsonBody(app: FastifyInstance): void {
     return done(new Failure('unsupported_media_type', 'Send the body as application/json.'));
   });
   app.addHook('preValidation', async (request) => {
+    // Where no query is declared, it is either refused as a whole or never looked at.
+    if (request.routeOptions.schema?.querystring === undefined) return;
     if (!request.url.includes(encodedNul)) return;
     const mistakes = findBadText(request.query, 'query');
     if (mistakes.length > 0) throw badTextRefused(mistakes);

@@ -16,6 +16,8 @@ export function toFailure(error: FastifyError): Failure | undefined {
       return new Failure('malformed_request', 'The body is not as long as content-length says.');
     case 'FST_ERR_BAD_URL':
       return new Failure('malformed_request', 'The path of the address is not validly encoded.');
+    case 'FST_ERR_NOT_FOUND':
+      return new Failure('malformed_request', 'No request has this method.');
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return new Failure('not_found', 'A part of the path is longer than any id.');
     case 'FST_ERR_HANDLER_TIMEOUT':

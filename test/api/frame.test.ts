@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '../../src/errors.ts';
 import { startFrame, testKey } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';
-import { sendRaw } from '../support/raw-http.ts';
+import { sendRaw, sendRawForAll } from '../support/raw-http.ts';
 
 const Thing = Type.Object(
   {
@@ -275,7 +277,7 @@ test('an empty body is no body, whatever its type, where none is needed', async 
 });
 
 test('431 and 400: what is not sound HTTP gets a problem too, and the connection is closed', async (t) => {
-  const { port } = await startFrame(t, thingRoutes);
+  const { port, lines } = await startFrame(t, thingRoutes);
   const headers = await sendRaw(port, `GET /health HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(16_384)}\r\n\r\n`);
   assert.equal(headers.status, 431);
   assert.equal(JSON.parse(headers.body).code, 'headers_too_large');
@@ -290,11 +292,35 @@ test('431 and 400: what is not sound HTTP gets a problem too, and the connection
     const answer = await sendRaw(port, request);
     assert.equal(answer.status, 400, request);
   }
+  // The parser lets it through, and no router knows the method: that is no defect of ours.
+  for (const { status } of await sendRawForAll(port, 'PRI *HTTP/2.0\r\n\r\n')) assert.equal(status, 400);
+  assert.deepEqual(
+    lines.filter(({ level }) => level === 'error'),
+    [],
+  );
   const path = await sendRaw(port, 'GET /%zz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
   assert.equal(path.status, 400);
   assert.equal(path.headers['content-type'], 'application/problem+json');
   assert.equal(JSON.parse(path.body).code, 'malformed_request');
   assert.equal(JSON.parse(path.body).requestId, path.headers['x-request-id']);
+});
+
+test('a caller that hangs up in the middle of its body is not logged as a defect of ours', async (t) => {
+  const { port, lines, app } = await startFrame(t, thingRoutes);
+  const { promise: answered, resolve } = Promise.withResolvers<void>();
+  app.server.on('request', (_request, response) => response.on('close', resolve));
+  const socket = connect(port, '127.0.0.1');
+  socket.write(
+    `POST /api/v1/things HTTP/1.1\r\nhost: x\r\nx-api-key: ${testKey}\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{`,
+  );
+  await once(app.server, 'request');
+  socket.destroy();
+  await answered;
+  await app.close();
+  assert.deepEqual(
+    lines.filter(({ level }) => level !== 'info'),
+    [],
+  );
 });
 
 test('500: a defect shows nothing but a request id, which the log explains', async (t) => {

@@ -8,7 +8,7 @@ import { newSubjects } from './event-subjects.ts';
 import { fuzz, fuzzRuns } from './fuzz.ts';
 import { hostileEvents, toBody } from './hostile-event.ts';
 
-const runs = fuzzRuns({ short: 500, long: 6_000 });
+const runs = fuzzRuns({ short: 500, long: 4_000 });
 const rubbishRuns = fuzzRuns({ short: 200, long: 2_000 });
 /** Events delete and end what they are about; after so many there is something fresh again. */
 const renewEvery = 50;
