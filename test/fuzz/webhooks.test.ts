@@ -82,6 +82,28 @@ test('among hostile events that arrive all at once, the worker settles every one
   assert.deepEqual(states, [{ state: 'processed' }]);
 });
 
+test('no text of an event makes a line of its own in the log, a label in the metrics or a header in an answer', async () => {
+  const evil = 'x\r\nset-cookie: a=b\n{"level":"fatal","msg":"forged"}\n\u001b[31m';
+  const events = [
+    eventOf('invoice.paid.newer', {}, { id: evil }),
+    eventOf('invoice.paid.newer', {}, { type: evil }),
+    eventOf('invoice.paid.newer', {}, { api_version: evil }),
+    ...['id', 'status', 'currency', 'customer', 'hosted_invoice_url'].map((field) =>
+      eventOf('invoice.paid.newer', { [field]: evil }),
+    ),
+  ];
+  for (const event of events) {
+    const answer = await till.send(event);
+    assert.equal(answer.headers.get('set-cookie'), null);
+    assert.ok(answer.status === 200 || answer.status === 400, await answer.text());
+  }
+  await till.drain();
+  // The capture reads every write as one JSON value, so a line that was broken in two would have failed there.
+  const forged = till.lines.filter(({ level, msg }) => level === 'fatal' || msg === 'forged');
+  assert.deepEqual(forged, []);
+  assert.doesNotMatch(await (await till.call('/metrics')).text(), /forged|cookie/);
+});
+
 /** Sends a signed body; the answer must be one that is documented. */
 async function post(body: Buffer): Promise<number> {
   const answer = await till.send(body);
