@@ -1,15 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { eventFixture } from '../fixtures/event-fixture.ts';
-import {
-  newCustomer,
-  newPaidPayment,
-  newPayment,
-  newPlan,
-  newSubscription,
-  pay,
-  readRefunds,
-} from '../webhooks/shop.ts';
+import { readRefunds } from '../webhooks/shop.ts';
 import type { WebhookTill } from '../webhooks/webhook-till.ts';
+import { fillShelf } from './shelf.ts';
 
 /** The ids in the fixtures, and those of things that exist. */
 export type Subjects = ReadonlyMap<string, string>;
@@ -19,12 +12,7 @@ const localId = (digit: string) => `"0199d3a2-0000-7000-8000-00000000000${digit}
 
 /** Things for events to be about, so that what is wrong in them gets as far as the rows. */
 export async function newSubjects(till: WebhookTill): Promise<Subjects> {
-  const [customer, plan] = [await newCustomer(till), await newPlan(till)];
-  const open = await newPayment(till, customer.id);
-  const paid = await newPaidPayment(till);
-  const { subscription, intentId } = await newSubscription(till, customer.id, plan.id);
-  await pay(till, intentId);
-  await till.settle();
+  const { customer, plan, open, paid, subscription } = await fillShelf(till);
   await till.post(`/payments/${paid.id}/refund`, { amount: 500 });
   await till.settle();
   const [refund] = await readRefunds(till, paid);

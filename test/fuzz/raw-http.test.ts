@@ -5,7 +5,7 @@ import { type Frame, startFrame, testKey } from '../support/frame.ts';
 import { type RawAnswer, sendRawForAll } from '../support/raw-http.ts';
 import { fuzz, fuzzRuns } from './fuzz.ts';
 
-const runs = fuzzRuns({ short: 300, long: 3_000 });
+const runs = fuzzRuns({ short: 200, long: 3_000 });
 
 /** What comes behind, on the same connection: it must be met as it is, or not at all. */
 const next = request('GET /health/live', ['x-request-id: next', 'connection: close']);

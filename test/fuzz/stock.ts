@@ -1,6 +1,6 @@
-import { newCustomer, newPaidPayment, newPayment, newPlan, newSubscription, pay } from '../webhooks/shop.ts';
 import { eventOf, idOf, type WebhookTill } from '../webhooks/webhook-till.ts';
 import type { Resource } from './operation-parts.ts';
+import { fillShelf } from './shelf.ts';
 
 /** How many of each are kept to choose from: enough to find some in every state, few enough to meet them again. */
 const keptMax = 12;
@@ -23,15 +23,10 @@ export class Stock {
     this.#till = till;
   }
 
-  /** One fresh thing of each kind; requests wear the older ones out. Every mirror is up to date afterwards. */
+  /** Adds a fresh thing of each kind; requests wear the older ones out. */
   async renew(): Promise<void> {
     const till = this.#till;
-    const [customer, plan] = [await newCustomer(till), await newPlan(till)];
-    const open = await newPayment(till, customer.id);
-    const paid = await newPaidPayment(till);
-    const { subscription, intentId } = await newSubscription(till, customer.id, plan.id);
-    await pay(till, intentId);
-    await till.settle();
+    const { customer, plan, open, paid, subscription } = await fillShelf(till);
     const ignored = eventOf('balance.available');
     await till.take(ignored);
     const [invoice] = await till.sql<{ id: string }>(

@@ -8,8 +8,8 @@ import { newSubjects } from './event-subjects.ts';
 import { fuzz, fuzzRuns } from './fuzz.ts';
 import { hostileEvents, toBody } from './hostile-event.ts';
 
-const runs = fuzzRuns({ short: 500, long: 4_000 });
-const rubbishRuns = fuzzRuns({ short: 200, long: 2_000 });
+const runs = fuzzRuns({ short: 300, long: 4_000 });
+const rubbishRuns = fuzzRuns({ short: 100, long: 1_000 });
 /** Events delete and end what they are about; after so many there is something fresh again. */
 const renewEvery = 50;
 /** Far more looks than a queue of a few hundred needs; each is a round trip to the database. */
