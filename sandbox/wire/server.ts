@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { apiVersion } from '../webhooks/render-event.ts';
 import type { Api, ApiAnswer, LogError } from './api.ts';
 
@@ -31,6 +32,7 @@ export function createWireServer(api: Api, control: Control, logError: LogError)
       response.destroy();
     });
   });
+  server.on('clientError', answerBroken);
   server.requestTimeout = requestTimeoutMs;
   server.keepAliveTimeout = keepAliveTimeoutMs;
   return server;
@@ -85,6 +87,22 @@ const tooLarge = JSON.stringify({
     type: 'invalid_request_error',
     message: `The request body may have at most ${bodyBytesMax} bytes.`,
   },
+});
+
+/** What Node refuses before there is a request gets an error of the wire's own shape as well. */
+function answerBroken(error: Error & { readonly code?: string }, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return;
+  const lines = [
+    'HTTP/1.1 400 Bad Request',
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(notHttp)}`,
+    'connection: close',
+  ];
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${notHttp}`);
+}
+
+const notHttp = JSON.stringify({
+  error: { type: 'invalid_request_error', message: 'Invalid request: this is not valid HTTP.' },
 });
 
 function apiHeaders(request: IncomingMessage, answer: ApiAnswer): Record<string, string> {

@@ -14,7 +14,11 @@ export function answerFailure(
   reply: FastifyReply,
   logger: Logger,
 ) {
-  const failure = toFailure(error);
+  // A caller that hangs up before its body has ended is no defect of ours, and nobody is left to read the answer.
+  const hasHungUp = request.raw.errored === error;
+  const failure = hasHungUp
+    ? new Failure('malformed_request', 'The connection ended before the body did.')
+    : toFailure(error);
   const requestId = request.id;
   if (failure === undefined) logger.error({ requestId, err: error }, 'request failed');
   const answer = problemAnswer(

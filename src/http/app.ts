@@ -11,6 +11,7 @@ import { answerBrokenRequest, answerFailure } from './answer-failure.ts';
 import type { ApiGuard } from './api-guard.ts';
 import { registerDocs } from './docs.ts';
 import { type Dependency, registerHealth } from './health.ts';
+import { unclearHost } from './host-header.ts';
 import { registerJsonBody } from './json-body.ts';
 import {
   bodyBytesMax,
@@ -52,6 +53,8 @@ export interface AppParts {
 /** The HTTP side of the service: everything around the resources, in the order in which a request meets it. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const app = createServer(parts);
+  // An expectation that we do not know is no reason to refuse; Node would, in an answer that has no body.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   const routes = new RouteIndex(app);
   app.setErrorHandler((error: Error & { code: string }, request, reply) =>
     answerFailure(error, request, reply, parts.logger),
@@ -66,10 +69,12 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     setSecurityHeaders(reply);
+    const unclear = unclearHost(request, reply);
+    if (unclear !== undefined) return done(unclear);
     // Said before the body is read: what nobody asked for need not be parsed.
     const admitted = () => done(request.is404 ? routes.refusal(request) : undefined);
-    if (isApi(request)) parts.guard.admit(request).then(admitted, done);
-    else admitted();
+    if (!isApi(request)) return admitted();
+    return void parts.guard.admit(request).then(admitted, done);
   });
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (parts.isStopping()) reply.header('connection', 'close');
@@ -105,6 +110,7 @@ function createServer(parts: AppParts): FastifyInstance {
       headersTimeout: headersTimeoutMs,
       connectionsCheckingInterval: timeoutCheckIntervalMs,
       maxHeaderSize: headerBytesMax,
+      requireHostHeader: false,
     },
     routerOptions: { maxParamLength: pathParamLengthMax },
     trustProxy: parts.trustProxy.length === 0 ? false : [...parts.trustProxy],

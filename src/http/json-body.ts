@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance } from 'fastify';
 import { Failure, type Mistake } from '../errors.ts';
+import { mistakesMax } from './limits.ts';
+import { mistakePath } from './mistake-path.ts';
 
 /** Where NUL can hide, as it stands in JSON and in a query: cheap to look for before anything is walked. */
 const escapedNul = '\\u0000';
@@ -29,8 +31,15 @@ export function registerJsonBody(app: FastifyInstance): void {
       return mistakes.length === 0 ? done(null, value) : done(badTextRefused(mistakes));
     });
   });
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
+    if (body.length === 0) return done(null, undefined);
+    return done(new Failure('unsupported_media_type', 'Send the body as application/json.'));
+  });
   app.addHook('preValidation', (request, _reply, done) => {
-    const mistakes = request.url.includes(encodedNul) ? findBadText(request.query, 'query') : [];
+    // Where no query is declared, it is either refused as a whole or never looked at.
+    const isSuspect =
+      request.url.includes(encodedNul) && request.routeOptions.schema?.querystring !== undefined;
+    const mistakes = isSuspect ? findBadText(request.query, 'query') : [];
     done(mistakes.length > 0 ? badTextRefused(mistakes) : undefined);
   });
 }
@@ -43,16 +52,19 @@ function reasonOf(error: Error): string {
     : `there is a mistake ${position}.`;
 }
 
-function findBadText(value: unknown, path: string, depth = 0): Mistake[] {
+/** Adds to `found` until there are as many as anybody reads. */
+function findBadText(value: unknown, path: string, found: Mistake[] = [], depth = 0): readonly Mistake[] {
   if (typeof value === 'string') {
-    if (!value.isWellFormed()) return [{ path, message: 'must be well-formed Unicode' }];
-    return value.includes('\0') ? [{ path, message: 'must not contain the NUL character' }] : [];
+    if (!value.isWellFormed()) found.push({ path, message: 'must be well-formed Unicode' });
+    else if (value.includes('\0')) found.push({ path, message: 'must not contain the NUL character' });
   }
-  if (typeof value !== 'object' || value === null || depth >= depthMax) return [];
-  return Object.entries(value).flatMap(([key, item]) => [
-    ...(key.includes('\0') ? [{ path, message: 'must not have a key with the NUL character' }] : []),
-    ...findBadText(item, `${path}.${key}`, depth + 1),
-  ]);
+  if (typeof value !== 'object' || value === null || depth >= depthMax) return found;
+  for (const [key, item] of Object.entries(value)) {
+    if (found.length >= mistakesMax) break;
+    if (key.includes('\0')) found.push({ path, message: 'must not have a key with the NUL character' });
+    findBadText(item, mistakePath(path, key), found, depth + 1);
+  }
+  return found;
 }
 
 function badTextRefused(errors: readonly Mistake[]): Failure {

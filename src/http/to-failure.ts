@@ -1,6 +1,7 @@
 import type { FastifyError } from 'fastify';
 import { Failure, type Mistake } from '../errors.ts';
 import { bodyBytesMax, mistakesMax } from './limits.ts';
+import { mistakePath } from './mistake-path.ts';
 
 /** What the framework throws, as a failure of ours; undefined if it is none that we expect. */
 export function toFailure(error: FastifyError): Failure | undefined {
@@ -15,6 +16,8 @@ export function toFailure(error: FastifyError): Failure | undefined {
       return new Failure('malformed_request', 'The body is not as long as content-length says.');
     case 'FST_ERR_BAD_URL':
       return new Failure('malformed_request', 'The path of the address is not validly encoded.');
+    case 'FST_ERR_NOT_FOUND':
+      return new Failure('malformed_request', 'No request has this method.');
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return new Failure('not_found', 'A part of the path is longer than any id.');
     default:
@@ -31,7 +34,7 @@ function invalidRequest(error: FastifyError): Failure {
     const field = additionalProperty ?? missingProperty;
     const steps = mistake.instancePath.split('/').slice(1).map(unescapePointer);
     if (field !== undefined) steps.push(String(field));
-    return { path: [part, ...steps].join('.'), message: describe(mistake) };
+    return { path: mistakePath(part, ...steps), message: describe(mistake) };
   });
   const detail = errors.map(({ path, message }) => `${path} ${message}`).join('; ');
   return new Failure('invalid_request', detail, { errors });

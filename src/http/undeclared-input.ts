@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { Failure, type Mistake } from '../errors.ts';
 import { mistakesMax } from './limits.ts';
+import { mistakePath } from './mistake-path.ts';
 
 /**
  * A route that declares no query or no body takes none: an idempotency key that ended up in the wrong place must not
@@ -25,5 +26,5 @@ function mistakesOf(part: 'query' | 'body', value: unknown): readonly Mistake[] 
   }
   return Object.keys(value)
     .slice(0, mistakesMax)
-    .map((name) => ({ path: `${part}.${name}`, message: 'is not a known field' }));
+    .map((name) => ({ path: mistakePath(part, name), message: 'is not a known field' }));
 }

@@ -41,6 +41,7 @@ export async function registerWebhookRoutes(app: FastifyInstance, parts: Webhook
               'invalid_signature',
               'malformed_request',
               'payload_too_large',
+              'unsupported_media_type',
               'overloaded',
             ),
           },

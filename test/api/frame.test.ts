@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '../../src/errors.ts';
 import { startFrame, testKey } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';
-import { sendRaw } from '../support/raw-http.ts';
+import { sendRaw, sendRawForAll } from '../support/raw-http.ts';
 
 const Thing = Type.Object(
   {
@@ -159,6 +161,24 @@ test('400: JSON a thousand levels deep and a body of ten thousand unknown fields
   assert.ok((problem.errors?.length ?? 0) <= 50);
 });
 
+test('400: text that cannot be stored, a hundred thousand times below a long name, gets a short answer', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const many = (text: string, count: number) => `[${Array.from({ length: count }, () => text).join(',')}]`;
+  const bodies = [
+    `{"name":${many('"\\u0000"', 100_000)}}`,
+    `{"${'k'.repeat(500_000)}":${many('"\\ud800"', 50_000)}}`,
+    `{"${'k'.repeat(500_000)}\\u0000":1}`,
+    `{"${'k'.repeat(500_000)}":1}`,
+  ];
+  for (const body of bodies) {
+    const answer = await call('/api/v1/things', json(body));
+    assert.equal(answer.status, 400);
+    const text = await answer.text();
+    assert.ok(text.length < 50_000, `${text.length} characters`);
+    assert.ok(JSON.parse(text).errors.length <= 50);
+  }
+});
+
 test('400: a parse error does not quote the body', async (t) => {
   const { call, lines } = await startFrame(t, thingRoutes);
   const answer = await call('/api/v1/things', json('{"email":"eve@example.test",}'));
@@ -243,14 +263,21 @@ test('415: a body that is not JSON', async (t) => {
 });
 
 test('an empty body is no body, whatever its type, where none is needed', async (t) => {
-  const { call } = await startFrame(t, thingRoutes);
+  const { call, port } = await startFrame(t, thingRoutes);
   const path = `/api/v1/things/${crypto.randomUUID()}/touch`;
   assert.deepEqual(await (await call(path, { method: 'POST' })).json(), { body: null });
   assert.deepEqual(await (await call(path, json(''))).json(), { body: null });
+  const typed = { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '' };
+  assert.deepEqual(await (await call(path, typed)).json(), { body: null });
+  const streamed = await sendRaw(
+    port,
+    `POST ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${testKey}\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+  );
+  assert.equal(streamed.status, 200);
 });
 
 test('431 and 400: what is not sound HTTP gets a problem too, and the connection is closed', async (t) => {
-  const { port } = await startFrame(t, thingRoutes);
+  const { port, lines } = await startFrame(t, thingRoutes);
   const headers = await sendRaw(port, `GET /health HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(16_384)}\r\n\r\n`);
   assert.equal(headers.status, 431);
   assert.equal(JSON.parse(headers.body).code, 'headers_too_large');
@@ -265,11 +292,35 @@ test('431 and 400: what is not sound HTTP gets a problem too, and the connection
     const answer = await sendRaw(port, request);
     assert.equal(answer.status, 400, request);
   }
+  // The parser lets it through, and no router knows the method: that is no defect of ours.
+  for (const { status } of await sendRawForAll(port, 'PRI *HTTP/2.0\r\n\r\n')) assert.equal(status, 400);
+  assert.deepEqual(
+    lines.filter(({ level }) => level === 'error'),
+    [],
+  );
   const path = await sendRaw(port, 'GET /%zz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
   assert.equal(path.status, 400);
   assert.equal(path.headers['content-type'], 'application/problem+json');
   assert.equal(JSON.parse(path.body).code, 'malformed_request');
   assert.equal(JSON.parse(path.body).requestId, path.headers['x-request-id']);
+});
+
+test('a caller that hangs up in the middle of its body is not logged as a defect of ours', async (t) => {
+  const { port, lines, app } = await startFrame(t, thingRoutes);
+  const { promise: answered, resolve } = Promise.withResolvers<void>();
+  app.server.on('request', (_request, response) => response.on('close', resolve));
+  const socket = connect(port, '127.0.0.1');
+  socket.write(
+    `POST /api/v1/things HTTP/1.1\r\nhost: x\r\nx-api-key: ${testKey}\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{`,
+  );
+  await once(app.server, 'request');
+  socket.destroy();
+  await answered;
+  await app.close();
+  assert.deepEqual(
+    lines.filter(({ level }) => level !== 'info'),
+    [],
+  );
 });
 
 test('500: a defect shows nothing but a request id, which the log explains', async (t) => {

@@ -16,7 +16,7 @@ export interface Frame {
   readonly app: FastifyInstance;
   readonly url: string;
   readonly port: number;
-  readonly lines: readonly LogLine[];
+  readonly lines: LogLine[];
   /** A request with a valid key. */
   readonly call: (path: string, init?: RequestInit) => Promise<Response>;
 }

@@ -46,6 +46,7 @@ export interface InvoiceAnswer {
 }
 
 export interface RefundAnswer {
+  readonly id: string;
   readonly processorRefundId: string;
   readonly amount: number;
   readonly status: string;

@@ -21,7 +21,7 @@ import { eventFixture } from '../fixtures/event-fixture.ts';
 import { captureLog, type LogLine } from '../support/log-capture.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 
-const apiKey = 'webhook-key-0123456789';
+export const apiKey = 'webhook-key-0123456789';
 /** The first is the sandbox's, the second is being rotated out. */
 export const webhookSecrets = ['whsec_current', 'whsec_previous'] as const;
 /** Far more batches than any test queues; a queue that never empties must end the test. */

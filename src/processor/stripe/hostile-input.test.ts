@@ -1,37 +1,14 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { eventFixture } from '../../../test/fixtures/event-fixture.ts';
+import { placesIn, withPlace } from '../../../test/fixtures/damage.ts';
+import { eventFixture, eventFixtureNames } from '../../../test/fixtures/event-fixture.ts';
 import { UnmappableError } from '../processor-facts.ts';
 import { readEvent } from './map-event.ts';
 import { verifyWebhook } from './verify-webhook.ts';
 
-const names = readdirSync(new URL('../../../test/fixtures/events/', import.meta.url)).map((file) =>
-  file.replace(/\.json$/, ''),
-);
-
-/** Every place in a JSON value, as the names and indexes that lead to it. */
-function placesIn(value: unknown, above: readonly string[] = []): string[][] {
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, below]) => {
-    const place = [...above, name];
-    return [place, ...placesIn(below, place)];
-  });
-}
-
-/** A copy in which one place holds something else; undefined leaves it out. */
-function withPlace(value: unknown, [name = '', ...rest]: readonly string[], put: unknown): unknown {
-  // Only ever asked for places that are there, so the value is an object or a list.
-  const copy: Record<string, unknown> = Array.isArray(value)
-    ? Object.assign([], value)
-    : { ...Object(value) };
-  copy[name] = rest.length === 0 ? put : withPlace(copy[name], rest, put);
-  return copy;
-}
-
-const damaged = fc.constantFrom(...names).chain((name) => {
+const damaged = fc.constantFrom(...eventFixtureNames).chain((name) => {
   const event: unknown = JSON.parse(eventFixture(name));
   return fc
     .record({

@@ -64,6 +64,16 @@ describe('payment events', () => {
     });
   }
 
+  test('what no row can hold is refused by its name, before the database would refuse it again and again', () => {
+    unmappable('payment_intent.succeeded', 'currency', 'euro', /currency is "euro", not a currency/);
+    unmappable('payment_intent.succeeded', 'amount', -1, /amount is -1, not an amount of at least 0/);
+    unmappable('payment_intent.succeeded', 'amount_received', -1, /amount_received is -1/);
+    unmappable('refund.created', 'amount', 0, /amount is 0, not an amount of at least 1/);
+    unmappable('price.updated', 'unit_amount', -1, /unit_amount is -1/);
+    unmappable('invoice.paid.newer', 'currency', 'e', /currency is "e"/);
+    unmappable('customer.updated', 'email', 'a\ud800@example.com', /email contains half a character/);
+  });
+
   test('a status that nobody knows is refused by its name', () => {
     unmappable(
       'payment_intent.succeeded',

@@ -11,7 +11,7 @@ export function mapInvoice(value: unknown, eventTime?: Date): InvoiceFacts {
     processorSubscriptionId: subscriptionOf(invoice),
     amountDue: invoice.wholeNumber('amount_due'),
     amountPaid: invoice.wholeNumber('amount_paid'),
-    currency: invoice.text('currency').toLowerCase(),
+    currency: invoice.currency('currency'),
     status: invoice.oneOf('status', invoiceStatuses),
     hostedInvoiceUrl: invoice.optionalText('hosted_invoice_url'),
     createdAt,

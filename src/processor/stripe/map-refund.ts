@@ -10,8 +10,8 @@ export function mapRefund(value: unknown, eventTime?: Date): RefundFacts {
     processorRefundId: refund.text('id'),
     localId: refund.localId(),
     processorPaymentIntentId: refund.referenceOrNull('payment_intent'),
-    amount: refund.wholeNumber('amount'),
-    currency: refund.text('currency').toLowerCase(),
+    amount: refund.amount('amount', 1),
+    currency: refund.currency('currency'),
     status: refund.oneOf('status', refundStatuses),
     // The processor has reasons of its own (an expired authorisation) that no caller of Till can give.
     reason: refundReasons.find((known) => known === reason) ?? null,

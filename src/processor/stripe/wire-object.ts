@@ -9,6 +9,8 @@ const momentSecondsMax = 253_402_300_799;
 /** The processor's own limit. An index of ours could not hold a much longer one. */
 const idLengthMax = 255;
 
+const currencyCode = /^[a-z]{3}$/;
+
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 
 /**
@@ -64,8 +66,22 @@ export class WireObject {
     return Number(value);
   }
 
-  wholeNumberOrNull(field: string): number | null {
-    return this.#present(field) === null ? null : this.wholeNumber(field);
+  /** An amount of money that has a lower bound wherever it is stored. */
+  amount(field: string, min = 0): number {
+    const value = this.wholeNumber(field);
+    if (value < min) throw this.#wrong(field, value, `an amount of at least ${min}`);
+    return value;
+  }
+
+  amountOrNull(field: string): number | null {
+    return this.#present(field) === null ? null : this.amount(field);
+  }
+
+  /** In lower case, as everywhere in Till. */
+  currency(field: string): string {
+    const value = this.text(field).toLowerCase();
+    if (!currencyCode.test(value)) throw this.#wrong(field, value, 'a currency');
+    return value;
   }
 
   flag(field: string): boolean {
@@ -171,6 +187,8 @@ export class WireObject {
     if (typeof value !== 'string' || value === '') throw this.#wrong(field, value, 'a text');
     // PostgreSQL cannot store it, and the failure there would look like one worth retrying.
     if (value.includes('\0')) throw new UnmappableError(`${this.path}.${field} contains a NUL character`);
+    // Half of a character would be stored as another one, and then not be found again.
+    if (!value.isWellFormed()) throw new UnmappableError(`${this.path}.${field} contains half a character`);
     return value;
   }
 

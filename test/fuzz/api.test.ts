@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import fc from 'fast-check';
+import { loadOpenapi } from '../support/openapi-document.ts';
+import { apiKey, startWebhookTill } from '../webhooks/webhook-till.ts';
+import { type Change, keepJournal } from './change-journal.ts';
+import { exchangeWith, type WireAnswer } from './exchange.ts';
+import { fuzz, fuzzRuns } from './fuzz.ts';
+import type { FuzzRequest } from './operation-parts.ts';
+import { requestsTo } from './request-values.ts';
+import { Stock } from './stock.ts';
+
+const runs = fuzzRuns({ short: 3_000, long: 20_000 });
+/** Requests cancel, delete, refund and archive what there is; after so many there is something fresh again. */
+const renewEvery = 60;
+
+/** All that an answer may carry. A header that is not here was put there by somebody else. */
+const answerHeaders = [
+  ...[
+    'allow',
+    'cache-control',
+    'connection',
+    'content-length',
+    'content-security-policy',
+    'content-type',
+    'date',
+  ],
+  ...[
+    'idempotent-replayed',
+    'keep-alive',
+    'permissions-policy',
+    'referrer-policy',
+    'retry-after',
+    'transfer-encoding',
+  ],
+  ...['strict-transport-security', 'x-content-type-options', 'x-frame-options', 'x-request-id'],
+  ...[
+    'cross-origin-opener-policy',
+    'cross-origin-resource-policy',
+    'vary',
+    'location',
+    'etag',
+    'last-modified',
+  ],
+];
+
+const till = await startWebhookTill({ after });
+const { exchange, close } = exchangeWith(till.url);
+after(close);
+const document = await loadOpenapi(till.url);
+const stock = new Stock(till);
+await stock.renew();
+const journal = await keepJournal(till);
+
+const requests = fc.oneof(
+  ...document.operations.map((operation) => ({
+    // Writes are where the rows are.
+    weight: operation.method === 'GET' ? 1 : 3,
+    arbitrary: requestsTo(operation),
+  })),
+);
+
+/** How often each operation gave each kind of request each status. */
+const seen = new Map<string, number>();
+let sent = 0;
+
+test(`no request, valid, nearly valid or hostile, gets a 5xx, an undocumented answer or, once refused, any row changed`, async () => {
+  await fuzz(runs, requests, async (request) => {
+    if (sent % renewEvery === 0) {
+      await stock.renew();
+      await journal.take();
+    }
+    sent += 1;
+    const answer = await send(request);
+    const changes = await journal.take();
+    const what = describe(request, answer);
+    assert.ok(answer.status >= 200 && answer.status < 500, what);
+    assertAnswer(request, answer, what);
+    assertFits(request, answer, what);
+    if (answer.status >= 400 || isRead(request)) assertNothing(changes, what);
+    const key = `${request.operation.name} ${request.kind} ${Math.trunc(answer.status / 100)}xx`;
+    seen.set(key, (seen.get(key) ?? 0) + 1);
+  });
+  assert.deepEqual(
+    till.lines.filter(({ level }) => level === 'error' || level === 'fatal'),
+    [],
+  );
+});
+
+test('every operation was reached by valid requests that succeeded and by others that were refused', () => {
+  for (const { name, isApi } of document.operations.filter(({ isApi }) => isApi)) {
+    assert.ok(seen.has(`${name} valid 2xx`), `${name} never succeeded`);
+    assert.ok(!isApi || seen.has(`${name} nearly 4xx`), `${name} never refused what was nearly valid`);
+    assert.ok(seen.has(`${name} hostile 4xx`), `${name} never refused anything hostile`);
+  }
+});
+
+async function send({ method, path, headers, body, isChunked }: FuzzRequest): Promise<WireAnswer> {
+  const hasOwnKey = headers.some(([name]) => name === 'x-api-key');
+  return exchange({
+    method,
+    path: stock.fill(path),
+    headers: hasOwnKey ? headers : [['x-api-key', apiKey], ...headers],
+    body: typeof body === 'string' ? Buffer.from(stock.fill(body)) : body,
+    isChunked,
+  });
+}
+
+function assertAnswer(request: FuzzRequest, { status, headers, text }: WireAnswer, what: string): void {
+  assert.deepEqual(
+    Object.keys(headers).filter((name) => !answerHeaders.includes(name)),
+    [],
+    what,
+  );
+  const requestId = headers['x-request-id'];
+  assert.match(String(requestId), /^[\w.:-]{1,128}$/, what);
+  if (request.method === 'HEAD') {
+    assert.equal(text, '', what);
+    return;
+  }
+  if (request.isRouted) {
+    document.assertDocumented(request.operation, {
+      status,
+      contentType: headers['content-type'] ?? null,
+      text,
+    });
+  }
+  if (status < 400) return;
+  assert.equal(headers['content-type'], 'application/problem+json', what);
+  const problem = JSON.parse(text);
+  assert.equal(problem.status, status, what);
+  assert.equal(problem.requestId, requestId, what);
+  assert.ok(typeof problem.detail === 'string' && typeof problem.code === 'string', what);
+}
+
+function assertFits({ kind, operation }: FuzzRequest, { status }: WireAnswer, what: string): void {
+  if (!operation.isApi) return;
+  if (kind === 'nearly') assert.equal(status, 400, what);
+  // Valid in itself, it may still be about what is gone, in another state, or refused by the processor.
+  if (kind === 'valid') assert.ok(status < 300 || [404, 409, 422].includes(status), what);
+}
+
+function assertNothing(changes: readonly Change[], what: string): void {
+  assert.deepEqual(changes, [], `rows changed by ${what}`);
+}
+
+function isRead({ method }: FuzzRequest): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+function describe({ kind, method, path, body }: FuzzRequest, { status, text }: WireAnswer): string {
+  const sentBody = body === null ? 'no body' : body.toString().slice(0, 500);
+  return `${kind} ${method} ${stock.fill(path).slice(0, 300)} with ${sentBody}: ${status} ${text.slice(0, 500)}`;
+}

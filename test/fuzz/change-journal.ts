@@ -1,0 +1,70 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { WebhookTill } from '../webhooks/webhook-till.ts';
+
+/** A row that is not what it was. */
+export interface Change {
+  readonly table: string;
+  readonly before: Row | null;
+  readonly after: Row | null;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+export interface ChangeJournal {
+  /** The rows that have changed since the last call, whatever became of them in between. */
+  take(): Promise<readonly Change[]>;
+}
+
+/** Writes down every change of every row, by triggers of its own, so that a test can tell that there was none. */
+export async function keepJournal({ sql }: Pick<WebhookTill, 'sql'>): Promise<ChangeJournal> {
+  await sql('create schema journal');
+  await sql(
+    `create table journal.changes (
+       number bigint generated always as identity, table_name text not null, before jsonb, after jsonb)`,
+  );
+  await sql(
+    `create function journal.note() returns trigger language plpgsql as $$
+     begin
+       insert into journal.changes (table_name, before, after)
+       values (tg_argv[0], case when tg_op <> 'INSERT' then to_jsonb(old) end, case when tg_op <> 'DELETE' then to_jsonb(new) end);
+       return null;
+     end $$`,
+  );
+  // Partitions get the trigger of their parent.
+  const tables = await sql<{ name: string }>(
+    `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = 'till' and c.relkind in ('r', 'p') and not c.relispartition`,
+  );
+  for (const { name } of tables) {
+    await sql(
+      `create trigger note after insert or update or delete on till.${name}
+       for each row execute function journal.note('${name}')`,
+    );
+  }
+  return {
+    take: async () => {
+      const rows = await sql<{ number: number; table_name: string; before: Row | null; after: Row | null }>(
+        `with taken as (delete from journal.changes returning *) select * from taken order by number`,
+      );
+      const net = new Map<string, Change>();
+      for (const { table_name: table, before, after } of rows) {
+        const key = `${table} ${keyOf(after ?? before ?? {})}`;
+        const earlier = net.get(key);
+        net.set(key, { table, before: earlier === undefined ? before : earlier.before, after });
+      }
+      return [...net.values()].filter(({ before, after }) => !isDeepStrictEqual(shown(before), shown(after)));
+    },
+  };
+}
+
+function keyOf(row: Row): string {
+  const { id, operation, key, resource, shard, name } = row;
+  return JSON.stringify(id === undefined ? [operation, key, resource, shard, name] : id);
+}
+
+/** A revision only tells that a row was held meanwhile; what it says is in the other columns. */
+function shown(row: Row | null): Row | null {
+  if (row === null) return null;
+  const { revision: _, ...rest } = row;
+  return rest;
+}

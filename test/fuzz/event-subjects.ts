@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import { eventFixture } from '../fixtures/event-fixture.ts';
+import { readRefunds } from '../webhooks/shop.ts';
+import type { WebhookTill } from '../webhooks/webhook-till.ts';
+import { fillShelf } from './shelf.ts';
+
+/** The ids in the fixtures, and those of things that exist. */
+export type Subjects = ReadonlyMap<string, string>;
+
+/** Our own ids, as the fixtures have them in their metadata; the last digit tells the resource. */
+const localId = (digit: string) => `"0199d3a2-0000-7000-8000-00000000000${digit}"`;
+
+/** Things for events to be about, so that what is wrong in them gets as far as the rows. */
+export async function newSubjects(till: WebhookTill): Promise<Subjects> {
+  const { customer, plan, open, paid, subscription } = await fillShelf(till);
+  await till.post(`/payments/${paid.id}/refund`, { amount: 500 });
+  await till.settle();
+  const [refund] = await readRefunds(till, paid);
+  const [invoice] = await till.sql<{ id: string }>(
+    'select processor_invoice_id as id from till.invoices where processor_subscription_id = $1',
+    [subscription.processorSubscriptionId],
+  );
+  return new Map([
+    ['"cus_1"', customer.processorCustomerId],
+    ['"prod_1"', plan.processorProductId],
+    ['"price_1"', plan.processorPriceId],
+    ['"sub_1"', subscription.processorSubscriptionId],
+    ['"in_1"', invoice?.id ?? 'in_1'],
+    ['"re_1"', refund?.processorRefundId ?? 're_1'],
+    ['"pi_1"', open.processorPaymentIntentId],
+    [localId('a'), customer.id],
+    [localId('b'), plan.id],
+    [localId('c'), open.id],
+    [localId('d'), subscription.id],
+    [localId('e'), refund?.id ?? randomUUID()],
+    // What was refunded is what was paid.
+    ['refund "pi_1"', paid.processorPaymentIntentId],
+  ]);
+}
+
+/** A fixture, told of the subjects. */
+export function fixtureAbout(name: string, subjects: Subjects): string {
+  const isRefund = name.includes('refund');
+  const intent = isRefund ? subjects.get('refund "pi_1"') : subjects.get('"pi_1"');
+  let text = eventFixture(name).replaceAll('"pi_1"', JSON.stringify(intent));
+  for (const [from, to] of subjects) text = text.replaceAll(from, JSON.stringify(to));
+  return text;
+}

@@ -1,0 +1,75 @@
+import fc from 'fast-check';
+import type { Documented, Schema } from '../support/openapi-document.ts';
+import type { WireRequest } from './exchange.ts';
+import { rightValues } from './schema-values.ts';
+
+/** Stands in a request for an id that only the running service knows; `stock.ts` puts it in. */
+export const resources = [
+  'customers',
+  'plans',
+  'payments',
+  'subscriptions',
+  'invoices',
+  'webhook-events',
+] as const;
+export type Resource = (typeof resources)[number];
+
+export interface FuzzRequest extends Omit<WireRequest, 'body'> {
+  readonly operation: Documented;
+  /** Valid: within every documented bound. Nearly: past exactly one. Hostile: anything. */
+  readonly kind: 'valid' | 'nearly' | 'hostile';
+  /** Whether it still goes to its operation; else it goes wherever its path and method lead. */
+  readonly isRouted: boolean;
+  readonly body: string | Buffer | null;
+}
+
+export type Pair = readonly [name: string, json: string];
+export type Draft = Omit<FuzzRequest, 'kind' | 'operation'>;
+
+export const bodyHeaders = [['content-type', 'application/json']] as const;
+
+/** The name under which an id of this resource is put in once the request is sent. */
+export function placeholder(resource: Resource): fc.Arbitrary<string> {
+  return fc.nat(99).map((number) => `<${resource}:${number}>`);
+}
+
+export function rightPath({
+  path,
+}: Documented): fc.Arbitrary<{ readonly text: string; readonly isRouted: true }> {
+  const resource = resources.find((name) => path.startsWith(`/api/v1/${name}/`));
+  if (resource === undefined || !path.includes('{id}')) return fc.constant({ text: path, isRouted: true });
+  return placeholder(resource).map((id) => ({ text: path.replace('{id}', id), isRouted: true }));
+}
+
+export function rightPairs(
+  fields: Readonly<Record<string, Schema>>,
+  required: readonly string[],
+): fc.Arbitrary<readonly Pair[]> {
+  const values = Object.fromEntries(
+    Object.entries(fields).map(([name, schema]) => [
+      name,
+      rightValues(schema, placeholder(name === 'planId' ? 'plans' : 'customers')),
+    ]),
+  );
+  return fc
+    .record(values, { requiredKeys: [...required] })
+    .map((record) => Object.entries(record).map(([name, value]) => [name, JSON.stringify(value)] as const));
+}
+
+export function toJson(pairs: readonly Pair[]): string {
+  return `{${pairs.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`;
+}
+
+export function schemaOf({ requestBody }: Documented): Schema | undefined {
+  return requestBody?.content['application/json']?.schema;
+}
+
+export function fieldsOf(operation: Documented): Readonly<Record<string, Schema>> {
+  return schemaOf(operation)?.properties ?? {};
+}
+
+export function queryOf({ parameters = [] }: Documented): Readonly<Record<string, Schema>> {
+  return Object.fromEntries(
+    parameters.filter(({ in: place }) => place === 'query').map(({ name, schema }) => [name, schema]),
+  );
+}

@@ -1,0 +1,108 @@
+import fc from 'fast-check';
+import type { Documented } from '../support/openapi-document.ts';
+import { hostile } from './hostile-request.ts';
+import {
+  bodyHeaders,
+  type Draft,
+  type FuzzRequest,
+  fieldsOf,
+  type Pair,
+  queryOf,
+  rightPairs,
+  rightPath,
+  schemaOf,
+  toJson,
+} from './operation-parts.ts';
+import { wrongValues } from './schema-values.ts';
+
+/** Requests to one operation, made from its part of the document. */
+export function requestsTo(operation: Documented): fc.Arbitrary<FuzzRequest> {
+  const as = (kind: FuzzRequest['kind'], drafts: fc.Arbitrary<Draft>) =>
+    drafts.map((draft) => ({ ...draft, kind, operation }));
+  const nearly = nearlyValid(operation);
+  return fc.oneof(
+    { weight: 3, arbitrary: as('valid', valid(operation)) },
+    ...(nearly === null ? [] : [{ weight: 3, arbitrary: as('nearly', nearly) }]),
+    { weight: 4, arbitrary: as('hostile', hostile(operation)) },
+  );
+}
+
+function valid(operation: Documented): fc.Arbitrary<Draft> {
+  const { requestBody } = operation;
+  const json = rightPairs(fieldsOf(operation), schemaOf(operation)?.required ?? []).map(toJson);
+  const body = requestBody?.required ? json : fc.option(json, { nil: null });
+  return fc
+    .record({
+      path: rightPath(operation),
+      query: rightPairs(queryOf(operation), []).map(toQuery),
+      body: requestBody === undefined ? fc.constant(null) : body,
+    })
+    .map(({ path, query, body: sent }) => draft(operation, path, query, sent));
+}
+
+/** One field, parameter or requirement at a time; null where an operation has nothing to break but its path. */
+function nearlyValid(operation: Documented): fc.Arbitrary<Draft> | null {
+  const fields = fieldsOf(operation);
+  const required = schemaOf(operation)?.required ?? [];
+  const base = rightPairs(fields, required);
+  const breaches: fc.Arbitrary<(pairs: readonly Pair[]) => readonly Pair[]>[] = [
+    fc.constant((pairs) => [...pairs, ['idempotencykey', '"k"']]),
+    ...required.map((name) => fc.constant((pairs: readonly Pair[]) => without(pairs, name))),
+    ...Object.entries(fields).map(([name, schema]) =>
+      fc
+        .constantFrom(...wrongValues(schema))
+        .map((wrong) => (pairs: readonly Pair[]) => [
+          ...without(pairs, name),
+          [name, JSON.stringify(wrong)] as const,
+        ]),
+    ),
+  ];
+  const inBody = fc
+    .record({ path: rightPath(operation), pairs: base, breach: fc.oneof(...breaches) })
+    .map(({ path, pairs, breach }) => draft(operation, path, '', toJson(breach(pairs))));
+  const parameters = Object.entries(queryOf(operation)).filter(([, { type }]) => type !== 'string');
+  const wrongQueries = fc.oneof(
+    fc.constant('?pgae=1'),
+    ...parameters.map(([name, schema]) =>
+      fc
+        // In a query everything is text: what is only the wrong type in JSON may be right here.
+        .constantFrom('', 'x', '1.5', '0', '-1', '1e99', '%00', '[]', '1&'.concat(name, '=1'))
+        .filter((text) => schema.enum === undefined || !schema.enum.includes(text))
+        .map((text) => `?${name}=${text}`),
+    ),
+  );
+  const inQuery = fc
+    .record({ path: rightPath(operation), query: wrongQueries })
+    .map(({ path, query }) => draft(operation, path, query, operation.requestBody?.required ? '{}' : null));
+  if (!operation.isApi) return null;
+  return operation.method === 'GET'
+    ? inQuery
+    : fc.oneof({ weight: 4, arbitrary: inBody }, { weight: 1, arbitrary: inQuery });
+}
+
+function draft(
+  operation: Documented,
+  path: { readonly text: string; readonly isRouted: boolean },
+  query: string,
+  body: string | null,
+): Draft {
+  return {
+    method: operation.method,
+    path: path.text + query,
+    isRouted: path.isRouted,
+    headers: body === null ? [] : bodyHeaders,
+    body,
+    isChunked: false,
+  };
+}
+
+function without(pairs: readonly Pair[], name: string): readonly Pair[] {
+  return pairs.filter(([own]) => own !== name);
+}
+
+function toQuery(pairs: readonly Pair[]): string {
+  const texts = pairs.map(
+    ([name, json]) => `${name}=${encodeURIComponent(String(JSON.parse(json)).toWellFormed())}`,
+  );
+  return texts.length === 0 ? '' : `?${texts.join('&')}`;
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { readJson } from './service.ts';
+
+export interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly type?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  readonly format?: string;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+}
+
+interface Content {
+  readonly [mediaType: string]: {
+    readonly schema: Schema;
+    readonly example?: Readonly<Record<string, unknown>>;
+  };
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query';
+  readonly required: boolean;
+  readonly schema: Schema;
+}
+
+interface Operation {
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Content };
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
+}
+
+/** One operation of the document, and how to reach it. */
+export interface Documented extends Operation {
+  readonly name: string;
+  readonly method: string;
+  readonly path: string;
+  readonly isApi: boolean;
+}
+
+export interface DocumentedAnswer {
+  readonly status: number;
+  readonly contentType: string | null;
+  readonly text: string;
+}
+
+export interface OpenapiDocument {
+  readonly operations: readonly Documented[];
+  /** Fails unless the answer is one that the document promises for its status and type. */
+  assertDocumented(operation: Documented, answer: DocumentedAnswer): void;
+}
+
+/** The OpenAPI document as a running service serves it. */
+export async function loadOpenapi(url: string): Promise<OpenapiDocument> {
+  const document = await readJson<{
+    readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  }>(await fetch(`${url}/api/docs/openapi.json`), 200);
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  formats.default(ajv);
+  // A field that nobody documented must fail the test, although clients are told to ignore it.
+  ajv.addSchema(JSON.parse(JSON.stringify(document), closeObjects), 'document');
+  return {
+    operations: Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([verb, operation]) => ({
+        ...operation,
+        name: `${verb.toUpperCase()} ${path}`,
+        method: verb.toUpperCase(),
+        path,
+        isApi: path.startsWith('/api/v1/'),
+      })),
+    ),
+    assertDocumented: (operation, answer) => assertDocumented(ajv, operation, answer),
+  };
+}
+
+function assertDocumented(ajv: Ajv2020, operation: Documented, answer: DocumentedAnswer): void {
+  const { status, contentType, text } = answer;
+  const what = `${operation.name} answered ${status}: ${text.slice(0, 500)}`;
+  const documented = operation.responses[status];
+  assert.ok(documented !== undefined, `not documented: ${what}`);
+  if (documented.content === undefined) {
+    assert.equal(text, '', what);
+    return;
+  }
+  const type = (contentType ?? '').split(';', 1)[0] ?? '';
+  assert.ok(type in documented.content, `${type} is not documented: ${what}`);
+  const pointer = ['paths', operation.path, operation.method.toLowerCase(), 'responses', String(status)];
+  const schema = [...pointer, 'content', type, 'schema'].map(escapePointer).join('/');
+  const validate = ajv.getSchema(`document#/${schema}`);
+  assert.ok(validate !== undefined, schema);
+  assert.ok(
+    validate(type.endsWith('json') ? JSON.parse(text) : text),
+    `${what}: ${ajv.errorsText(validate.errors)}`,
+  );
+}
+
+function closeObjects(_key: string, value: unknown): unknown {
+  const isOpen =
+    typeof value === 'object' &&
+    value !== null &&
+    'properties' in value &&
+    !('additionalProperties' in value);
+  return isOpen ? { ...value, additionalProperties: false } : value;
+}
+
+function escapePointer(step: string): string {
+  return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
+}
