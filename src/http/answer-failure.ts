@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
+import { isRefused } from './host-header.ts';
 import { headerBytesMax, headersTimeoutMs, requestTimeoutMs } from './limits.ts';
 import { problemAnswer, rawProblemAnswer } from './problem.ts';
 import { toFailure } from './to-failure.ts';
@@ -37,7 +38,7 @@ export function answerFailure(
 
 /** Answers what Node refuses before there is a request: broken HTTP, too many headers, too slow. */
 export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return;
+  if (error.code === 'ECONNRESET' || !socket.writable || isRefused(socket)) return;
   socket.end(rawProblemAnswer(brokenRequestFailure(error.code), randomUUID()));
 }
 

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '../errors.ts';
 
@@ -8,8 +9,16 @@ import { Failure } from '../errors.ts';
 export function unclearHost({ raw }: FastifyRequest, reply: FastifyReply): Failure | undefined {
   const hosts = countHosts(raw.rawHeaders);
   if (hosts === 1 || (hosts === 0 && raw.httpVersion === '1.0')) return undefined;
+  refused.add(raw.socket);
   reply.header('connection', 'close');
   return new Failure('malformed_request', 'Send exactly one host header.');
+}
+
+const refused = new WeakSet<Socket>();
+
+/** Whether the connection has had its last answer: whatever comes behind it gets none. */
+export function isRefused(socket: Socket): boolean {
+  return refused.has(socket);
 }
 
 /** Names and values take turns. Every request comes by here, so what has another length is not even looked at. */
