@@ -1,6 +1,8 @@
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
 import { findBinaries, linkLibraries } from '../../../src/platform/embedded-postgres/binaries.ts';
 import {
   clusterDataPath,
@@ -24,6 +26,10 @@ const stopSignals = { fast: 'SIGINT', immediate: 'SIGQUIT', 'kill -9': 'SIGKILL'
 
 export type StopMode = keyof typeof stopSignals;
 export const stopModes = Object.keys(stopSignals) as readonly StopMode[];
+
+/** Between two looks whether a server that is starting takes connections; a minute of them. */
+const lookDelayMs = 50;
+const looksMax = 1_200;
 
 const logger = createLogger('silent');
 
@@ -96,7 +102,8 @@ export class PostgresServer {
     const args = serverArguments(this.#dataPath, this.#settings);
     const { postgres } = findBinaries();
     this.#server = launchServer({ command: this.#command, postgres, args, logger });
-    await this.#server.ready;
+    // A standby never says that it is ready for everything.
+    await Promise.race([this.#server.ready, this.#answers()]);
   }
 
   async stop(mode: StopMode = 'fast'): Promise<void> {
@@ -127,7 +134,27 @@ export class PostgresServer {
     await rm(this.#dataDir, { recursive: true, force: true, maxRetries: 5 });
   }
 
+  async #answers(): Promise<void> {
+    for (let looks = 0; looks < looksMax; looks += 1) {
+      const client = new pg.Client({ connectionString: this.url });
+      const isThere = await client.connect().then(
+        () => true,
+        () => false,
+      );
+      await client.end();
+      if (isThere) return;
+      await setTimeout(lookDelayMs);
+    }
+    throw new Error('PostgreSQL does not answer');
+  }
+
   #signal(signal: NodeJS.Signals): void {
-    for (const pid of serverPids(this.#dataDir)) process.kill(pid, signal);
+    for (const pid of serverPids(this.#dataDir)) {
+      try {
+        process.kill(pid, signal);
+      } catch {
+        // It ended since the list was made.
+      }
+    }
   }
 }
