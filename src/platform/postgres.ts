@@ -16,7 +16,7 @@ const retryAfterSeconds = 1;
  * only those who write know. Longer than the pause between two writes of a service in use, and /health still tells of
  * the end within two seconds.
  */
-const fullMs = 1_500;
+const fullMs = 1_000;
 
 export interface Queryable {
   query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>;
@@ -102,15 +102,17 @@ export class Database implements Queryable {
     }
   }
 
-  /** A connection to a server that can only be read is dropped: the next one leads to where the address leads by then. */
+  /** A connection that is of no use is dropped: the next one leads to where the address leads by then. */
   async #look(): Promise<void> {
     const client = await this.#pool.connect();
     client.on('error', ignoreBreak);
     let isWritable = false;
     try {
-      const { rows } = await client.query<{ read_only: string }>(
+      const asked = client.query<{ read_only: string }>(
         `select current_setting('transaction_read_only') as read_only`,
       );
+      // A connection that hangs is dropped now, not when the query's own time is up: others may lead somewhere.
+      const { rows } = await withDeadline(asked, healthTimeoutMs, 'the answer');
       isWritable = rows[0]?.read_only === 'off';
     } finally {
       client.off('error', ignoreBreak);
