@@ -151,8 +151,8 @@ async function rollbackFails(client: pg.PoolClient): Promise<boolean> {
   }
 }
 
-/** Classes of errors after which trying again later can succeed: connection, resources, operator, I/O. */
-const unavailableClasses = ['08', '53', '57', '58'];
+/** Classes of errors after which trying again later can succeed: connection, rollback, resources, operator, I/O. */
+const unavailableClasses = ['08', '40', '53', '57', '58'];
 /** What a standby says to those who write: after a failover the address leads elsewhere soon, or the standby is one no more. */
 const readOnlyCode = '25006';
 const diskFullCode = '53100';
@@ -175,11 +175,13 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
-/** What PostgreSQL says of a statement that took too long: this one did, others need not. */
+/** A statement that took too long, and a transaction that stood in another's way: this one failed, others need not. */
 const statementTimeoutCode = '57014';
+const rollbackClass = '40';
 
 /** Whether what `Database` threw means that it cannot be reached, so that nothing else would go better. */
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof Failure) || error.code !== 'database_unavailable') return false;
-  return codeOf(error.cause) !== statementTimeoutCode;
+  const code = codeOf(error.cause);
+  return code !== statementTimeoutCode && !code?.startsWith(rollbackClass);
 }

@@ -101,3 +101,30 @@ test('a server that can only be read is an outage to those who write, and not re
   assert.deepEqual(await standby.query('select 1 as one'), [{ one: 1 }], 'what is read is read');
   await standby.close();
 });
+
+test('of two transactions that wait for each other one can be tried again, and is no outage of everything', async () => {
+  await database.query('insert into numbers values (10), (11)');
+  const bothLocked = barrier(2);
+  const lockBoth = (first: number, second: number) =>
+    database.transaction(async (tx) => {
+      await tx.query('select from numbers where n = $1 for update', [first]);
+      await bothLocked();
+      await tx.query('select from numbers where n = $1 for update', [second]);
+    });
+  const outcomes = await Promise.allSettled([lockBoth(10, 11), lockBoth(11, 10)]);
+  const failures = outcomes.filter((outcome) => outcome.status === 'rejected').map(({ reason }) => reason);
+  assert.equal(failures.length, 1);
+  assert.ok(failures[0] instanceof Failure && failures[0].code === 'database_unavailable');
+  assert.equal(isOutage(failures[0]), false);
+});
+
+/** Each who comes waits there until all have come. */
+function barrier(count: number): () => Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let left = count;
+  return () => {
+    left -= 1;
+    if (left === 0) resolve();
+    return promise;
+  };
+}
