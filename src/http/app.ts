@@ -23,6 +23,7 @@ import {
 } from './limits.ts';
 import { registerMetrics } from './metrics-route.ts';
 import { ProblemSchema } from './problem.ts';
+import { registerRequestDeadline } from './request-deadline.ts';
 import { requestIdOf } from './request-id.ts';
 import { registerRequestLog } from './request-log.ts';
 import { RouteIndex } from './route-index.ts';
@@ -42,6 +43,8 @@ export interface AppParts {
   readonly servesApi: boolean;
   /** Brings gauges up to date; if it fails or takes too long, the scrape shows the last values. */
   readonly beforeScrape: () => Promise<void>;
+  /** How long a request may take; 30 s unless told. */
+  readonly requestDeadlineMs?: number;
   /** Adds the routes of every module, with their full paths. */
   readonly registerRoutes: (app: FastifyInstance) => Promise<void>;
 }
@@ -58,6 +61,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   });
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema, httpPart));
   app.addSchema(ProblemSchema);
+  registerRequestDeadline(app, parts.requestDeadlineMs ?? requestTimeoutMs);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     setSecurityHeaders(reply);
@@ -93,7 +97,6 @@ function createServer(parts: AppParts): FastifyInstance {
     requestIdHeader: false,
     bodyLimit: bodyBytesMax,
     requestTimeout: requestTimeoutMs,
-    handlerTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     http: {
       headersTimeout: headersTimeoutMs,

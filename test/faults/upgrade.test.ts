@@ -49,7 +49,7 @@ for (let known = 1; known <= migrations.length; known += 1)
   });
 
 test('a release that is older than the database goes on serving, and starts', async (t) => {
-  const rig = await startRig(t, { processes: 2 });
+  const rig = await startRig(t);
   const load = rig.startLoad();
   for (let count = 1; count <= extraMigrations; count += 1) {
     await load.progressed(20);
