@@ -39,6 +39,8 @@ export async function migrate(options: {
     application_name: 'till migrate',
     connectionTimeoutMillis: connectTimeoutMs,
   });
+  // A connection that breaks between two statements is told of by the next one.
+  client.on('error', () => {});
   await client.connect();
   try {
     const applied = await readApplied(client);

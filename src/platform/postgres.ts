@@ -39,7 +39,10 @@ export class Database implements Queryable {
       keepAlive: true,
       types: { getTypeParser },
     });
-    // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+    // The pool listens only to connections that are idle, and an error that nobody listens for would end the process.
+    // One that breaks while it is in use, or the moment it is ready, is told of by its next statement.
+    this.#pool.on('connect', (client) => client.on('error', () => {}));
+    // An idle connection that breaks is replaced by the pool.
     this.#pool.on('error', (error) => {
       // While the pool is ending, connections that end are what was asked for.
       if (!this.#pool.ending) options.logger.warn({ err: error }, 'an idle database connection broke');
@@ -60,9 +63,6 @@ export class Database implements Queryable {
   /** Runs `work` in one transaction. It must not wait for the network: a connection is held all the while. */
   async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
     const client = await this.#connect();
-    // The pool listens only to connections that are idle. One that breaks between two statements is told by the next
-    // statement; without a listener it would end the process.
-    client.on('error', ignoreBreak);
     const tx: Queryable = {
       query: async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) =>
         (await client.query<Row>(text, [...values])).rows,
@@ -79,7 +79,6 @@ export class Database implements Queryable {
     } finally {
       // A rollback on a connection that hangs would only hang as well.
       const isBroken = failure !== undefined && (isUnavailable(failure) || (await rollbackFails(client)));
-      client.off('error', ignoreBreak);
       client.release(isBroken);
     }
   }
@@ -105,7 +104,6 @@ export class Database implements Queryable {
   /** A connection that is of no use is dropped: the next one leads to where the address leads by then. */
   async #look(): Promise<void> {
     const client = await this.#pool.connect();
-    client.on('error', ignoreBreak);
     let isWritable = false;
     try {
       const asked = client.query<{ read_only: string }>(
@@ -115,7 +113,6 @@ export class Database implements Queryable {
       const { rows } = await withDeadline(asked, healthTimeoutMs, 'the answer');
       isWritable = rows[0]?.read_only === 'off';
     } finally {
-      client.off('error', ignoreBreak);
       client.release(!isWritable);
     }
     if (!isWritable) throw new Error('the database can only be read');
@@ -134,8 +131,6 @@ export class Database implements Queryable {
     );
   }
 }
-
-function ignoreBreak(): void {}
 
 /** `bigint` arrives as text because it may not fit a number; ours (amounts below 10^12, counts) always do. */
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (id: number, format?: 'text' | 'binary') =>

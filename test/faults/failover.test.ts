@@ -19,7 +19,7 @@ import { startRig } from './rig/rig.ts';
 
 /** Each way: a round trip takes longer than the second after which a database counts as down. */
 const crawlDelayMs = effort({ short: 600, long: 2_500 });
-const crawlMs = effort({ short: 2_000, long: 60_000 });
+const crawlMs = effort({ short: 2_000, long: 15_000 });
 const failovers = effort({ short: 1, long: 5 });
 /** Every connection has to be given up before one is made that leads somewhere: too long for the short form. */
 const silentFailovers = effort({ short: 0, long: 3 });
