@@ -19,10 +19,10 @@ import { startRig } from './rig/rig.ts';
 
 /** Each way: a round trip takes longer than the second after which a database counts as down. */
 const crawlDelayMs = effort({ short: 600, long: 2_500 });
-const crawlMs = effort({ short: 2_000, long: 15_000 });
-const failovers = effort({ short: 1, long: 5 });
+const crawlMs = effort({ short: 2_000, long: 30_000 });
+const failovers = effort({ short: 1, long: 3 });
 /** Every connection has to be given up before one is made that leads somewhere: too long for the short form. */
-const silentFailovers = effort({ short: 0, long: 3 });
+const silentFailovers = effort({ short: 0, long: 2 });
 /** The 12 s after which a query is given up, and a few for those who were waiting for its connection. */
 const silenceMsMax = 20_000;
 /** A standby follows its primary's log, which must say enough for that. */

@@ -12,7 +12,7 @@ import type { Load } from './rig/load.ts';
 import { PostgresServer, stopModes } from './rig/postgres-server.ts';
 import { startRig } from './rig/rig.ts';
 
-const rounds = effort({ short: 1, long: 5 });
+const rounds = effort({ short: 1, long: 3 });
 /** How long it stays down after a client has met that. */
 const outageMs = effort({ short: 0, long: 10_000 });
 /** Past the 5 s that a request waits for a connection; in the long form also past the 12 s that it waits for an answer. */

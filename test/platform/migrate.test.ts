@@ -61,7 +61,7 @@ test('a migration that meets a process which holds what it needs is tried again'
   await client.query('begin');
   await client.query('lock table till.b in access share mode');
   const migrated = migrate({ url, folder, logger });
-  await untilBlocked(client);
+  await untilBlocked(url);
   // Each waits for the other now. PostgreSQL ends the one that looks first: the migration does after 50 ms.
   await client.query('lock table till.a in access share mode');
   await client.query('rollback');
@@ -70,16 +70,25 @@ test('a migration that meets a process which holds what it needs is tried again'
   assert.ok(lines.some((line) => line.msg === 'a migration had to yield; it is tried again'));
 });
 
-/** Resolves once somebody waits for a lock that this session holds. */
-async function untilBlocked(client: pg.Client): Promise<void> {
-  for (let looks = 0; looks < 1_000; looks += 1) {
-    const { rows } = await client.query(
-      'select from pg_stat_activity where pg_backend_pid() = any (pg_blocking_pids(pid))',
-    );
-    if (rows.length > 0) return;
+/** Resolves once somebody waits for a lock. Asked on a connection of its own: a transaction sees such things only once. */
+async function untilBlocked(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    for (let looks = 0; looks < looksMax; looks += 1) {
+      const { rowCount } = await client.query(
+        'select from pg_stat_activity where cardinality(pg_blocking_pids(pid)) > 0',
+      );
+      if (rowCount !== 0) return;
+    }
+    assert.fail('nobody waits');
+  } finally {
+    await client.end();
   }
-  assert.fail('nobody waits');
 }
+
+/** Seconds of them; a migration begins within milliseconds. */
+const looksMax = 10_000;
 
 test('a migration that was changed after it landed is refused', async (t) => {
   const { url, folder, logger } = await setUp(t);
