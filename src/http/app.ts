@@ -38,14 +38,14 @@ export interface AppParts {
   readonly guard: ApiGuard;
   readonly dependencies: readonly Dependency[];
   readonly trustProxy: readonly string[];
-  /** For tests, which cannot wait as long as people can. */
-  readonly requestTimeoutMs?: number;
   /** Once true, connections are closed after the answer under way. */
   readonly isStopping: () => boolean;
   /** False for a process that only works in the background: it serves health and metrics alone. */
   readonly servesApi: boolean;
   /** Brings gauges up to date; if it fails or takes too long, the scrape shows the last values. */
   readonly beforeScrape: () => Promise<void>;
+  /** How long a request may take; 30 s unless told. */
+  readonly requestDeadlineMs?: number;
   /** Adds the routes of every module, with their full paths. */
   readonly registerRoutes: (app: FastifyInstance) => Promise<void>;
 }
@@ -64,7 +64,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   });
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema, httpPart));
   app.addSchema(ProblemSchema);
-  registerRequestDeadline(app, parts.requestTimeoutMs);
+  registerRequestDeadline(app, parts.requestDeadlineMs ?? requestTimeoutMs);
   // Hooks that every request passes take callbacks: a promise for each would cost more than what they do.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);

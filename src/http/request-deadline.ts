@@ -1,15 +1,16 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Failure } from '../errors.ts';
-import { requestTimeoutMs } from './limits.ts';
 
-/** How late a request past its time may be noticed. */
-const checkIntervalMs = 1_000;
+/** Between two looks; whoever would be past its time at the next one is answered at this one. */
+const lookIntervalMs = 1_000;
 
 /**
- * A request that is not answered in time is answered with a failure: nobody is left hanging. One look a second at the oldest
- * open requests does it; the framework's own way takes a timer and an abort signal for each.
+ * Answers a request that could not be finished in time: nobody is left hanging. Its work goes on and its outcome is
+ * dropped: who asks again under the same idempotency key meets it. One look a second at the oldest open requests does it.
+ * The framework's own `handlerTimeout` takes a timer and an abort signal for each, and gives up watching as soon as a
+ * body has been read.
  */
-export function registerRequestDeadline(app: FastifyInstance, timeoutMs = requestTimeoutMs): void {
+export function registerRequestDeadline(app: FastifyInstance, timeoutMs: number): void {
   /** In the order in which they came. */
   const open = new Set<FastifyReply>();
   app.addHook('onRequest', (_request, reply, done) => {
@@ -22,11 +23,11 @@ export function registerRequestDeadline(app: FastifyInstance, timeoutMs = reques
   });
   const timer = setInterval(() => {
     for (const reply of open) {
-      if (reply.elapsedTime < timeoutMs) return;
+      if (reply.elapsedTime + lookIntervalMs < timeoutMs) return;
       open.delete(reply);
       end(reply);
     }
-  }, checkIntervalMs);
+  }, lookIntervalMs);
   timer.unref();
   app.addHook('onClose', async () => clearInterval(timer));
 }

@@ -11,6 +11,12 @@ const statementTimeoutMs = 10_000;
 const queryTimeoutMs = 12_000;
 const healthTimeoutMs = 1_000;
 const retryAfterSeconds = 1;
+/**
+ * For so long after a write found the disk full, the database counts as not ready: it still answers what is read, so
+ * only those who write know. Longer than the pause between two writes of a service in use, and /health still tells of
+ * the end within two seconds.
+ */
+const fullMs = 1_000;
 
 export interface Queryable {
   query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>;
@@ -19,6 +25,7 @@ export interface Queryable {
 /** The one way to PostgreSQL. What it cannot reach is a Failure `database_unavailable`; anything else is a defect. */
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
+  #fullAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: { readonly url: string; readonly poolSize: number; readonly logger: Logger }) {
     this.#pool = new pg.Pool({
@@ -32,7 +39,10 @@ export class Database implements Queryable {
       keepAlive: true,
       types: { getTypeParser },
     });
-    // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+    // The pool listens only to connections that are idle, and an error that nobody listens for would end the process.
+    // One that breaks while it is in use, or the moment it is ready, is told of by its next statement.
+    this.#pool.on('connect', (client) => client.on('error', () => {}));
+    // An idle connection that breaks is replaced by the pool.
     this.#pool.on('error', (error) => {
       // While the pool is ending, connections that end are what was asked for.
       if (!this.#pool.ending) options.logger.warn({ err: error }, 'an idle database connection broke');
@@ -46,16 +56,13 @@ export class Database implements Queryable {
     try {
       return (await this.#pool.query<Row>(text, [...values])).rows;
     } catch (error) {
-      throw translate(error);
+      throw this.#translate(error);
     }
   }
 
   /** Runs `work` in one transaction. It must not wait for the network: a connection is held all the while. */
   async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
     const client = await this.#connect();
-    // The pool listens only to connections that are idle. One that breaks between two statements is told by the next
-    // statement; without a listener it would end the process.
-    client.on('error', ignoreBreak);
     const tx: Queryable = {
       query: async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) =>
         (await client.query<Row>(text, [...values])).rows,
@@ -68,17 +75,18 @@ export class Database implements Queryable {
       return result;
     } catch (error) {
       failure = error;
-      throw translate(error);
+      throw this.#translate(error);
     } finally {
       // A rollback on a connection that hangs would only hang as well.
       const isBroken = failure !== undefined && (isUnavailable(failure) || (await rollbackFails(client)));
-      client.off('error', ignoreBreak);
       client.release(isBroken);
     }
   }
 
+  /** Rejects unless the database answers, and can be written to as far as is known. */
   async ping(): Promise<void> {
-    await withDeadline(this.#pool.query('select 1'), healthTimeoutMs, 'the database check');
+    await withDeadline(this.#look(), healthTimeoutMs, 'the database check');
+    if (performance.now() - this.#fullAtMs < fullMs) throw new Error('the disk of the database is full');
   }
 
   async close(): Promise<void> {
@@ -89,12 +97,40 @@ export class Database implements Queryable {
     try {
       return await this.#pool.connect();
     } catch (error) {
-      throw translate(error);
+      throw this.#translate(error);
     }
   }
-}
 
-function ignoreBreak(): void {}
+  /** A connection that is of no use is dropped: the next one leads to where the address leads by then. */
+  async #look(): Promise<void> {
+    const client = await this.#pool.connect();
+    let isWritable = false;
+    try {
+      const asked = client.query<{ read_only: string }>(
+        `select current_setting('transaction_read_only') as read_only`,
+      );
+      // A connection that hangs is dropped now, not when the query's own time is up: others may lead somewhere.
+      const { rows } = await withDeadline(asked, healthTimeoutMs, 'the answer');
+      isWritable = rows[0]?.read_only === 'off';
+    } finally {
+      client.release(!isWritable);
+    }
+    if (!isWritable) throw new Error('the database can only be read');
+  }
+
+  #translate(error: unknown): unknown {
+    if (codeOf(error) === diskFullCode) this.#fullAtMs = performance.now();
+    if (!isUnavailable(error)) return error;
+    return new Failure(
+      'database_unavailable',
+      'The database cannot be reached at the moment; please try again.',
+      {
+        retryAfterSeconds,
+        cause: error,
+      },
+    );
+  }
+}
 
 /** `bigint` arrives as text because it may not fit a number; ours (amounts below 10^12, counts) always do. */
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (id: number, format?: 'text' | 'binary') =>
@@ -110,20 +146,11 @@ async function rollbackFails(client: pg.PoolClient): Promise<boolean> {
   }
 }
 
-function translate(error: unknown): unknown {
-  if (!isUnavailable(error)) return error;
-  return new Failure(
-    'database_unavailable',
-    'The database cannot be reached at the moment; please try again.',
-    {
-      retryAfterSeconds,
-      cause: error,
-    },
-  );
-}
-
-/** Classes of errors after which trying again later can succeed: connection, resources, operator, I/O. */
-const unavailableClasses = ['08', '53', '57', '58'];
+/** Classes of errors after which trying again later can succeed: connection, rollback, resources, operator, I/O. */
+const unavailableClasses = ['08', '40', '53', '57', '58'];
+/** What a standby says to those who write: after a failover the address leads elsewhere soon, or the standby is one no more. */
+const readOnlyCode = '25006';
+const diskFullCode = '53100';
 const unavailableMessages = [
   'timeout exceeded when trying to connect',
   'Connection terminated',
@@ -133,16 +160,23 @@ const unavailableMessages = [
 
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof pg.DatabaseError) return unavailableClasses.includes(error.code?.slice(0, 2) ?? '');
+  const code = codeOf(error);
+  if (code !== undefined) return code === readOnlyCode || unavailableClasses.includes(code.slice(0, 2));
   if ('syscall' in error) return true;
   return unavailableMessages.some((message) => error.message.startsWith(message));
 }
 
-/** What PostgreSQL says of a statement that took too long: this one did, others need not. */
+function codeOf(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError ? error.code : undefined;
+}
+
+/** A statement that took too long, and a transaction that stood in another's way: this one failed, others need not. */
 const statementTimeoutCode = '57014';
+const rollbackClass = '40';
 
 /** Whether what `Database` threw means that it cannot be reached, so that nothing else would go better. */
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof Failure) || error.code !== 'database_unavailable') return false;
-  return !(error.cause instanceof pg.DatabaseError && error.cause.code === statementTimeoutCode);
+  const code = codeOf(error.cause);
+  return code !== statementTimeoutCode && !code?.startsWith(rollbackClass);
 }

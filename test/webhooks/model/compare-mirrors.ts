@@ -178,9 +178,15 @@ function idOf(reference: string | { readonly id: string } | null): string | null
   return typeof reference === 'string' ? reference : (reference?.id ?? null);
 }
 
-/** The official client's own limit, and far more than a world makes. */
-const objectsMax = 10_000;
+/** Far more than a world or a load makes. */
+const objectsMax = 200_000;
 
-async function all<T>(list: Stripe.ApiListPromise<T>): Promise<T[]> {
-  return list.autoPagingToArray({ limit: objectsMax });
+/** Every object of a list, page after page. */
+export async function all<T>(list: Stripe.ApiListPromise<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const one of list) {
+    found.push(one);
+    assert.ok(found.length <= objectsMax, `more than ${objectsMax} objects in one list`);
+  }
+  return found;
 }

@@ -1,0 +1,104 @@
+import { setTimeout } from 'node:timers/promises';
+import { testKey } from '../../support/till-process.ts';
+
+/** Between two tries of the same request; doubles up to a second, as a client that means well does it. */
+const retryDelayMs = 50;
+const retryDelayMsMax = 1_000;
+/** Longer than any fault here lasts, leases and all; who waits longer has found a defect. */
+const patienceMs = 150_000;
+/** Past the service's own 30 s: an answer that takes longer is a hang, and counts as none. */
+const attemptTimeoutMs = 40_000;
+/** Conflicts that pass by themselves: another try of the same request is still under way. */
+const passingConflicts = ['idempotency_key_in_flight', 'refund_in_flight'];
+
+/** One request on the wire, and what came of it. */
+export interface Attempt {
+  readonly what: string;
+  readonly atMs: number;
+  readonly tookMs: number;
+  /** 0 where the connection broke or nothing came in time. */
+  readonly status: number;
+  /** The problem's code, or why there is no answer. */
+  readonly code: string | undefined;
+  readonly hasRetryAfter: boolean;
+}
+
+export interface Settled<Body> {
+  readonly isOk: boolean;
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly body: Body;
+}
+
+/** Till's API as a client uses it that wants its request done: the same one again, under the same key, until it is. */
+export class LoadClient {
+  readonly attempts: Attempt[] = [];
+  readonly #url: () => string;
+  readonly #abandoned: AbortSignal;
+
+  constructor(url: () => string, abandoned: AbortSignal) {
+    this.#url = url;
+    this.#abandoned = abandoned;
+  }
+
+  async call<Body>(method: string, path: string, body?: object, key?: string): Promise<Settled<Body>> {
+    const what = `${method} ${path.replaceAll(/[0-9a-f-]{36}/g, '{id}').replace(/\?.*/, '')}`;
+    const deadlineMs = performance.now() + patienceMs;
+    for (let delayMs = retryDelayMs; ; delayMs = Math.min(2 * delayMs, retryDelayMsMax)) {
+      const settled = await this.#try<Body>(what, method, path, body, key);
+      if (settled !== undefined) return settled;
+      if (performance.now() > deadlineMs) throw new Error(`${what} could not be done in ${patienceMs} ms`);
+      await setTimeout(delayMs, undefined, { signal: this.#abandoned });
+    }
+  }
+
+  /** Undefined where trying again is right. */
+  async #try<Body>(
+    what: string,
+    method: string,
+    path: string,
+    body: object | undefined,
+    key: string | undefined,
+  ): Promise<Settled<Body> | undefined> {
+    const atMs = performance.now();
+    const note = (status: number, code: string | undefined, hasRetryAfter = false) =>
+      this.attempts.push({ what, atMs, tookMs: performance.now() - atMs, status, code, hasRetryAfter });
+    try {
+      const answer = await fetch(`${this.#url()}/api/v1/${path}`, {
+        method,
+        headers: {
+          'x-api-key': testKey,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(key === undefined ? {} : { 'idempotency-key': key }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: AbortSignal.any([AbortSignal.timeout(attemptTimeoutMs), this.#abandoned]),
+      });
+      const parsed = parse(await answer.text());
+      const { status } = answer;
+      note(status, parsed?.code, answer.headers.has('retry-after'));
+      if (parsed === undefined) return undefined;
+      const isPassing = status >= 500 || status === 429 || passingConflicts.includes(parsed.code ?? '');
+      if (isPassing) return undefined;
+      // What the load reads of the service's own answers is checked by the API tests.
+      return { isOk: answer.ok, status, code: parsed.code, body: parsed as Body };
+    } catch (error) {
+      this.#abandoned.throwIfAborted();
+      note(0, error instanceof Error ? `${error.name}: ${String(error.cause ?? error.message)}` : 'unknown');
+      return undefined;
+    }
+  }
+}
+
+/** What a body that is no JSON object is noted as. */
+export const unparseable = 'unparseable';
+
+function parse(text: string): { readonly code?: string } | undefined {
+  if (text === '') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : { code: unparseable };
+  } catch {
+    return { code: unparseable };
+  }
+}

@@ -1,0 +1,109 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Stripe } from 'stripe';
+import { createRandom } from '../../webhooks/model/random.ts';
+import { LoadClient } from './load-client.ts';
+import { Shopper } from './shopper.ts';
+
+/** Enough to have every kind of request under way at any time, few enough for a machine with two cores. */
+const workersDefault = 8;
+/**
+ * Between two things that a worker does. Without it the load takes all of a small machine, and what is measured is how
+ * the machine is shared.
+ */
+const paceMsDefault = 30;
+
+export interface LoadOptions {
+  readonly workers?: number;
+  readonly paceMs?: number;
+  readonly seed?: number;
+}
+
+export type MadeKind = 'customers' | 'plans' | 'payments' | 'refunds' | 'subscriptions';
+
+/** A creation that was acknowledged. */
+export interface Made {
+  readonly kind: MadeKind;
+  readonly id: string;
+  readonly processorId: string;
+  /** What tells at the processor that two objects came of one request. */
+  readonly mark: string;
+}
+
+/** What is shared by all who load Till: the ways to it, and the record of what it said. */
+export interface Ledger {
+  readonly client: LoadClient;
+  readonly stripe: Stripe;
+  readonly made: Made[];
+  /** A number that no other creation has. */
+  readonly nextNumber: () => number;
+}
+
+/**
+ * Clients that keep creating, changing and reading, each request repeated under its key until it is settled. What was
+ * acknowledged is on record, so that it can be held against Till and the processor afterwards.
+ */
+export class Load {
+  readonly ledger: Ledger;
+  readonly #paceMs: number;
+  readonly #ending = new AbortController();
+  readonly #abandoning = new AbortController();
+  readonly #workers: readonly Promise<void>[];
+  #rounds = 0;
+
+  constructor(
+    rig: { readonly url: () => string; readonly stripe: Stripe },
+    { workers = workersDefault, paceMs = paceMsDefault, seed = Date.now() }: LoadOptions = {},
+  ) {
+    // Above every currency's smallest charge, and small enough for a test's lifetime of them.
+    let number = 1_000;
+    this.#paceMs = paceMs;
+    this.ledger = {
+      client: new LoadClient(rig.url, this.#abandoning.signal),
+      stripe: rig.stripe,
+      made: [],
+      nextNumber: () => number++,
+    };
+    this.#workers = Array.from({ length: workers }, (_, index) => this.#work(seed + index));
+    // Whoever ends the load hears of a worker's failure; until then it is no crash of the test.
+    for (const worker of this.#workers) worker.catch(() => {});
+  }
+
+  /** Resolves once so many more things have been done: the load is under way, or under way again. */
+  async progressed(rounds: number): Promise<void> {
+    const goal = this.#rounds + rounds;
+    while (this.#rounds < goal) {
+      await Promise.race([setTimeout(this.#paceMs), ...this.#workers]);
+      if (this.#ending.signal.aborted) return;
+    }
+  }
+
+  /** Resolves once a client has met the fault: an answer since `sinceMs` was a refusal for the service's own sake. */
+  async meetsFault(sinceMs: number): Promise<void> {
+    const { attempts } = this.ledger.client;
+    const isMet = () =>
+      attempts.some(({ atMs, tookMs, status }) => atMs + tookMs > sinceMs && (status === 0 || status >= 500));
+    while (!isMet()) await Promise.race([setTimeout(this.#paceMs), ...this.#workers]);
+  }
+
+  /** Nothing new is begun, and all that was begun is settled. */
+  async end(): Promise<void> {
+    this.#ending.abort();
+    await Promise.all(this.#workers);
+  }
+
+  /** For a test that failed: nothing is waited for any longer. */
+  async abandon(): Promise<void> {
+    this.#ending.abort();
+    this.#abandoning.abort();
+    await Promise.allSettled(this.#workers);
+  }
+
+  async #work(seed: number): Promise<void> {
+    const shopper = new Shopper(this.ledger, createRandom(seed));
+    while (!this.#ending.signal.aborted) {
+      await shopper.doSomething();
+      this.#rounds += 1;
+      await setTimeout(this.#paceMs, undefined, { signal: this.#ending.signal }).catch(() => {});
+    }
+  }
+}

@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto';
+import type { Random } from '../../webhooks/model/random.ts';
+import type { Ledger, MadeKind } from './load.ts';
+
+interface Customer {
+  readonly id: string;
+  readonly processorCustomerId: string;
+}
+
+interface Plan {
+  readonly id: string;
+  readonly processorPriceId: string;
+}
+
+interface Payment {
+  readonly id: string;
+  readonly processorPaymentIntentId: string;
+}
+
+interface Subscription {
+  readonly id: string;
+  readonly processorSubscriptionId: string;
+}
+
+/** How many of its own things a shopper comes back to; older ones are left in peace. */
+const rememberedMax = 20;
+
+/**
+ * One client of the load, with customers, a plan and payments of its own. Each creation carries a mark by which the
+ * processor's object is told from all others: an email, a name or an amount that is used once, a customer that
+ * subscribes once, a payment that is refunded once.
+ */
+export class Shopper {
+  readonly #ledger: Ledger;
+  readonly #random: Random;
+  readonly #customers: Customer[] = [];
+  readonly #paid: Payment[] = [];
+  readonly #payments: Payment[] = [];
+  readonly #subscriptions: Subscription[] = [];
+  #plan: Plan | undefined;
+
+  constructor(ledger: Ledger, random: Random) {
+    this.#ledger = ledger;
+    this.#random = random;
+  }
+
+  async doSomething(): Promise<void> {
+    const customer = this.#pick(this.#customers);
+    if (customer === undefined) return void (await this.#addCustomer());
+    const acts: readonly (readonly [share: number, act: () => Promise<unknown>])[] = [
+      [0.05, () => this.#addCustomer()],
+      [0.35, () => this.#pay(customer)],
+      [0.45, () => this.#refund()],
+      [0.52, () => this.#payAndCancel(customer)],
+      [0.6, () => this.#subscribe()],
+      [0.63, () => this.#unsubscribe()],
+      [0.68, () => this.#rename(customer)],
+      [0.9, () => this.#read(customer)],
+      [1, () => this.#list(customer)],
+    ];
+    const dice = this.#random();
+    await acts.find(([share]) => dice < share)?.[1]();
+  }
+
+  async #addCustomer(): Promise<Customer | undefined> {
+    const email = `c${this.#ledger.nextNumber()}@example.com`;
+    const body = { email, name: 'Ada' };
+    const { client } = this.#ledger;
+    const answer = await client.call<Customer>('POST', 'customers', body, randomUUID());
+    if (!answer.isOk) throw refused('a customer', answer);
+    this.#note('customers', answer.body.id, answer.body.processorCustomerId, email);
+    this.#remember(this.#customers, answer.body);
+    return answer.body;
+  }
+
+  async #pay({ id }: Customer): Promise<void> {
+    const payment = await this.#addPayment(id);
+    if (await this.#confirm(payment.processorPaymentIntentId)) this.#remember(this.#paid, payment);
+  }
+
+  async #payAndCancel({ id }: Customer): Promise<void> {
+    const payment = await this.#addPayment(id);
+    const answer = await this.#ledger.client.call('POST', `payments/${payment.id}/cancel`);
+    if (!answer.isOk) throw refused('canceling what nobody paid', answer);
+  }
+
+  async #addPayment(customerId: string): Promise<Payment> {
+    const amount = this.#ledger.nextNumber();
+    const body = { customerId, amount, currency: 'eur', idempotencyKey: randomUUID() };
+    const answer = await this.#ledger.client.call<{ payment: Payment }>('POST', 'payments', body);
+    if (!answer.isOk) throw refused('a payment', answer);
+    const { payment } = answer.body;
+    this.#note('payments', payment.id, payment.processorPaymentIntentId, String(amount));
+    this.#remember(this.#payments, payment);
+    return payment;
+  }
+
+  /** What the frontend does. A processor that fails it is no matter between the client and Till. */
+  async #confirm(intentId: string): Promise<boolean> {
+    try {
+      const order = { payment_method: 'pm_card_visa', return_url: 'https://shop.example.com/done' };
+      const { status } = await this.#ledger.stripe.paymentIntents.confirm(intentId, order);
+      return status === 'succeeded';
+    } catch {
+      return false;
+    }
+  }
+
+  async #refund(): Promise<void> {
+    const payment = this.#paid.shift();
+    if (payment === undefined) return;
+    const body = { idempotencyKey: randomUUID() };
+    const path = `payments/${payment.id}/refund`;
+    const answer = await this.#ledger.client.call<{ refund: { id: string; processorRefundId: string } }>(
+      'POST',
+      path,
+      body,
+    );
+    // Till may not have heard yet that the payment succeeded.
+    if (!answer.isOk && answer.code === 'payment_not_refundable') return;
+    if (!answer.isOk) throw refused('a refund', answer);
+    const { id, processorRefundId } = answer.body.refund;
+    this.#note('refunds', id, processorRefundId, payment.processorPaymentIntentId);
+  }
+
+  async #subscribe(): Promise<void> {
+    this.#plan ??= await this.#addPlan();
+    const customer = await this.#addCustomer();
+    if (customer === undefined) return;
+    const body = { customerId: customer.id, planId: this.#plan.id, idempotencyKey: randomUUID() };
+    const answer = await this.#ledger.client.call<{ subscription: Subscription; clientSecret: string }>(
+      'POST',
+      'subscriptions',
+      body,
+    );
+    if (!answer.isOk) throw refused('a subscription', answer);
+    const { subscription, clientSecret } = answer.body;
+    const { id, processorSubscriptionId } = subscription;
+    this.#note('subscriptions', id, processorSubscriptionId, customer.processorCustomerId);
+    await this.#confirm(clientSecret.split('_secret_')[0] ?? '');
+    this.#remember(this.#subscriptions, subscription);
+  }
+
+  async #addPlan(): Promise<Plan> {
+    const name = `Plan ${this.#ledger.nextNumber()}`;
+    const body = { name, amount: 900, currency: 'eur', interval: 'month' };
+    const answer = await this.#ledger.client.call<Plan>('POST', 'plans', body, randomUUID());
+    if (!answer.isOk) throw refused('a plan', answer);
+    this.#note('plans', answer.body.id, answer.body.processorPriceId, name);
+    return answer.body;
+  }
+
+  async #unsubscribe(): Promise<void> {
+    const subscription = this.#subscriptions.shift();
+    if (subscription === undefined) return;
+    const answer = await this.#ledger.client.call('DELETE', `subscriptions/${subscription.id}`);
+    if (!answer.isOk) throw refused('ending a subscription', answer);
+  }
+
+  async #rename({ id }: Customer): Promise<void> {
+    const name = `Ada ${this.#ledger.nextNumber()}`;
+    const answer = await this.#ledger.client.call<{ name: string }>('PATCH', `customers/${id}`, { name });
+    if (!answer.isOk) throw refused('a new name', answer);
+  }
+
+  async #read(customer: Customer): Promise<void> {
+    const payment = this.#pick(this.#payments);
+    const path = payment === undefined ? `customers/${customer.id}` : `payments/${payment.id}`;
+    const answer = await this.#ledger.client.call<{ id: string }>('GET', path);
+    // What was acknowledged can be read from then on, by whatever process is asked.
+    if (answer.body.id !== (payment ?? customer).id) throw refused(`reading ${path}`, answer);
+  }
+
+  async #list({ id }: Customer): Promise<void> {
+    const paths = [
+      'payments?limit=20',
+      `payments?customerId=${id}`,
+      'customers?page=2',
+      'invoices',
+      'subscriptions',
+    ];
+    const answer = await this.#ledger.client.call('GET', this.#pick(paths) ?? 'plans');
+    if (!answer.isOk) throw refused('a list', answer);
+  }
+
+  #note(kind: MadeKind, id: string, processorId: string, mark: string): void {
+    this.#ledger.made.push({ kind, id, processorId, mark });
+  }
+
+  #remember<T>(things: T[], thing: T): void {
+    things.push(thing);
+    if (things.length > rememberedMax) things.shift();
+  }
+
+  #pick<T>(things: readonly T[]): T | undefined {
+    return things[Math.floor(this.#random() * things.length)];
+  }
+}
+
+function refused(what: string, answer: { readonly status: number; readonly body: unknown }): Error {
+  return new Error(`${what} was refused with ${answer.status}: ${JSON.stringify(answer.body)}`);
+}
