@@ -1,16 +1,17 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Failure } from '../errors.ts';
 
-/** Between two looks; whoever would be past its time at the next one is answered at this one. */
-const lookIntervalMs = 1_000;
+/** A look a second for a deadline of half a minute. */
+const looksPerDeadline = 30;
 
 /**
  * Answers a request that could not be finished in time: nobody is left hanging. Its work goes on and its outcome is
- * dropped: who asks again under the same idempotency key meets it. One look a second at the oldest open requests does it.
+ * dropped: who asks again under the same idempotency key meets it. A look at the oldest open requests now and then does it.
  * The framework's own `handlerTimeout` takes a timer and an abort signal for each, and gives up watching as soon as a
  * body has been read.
  */
 export function registerRequestDeadline(app: FastifyInstance, timeoutMs: number): void {
+  const lookIntervalMs = timeoutMs / looksPerDeadline;
   /** In the order in which they came. */
   const open = new Set<FastifyReply>();
   app.addHook('onRequest', (_request, reply, done) => {
@@ -23,6 +24,7 @@ export function registerRequestDeadline(app: FastifyInstance, timeoutMs: number)
   });
   const timer = setInterval(() => {
     for (const reply of open) {
+      // Whoever would be past its time at the next look is answered at this one.
       if (reply.elapsedTime + lookIntervalMs < timeoutMs) return;
       open.delete(reply);
       end(reply);
