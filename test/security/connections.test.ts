@@ -103,6 +103,8 @@ function open(t: TestContext, { port }: Frame): Socket {
   const socket = connect(port, '127.0.0.1');
   // One that the server has closed may still be written to.
   socket.on('error', () => {});
+  // When the test runs out of time, so that the server need not wait for it; and at the end.
+  t.signal.addEventListener('abort', () => socket.destroy());
   t.after(() => socket.destroy());
   return socket;
 }
