@@ -9,7 +9,7 @@ import { effortVariable } from './support/effort.ts';
  */
 const quickTests = ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'test/*.test.ts'];
 const allTests = [...quickTests, 'test/*/**/*.test.ts'];
-const faultTests = ['test/{faults,load,fuzz}/**/*.test.ts'];
+const faultTests = ['test/{faults,load,fuzz,security}/**/*.test.ts'];
 const withServers = ['--test-global-setup=test/support/global-setup.ts'];
 
 const { positionals } = parseArgs({ allowPositionals: true });
