@@ -7,7 +7,8 @@ set local lock_timeout = '5s';
 alter table till.webhook_events add column personal_data text not null default 'unchecked';
 alter table till.webhook_events add constraint webhook_events_personal_data_check
   check (personal_data in ('unchecked', 'customer', 'none')) not valid;
-create index on till.webhook_events (personal_data, object_id) where personal_data <> 'none';
+create index on till.webhook_events (created_at, id) where personal_data = 'unchecked';
+create index on till.webhook_events (object_id, created_at, id) where personal_data = 'customer';
 
 -- From when on the events about the customer are searched for what tells of it, once it is deleted; null when that is
 -- done. Due from the start, so that whoever deletes a customer, and however, need not think of it.

@@ -1,9 +1,13 @@
 import type { Queryable } from '../platform/postgres.ts';
 import type { WebhookEventState } from './webhook-event.ts';
 
-export interface KeptPayload {
+/** Where a walk through the inbox has come to. */
+export interface Place {
   readonly id: string;
   readonly createdAt: Date;
+}
+
+export interface KeptPayload extends Place {
   readonly objectId: string | null;
   readonly payload: string;
   readonly state: WebhookEventState;
@@ -20,26 +24,37 @@ export interface DeletedCustomer {
 
 /** All SQL that takes personal data out of the inbox. */
 export class ErasureStore {
-  /** Locks events of which nobody knows yet what they hold; those that are being worked on are passed over. */
-  async lockUnchecked(tx: Queryable, limit: number): Promise<readonly KeptPayload[]> {
-    const rows = await tx.query<KeptPayloadRow>(
-      `select id, created_at, object_id, payload, state from till.webhook_events where personal_data = 'unchecked'
-       limit $1 for update skip locked`,
-      [limit],
-    );
-    return rows.map(toKeptPayload);
+  /**
+   * Locks events of which nobody knows yet what they hold, from a place in time on; those that are being worked on are
+   * passed over.
+   */
+  lockUnchecked(tx: Queryable, after: Place | undefined, limit: number): Promise<readonly KeptPayload[]> {
+    return this.#lock(tx, `personal_data = 'unchecked'`, 'for update skip locked', after, limit);
   }
 
-  /** Locks events that still tell of this customer. In the order of their ids, so that two never wait in a circle. */
-  async lockOfCustomer(
+  /** Locks events that still tell of this customer. In one order, so that two searches never wait in a circle. */
+  lockOfCustomer(
     tx: Queryable,
     processorCustomerId: string,
+    after: Place | undefined,
     limit: number,
+  ): Promise<readonly KeptPayload[]> {
+    const condition = `personal_data = 'customer' and object_id = $4`;
+    return this.#lock(tx, condition, 'for update', after, limit, processorCustomerId);
+  }
+
+  async #lock(
+    tx: Queryable,
+    condition: string,
+    lock: string,
+    after: Place | undefined,
+    limit: number,
+    ...values: readonly string[]
   ): Promise<readonly KeptPayload[]> {
     const rows = await tx.query<KeptPayloadRow>(
       `select id, created_at, object_id, payload, state from till.webhook_events
-       where personal_data = 'customer' and object_id = $1 order by id, created_at limit $2 for update`,
-      [processorCustomerId, limit],
+       where (created_at, id) > ($1, $2) and ${condition} order by created_at, id limit $3 ${lock}`,
+      [after?.createdAt ?? '-infinity', after?.id ?? '', limit, ...values],
     );
     return rows.map(toKeptPayload);
   }

@@ -1,6 +1,6 @@
 import type { Database, Queryable } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
-import type { ErasureStore, KeptPayload } from './erasure-store.ts';
+import type { ErasureStore, KeptPayload, Place } from './erasure-store.ts';
 
 /** Few enough that payloads of the largest size fit into memory together. */
 const eventsPerBatch = 100;
@@ -30,13 +30,13 @@ export class Erasure {
   async run(signal?: AbortSignal): Promise<void> {
     const { database, store } = this.#parts;
     const budget = { batches: batchesPerRunMax };
-    await this.#rewrite(budget, signal, (tx) => store.lockUnchecked(tx, eventsPerBatch));
+    await this.#rewrite(budget, signal, (tx, after) => store.lockUnchecked(tx, after, eventsPerBatch));
     while (budget.batches > 0 && !signal?.aborted) {
       const due = await store.listDue(database, customersPerPage);
       for (const customer of due) {
         const { processorCustomerId } = customer;
-        const isDone = await this.#rewrite(budget, signal, (tx) =>
-          store.lockOfCustomer(tx, processorCustomerId, eventsPerBatch),
+        const isDone = await this.#rewrite(budget, signal, (tx, after) =>
+          store.lockOfCustomer(tx, processorCustomerId, after, eventsPerBatch),
         );
         if (!isDone) return;
         await store.markErased(database, customer);
@@ -49,21 +49,19 @@ export class Erasure {
   async #rewrite(
     budget: { batches: number },
     signal: AbortSignal | undefined,
-    lock: (tx: Queryable) => Promise<readonly KeptPayload[]>,
+    lock: (tx: Queryable, after: Place | undefined) => Promise<readonly KeptPayload[]>,
   ): Promise<boolean> {
     const { database, store, processor } = this.#parts;
+    let after: Place | undefined;
     for (; budget.batches > 0 && !signal?.aborted; budget.batches -= 1) {
-      const size = await database.transaction(async (tx) => {
-        const kept = await lock(tx);
-        if (kept.length > 0) {
-          await store.rewrite(
-            tx,
-            kept.map((event) => ({ ...event, ...processor.minimise(event.payload) })),
-          );
-        }
-        return kept.length;
+      const kept = await database.transaction(async (tx) => {
+        const locked = await lock(tx, after);
+        const minimal = locked.map((event) => ({ ...event, ...processor.minimise(event.payload) }));
+        if (minimal.length > 0) await store.rewrite(tx, minimal);
+        return locked;
       });
-      if (size < eventsPerBatch) return true;
+      if (kept.length < eventsPerBatch) return true;
+      after = kept.at(-1);
     }
     return false;
   }
