@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { metricLabels } from './compose.ts';
-import { joinDatabase, joinProcessor } from './compose-parts.ts';
+import { joinDatabase, joinProcessor, migrateDatabase } from './compose-parts.ts';
 import { composeServices, type Services } from './compose-services.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { Failure } from './errors.ts';
@@ -21,6 +21,7 @@ const usage = `Usage: npm run till -- COMMAND
                               list webhook events; states: ${webhookEventStates.join(', ')}
   events show ID              one webhook event with its payload
   events replay ID            process a webhook event again
+  migrate                     bring the database to the newest schema, which a start does by itself where it may
 
 It works beside a service with the same settings: on its database, with its processor.
 `;
@@ -47,7 +48,9 @@ async function main(): Promise<void> {
     process.stdout.write(usage);
     return;
   }
-  await withServices(loadConfig(process.env, process.cwd()), async (services) => {
+  const config = loadConfig(process.env, process.cwd());
+  if (command === 'migrate' && verb === undefined) return migrate(config);
+  await withServices(config, async (services) => {
     if (command === 'resync' && verb === undefined) return resync(services, values);
     if (command === 'events' && verb === undefined) return listEvents(services, values);
     if (command === 'events' && verb === 'show' && id !== undefined) return showEvent(services, id);
@@ -98,6 +101,18 @@ async function withServices(config: Config, work: (services: Services) => Promis
       retentionDays: config.webhookRetentionDays,
     });
     await work(services);
+  } finally {
+    await shutdown.run();
+  }
+}
+
+/** For a service whose own role may not change the schema. */
+async function migrate(config: Config): Promise<void> {
+  const logger = createLogger(config.logLevel === 'info' ? 'error' : config.logLevel);
+  const shutdown = new Shutdown(logger);
+  try {
+    await migrateDatabase({ config, logger, shutdown });
+    process.stdout.write('The database has the newest schema.\n');
   } finally {
     await shutdown.run();
   }

@@ -36,9 +36,15 @@ export interface Start {
 }
 
 export async function openDatabase({ config, logger, shutdown }: Start) {
+  const url = await migrateDatabase({ config, logger, shutdown });
+  return connect(url, { config, logger, shutdown });
+}
+
+/** Brings the database to the newest schema, and returns its address. */
+export async function migrateDatabase({ config, logger, shutdown }: Start): Promise<string> {
   const url = config.databaseUrl ?? (await startPostgres({ config, logger, shutdown }));
   await migrateWhenReachable(url, logger);
-  return connect(url, { config, logger, shutdown });
+  return url;
 }
 
 /** The database of a service that is running, for commands that work beside it; nothing is started or migrated. */

@@ -29,6 +29,8 @@ import type { Processor } from './processor/processor.ts';
 import { registerSubscriptionRoutes } from './subscriptions/subscription-routes.ts';
 import { SubscriptionService } from './subscriptions/subscription-service.ts';
 import { SubscriptionStore } from './subscriptions/subscription-store.ts';
+import { Erasure } from './webhooks/erasure.ts';
+import { ErasureStore } from './webhooks/erasure-store.ts';
 import { EventProcessor } from './webhooks/event-processor.ts';
 import { customerEvents } from './webhooks/families/customer-events.ts';
 import { invoiceEvents } from './webhooks/families/invoice-events.ts';
@@ -135,7 +137,8 @@ function composeWebhooks(parts: ServiceParts & Mirrors) {
     resync: (afterEachPage) => resync.all(afterEachPage),
   });
   const retention = new Retention({ ...parts, store: new RetentionStore() });
-  return { inbox, worker, eventProcessor, webhookEvents, resync, recovery, retention };
+  const erasure = new Erasure({ ...parts, store: new ErasureStore() });
+  return { inbox, worker, eventProcessor, webhookEvents, resync, recovery, retention, erasure };
 }
 
 interface RouteParts {

@@ -33,6 +33,8 @@ const sweepDelayMs = 60_000;
 /** A missed webhook is noticed within this time. */
 const recoveryDelayMs = 300_000;
 const retentionDelayMs = 3_600_000;
+/** A deleted customer is gone from the inbox within about this time. */
+const erasureDelayMs = 60_000;
 export const metricLabels = {
   eventTypes: [...eventTypes, 'other'],
   processorOperations,
@@ -96,7 +98,7 @@ async function start(from: Start, marks: Marks): Promise<Till> {
 
 /** To be started once requests are served: at a shutdown, requests end first and this after them. */
 function composeBackgroundWork({ logger, shutdown }: Start, services: Services): () => void {
-  const { worker, sweeper, recovery, retention } = services;
+  const { worker, sweeper, recovery, retention, erasure } = services;
   const repeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
@@ -106,6 +108,12 @@ function composeBackgroundWork({ logger, shutdown }: Start, services: Services):
       logger,
     }),
     new Repeater({ name: 'retention', delayMs: retentionDelayMs, work: () => retention.run(), logger }),
+    new Repeater({
+      name: 'erasure',
+      delayMs: erasureDelayMs,
+      work: (signal) => erasure.run(signal),
+      logger,
+    }),
   ];
   const parts = [worker, ...repeaters];
   shutdown.add('background work', closeTimeoutMs, () => Promise.all(parts.map((part) => part.stop())));

@@ -39,6 +39,19 @@ export interface ProcessorConfig {
   readonly sandboxPort: number;
 }
 
+/**
+ * The variables that hold a key or a password. Once they are read they are taken out of the environment, which child
+ * processes inherit and diagnostic reports quote.
+ */
+export const secretVariables = [
+  'API_KEYS',
+  'API_KEY',
+  'DATABASE_URL',
+  'REDIS_URL',
+  'PROCESSOR_SECRET_KEY',
+  'PROCESSOR_WEBHOOK_SECRET',
+] as const;
+
 /** The settings are wrong. Each mistake is one line that names the variable, what was seen and what is allowed. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';

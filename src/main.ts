@@ -1,5 +1,5 @@
 import { startTill, type Till } from './compose.ts';
-import { type Config, ConfigError, loadConfig } from './config.ts';
+import { type Config, ConfigError, loadConfig, secretVariables } from './config.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
 import { welcome } from './welcome.ts';
 
@@ -47,7 +47,9 @@ async function main(): Promise<void> {
 
 function readConfig(): Config | undefined {
   try {
-    return loadConfig(process.env, process.cwd());
+    const config = loadConfig(process.env, process.cwd());
+    for (const name of secretVariables) delete process.env[name];
+    return config;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);

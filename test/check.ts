@@ -14,7 +14,7 @@ const quickTests = [
   'test/*.test.ts',
 ];
 const allTests = [...quickTests, 'test/*/**/*.test.ts'];
-const faultTests = ['test/{faults,load,fuzz}/**/*.test.ts'];
+const faultTests = ['test/{faults,load,fuzz,security}/**/*.test.ts'];
 const withServers = ['--test-global-setup=test/support/global-setup.ts'];
 
 const { positionals } = parseArgs({ allowPositionals: true });

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { Failure } from '../errors.ts';
+import { addressGroup } from './address-group.ts';
 import type { ApiKeyRing } from './api-key.ts';
 import type { RateLimiter, RateVerdict } from './rate-limiter.ts';
 
@@ -29,7 +30,11 @@ export class ApiGuard {
     const presented = request.headers['x-api-key'];
     const name = typeof presented === 'string' ? this.#keys.find(presented) : undefined;
     if (name === undefined) {
-      await this.#take(`address:${request.ip}`, wrongKeysPerMinute, 'requests without a valid key');
+      await this.#take(
+        `address:${addressGroup(request.ip)}`,
+        wrongKeysPerMinute,
+        'requests without a valid key',
+      );
       throw new Failure('unauthorized', 'Send a valid API key in the header x-api-key.');
     }
     request.keyName = name;

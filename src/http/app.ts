@@ -15,11 +15,13 @@ import { unclearHost } from './host-header.ts';
 import { registerJsonBody } from './json-body.ts';
 import {
   bodyBytesMax,
+  connectionsMax,
   headerBytesMax,
   headersTimeoutMs,
   keepAliveTimeoutMs,
   pathParamLengthMax,
   requestTimeoutMs,
+  stalledTimeoutMs,
   timeoutCheckIntervalMs,
 } from './limits.ts';
 import { registerMetrics } from './metrics-route.ts';
@@ -38,6 +40,8 @@ export interface AppParts {
   readonly guard: ApiGuard;
   readonly dependencies: readonly Dependency[];
   readonly trustProxy: readonly string[];
+  /** For tests, which cannot wait as long as people can. */
+  readonly connectionLimits?: Partial<ConnectionLimits>;
   /** Once true, connections are closed after the answer under way. */
   readonly isStopping: () => boolean;
   /** False for a process that only works in the background: it serves health and metrics alone. */
@@ -49,6 +53,18 @@ export interface AppParts {
   /** Adds the routes of every module, with their full paths. */
   readonly registerRoutes: (app: FastifyInstance) => Promise<void>;
 }
+
+/** How long a connection may take for what it does, and how many there may be. */
+const connectionLimits = {
+  headersTimeoutMs,
+  requestTimeoutMs,
+  timeoutCheckIntervalMs,
+  keepAliveTimeoutMs,
+  stalledTimeoutMs,
+  connectionsMax,
+};
+
+export type ConnectionLimits = typeof connectionLimits;
 
 /** The HTTP side of the service: everything around the resources, in the order in which a request meets it. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
@@ -96,7 +112,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
 
 function createServer(parts: AppParts): FastifyInstance {
   const loggerInstance: FastifyBaseLogger = parts.logger;
-  return fastify({
+  const limits = { ...connectionLimits, ...parts.connectionLimits };
+  const app = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
     // Every line of ours names the request id itself, so a logger per request would be made in vain.
@@ -104,11 +121,12 @@ function createServer(parts: AppParts): FastifyInstance {
     genReqId: (raw) => requestIdOf(raw.headers['x-request-id']),
     requestIdHeader: false,
     bodyLimit: bodyBytesMax,
-    requestTimeout: requestTimeoutMs,
-    keepAliveTimeout: keepAliveTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionTimeout: limits.stalledTimeoutMs,
     http: {
-      headersTimeout: headersTimeoutMs,
-      connectionsCheckingInterval: timeoutCheckIntervalMs,
+      headersTimeout: limits.headersTimeoutMs,
+      connectionsCheckingInterval: limits.timeoutCheckIntervalMs,
       maxHeaderSize: headerBytesMax,
       requireHostHeader: false,
     },
@@ -124,6 +142,8 @@ function createServer(parts: AppParts): FastifyInstance {
     },
     clientErrorHandler: answerBrokenRequest,
   });
+  app.server.maxConnections = limits.connectionsMax;
+  return app;
 }
 
 /** A known route is judged by its own pattern, so that no way of writing an address gets around the key. */

@@ -8,6 +8,10 @@ export const requestTimeoutMs = 30_000;
 export const timeoutCheckIntervalMs = 5_000;
 /** Longer than the minute after which common load balancers close an idle connection, so that they close first. */
 export const keepAliveTimeoutMs = 72_000;
+/** A reader who takes nothing of an answer for this long is given up: longer than any request may take to be answered. */
+export const stalledTimeoutMs = 45_000;
+/** Some 20 KiB each, so a few hundred MiB at worst; a proxy that pools its connections stays far below. */
+export const connectionsMax = 10_000;
 /** Every id is a UUID of 36 characters; the room above it lets a wrong one be told apart from a wrong route. */
 export const pathParamLengthMax = 200;
 /** A body of a million unknown fields has a million mistakes; nobody reads more than these. */

@@ -127,8 +127,23 @@ async function apply(client: pg.Client, migration: Migration, logger: Logger): P
     await client.query('commit');
   } catch (error) {
     await client.query('rollback');
-    throw error;
+    throw isForbidden(error) ? notAllowed(migration.name, error) : error;
   }
+}
+
+/** What PostgreSQL says when a role lacks the right to do something. */
+const forbiddenCode = '42501';
+
+function isForbidden(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === forbiddenCode;
+}
+
+function notAllowed(name: string, cause: unknown): Error {
+  return new Error(
+    `Migration ${name} is missing, and the role of DATABASE_URL may not apply it. ` +
+      'Run "npm run till -- migrate" with the DATABASE_URL of the role that owns the schema.',
+    { cause },
+  );
 }
 
 function changedAfterwards(name: string): Error {

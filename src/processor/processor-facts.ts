@@ -115,7 +115,7 @@ export type EventFacts =
     }
   | { readonly resource: 'subscription'; readonly subscription: SubscriptionFacts }
   | { readonly resource: 'invoice'; readonly invoice: InvoiceFacts }
-  | { readonly resource: 'none'; readonly reason: 'unknown_type' | 'object_without_id' };
+  | { readonly resource: 'none'; readonly reason: 'unknown_type' | 'object_without_id' | 'erased' };
 
 /**
  * The processor sent something that cannot be told in Till's words: a status that nobody knows, a field that is

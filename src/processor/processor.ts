@@ -30,6 +30,8 @@ export interface Processor {
   verifyWebhook(body: Uint8Array, signature: string | undefined, now: Date): VerifiedWebhook;
   /** What a stored event says. Throws `UnmappableError` for what no retry can mend. */
   readEvent(payload: string): EventFacts;
+  /** A stored payload as it would be stored today. */
+  minimise(payload: string): Pick<ProcessorEvent, 'payload' | 'erasedPayload'>;
   /**
    * Whether payloads of this API version are of a shape that Till was made for. One of another is read all the same,
    * and its reader warns, because a field may have moved.
@@ -226,7 +228,7 @@ export interface EventCalls {
   listSince(since: Date, types: readonly string[]): Pages<ProcessorEvent>;
 }
 
-/** An event as the inbox stores it: what is needed to queue it, and its payload with every secret struck out. */
+/** An event as the inbox stores it: what is needed to queue it, and as much of its payload as may be kept. */
 export interface ProcessorEvent {
   readonly id: string;
   readonly type: string;
@@ -236,8 +238,10 @@ export interface ProcessorEvent {
   readonly apiVersion: string | null;
   /** Null for an object that has no id (a preview, a balance): nothing of ours. */
   readonly objectId: string | null;
-  /** JSON. Text, not an object, because it is stored as it is. */
+  /** JSON without secrets, and without personal data that no mirror takes in. Text, because it is stored as it is. */
   readonly payload: string;
+  /** What is kept once the person is to be forgotten, which reads as nothing; null if `payload` tells of nobody. */
+  readonly erasedPayload: string | null;
 }
 
 /** `not_an_event`: the signature is right, and yet it is no event that Till could ever use. */

@@ -20,13 +20,8 @@ export class RetentionStore {
 
   /** Drops a week whole; what failed or still waits moves to the default partition first. */
   async dropWeek(tx: Queryable, name: string): Promise<void> {
-    if (!/^webhook_events_\d{8}$/.test(name)) throw new Error(`${name} is not a week of webhook events`);
     await tx.query(`set local lock_timeout = '2s'`);
-    await tx.query(`alter table till.webhook_events detach partition till.${name}`);
-    await tx.query(
-      `insert into till.webhook_events select * from till.${name} where state in ('failed', 'pending')`,
-    );
-    await tx.query(`drop table till.${name}`);
+    await tx.query('select till.drop_webhook_week($1)', [name]);
   }
 
   async deleteExpiredOthers(db: Queryable, retentionDays: number, limit: number): Promise<number> {

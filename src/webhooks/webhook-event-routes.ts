@@ -23,7 +23,10 @@ const EventSchema = Type.Object({
 const EventWithPayloadSchema = Type.Object({
   ...EventSchema.properties,
   apiVersion: nullable(Type.String()),
-  payload: Type.Unknown({ description: 'As the processor sent it, with every secret struck out.' }),
+  payload: Type.Unknown({
+    description:
+      'As the processor sent it, without secrets and without personal data that no mirror takes in.',
+  }),
 });
 
 const ListQuery = Type.Object(

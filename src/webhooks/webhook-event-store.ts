@@ -25,16 +25,23 @@ export interface EventFilter {
 
 /** All SQL for the inbox. */
 export class WebhookEventStore {
-  /** The ids that were new. In the order of the ids, so that two inserts of the same events never wait in a circle. */
+  /**
+   * The ids that were new. In the order of the ids, so that two inserts of the same events never wait in a circle. Of a
+   * customer who is deleted nothing personal is stored, however late the event.
+   */
   async insert(db: Queryable, events: readonly NewWebhookEvent[]): Promise<ReadonlySet<string>> {
     const sorted = events.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const rows = await db.query<{ id: string }>(
       `insert into till.webhook_events
-         (id, type, object_id, created_at, api_version, payload, state, next_try_at, received_at, processed_at)
-       select id, type, object_id, created_at, api_version, payload, state, now(), now(),
+         (id, type, object_id, created_at, api_version, payload, personal_data, state, next_try_at, received_at,
+           processed_at)
+       select id, type, object_id, created_at, api_version, case when is_gone then erased_payload else payload end,
+         case when erased_payload is null or is_gone then 'none' else 'customer' end, state, now(), now(),
          case when state = 'ignored' then now() end
-       from unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::text[])
-         as v (id, type, object_id, created_at, api_version, payload, state)
+       from unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::text[], $8::text[])
+         as v (id, type, object_id, created_at, api_version, payload, erased_payload, state)
+         cross join lateral (select erased_payload is not null and exists (select from till.customers
+           where processor_customer_id = object_id and deleted_at is not null) as is_gone) as fate
        on conflict do nothing
        returning id`,
       [
@@ -44,6 +51,7 @@ export class WebhookEventStore {
         sorted.map(({ createdAt }) => createdAt.toISOString()),
         sorted.map(({ apiVersion }) => apiVersion),
         sorted.map(({ payload }) => payload),
+        sorted.map(({ erasedPayload }) => erasedPayload),
         sorted.map(({ state }) => state),
       ],
     );
@@ -71,13 +79,16 @@ export class WebhookEventStore {
 
   /**
    * Settles events that are still pending: one whose lease ran out may have been settled by another worker meanwhile.
-   * Returns the ids of those whose outcome is news; what took effect before, and was only replayed, is none.
+   * Returns the ids of those whose outcome is news; what took effect before, and was only replayed, is none. What came
+   * to nothing may be about a customer of somebody else's: the erasure looks at it again.
    */
   async settle(tx: Queryable, settlements: readonly Settlement[]): Promise<ReadonlySet<string>> {
     if (settlements.length === 0) return new Set();
     const rows = await tx.query<{ id: string; is_news: boolean }>(
       `update till.webhook_events set state = v.state, attempts = v.attempts, last_error = v.last_error,
          next_try_at = now() + make_interval(secs => v.delay_ms / 1000.0),
+         personal_data = case when personal_data = 'customer' and v.state in ('ignored', 'failed') then 'unchecked'
+           else personal_data end,
          processed_at = case when v.state in ('processed', 'ignored') then coalesce(processed_at, now()) else processed_at end
        from unnest($1::text[], $2::timestamptz[], $3::text[], $4::int[], $5::text[], $6::int[])
          as v (id, created_at, state, attempts, last_error, delay_ms)

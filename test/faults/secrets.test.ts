@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createClient } from '@redis/client';
-import pg from 'pg';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { creationCases, type Ground, layGround } from '../support/creations.ts';
+import { dumpTables } from '../support/dump-tables.ts';
 import { type Answer, type Lab, type Post, postTo, startLab } from '../support/fault-lab.ts';
 import { freePort, type RedisServer, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
 import { startTillProcess, type TillProcess, testKey } from '../support/till-process.ts';
@@ -151,22 +151,6 @@ async function secretsOf({ dashboard }: Lab, answers: readonly Answer[]): Promis
   const all = intents.data.flatMap(({ client_secret }) => client_secret ?? []);
   assert.ok(new Set(answered).size >= 10 && all.length >= new Set(answered).size);
   return [...new Set([...answered, ...all])];
-}
-
-async function dumpTables(url: string): Promise<string> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  const { rows: tables } = await client.query<{ name: string }>(
-    `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
-     where table_schema not in ('pg_catalog', 'information_schema') and table_type = 'BASE TABLE'`,
-  );
-  const dumps = [];
-  for (const { name } of tables) {
-    const { rows } = await client.query<{ row: string }>(`select row::text from ${name} row`);
-    dumps.push(name, ...rows.map(({ row }) => row));
-  }
-  await client.end();
-  return dumps.join('\n');
 }
 
 async function dumpRedis(url: string): Promise<string> {

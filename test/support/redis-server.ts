@@ -4,6 +4,7 @@ import { accessSync, constants } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Certificates } from './certificates.ts';
 
 /** Where the global set-up leaves the address of the test server for the test processes. */
 export const redisVariable = 'TEST_REDIS_URL';
@@ -24,25 +25,34 @@ export async function startRedis(): Promise<RedisServer | undefined> {
 
 /** A Redis that the test may stop, freeze or flush. */
 export async function startOwnRedis(port?: number): Promise<RedisServer | undefined> {
+  const chosen = port ?? (await freePort());
+  return start(`redis://127.0.0.1:${chosen}`, ['--port', String(chosen)]);
+}
+
+/** A Redis that speaks TLS alone, under the name that its certificate is for. */
+export async function startTlsRedis(certificates: Certificates): Promise<RedisServer | undefined> {
+  const port = await freePort();
+  const { keyPath, certificatePath, authorityPath } = certificates;
+  return start(`rediss://localhost:${port}`, [
+    ...['--port', '0', '--tls-port', String(port), '--tls-auth-clients', 'no'],
+    ...['--tls-key-file', keyPath, '--tls-cert-file', certificatePath, '--tls-ca-cert-file', authorityPath],
+  ]);
+}
+
+async function start(url: string, listening: readonly string[]): Promise<RedisServer | undefined> {
   const command = findCommand(['redis-server', 'valkey-server']);
   if (command === undefined) {
     if (process.env['CI']) throw new Error(`The Redis tests must run in CI: ${installLine}`);
     return undefined;
   }
-  const chosen = port ?? (await freePort());
-  const server = spawn(
-    command,
-    ['--port', String(chosen), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
+  const args = [...listening, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+  const server = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   for await (const line of createInterface({ input: server.stdout })) {
     if (line.includes('Ready to accept connections')) break;
   }
   server.stdout.resume();
   return {
-    url: `redis://127.0.0.1:${chosen}`,
+    url,
     process: server,
     stop: async () => {
       if (server.exitCode !== null || server.signalCode !== null) return;

@@ -71,7 +71,7 @@ test('a row that cannot be stored fails alone; those that share its statement ar
   );
   const held = await holdInbox(till);
   const good = Array.from({ length: 20 }, () => eventOf('balance.available'));
-  const bad = eventOf('balance.available', { note: 'poison' });
+  const bad = eventOf('balance.available', {}, { note: 'poison' });
   const answers = [...good.slice(0, 10), bad, ...good.slice(10)].map((event) =>
     till.services.inbox.receive(toEvent(till, event)).catch((error: unknown) => error),
   );

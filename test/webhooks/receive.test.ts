@@ -215,7 +215,7 @@ describe('signed, odd, and an event all the same', () => {
   });
 
   test('a body of exactly 1 MiB is stored whole, one byte more is refused', async () => {
-    const [start = '', end = ''] = eventOf('balance.available', { padding: '@' }).split('@');
+    const [start = '', end = ''] = eventOf('invoice.paid.newer', { padding: '@' }).split('@');
     const fill = (bytes: number) => `${start}${'x'.repeat(bytes - start.length - end.length)}${end}`;
     const largest = fill(bodyBytesMax);
     await accepted(await till.send(largest));

@@ -17,7 +17,7 @@ export function createEventCalls(context: AdapterContext): EventCalls {
           context,
           'events.list',
           (page, options) => stripe.events.list({ created, types: named, ...page }, options),
-          (value) => mapEventEnvelope(value),
+          mapEventEnvelope,
         );
       }
     },

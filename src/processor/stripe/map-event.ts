@@ -7,7 +7,7 @@ import { mapPayment } from './map-payment.ts';
 import { mapPrice, mapProduct } from './map-plan.ts';
 import { mapRefund } from './map-refund.ts';
 import { mapSubscription } from './map-subscription.ts';
-import { mayHoldSecret, strikeSecrets } from './strike-secrets.ts';
+import { erasedMark, minimisePayload } from './minimise-payload.ts';
 import { WireObject } from './wire-object.ts';
 
 /** What a stored event says. Its object is as it was at the event's time, in the shape of the endpoint's version. */
@@ -16,17 +16,15 @@ export function readEvent(payload: string): EventFacts {
   const type = event.text('type');
   const object = event.object('data').object('object');
   if (!isKnown(type)) return { resource: 'none', reason: 'unknown_type' };
+  if (event.has(erasedMark)) return { resource: 'none', reason: 'erased' };
   if (!object.has('id')) return { resource: 'none', reason: 'object_without_id' };
   return readers[type](event.object('data').raw('object'), event.moment('created'));
 }
 
-/** The part of an event that the inbox needs, whatever its type. `text` is the payload as it came. */
-export function mapEventEnvelope(value: unknown, text?: string): ProcessorEvent {
+/** The part of an event that the inbox needs, whatever its type. */
+export function mapEventEnvelope(value: unknown): ProcessorEvent {
   const event = WireObject.parse(value, 'event').expectKind('event');
   const object = event.object('data').object('object');
-  const struck = strikeSecrets(value);
-  // A key that comes twice would keep its first value in the text, so the text is kept only if it cannot hold a secret.
-  const isClean = struck === value && text !== undefined && !mayHoldSecret(text);
   return {
     id: event.id(),
     type: event.text('type'),
@@ -34,7 +32,8 @@ export function mapEventEnvelope(value: unknown, text?: string): ProcessorEvent 
     livemode: event.flag('livemode'),
     apiVersion: event.optionalText('api_version'),
     objectId: object.has('id') ? object.id() : null,
-    payload: isClean ? text : JSON.stringify(struck),
+    // Written anew even if nothing was struck out: of a key that comes twice, the text as it came would keep both values.
+    ...minimisePayload(value),
   };
 }
 
@@ -51,10 +50,11 @@ const readSubscription: Reader = (object, at) => ({
   subscription: mapSubscription(object, at),
 });
 
-// What is deleted is shown as it last was, with nothing in the object to say so: only the event's type does.
+// What is deleted is shown as it last was, with nothing in the object to say so: only the event's type does. Of a person
+// nothing is taken in by that.
 const readDeletedCustomer: Reader = (object, at) => ({
   resource: 'customer',
-  customer: { ...mapCustomer(object, at), deleted: true },
+  customer: { ...mapCustomer(object, at), email: null, name: null, phone: null, deleted: true },
 });
 const readDeletedProduct: Reader = (object, at) => ({
   resource: 'product',

@@ -5,7 +5,7 @@ const mark = '[struck out]';
  * Field names whose value is a secret: `client_secret`, `confirmation_secret`, an endpoint's or an ephemeral key's
  * `secret`.
  */
-const secretName = /(?:^|_)secret$/;
+export const secretName = /(?:^|_)secret$/;
 
 /**
  * Secrets within a text. The address of a 3-D Secure page carries the payment intent's client secret as a query
@@ -25,30 +25,7 @@ const secretText = new RegExp(
 /** What every secret text contains. Most texts contain none of it, and are not searched any further. */
 const secretHint = /secret|whsec_|_(?:live|test)_/;
 
-/**
- * The same JSON value with every secret gone: a field that is one becomes null, a text that holds one loses it. A value
- * without secrets is returned as it is, the very same object, so that a caller can tell.
- */
-export function strikeSecrets(value: unknown): unknown {
-  if (typeof value === 'string') return strikeText(value);
-  if (Array.isArray(value)) {
-    const struck = value.map(strikeSecrets);
-    return struck.some((item, index) => item !== value[index]) ? struck : value;
-  }
-  if (typeof value !== 'object' || value === null) return value;
-  const changes: [string, unknown][] = [];
-  for (const [name, before] of Object.entries(value)) {
-    const after = secretName.test(name) ? null : strikeSecrets(before);
-    if (after !== before) changes.push([name, after]);
-  }
-  return changes.length === 0 ? value : { ...value, ...Object.fromEntries(changes) };
-}
-
+/** The text with every secret in it struck out. */
 export function strikeText(text: string): string {
-  return mayHoldSecret(text) ? text.replaceAll(secretText, mark) : text;
-}
-
-/** False only for a text that holds no secret for certain. */
-export function mayHoldSecret(text: string): boolean {
-  return secretHint.test(text);
+  return secretHint.test(text) ? text.replaceAll(secretText, mark) : text;
 }

@@ -12,6 +12,7 @@ import { createEventCalls } from './events.ts';
 import { createExchangeClient } from './exchange.ts';
 import { createInvoiceCalls } from './invoices.ts';
 import { readEvent } from './map-event.ts';
+import { minimiseStored } from './minimise-payload.ts';
 import { createPaymentCalls } from './payments.ts';
 import { createPlanCalls } from './plans.ts';
 import { createRefundCalls } from './refunds.ts';
@@ -64,6 +65,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     events: createEventCalls(context),
     verifyWebhook: (body, signature, now) => verifyWebhook(body, signature, webhookSecrets, now),
     readEvent,
+    minimise: minimiseStored,
     understands: understandsVersion,
     close: () => agent.destroy(),
   };

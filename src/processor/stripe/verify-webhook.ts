@@ -55,7 +55,7 @@ function readSigned(text: string): VerifiedWebhook {
   }
   if (isDeeperThan(value, nestingDepthMax)) return notAnEvent('the body is nested too deeply');
   try {
-    return { outcome: 'event', event: mapEventEnvelope(value, text) };
+    return { outcome: 'event', event: mapEventEnvelope(value) };
   } catch (error) {
     if (error instanceof UnmappableError) return notAnEvent(error.message);
     throw error;

@@ -1,4 +1,5 @@
 import { UnmappableError } from '../processor-facts.ts';
+import { isPersonalName } from './personal-name.ts';
 
 /** The metadata key under which every object that Till makes carries its local id. */
 export const localIdKey = 'till_id';
@@ -193,7 +194,9 @@ export class WireObject {
   }
 
   #wrong(field: string, value: unknown, expected: string): UnmappableError {
-    return new UnmappableError(`${this.path}.${field} is ${describe(value)}, not ${expected}`);
+    // The error is kept and logged, so it shows nothing of a person.
+    const seen = isPersonalName(field) ? `hidden (${typeof value})` : describe(value);
+    return new UnmappableError(`${this.path}.${field} is ${seen}, not ${expected}`);
   }
 }
 

@@ -1,0 +1,68 @@
+import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
+import type { ErasureStore, KeptPayload, Place } from './erasure-store.ts';
+
+/** Few enough that payloads of the largest size fit into memory together. */
+const eventsPerBatch = 100;
+/** A million events a run: a large inbox of an older release in a few hours, and a run always ends. */
+const batchesPerRunMax = 10_000;
+/** Customers looked up at a time. */
+const customersPerPage = 100;
+
+interface ErasureParts {
+  readonly database: Database;
+  readonly store: ErasureStore;
+  readonly processor: Processor;
+}
+
+/**
+ * Takes out of the inbox what it holds of people: of customers who were deleted, of customers who are none of ours, and what an
+ * older release stored. What is left to do follows from the tables alone, so a run may end anywhere, and any number of
+ * processes may run at once.
+ */
+export class Erasure {
+  readonly #parts: ErasureParts;
+
+  constructor(parts: ErasureParts) {
+    this.#parts = parts;
+  }
+
+  async run(signal?: AbortSignal): Promise<void> {
+    const { database, store } = this.#parts;
+    const budget = { batches: batchesPerRunMax };
+    await this.#rewrite(budget, signal, (tx, after) => store.lockUnchecked(tx, after, eventsPerBatch));
+    while (budget.batches > 0 && !signal?.aborted) {
+      const due = await store.listDue(database, customersPerPage);
+      for (const customer of due) {
+        const { processorCustomerId } = customer;
+        const isDone = await this.#rewrite(budget, signal, (tx, after) =>
+          store.lockOfCustomer(tx, processorCustomerId, after, eventsPerBatch),
+        );
+        if (!isDone) return;
+        await store.markErased(database, customer);
+      }
+      if (due.length < customersPerPage) return;
+    }
+  }
+
+  /** Batch after batch, until none is full; false if the run has to end before. */
+  async #rewrite(
+    budget: { batches: number },
+    signal: AbortSignal | undefined,
+    lock: (tx: Queryable, after: Place | undefined) => Promise<readonly KeptPayload[]>,
+  ): Promise<boolean> {
+    const { database, store, processor } = this.#parts;
+    let after: Place | undefined;
+    for (; budget.batches > 0 && !signal?.aborted; budget.batches -= 1) {
+      const kept = await database.transaction(async (tx) => {
+        const locked = await lock(tx, after);
+        const minimal = locked.map((event) => ({ ...event, ...processor.minimise(event.payload) }));
+        if (minimal.length > 0) await store.rewrite(tx, minimal);
+        return locked;
+      });
+      if (kept.length < eventsPerBatch) return true;
+      after = kept.at(-1);
+    }
+    return false;
+  }
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import type { ConnectionLimits } from '../../src/http/app.ts';
+import { type Frame, startFrame, testKey } from '../support/frame.ts';
+
+/** Far more than a loopback connection buffers, so that an answer of this size is never all on its way. */
+const largeBytes = 64 * 1_048_576;
+
+/** As in production, a hundred times as fast. */
+const fast: Partial<ConnectionLimits> = {
+  headersTimeoutMs: 100,
+  requestTimeoutMs: 300,
+  timeoutCheckIntervalMs: 50,
+  keepAliveTimeoutMs: 720,
+  stalledTimeoutMs: 450,
+};
+/** Slow enough to last for ever, fast enough that a limit on silence alone would never be met. */
+const dripDelayMs = 20;
+/** A connection that nobody closes fails the test. */
+const options = { timeout: 30_000 };
+
+const routes = async (app: FastifyInstance) => {
+  app.post('/api/v1/things', { schema: { body: {} } }, async () => ({}));
+  app.get('/api/v1/large', async (_request, reply) => reply.type('text/plain').send('x'.repeat(largeBytes)));
+};
+
+test('the limits are those that are promised', async (t) => {
+  const { server } = (await startFrame(t)).app;
+  assert.equal(server.headersTimeout, 10_000);
+  assert.equal(server.requestTimeout, 30_000);
+  assert.equal(server.keepAliveTimeout, 72_000);
+  assert.equal(server.timeout, 45_000);
+  assert.equal(server.maxConnections, 10_000);
+});
+
+test('a connection on which nothing is ever sent is closed', options, async (t) => {
+  const frame = await startFrame(t, routes, { connectionLimits: fast });
+  assert.match(await readToEnd(open(t, frame)), /^$|^HTTP\/1\.1 408 .*"code":"request_timeout"/s);
+});
+
+test(
+  'headers that drip in for ever are answered with 408, and the connection is closed',
+  options,
+  async (t) => {
+    const frame = await startFrame(t, routes, { connectionLimits: fast });
+    const socket = open(t, frame);
+    socket.write('GET /health HTTP/1.1\r\nhost: till\r\nx-drip: ');
+    drip(t, socket);
+    assert.match(await readToEnd(socket), /^HTTP\/1\.1 408 .*"code":"request_timeout"/s);
+  },
+);
+
+test('a body that drips in for ever ends with its connection, and is never handled', options, async (t) => {
+  const frame = await startFrame(t, routes, { connectionLimits: fast });
+  const socket = open(t, frame);
+  socket.write(
+    `POST /api/v1/things HTTP/1.1\r\nhost: till\r\nx-api-key: ${testKey}\r\n` +
+      'content-type: application/json\r\ncontent-length: 1000000\r\n\r\n',
+  );
+  drip(t, socket);
+  assert.doesNotMatch(await readToEnd(socket), /^HTTP\/1\.1 2/);
+});
+
+test('a connection that is kept alive and not used is closed', options, async (t) => {
+  const frame = await startFrame(t, routes, { connectionLimits: fast });
+  const socket = open(t, frame);
+  socket.write('GET /health/live HTTP/1.1\r\nhost: till\r\n\r\n');
+  assert.match(await readToEnd(socket), /^HTTP\/1\.1 200 /);
+});
+
+test('a reader who takes nothing of its answer is given up', options, async (t) => {
+  const frame = await startFrame(t, routes, { connectionLimits: fast });
+  const accepted = once(frame.app.server, 'connection');
+  const socket = open(t, frame).pause();
+  socket.write(`GET /api/v1/large HTTP/1.1\r\nhost: till\r\nx-api-key: ${testKey}\r\n\r\n`);
+  const [other] = (await accepted) as [Socket];
+  await once(other, 'close');
+  assert.ok(other.bytesWritten > 0 || socket.bytesRead === 0);
+});
+
+test(
+  'connections past the maximum are closed at once; those that are open are served',
+  options,
+  async (t) => {
+    const frame = await startFrame(t, routes, { connectionLimits: { connectionsMax: 2 } });
+    const [first, second] = [open(t, frame), open(t, frame)];
+    await Promise.all([once(first, 'connect'), once(second, 'connect')]);
+    assert.equal(await readToEnd(open(t, frame)), '');
+    first.write('GET /health/live HTTP/1.1\r\nhost: till\r\nconnection: close\r\n\r\n');
+    assert.match(await readToEnd(first), /^HTTP\/1\.1 200 /);
+    const third = open(t, frame);
+    third.write('GET /health/live HTTP/1.1\r\nhost: till\r\nconnection: close\r\n\r\n');
+    assert.match(await readToEnd(third), /^HTTP\/1\.1 200 /);
+    // It has never sent a request, so the server would wait for it when it ends.
+    second.destroy();
+  },
+);
+
+function open(t: TestContext, { port }: Frame): Socket {
+  const socket = connect(port, '127.0.0.1');
+  // One that the server has closed may still be written to.
+  socket.on('error', () => {});
+  // When the test runs out of time, so that the server need not wait for it; and at the end.
+  t.signal.addEventListener('abort', () => socket.destroy());
+  t.after(() => socket.destroy());
+  return socket;
+}
+
+function drip(t: TestContext, socket: Socket): void {
+  const timer = setInterval(() => socket.write('x'), dripDelayMs);
+  t.after(() => clearInterval(timer));
+}
+
+async function readToEnd(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk) => chunks.push(chunk));
+  if (!socket.closed) await once(socket, 'close');
+  return Buffer.concat(chunks).toString('latin1');
+}

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { createLogger } from '../../src/platform/logger.ts';
+import { migrate } from '../../src/platform/migrate.ts';
+import { createTestDatabase } from '../support/test-database.ts';
+import { projectFolder, runTillUntilExit, startTillProcess } from '../support/till-process.ts';
+import { type CustomerAnswer, newPayment, newSubscription, pay, readPayment } from '../webhooks/shop.ts';
+import { eventOf, startWebhookTill } from '../webhooks/webhook-till.ts';
+
+interface Roles {
+  /** The address as the role that owns the schema, and as the one that the service runs as. */
+  readonly ownerUrl: string;
+  readonly serviceUrl: string;
+  /** Runs the statements that docs/security.md tells the owner to run. */
+  grant(): Promise<void>;
+}
+
+/** Two roles of no special right at all, and a database that belongs to the first; nothing is in it. */
+async function makeRoles(url: string): Promise<Roles> {
+  const [owner, service] = ['owner', 'service'].map((name) => `${name}_${randomUUID().replaceAll('-', '')}`);
+  const as = (role: string | undefined) => url.replace(/\/\/[^@]*@/, `//${role}:password@`);
+  await run(
+    url,
+    `drop schema if exists till cascade; create role ${owner} login password 'password';
+     create role ${service} login password 'password'; alter database ${databaseOf(url)} owner to ${owner}`,
+  );
+  const [, documented = ''] =
+    /```sql\n([^`]*)```/.exec(readFileSync('docs/security.md', 'utf8')) ?? assert.fail('there are no grants');
+  return {
+    ownerUrl: as(owner),
+    serviceUrl: as(service),
+    grant: () => run(as(owner), documented.replaceAll('till_service', String(service))),
+  };
+}
+
+test('the service does all of its work as a role that owns nothing', async (t) => {
+  let roles: Roles | undefined;
+  const till = await startWebhookTill(t, {
+    reachDatabase: async (url) => {
+      roles = await makeRoles(url);
+      assert.match(await migrateByCommand(roles.ownerUrl), /newest schema/);
+      await roles.grant();
+      return { url: roles.serviceUrl };
+    },
+  });
+  assert(roles);
+  const customer = await till.post<CustomerAnswer>('/customers', { email: 'ada@example.com' });
+  const payment = await newPayment(till, customer.id);
+  await newSubscription(till, customer.id);
+  await pay(till, payment.processorPaymentIntentId);
+  await till.settle();
+  assert.equal((await readPayment(till, payment)).status, 'succeeded');
+  await till.post(`/payments/${payment.id}/refund`);
+  await till.services.sweeper.sweep();
+  await till.services.recovery.run();
+  await till.services.resync.all();
+  assert.equal((await till.call(`/api/v1/customers/${customer.id}`, { method: 'DELETE' })).status, 204);
+  await till.services.erasure.run();
+
+  // A week is made, filled, grown old and dropped; one of its events failed and is kept.
+  const old = `to_timestamp(${Math.floor(Date.now() / 1_000) - 200 * 86_400})`;
+  await till.sql(`select till.make_webhook_weeks(${old}, ${old})`);
+  await till.take(eventOf('balance.available'));
+  await till.sql(
+    `update till.webhook_events set created_at = ${old}, state = 'failed' where object_id is null`,
+  );
+  const weeks = `select count(*) as count from pg_inherits where inhparent = 'till.webhook_events'::regclass`;
+  const [before] = await till.sql<{ count: number }>(weeks);
+  await till.services.retention.run();
+  assert.deepEqual(await till.sql(weeks), [{ count: Number(before?.count) - 1 }]);
+  const kept = `select count(*) as count from till.webhook_events_other where state = 'failed'`;
+  assert.deepEqual(await till.sql(kept), [{ count: 1 }]);
+
+  for (const forbidden of [
+    'create table till.mine ()',
+    'create schema mine',
+    'drop table till.webhook_events_other',
+    'alter table till.payments disable trigger all',
+    'truncate till.payments',
+    'delete from till.migrations',
+    `select till.drop_webhook_week('payments')`,
+    'select passwd from pg_catalog.pg_shadow',
+    `copy till.customers to program 'true'`,
+  ]) {
+    await assert.rejects(till.sql(forbidden), /permission denied|must be owner|is not a week/, forbidden);
+  }
+  assert.deepEqual(
+    till.lines.filter(({ level }) => level === 'error' || level === 'fatal'),
+    [],
+  );
+});
+
+test('a service whose role may not migrate starts on the newest schema, and says what to do on an older one', async (t) => {
+  const database = await createTestDatabase('empty');
+  t.after(() => database.drop());
+  const roles = await makeRoles(database.url);
+  const refused = await runTillUntilExit({
+    DATABASE_URL: roles.serviceUrl,
+    API_KEY: 'key-for-the-role-test',
+  });
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /0001_mirrors\.sql is missing.*npm run till -- migrate/);
+  await migrate({ url: roles.ownerUrl, folder: 'migrations', logger: createLogger('silent') });
+  await roles.grant();
+  const till = await startTillProcess({ DATABASE_URL: roles.serviceUrl, API_KEY: 'key-for-the-role-test' });
+  t.after(() => till.stop());
+  assert.equal((await fetch(`${till.url}/health`)).status, 200);
+});
+
+async function migrateByCommand(url: string): Promise<string> {
+  const env = { ...process.env, DATABASE_URL: url };
+  const { stdout } = await promisify(execFile)(process.execPath, ['src/cli.ts', 'migrate'], {
+    cwd: projectFolder,
+    env,
+  });
+  return stdout;
+}
+
+async function run(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
+
+function databaseOf(url: string): string {
+  return /\/(test_\w+)\?/.exec(url)?.[1] ?? assert.fail('the address names no test database');
+}

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { dumpTables } from '../support/dump-tables.ts';
+import { effort } from '../support/effort.ts';
+import { holdRows } from '../webhooks/row-lock.ts';
+import { type CustomerAnswer, newPlan, newSubscription, pay } from '../webhooks/shop.ts';
+import { eventOf, idOf, startWebhookTill, type WebhookTill } from '../webhooks/webhook-till.ts';
+
+/** What is to be forgotten, and found nowhere afterwards. */
+const person = {
+  email: 'ada.lovelace@erase.example',
+  name: 'Ada Lovelace of Erase',
+  phone: '+44 7700 900123',
+} as const;
+const street = '12 Saint James Square';
+
+/** How a customer comes to be deleted. */
+const ways: Readonly<Record<string, (till: WebhookTill, customer: CustomerAnswer) => Promise<unknown>>> = {
+  'by the API': (till, { id }) => till.call(`/api/v1/customers/${id}`, { method: 'DELETE' }),
+  'by a webhook': async (till, { processorCustomerId }) => {
+    await till.stripe.customers.del(processorCustomerId);
+    await till.settle();
+  },
+  'at the processor, which a resync notices': async (till, { processorCustomerId }) => {
+    await till.stripe.customers.del(processorCustomerId);
+    await till.services.resync.all();
+  },
+};
+
+describe('a customer who is deleted', () => {
+  for (const [way, remove] of Object.entries(ways)) {
+    test(`${way} is found in no table and no log, whatever comes late, twice, again or fails`, async (t) => {
+      const till = await startWebhookTill(t);
+      const customer = await till.post<CustomerAnswer>('/customers', person);
+      const { intentId } = await newSubscription(till, customer.id, (await newPlan(till)).id);
+      await pay(till, intentId);
+      // So that the processor's own list has an event that tells of the person.
+      await till.stripe.customers.update(customer.processorCustomerId, { description: person.name });
+      const earlier = [...eventsAbout(customer), brokenEvent(customer)];
+      await till.settle();
+      await till.take(...earlier);
+      assert.ok((await traces(till)).length > 0, 'the search must be able to find');
+      const pending = updated(customer);
+      await till.send(pending);
+
+      await remove(till, customer);
+      await till.services.erasure.run();
+      assert.deepEqual(await traces(till), []);
+
+      await till.take(...earlier, ...eventsAbout(customer), brokenEvent(customer));
+      for (const event of [...earlier, pending]) await till.post(`/webhook-events/${idOf(event)}/replay`);
+      await till.settle();
+      // What came after the deletion needs no second search: it was never written.
+      assert.deepEqual(await traces(till), []);
+      await listEverythingAgain(till);
+      await till.drain();
+      assert.deepEqual(await traces(till), []);
+      assert.equal((await till.call(`/api/v1/customers/${customer.id}`)).status, 404);
+      await till.services.erasure.run();
+      assert.deepEqual(await traces(till), []);
+    });
+  }
+
+  test('is searched for once more, for an event that was being stored meanwhile', async (t) => {
+    const till = await startWebhookTill(t);
+    const customer = await till.post<CustomerAnswer>('/customers', person);
+    const event = updated(customer);
+    await till.send(event);
+    const [stored] = await till.sql<{ payload: string }>(
+      'select payload from till.webhook_events where id = $1',
+      [idOf(event)],
+    );
+    await ways['by the API']?.(till, customer);
+    await till.services.erasure.run();
+    // As if its insert had begun before the deletion and ended after the search.
+    const slow = `update till.webhook_events set payload = $1, personal_data = 'customer' where id = $2`;
+    await till.sql(slow, [stored?.payload, idOf(event)]);
+    await till.services.erasure.run();
+    assert.notDeepEqual(await traces(till), [], 'the second search is not due yet');
+    const later = `erase_at = erase_at - interval '11 minutes', deleted_at = deleted_at - interval '11 minutes'`;
+    await till.sql(`update till.customers set ${later}`);
+    await till.services.erasure.run();
+    assert.deepEqual(await traces(till), []);
+    assert.deepEqual(await till.sql('select erase_at from till.customers'), [{ erase_at: null }]);
+  });
+
+  const eventCount = effort({ short: 1_000, long: 100_000 });
+  test(`has ${eventCount} events taken out of the inbox, also if the first search dies in the middle`, async (t) => {
+    const till = await startWebhookTill(t);
+    const customer = await till.post<CustomerAnswer>('/customers', person);
+    const event = updated(customer);
+    await till.take(event);
+    await till.sql(
+      `insert into till.webhook_events (id, type, object_id, created_at, payload, personal_data, state, next_try_at, received_at)
+       select id || number, type, object_id, created_at, payload, personal_data, state, next_try_at, received_at
+       from till.webhook_events, generate_series(2, $1::int) as number where id = $2`,
+      [eventCount, idOf(event)],
+    );
+    await ways['by the API']?.(till, customer);
+    // The first batch is written, the second meets a row that somebody holds, and loses its connection there.
+    const second = 'select id from till.webhook_events order by created_at, id offset 150 limit 1';
+    const held = await holdRows(till, `select from till.webhook_events where id = (${second}) for update`);
+    const search = assert.rejects(till.services.erasure.run());
+    await held.awaited(1);
+    await till.sql(
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'till'
+       and datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    await search;
+    await held.release();
+    assert.notDeepEqual(await traces(till), []);
+    await till.services.erasure.run();
+    assert.deepEqual(await traces(till), []);
+  });
+});
+
+test('what an older release stored loses what no mirror needs, and says the same when it is replayed', async (t) => {
+  const till = await startWebhookTill(t);
+  const { id, processorCustomerId } = await till.post<CustomerAnswer>('/customers', person);
+  const events = [...eventsAbout({ processorCustomerId })];
+  await till.take(...events);
+  for (const event of events) {
+    await till.sql(`update till.webhook_events set payload = $1, personal_data = default where id = $2`, [
+      event,
+      idOf(event),
+    ]);
+  }
+  assert.ok((await traces(till)).includes(street));
+  await till.services.erasure.run();
+  assert.ok(!(await traces(till)).includes(street));
+  const invoices = 'select * from till.invoices order by id';
+  const before = await till.sql(invoices);
+  for (const event of events) await till.post(`/webhook-events/${idOf(event)}/replay`);
+  await till.drain();
+  assert.deepEqual(await till.sql(invoices), before);
+  assert.equal((await till.get<CustomerAnswer>(`/customers/${id}`)).name, person.name);
+});
+
+test('of a customer who is none of ours nothing is kept once the event has come to nothing', async (t) => {
+  const till = await startWebhookTill(t);
+  const stranger = { processorCustomerId: 'cus_stranger' };
+  const events = [updated(stranger), brokenEvent(stranger)];
+  await till.take(...events);
+  await till.services.erasure.run();
+  assert.deepEqual(await traces(till), []);
+  for (const event of events) await till.post(`/webhook-events/${idOf(event)}/replay`);
+  await till.drain();
+  assert.deepEqual(await till.sql('select distinct state, personal_data from till.webhook_events'), [
+    { state: 'ignored', personal_data: 'none' },
+  ]);
+});
+
+test('an event that cannot be read is reported without what it says of a person', async (t) => {
+  const till = await startWebhookTill(t);
+  const { processorCustomerId } = await till.post<CustomerAnswer>('/customers', person);
+  const phone = 447_700_900_123;
+  const event = eventOf('customer.updated', { id: processorCustomerId, phone });
+  await till.take(event);
+  const [row] = await till.sql<{ state: string; last_error: string }>(
+    'select state, last_error from till.webhook_events where id = $1',
+    [idOf(event)],
+  );
+  assert.equal(row?.state, 'failed');
+  assert.match(row?.last_error ?? '', /customer\.phone/);
+  assert.doesNotMatch(`${row?.last_error} ${JSON.stringify(till.lines)}`, new RegExp(String(phone)));
+});
+
+type Whose = Pick<CustomerAnswer, 'processorCustomerId'>;
+
+function updated({ processorCustomerId: id }: Whose): string {
+  return eventOf('customer.updated', { id, ...person, address: { line1: street }, description: person.name });
+}
+
+/** Its object lacks what every customer has, so that it fails at once. */
+function brokenEvent({ processorCustomerId: id }: Whose): string {
+  return eventOf('customer.updated', { id, ...person, created: undefined });
+}
+
+/** Events of many kinds that tell of the person. */
+function eventsAbout(customer: Whose): readonly string[] {
+  const { processorCustomerId } = customer;
+  const details = { ...person, address: { line1: street } };
+  const session = { id: 'cs_1', object: 'checkout.session', customer_details: details };
+  return [
+    updated(customer),
+    eventOf('invoice.paid.newer', {
+      id: 'in_about_ada',
+      customer: processorCustomerId,
+      customer_email: person.email,
+      customer_name: person.name,
+      customer_phone: person.phone,
+      customer_address: { line1: street },
+      description: `For ${person.name}`,
+      metadata: { buyer: person.name },
+    }),
+    eventOf('charge.refunded.newer', {
+      customer: processorCustomerId,
+      billing_details: details,
+      receipt_email: person.email,
+      shipping: details,
+    }),
+    eventOf('balance.available', session, { type: 'checkout.session.completed' }),
+    eventOf('customer.updated', { id: processorCustomerId, ...details }, { type: 'customer.created' }),
+  ];
+}
+
+/** What of the person is anywhere in the database or in the log. */
+async function traces(till: WebhookTill): Promise<readonly string[]> {
+  const everything = `${await dumpTables(till.databaseUrl)}\n${JSON.stringify(till.lines)}`;
+  return [...Object.values(person), street].filter((text) => everything.includes(text));
+}
+
+/** Recovery reads the processor's whole list of events, as after a long outage. */
+async function listEverythingAgain(till: WebhookTill): Promise<void> {
+  await till.sql('delete from till.webhook_events');
+  await till.sql(`update till.recovery set read_until = now() - interval '1 day', leased_until = now()`);
+  assert.ok(await till.services.recovery.run());
+  const listed = await till.sql(`select 1 as found from till.webhook_events where type = 'customer.updated'`);
+  assert.ok(listed.length > 0);
+}

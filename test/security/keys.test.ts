@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import { mock, type TestContext, test } from 'node:test';
+import { ApiKeyRing } from '../../src/http/api-key.ts';
+import { startFrame, testKey } from '../support/frame.ts';
+import { readProblem } from '../support/problem.ts';
+
+const keys = ['first', 'second', 'third'].map((name) => ({ name, key: `key-of-the-${name}` }));
+
+test('whichever key is sent, all are compared, each in constant time, by digests of one length', (t) => {
+  const compared = watchComparisons(t);
+  const ring = new ApiKeyRing(keys);
+  const presented = ['key-of-the-first', 'key-of-the-third', 'key-of-the-thirx', 'x', '', 'y'.repeat(256)];
+  for (const key of presented) {
+    compared.length = 0;
+    ring.find(key);
+    assert.equal(compared.length, keys.length, key);
+    for (const [ours, theirs] of compared) assert.deepEqual([ours.length, theirs.length], [32, 32]);
+  }
+});
+
+test('what is compared is of use to nobody: another process makes other digests of the same keys', (t) => {
+  const compared = watchComparisons(t);
+  for (const ring of [new ApiKeyRing(keys), new ApiKeyRing(keys)]) ring.find('guess');
+  const digests = compared.flat().map((digest) => digest.toString('hex'));
+  // Three keys and one guess, made anew by each of two.
+  assert.equal(new Set(digests).size, 8);
+});
+
+test('429: wrong keys from a whole IPv6 network count as one, behind a trusted proxy as well', async (t) => {
+  const { url } = await startFrame(t, async () => {}, { trustProxy: ['127.0.0.1'] });
+  const guess = (address: string) =>
+    fetch(`${url}/api/v1/customers`, { headers: { 'x-api-key': 'guess', 'x-forwarded-for': address } });
+  // The window of a minute may end among these; it does not end twice.
+  const statuses: number[] = [];
+  for (let host = 1; host <= 121; host += 1) {
+    const answer = await guess(`2001:db8:0:1::${host.toString(16)}`);
+    statuses.push(answer.status);
+    await answer.bytes();
+  }
+  assert.ok(statuses.includes(429));
+  await readProblem(await guess('2001:db8:0:2::1'), 401, 'unauthorized');
+});
+
+test('an address that a client makes up before the proxy adds the real one changes nothing', async (t) => {
+  const { url } = await startFrame(t, async () => {}, { trustProxy: ['127.0.0.1'] });
+  const statuses: number[] = [];
+  for (let number = 1; number <= 121; number += 1) {
+    const headers = { 'x-api-key': 'guess', 'x-forwarded-for': `192.0.2.${number}, 198.51.100.7` };
+    const answer = await fetch(`${url}/api/v1/customers`, { headers });
+    statuses.push(answer.status);
+    await answer.bytes();
+  }
+  assert.ok(statuses.includes(429));
+});
+
+test('a key is taken from its header alone', async (t) => {
+  const { url } = await startFrame(t, async (app) => {
+    app.get('/api/v1/things', async () => ({}));
+  });
+  for (const [path, headers] of [
+    [`?x-api-key=${testKey}`, {}],
+    ['', { authorization: `Bearer ${testKey}` }],
+    ['', { cookie: `x-api-key=${testKey}` }],
+    ['', { 'x-api-key': `${testKey}, ${testKey}` }],
+  ] as const) {
+    await readProblem(await fetch(`${url}/api/v1/things${path}`, { headers }), 401, 'unauthorized');
+  }
+});
+
+/** The pairs that Node's own comparison is called with; it does its work all the same. */
+function watchComparisons(t: TestContext): [Buffer, Buffer][] {
+  const compared: [Buffer, Buffer][] = [];
+  const compare = crypto.timingSafeEqual;
+  const watched = mock.method(crypto, 'timingSafeEqual', (ours: Buffer, theirs: Buffer) => {
+    compared.push([ours, theirs]);
+    return compare(ours, theirs);
+  });
+  syncBuiltinESMExports();
+  t.after(() => {
+    watched.mock.restore();
+    syncBuiltinESMExports();
+  });
+  return compared;
+}

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { failureOf, startAdapter } from '../processor/adapter.ts';
+import { answer, startScriptedServer } from '../processor/scripted-server.ts';
+
+test('a redirect of the processor is not followed, wherever it leads', async (t) => {
+  const inside = await startScriptedServer(t, (response) => answer(response, 200, {}));
+  for (const status of [301, 302, 303, 307, 308]) {
+    const processor = await startScriptedServer(t, (response) =>
+      answer(response, status, {}, { location: `${inside.url}v1/customers` }),
+    );
+    const adapter = startAdapter(t, processor.url);
+    const failure = await failureOf(adapter.processor.customers.read('cus_1'));
+    assert.equal(failure.code, 'processor_bad_answer');
+  }
+  assert.deepEqual(inside.seen, []);
+});
+
+test('no value of a caller becomes part of an address: ids are escaped on their way to the processor', async (t) => {
+  const processor = await startScriptedServer(t, (response) => answer(response, 404, { error: {} }));
+  const { customers } = startAdapter(t, processor.url).processor;
+  for (const id of ['../events', 'cus_1/../../v1/events', 'cus_1?expand[]=x', 'cus_1#', '//example.com']) {
+    await customers.read(id).catch(() => {});
+  }
+  assert.ok(processor.seen.length >= 5);
+  for (const { path, query } of processor.seen) {
+    assert.match(path, /^\/v1\/customers\/[^/]+$/);
+    assert.equal(query.size, 0);
+  }
+});
+
+test('only the adapter makes requests of its own; nothing else in the service could reach out', () => {
+  const reaching = globSync('src/**/*.ts')
+    .filter((path) => !path.endsWith('.test.ts'))
+    .filter((path) => {
+      const text = readFileSync(path, 'utf8');
+      const client = /^import (?!type)[^;]*from '(?:node:(?:https?|http2|net|tls|dgram)|undici)';/m.exec(
+        text,
+      );
+      // Telling what an address is reaches nobody.
+      return (
+        (client !== null && !/\{ isIP \}/.test(client[0])) || /(?<![.\w])fetch\((?!page|request)/.test(text)
+      );
+    });
+  assert.deepEqual(reaching.toSorted(), [
+    'src/http/problem.ts',
+    'src/processor/stripe/exchange.ts',
+    'src/processor/stripe/stripe-processor.ts',
+  ]);
+  assert.match(readFileSync('src/http/problem.ts', 'utf8'), /import \{ STATUS_CODES \} from 'node:http'/);
+});
