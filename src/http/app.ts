@@ -22,6 +22,7 @@ import {
   timeoutCheckIntervalMs,
 } from './limits.ts';
 import { registerMetrics } from './metrics-route.ts';
+import { type OverloadLimits, overloadLimits, registerOverload } from './overload.ts';
 import { ProblemSchema } from './problem.ts';
 import { requestIdOf } from './request-id.ts';
 import { registerRequestLog } from './request-log.ts';
@@ -42,6 +43,8 @@ export interface AppParts {
   readonly servesApi: boolean;
   /** Brings gauges up to date; if it fails or takes too long, the scrape shows the last values. */
   readonly beforeScrape: () => Promise<void>;
+  /** For tests, which cannot wait until a machine is overloaded. */
+  readonly overloadLimits?: OverloadLimits;
   /** Adds the routes of every module, with their full paths. */
   readonly registerRoutes: (app: FastifyInstance) => Promise<void>;
 }
@@ -61,6 +64,9 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     setSecurityHeaders(reply);
+  });
+  registerOverload(app, { ...parts, limits: parts.overloadLimits ?? overloadLimits });
+  app.addHook('onRequest', async (request) => {
     if (isApi(request)) await parts.guard.admit(request);
     // Said before the body is read: what nobody asked for need not be parsed.
     if (request.is404) throw routes.refusal(request);

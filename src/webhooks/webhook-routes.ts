@@ -37,12 +37,7 @@ export async function registerWebhookRoutes(app: FastifyInstance, parts: Webhook
               received: true,
               duplicate: false,
             }),
-            ...problemsWithoutKey(
-              'invalid_signature',
-              'malformed_request',
-              'payload_too_large',
-              'overloaded',
-            ),
+            ...problemsWithoutKey('invalid_signature', 'malformed_request', 'payload_too_large'),
           },
         },
       },

@@ -1,0 +1,137 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Failure } from '../errors.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import { sendProblem } from './answer-failure.ts';
+
+interface Limit {
+  /** Requests under way, this one not counted. */
+  readonly inFlight: number;
+  /** How late the event loop gets round to what is due. */
+  readonly delayMs: number;
+}
+
+export interface OverloadLimits {
+  readonly webhooks: Limit;
+  readonly others: Limit;
+}
+
+/**
+ * A busy process has some hundreds of requests under way and turns its event loop within a few milliseconds. A thousand
+ * requests are a fraction of a second of waiting: from there on webhooks are better sent again later. Where it
+ * is twice as bad all the same, people are better told so at once than kept waiting.
+ */
+export const overloadLimits: OverloadLimits = {
+  webhooks: { inFlight: 1_000, delayMs: 500 },
+  others: { inFlight: 2_000, delayMs: 1_000 },
+};
+
+/** How often the event loop's delay is looked at: often enough to shed within a second, too seldom to cost anything. */
+const lookDelayMs = 100;
+/** While requests are shed, the log says so this often. */
+const reportDelayMs = 1_000;
+/** The overload is over in a moment, or so short a wait does no harm. */
+const retryAfterSeconds = 1;
+
+/** Operators must see what is going on, above all in an overload. */
+const neverShed: ReadonlySet<string> = new Set(['/health', '/health/live', '/metrics']);
+/** The processor sends its events again for three days, and recovery finds them besides: nothing is lost. */
+const webhookRoute = '/webhooks/processor';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whether the request was refused at the door because of an overload. */
+    isShed: boolean;
+  }
+}
+
+/**
+ * Sheds what cannot be served in time, at the door, before any work is done for it: webhooks first, everything else
+ * only when it is worse. To be registered before all that costs something. A shed request is counted, not logged: lines by
+ * the thousand would add to what they tell of.
+ */
+export function registerOverload(
+  app: FastifyInstance,
+  parts: { readonly logger: Logger; readonly metrics: Metrics; readonly limits: OverloadLimits },
+): void {
+  const { logger, metrics, limits } = parts;
+  const load = new Load();
+  const report = createReport(logger);
+  const looks = setInterval(() => {
+    load.look();
+    report.tell(load);
+  }, lookDelayMs);
+  looks.unref();
+  app.addHook('onClose', async () => clearInterval(looks));
+
+  const leave = () => {
+    load.inFlight -= 1;
+  };
+  app.decorateRequest('isShed', false);
+  // With a callback, because it costs less than a promise, and every request comes through here.
+  app.addHook('onRequest', (request, reply, done) => {
+    const kind = kindOf(request);
+    if (kind !== undefined && load.exceeds(limits[kind])) {
+      request.isShed = true;
+      metrics.httpRequestsShed.inc({ kind });
+      report.count(kind);
+      sendProblem(reply, shed, request.id);
+      return;
+    }
+    load.inFlight += 1;
+    // Comes once for every answer, also if its caller has gone away; the framework's own hook does not.
+    reply.raw.on('close', leave);
+    done();
+  });
+}
+
+const shed = new Failure('overloaded', 'More requests arrive than can be served; please try again.', {
+  retryAfterSeconds,
+});
+
+function kindOf(request: FastifyRequest): keyof OverloadLimits | undefined {
+  const route = request.routeOptions.url ?? '';
+  if (route === webhookRoute) return 'webhooks';
+  return neverShed.has(route) ? undefined : 'others';
+}
+
+class Load {
+  inFlight = 0;
+  #delayMs = 0;
+  #delayBeforeMs = 0;
+  #lookedAtMs = performance.now();
+
+  /** The smaller of the last two delays: a single pause, such as a garbage collection, is no overload. */
+  get delayMs(): number {
+    return Math.min(this.#delayMs, this.#delayBeforeMs);
+  }
+
+  look(): void {
+    const nowMs = performance.now();
+    this.#delayBeforeMs = this.#delayMs;
+    this.#delayMs = Math.max(0, nowMs - this.#lookedAtMs - lookDelayMs);
+    this.#lookedAtMs = nowMs;
+  }
+
+  exceeds(limit: Limit): boolean {
+    return this.inFlight >= limit.inFlight || this.delayMs >= limit.delayMs;
+  }
+}
+
+/** Sums up what was shed, so that an overload is a line a second in the log. */
+function createReport(logger: Logger) {
+  let counts = { webhooks: 0, others: 0 };
+  let toldAtMs = 0;
+  return {
+    count: (kind: keyof OverloadLimits) => {
+      counts[kind] += 1;
+    },
+    tell: ({ inFlight, delayMs }: Load) => {
+      const nowMs = performance.now();
+      if (counts.webhooks + counts.others === 0 || nowMs - toldAtMs < reportDelayMs) return;
+      logger.warn({ ...counts, inFlight, delayMs: Math.round(delayMs) }, 'overloaded; requests were shed');
+      counts = { webhooks: 0, others: 0 };
+      toldAtMs = nowMs;
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import type { OverloadLimits } from '../../src/http/overload.ts';
+import { type Frame, startFrame } from '../support/frame.ts';
+import { readProblem } from '../support/problem.ts';
+
+/** Never met unless a test means to meet it. */
+const far = Number.POSITIVE_INFINITY;
+const webhook = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } };
+
+interface HeldFrame extends Frame {
+  /** Sends a request that is under way until `release`, and waits until it is. */
+  readonly hold: (signal?: AbortSignal) => Promise<{ readonly answer: Promise<Response> }>;
+  readonly release: () => void;
+}
+
+async function startHeldFrame(t: TestContext, overloadLimits: OverloadLimits): Promise<HeldFrame> {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  t.after(() => release());
+  let onArrival = () => {};
+  const routes = async (app: FastifyInstance) => {
+    app.get('/api/v1/held', async () => {
+      onArrival();
+      await released;
+      return {};
+    });
+    app.get('/api/v1/things', async () => ({}));
+    app.post('/webhooks/processor', async () => ({ received: true }));
+  };
+  const frame = await startFrame(t, routes, { overloadLimits });
+  const hold = async (signal?: AbortSignal) => {
+    const { promise: arrived, resolve } = Promise.withResolvers<void>();
+    onArrival = resolve;
+    const answer = frame.call('/api/v1/held', signal === undefined ? {} : { signal });
+    await arrived;
+    return { answer };
+  };
+  return { ...frame, hold, release };
+}
+
+test('with too many requests under way webhooks are shed first, the API later, health and metrics never', async (t) => {
+  const { call, url, hold, release, lines } = await startHeldFrame(t, {
+    webhooks: { inFlight: 1, delayMs: far },
+    others: { inFlight: 2, delayMs: far },
+  });
+  const statusOf = async (answer: Promise<Response>) => (await answer).status;
+  assert.equal(await statusOf(call('/webhooks/processor', webhook)), 200);
+
+  const first = await hold();
+  const shedWebhook = await call('/webhooks/processor', webhook);
+  assert.equal(shedWebhook.headers.get('retry-after'), '1');
+  await readProblem(shedWebhook, 503, 'overloaded');
+  assert.equal(await statusOf(call('/api/v1/things')), 200);
+
+  const second = await hold();
+  // Before any work is done for it: not even the key is looked at.
+  const shedRead = await fetch(`${url}/api/v1/things`);
+  assert.equal(shedRead.headers.get('retry-after'), '1');
+  await readProblem(shedRead, 503, 'overloaded');
+  for (const path of ['/health', '/health/live', '/metrics'])
+    assert.equal(await statusOf(call(path)), 200, path);
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  assert.match(metrics, /^http_requests_shed_total\{kind="webhooks"\} 1$/m);
+  assert.match(metrics, /^http_requests_shed_total\{kind="others"\} 1$/m);
+
+  release();
+  assert.deepEqual(await Promise.all([statusOf(first.answer), statusOf(second.answer)]), [200, 200]);
+  assert.equal(await statusOf(call('/webhooks/processor', webhook)), 200);
+  assert.ok(!lines.some(({ status }) => status === 503), 'a shed request is counted, not logged');
+});
+
+test('a caller that goes away is no longer counted', async (t) => {
+  const { call, hold } = await startHeldFrame(t, {
+    webhooks: { inFlight: 1, delayMs: far },
+    others: { inFlight: far, delayMs: far },
+  });
+  const leaving = new AbortController();
+  const { answer } = await hold(leaving.signal);
+  leaving.abort();
+  await assert.rejects(answer);
+  // The server learns of it a moment later; the runner's patience is the limit.
+  while ((await call('/webhooks/processor', webhook)).status !== 200);
+});
+
+test('an event loop that stays late sheds, a single pause does not, and soon all is served again', async (t) => {
+  const { app, lines } = await startHeldFrame(t, {
+    webhooks: { inFlight: far, delayMs: 100 },
+    others: { inFlight: far, delayMs: far },
+  });
+  // In the same turn of the event loop, so that no look at the delay comes in between.
+  const statusNow = async () =>
+    (await app.inject({ ...webhook, method: 'POST', url: '/webhooks/processor' })).statusCode;
+  await pauseEventLoop();
+  assert.equal(await statusNow(), 200);
+  await pauseEventLoop();
+  assert.equal(await statusNow(), 503);
+  while ((await statusNow()) !== 200) await setTimeout(1);
+  const told = lines.filter(({ msg }) => msg === 'overloaded; requests were shed');
+  assert.equal(told.length, 1, 'a line a second, however much is shed');
+});
+
+/** Blocks the event loop past one look at its delay, and then lets the timers run that are due. */
+async function pauseEventLoop(): Promise<void> {
+  const untilMs = performance.now() + 400;
+  while (performance.now() < untilMs);
+  await setTimeout(1);
+}
