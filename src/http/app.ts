@@ -37,7 +37,7 @@ export interface AppParts {
   readonly guard: ApiGuard;
   readonly dependencies: readonly Dependency[];
   readonly trustProxy: readonly string[];
-  /** Once true, connections are closed after the answer under way. */
+  /** Once true, connections are closed after the answer under way, and the service is no longer healthy. */
   readonly isStopping: () => boolean;
   /** False for a process that only works in the background: it serves health and metrics alone. */
   readonly servesApi: boolean;
@@ -81,7 +81,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   });
 
   if (parts.servesApi) await registerDocs(app);
-  registerHealth(app, parts.dependencies);
+  registerHealth(app, parts.dependencies, parts.isStopping);
   registerMetrics(app, parts.metrics, parts.beforeScrape);
   if (parts.servesApi) await app.register(parts.registerRoutes);
   await app.ready();

@@ -18,6 +18,13 @@ export interface RigOptions {
   /** How many Till processes share the load and the webhooks; one unless told. */
   readonly processes?: number;
   readonly environment?: Readonly<Record<string, string>>;
+  /** What stands between the processes and all who call them; without it, each is called in its turn. */
+  readonly front?: (tills: readonly MortalTill[]) => Promise<Front>;
+}
+
+export interface Front {
+  readonly url: string;
+  close(): Promise<void>;
 }
 
 /** Where faults are tried: a processor, Till in processes of its own, and a load that records what it was promised. */
@@ -47,7 +54,8 @@ export async function startRig(t: TestContext, options: RigOptions = {}): Promis
   });
   let turn = 0;
   const tills: MortalTill[] = [];
-  const url = () => tills[turn++ % tills.length]?.url ?? '';
+  let front: Front | undefined;
+  const url = () => front?.url ?? tills[turn++ % tills.length]?.url ?? '';
   const databaseUrl = options.databaseUrl ?? (await ownDatabase(ends));
   const sandbox = await startSandbox({
     port: 0,
@@ -73,6 +81,8 @@ export async function startRig(t: TestContext, options: RigOptions = {}): Promis
     ends.push(() => till.stop());
     tills.push(till);
   }
+  front = await options.front?.(tills);
+  ends.push(() => front?.close());
   const rig: Rig = {
     tills,
     url,

@@ -40,6 +40,14 @@ export class MortalTill {
     });
   }
 
+  /** Ends it in order, as a deployment does, and starts it again; resolves with the status that it ended with. */
+  async restart(): Promise<number | null> {
+    const stopped = this.#running.then((till) => till.stop());
+    this.#running = stopped.then(() => this.#start());
+    await this.#running;
+    return stopped;
+  }
+
   /** Kills it for good. */
   async end(): Promise<void> {
     await end(await this.#running);
