@@ -77,6 +77,13 @@ export class Load {
     }
   }
 
+  /** Resolves once another request has come to an end, be it in vain. */
+  async attempted(): Promise<void> {
+    const { attempts } = this.ledger.client;
+    for (const before = attempts.length; attempts.length === before; )
+      await Promise.race([setTimeout(this.#paceMs), ...this.#workers]);
+  }
+
   /** Nothing new is begun, and all that was begun is settled. */
   async end(): Promise<void> {
     this.#ending.abort();

@@ -18,6 +18,8 @@ export interface RigOptions {
   /** How many Till processes share the load and the webhooks; one unless told. */
   readonly processes?: number;
   readonly environment?: Readonly<Record<string, string>>;
+  /** What stands between the processes and the processor; without it, nothing. */
+  readonly wire?: (processorUrl: string) => Promise<Front>;
   /** What stands between the processes and all who call them; without it, each is called in its turn. */
   readonly front?: (tills: readonly MortalTill[]) => Promise<Front>;
 }
@@ -67,13 +69,15 @@ export async function startRig(t: TestContext, options: RigOptions = {}): Promis
     },
   });
   ends.push(() => sandbox.close());
+  const wire = await options.wire?.(sandbox.url);
+  ends.push(() => wire?.close());
   for (let count = options.processes ?? 1; count > 0; count -= 1) {
     const till = await MortalTill.start({
       API_KEYS: testKey,
       DATABASE_URL: databaseUrl,
       REDIS_URL: 'memory://',
       PROCESSOR_SECRET_KEY: 'sk_test_rig',
-      PROCESSOR_API_BASE: sandbox.url,
+      PROCESSOR_API_BASE: wire?.url ?? sandbox.url,
       PROCESSOR_WEBHOOK_SECRET: webhookSecret,
       RATE_LIMIT_PER_MINUTE: '0',
       ...options.environment,
