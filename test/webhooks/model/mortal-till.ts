@@ -48,6 +48,13 @@ export class MortalTill {
     return stopped;
   }
 
+  /** Sends a signal that the process has a meaning for, and waits until it has logged that it came. */
+  async signal(signal: NodeJS.Signals, message: string): Promise<void> {
+    const till = await this.#running;
+    till.child.kill(signal);
+    await till.logged(message);
+  }
+
   /** Kills it for good. */
   async end(): Promise<void> {
     await end(await this.#running);
