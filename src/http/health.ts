@@ -23,7 +23,7 @@ export const HealthSchema = Type.Object({
 type Health = Static<typeof HealthSchema>;
 
 const up = { status: 'up' };
-const down = { status: 'down', message: 'does not answer' };
+const down = { status: 'down', message: 'does not answer, or cannot be written to' };
 const healthyExample: Health = {
   status: 'ok',
   info: { database: up, cache: up },

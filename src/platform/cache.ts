@@ -6,7 +6,7 @@ export interface Cache {
   readonly kind: 'redis' | 'memory';
   /** Adds to a counter that disappears `ttlMs` after its first use, and returns its new value. */
   increment(key: string, by: number, ttlMs: number): Promise<number>;
-  /** Rejects when the cache does not answer. */
+  /** Rejects when the cache does not answer, or cannot count. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

@@ -16,6 +16,12 @@ const statementTimeoutMs = 10_000;
 const queryTimeoutMs = 12_000;
 const healthTimeoutMs = 1_000;
 const retryAfterSeconds = 1;
+/**
+ * For so long after a write found the disk full, the database counts as not ready: it still answers what is read, so
+ * only those who write know. Longer than the pause between two writes of a service in use, and /health still tells of
+ * the end within two seconds.
+ */
+const fullMs = 1_000;
 
 export interface Queryable {
   query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>;
@@ -25,6 +31,7 @@ export interface Queryable {
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
   readonly #waitingMax: number;
+  #fullAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: { readonly url: string; readonly poolSize: number; readonly logger: Logger }) {
     this.#waitingMax = options.poolSize * waitingPerConnectionMax;
@@ -54,7 +61,7 @@ export class Database implements Queryable {
     try {
       return (await this.#pool.query<Row>(text, [...values])).rows;
     } catch (error) {
-      throw translate(error);
+      throw this.#translate(error);
     }
   }
 
@@ -76,7 +83,7 @@ export class Database implements Queryable {
       return result;
     } catch (error) {
       failure = error;
-      throw translate(error);
+      throw this.#translate(error);
     } finally {
       // A rollback on a connection that hangs would only hang as well.
       const isBroken = failure !== undefined && (isUnavailable(failure) || (await rollbackFails(client)));
@@ -85,8 +92,10 @@ export class Database implements Queryable {
     }
   }
 
+  /** Rejects unless the database answers, and can be written to as far as is known. */
   async ping(): Promise<void> {
-    await withDeadline(this.#pool.query('select 1'), healthTimeoutMs, 'the database check');
+    await withDeadline(this.#look(), healthTimeoutMs, 'the database check');
+    if (performance.now() - this.#fullAtMs < fullMs) throw new Error('the disk of the database is full');
   }
 
   async close(): Promise<void> {
@@ -106,8 +115,40 @@ export class Database implements Queryable {
     try {
       return await this.#pool.connect();
     } catch (error) {
-      throw translate(error);
+      throw this.#translate(error);
     }
+  }
+
+  /** A connection that is of no use is dropped: the next one leads to where the address leads by then. */
+  async #look(): Promise<void> {
+    const client = await this.#pool.connect();
+    client.on('error', ignoreBreak);
+    let isWritable = false;
+    try {
+      const asked = client.query<{ read_only: string }>(
+        `select current_setting('transaction_read_only') as read_only`,
+      );
+      // A connection that hangs is dropped now, not when the query's own time is up: others may lead somewhere.
+      const { rows } = await withDeadline(asked, healthTimeoutMs, 'the answer');
+      isWritable = rows[0]?.read_only === 'off';
+    } finally {
+      client.off('error', ignoreBreak);
+      client.release(!isWritable);
+    }
+    if (!isWritable) throw new Error('the database can only be read');
+  }
+
+  #translate(error: unknown): unknown {
+    if (codeOf(error) === diskFullCode) this.#fullAtMs = performance.now();
+    if (!isUnavailable(error)) return error;
+    return new Failure(
+      'database_unavailable',
+      'The database cannot be reached at the moment; please try again.',
+      {
+        retryAfterSeconds,
+        cause: error,
+      },
+    );
   }
 }
 
@@ -127,20 +168,11 @@ async function rollbackFails(client: pg.PoolClient): Promise<boolean> {
   }
 }
 
-function translate(error: unknown): unknown {
-  if (!isUnavailable(error)) return error;
-  return new Failure(
-    'database_unavailable',
-    'The database cannot be reached at the moment; please try again.',
-    {
-      retryAfterSeconds,
-      cause: error,
-    },
-  );
-}
-
 /** Classes of errors after which trying again later can succeed: connection, resources, operator, I/O. */
 const unavailableClasses = ['08', '53', '57', '58'];
+/** What a standby says to those who write: after a failover the address leads elsewhere soon, or the standby is one no more. */
+const readOnlyCode = '25006';
+const diskFullCode = '53100';
 const unavailableMessages = [
   'timeout exceeded when trying to connect',
   'Connection terminated',
@@ -150,9 +182,14 @@ const unavailableMessages = [
 
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof pg.DatabaseError) return unavailableClasses.includes(error.code?.slice(0, 2) ?? '');
+  const code = codeOf(error);
+  if (code !== undefined) return code === readOnlyCode || unavailableClasses.includes(code.slice(0, 2));
   if ('syscall' in error) return true;
   return unavailableMessages.some((message) => error.message.startsWith(message));
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
 /** What PostgreSQL says of a statement that took too long: this one did, others need not. */
@@ -161,5 +198,5 @@ const statementTimeoutCode = '57014';
 /** Whether what `Database` threw means that it cannot be reached, so that nothing else would go better. */
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof Failure) || error.code !== 'database_unavailable') return false;
-  return !(error.cause instanceof pg.DatabaseError && error.cause.code === statementTimeoutCode);
+  return codeOf(error.cause) !== statementTimeoutCode;
 }

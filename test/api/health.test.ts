@@ -11,7 +11,7 @@ import { createTestDatabase } from '../support/test-database.ts';
 
 const { logger } = captureLog();
 const up = { status: 'up' };
-const down = { status: 'down', message: 'does not answer' };
+const down = { status: 'down', message: 'does not answer, or cannot be written to' };
 
 test('200: every dependency is up', async (t) => {
   const server = await createTestDatabase();

@@ -103,7 +103,10 @@ test('little memory is enough for large bodies by the hundred and the longest li
   }
   // What is too much for the machine is shed; nothing else may go wrong.
   const expected = [200, 400, 503];
-  assert.ok([...statuses.keys()].every((status) => expected.includes(status)), JSON.stringify([...statuses]));
+  assert.ok(
+    [...statuses.keys()].every((status) => expected.includes(status)),
+    JSON.stringify([...statuses]),
+  );
   assert.equal(rig.tills[0]?.url, url, 'it lived through it');
   await rig.check(load);
 });

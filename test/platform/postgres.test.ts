@@ -102,3 +102,19 @@ test('past a hundred who wait for a connection each, the next is refused at once
   assert.equal((await Promise.all(waiting)).length, 100);
   assert.deepEqual(await small.query('select 1 as one'), [{ one: 1 }]);
 });
+
+test('a server that can only be read is an outage to those who write, and not ready', async () => {
+  const standby = new Database({
+    url: `${server.url}&options=${encodeURIComponent('-c default_transaction_read_only=on')}`,
+    poolSize: 1,
+    logger,
+  });
+  await assert.rejects(standby.query('insert into numbers values (3)'), isOutage);
+  await assert.rejects(
+    standby.transaction((tx) => tx.query('insert into numbers values (3)')),
+    isOutage,
+  );
+  await assert.rejects(standby.ping());
+  assert.deepEqual(await standby.query('select 1 as one'), [{ one: 1 }], 'what is read is read');
+  await standby.close();
+});

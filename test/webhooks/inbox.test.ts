@@ -110,5 +110,5 @@ test('when the database is away, a whole batch is told so at once instead of eac
     assert.equal(failure.code, 'database_unavailable');
   }
   // The first alone, then all the others together.
-  assert.ok(line.refused() <= 2, `${line.refused()} connections were tried`);
+  assert.ok(line.refused <= 2, `${line.refused} connections were tried`);
 });

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
 
+/** How soon /health tells the truth, both ways. */
+export const truthMs = 2_000;
 /** Often enough that what is measured is Till's own delay. */
 const lookDelayMs = 50;
 /** Longer than the truth may take, so that a late answer is seen to be late and not taken for none. */
@@ -32,11 +34,9 @@ export class HealthWatch {
   }
 
   /** How long after `sinceMs` an answer first said that this, and only this, is down (nothing: all is well). */
-  async says(down: readonly string[], sinceMs: number, withinMs: number): Promise<number> {
+  async says(down: readonly string[], sinceMs: number, withinMs = truthMs): Promise<number> {
     for (;;) {
-      const said = this.looks.find(
-        (look) => look.answeredAtMs >= sinceMs && look.atMs >= sinceMs && isSame(look.down, down),
-      );
+      const said = this.looks.find((look) => look.answeredAtMs >= sinceMs && isSame(look.down, down));
       if (said !== undefined) {
         const tookMs = said.answeredAtMs - sinceMs;
         assert.ok(tookMs <= withinMs, `/health said ${name(down)} after ${tookMs.toFixed(0)} ms`);
@@ -46,6 +46,14 @@ export class HealthWatch {
       assert.ok(!isLate, `/health never said ${name(down)}; at last ${name(this.looks.at(-1)?.down)}`);
       await this.#looked.promise;
     }
+  }
+
+  /** Nothing else was said in all this time. */
+  assertOnly(down: readonly string[], fromMs: number, toMs: number): void {
+    const others = this.looks.filter(
+      (look) => look.atMs > fromMs && look.answeredAtMs < toMs && !isSame(look.down, down),
+    );
+    assert.deepEqual(others, [], `/health did not go on saying ${name(down)}`);
   }
 
   async #run(): Promise<void> {

@@ -84,11 +84,12 @@ export class Load {
     }
   }
 
-  /** Resolves once another request has come to an end, be it in vain. */
-  async attempted(): Promise<void> {
+  /** Resolves once a client has met the fault: an answer since `sinceMs` was a refusal for the service's own sake. */
+  async meetsFault(sinceMs: number): Promise<void> {
     const { attempts } = this.ledger.client;
-    for (const before = attempts.length; attempts.length === before; )
-      await Promise.race([setTimeout(this.#paceMs), ...this.#workers]);
+    const isMet = () =>
+      attempts.some(({ atMs, tookMs, status }) => atMs + tookMs > sinceMs && (status === 0 || status >= 500));
+    while (!isMet()) await Promise.race([setTimeout(this.#paceMs), ...this.#workers]);
   }
 
   /** Nothing new is begun, and all that was begun is settled. */

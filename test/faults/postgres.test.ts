@@ -1,0 +1,113 @@
+/**
+ * PostgreSQL fails under load, in every way that a server can. Each time /health tells so within two seconds and tells
+ * of the return within two seconds, what cannot be done is answered with 503 in time, and nobody restarts anything.
+ * At the end the checker looks for whatever was lost or done twice.
+ */
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
+import { effort } from '../support/effort.ts';
+import { endure } from './rig/endure.ts';
+import { PostgresServer, stopModes } from './rig/postgres-server.ts';
+import { startRig } from './rig/rig.ts';
+
+const rounds = effort({ short: 1, long: 10 });
+/** Past the 5 s that a request waits for a connection; in the long form also past the 12 s that it waits for an answer. */
+const frozenMs = effort({ short: 6_000, long: 20_000 });
+const cuts = effort({ short: 10, long: 100 });
+const cutDelayMs = 100;
+const connectionsMax = 30;
+
+test('PostgreSQL fails and comes back', async (t) => {
+  const server = await PostgresServer.start({ max_connections: String(connectionsMax) });
+  const rig = await startRig(t, { databaseUrl: server.url });
+  t.after(() => server.remove());
+  const load = rig.startLoad();
+  const health = rig.watchHealth();
+  await load.progressed(50);
+
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const mode of stopModes)
+      await t.test(`stopped with ${mode}`, (step) =>
+        endure(step, load, health, {
+          down: ['database'],
+          begin: () => server.stop(mode),
+          meanwhile: () => load.meetsFault(performance.now()),
+          end: () => server.start(),
+        }),
+      );
+
+    await t.test('every connection is cut, again and again', () => cutConnections(server));
+
+    await t.test('out of connections', (step) => {
+      const hog = new ConnectionHog(server.url);
+      return endure(step, load, health, {
+        down: ['database'],
+        begin: () => hog.takeAll(),
+        meanwhile: () => load.meetsFault(performance.now()),
+        end: () => hog.release(),
+      });
+    });
+
+    await t.test('it does nothing any more, with every connection open', (step) =>
+      endure(step, load, health, {
+        down: ['database'],
+        begin: () => server.freeze(),
+        meanwhile: () => setTimeout(frozenMs),
+        end: () => server.thaw(),
+      }),
+    );
+  }
+
+  await t.test('nothing was lost, nothing was done twice', () => rig.check(load));
+});
+
+async function cutConnections(server: PostgresServer): Promise<void> {
+  const client = new pg.Client({ connectionString: server.url, application_name: 'cutter' });
+  await client.connect();
+  for (let cut = 0; cut < cuts; cut += 1) {
+    await client.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'till%'`,
+    );
+    await setTimeout(cutDelayMs);
+  }
+  await client.end();
+}
+
+/** Somebody else who takes every connection that the server has, Till's own included. */
+class ConnectionHog {
+  readonly #url: string;
+  readonly #clients: pg.Client[] = [];
+
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  async takeAll(): Promise<void> {
+    const first = await this.#connect();
+    if (first === undefined) throw new Error('not one connection is free');
+    for (let refusals = 0; refusals < 3; ) {
+      await first.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'till%'`,
+      );
+      const taken = await Promise.all(Array.from({ length: connectionsMax }, () => this.#connect()));
+      if (taken.every((client) => client === undefined)) refusals += 1;
+    }
+  }
+
+  async release(): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client.end()));
+  }
+
+  async #connect(): Promise<pg.Client | undefined> {
+    const client = new pg.Client({ connectionString: this.#url, application_name: 'hog' });
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      this.#clients.push(client);
+      return client;
+    } catch {
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * Redis fails under load. It holds nothing but counters, so the API and the webhooks go on as if nothing had happened:
+ * not one request is refused for it. Only /health tells, as the spec demands.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { createClient } from '@redis/client';
+import { effort } from '../support/effort.ts';
+import { type RedisServer, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
+import { endure } from './rig/endure.ts';
+import { startRig } from './rig/rig.ts';
+
+const rounds = effort({ short: 1, long: 10 });
+/** Long enough that who tries to connect again does so at his longest distance. */
+const outageMs = effort({ short: 2_500, long: 15_000 });
+const roundsMeanwhile = effort({ short: 20, long: 300 });
+
+test('Redis fails and comes back', { skip: skipWithoutRedis() }, async (t) => {
+  let redis = await ownRedis();
+  const rig = await startRig(t, {
+    environment: { REDIS_URL: redis.url, RATE_LIMIT_PER_MINUTE: '1000000' },
+  });
+  t.after(() => redis.stop());
+  const load = rig.startLoad();
+  const health = rig.watchHealth();
+  await load.progressed(20);
+  const goesOn = async () => {
+    await Promise.all([load.progressed(roundsMeanwhile), setTimeout(outageMs)]);
+    await assertLimited(rig.url());
+  };
+
+  for (let round = 1; round <= rounds; round += 1) {
+    await t.test('down', (step) =>
+      endure(step, load, health, {
+        down: ['cache'],
+        begin: () => redis.stop(),
+        meanwhile: goesOn,
+        end: async () => {
+          redis = await ownRedis(Number(new URL(redis.url).port));
+        },
+      }),
+    );
+
+    await t.test('hanging', (step) =>
+      endure(step, load, health, {
+        down: ['cache'],
+        begin: () => redis.process?.kill('SIGSTOP'),
+        meanwhile: goesOn,
+        end: () => redis.process?.kill('SIGCONT'),
+      }),
+    );
+
+    await t.test('flushed', async () => {
+      await command(redis, ['FLUSHALL']);
+      await load.progressed(roundsMeanwhile);
+      assert.notEqual(await command(redis, ['DBSIZE']), 0, 'limits are shared again');
+    });
+
+    await t.test('full', (step) =>
+      endure(step, load, health, {
+        down: ['cache'],
+        begin: () => command(redis, ['CONFIG', 'SET', 'maxmemory', '1']),
+        meanwhile: goesOn,
+        end: () => command(redis, ['CONFIG', 'SET', 'maxmemory', '0']),
+      }),
+    );
+  }
+
+  await t.test('no request was refused, nothing was lost, nothing was done twice', () =>
+    rig.check(load, { failures: [] }),
+  );
+});
+
+/** Of so many wrong keys in two minutes at most, more than 60 came in one. */
+const wrongKeys = 125;
+
+/** The limits hold without Redis, counted by the process alone. */
+async function assertLimited(url: string): Promise<void> {
+  const statuses = new Set<number>();
+  for (let tries = 0; tries < wrongKeys; tries += 1) {
+    const answer = await fetch(`${url}/api/v1/plans`, { headers: { 'x-api-key': 'guess' } });
+    await answer.bytes();
+    statuses.add(answer.status);
+  }
+  assert.deepEqual([...statuses].toSorted(), [401, 429]);
+}
+
+async function ownRedis(port?: number): Promise<RedisServer> {
+  const redis = await startOwnRedis(port);
+  assert.ok(redis);
+  return redis;
+}
+
+async function command(redis: RedisServer, words: [string, ...string[]]): Promise<unknown> {
+  const client = createClient({ url: redis.url });
+  await client.connect();
+  try {
+    return await client.sendCommand(words);
+  } finally {
+    client.destroy();
+  }
+}

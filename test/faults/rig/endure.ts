@@ -1,0 +1,44 @@
+import type { TestContext } from 'node:test';
+import type { HealthWatch } from './health-watch.ts';
+import type { Load } from './load.ts';
+
+export interface Fault {
+  /** What /health says is down meanwhile. */
+  readonly down: readonly string[];
+  begin(): Promise<unknown> | unknown;
+  /** What else must hold while it lasts. */
+  readonly meanwhile?: () => Promise<void>;
+  end(): Promise<unknown> | unknown;
+}
+
+/** How much the load gets done after a fault, before the next one or the check: it is under way again. */
+const roundsAfterwards = 10;
+
+/**
+ * Lets a fault happen under load: /health says so and goes on saying so, then says that it is over, and the load gets
+ * on with nothing restarted. The figures are what docs/reliability.md shows.
+ */
+export async function endure(t: TestContext, load: Load, health: HealthWatch, fault: Fault): Promise<void> {
+  const beginMs = performance.now();
+  await fault.begin();
+  const brokenAtMs = performance.now();
+  const downMs = await health.says(fault.down, brokenAtMs);
+  const saidAtMs = performance.now();
+  await fault.meanwhile?.();
+  health.assertOnly(fault.down, saidAtMs, performance.now());
+  await fault.end();
+  const mendedAtMs = performance.now();
+  const upMs = await health.says([], mendedAtMs);
+  await load.progressed(roundsAfterwards);
+  const attempts = load.ledger.client.attempts.filter(({ atMs, tookMs }) => atMs + tookMs >= beginMs);
+  const refused = attempts.filter(({ status }) => status >= 500).length;
+  const slowestMs = Math.max(...attempts.map(({ tookMs }) => tookMs));
+  t.diagnostic(
+    `broken for ${seconds(mendedAtMs - brokenAtMs)}, said after ${seconds(downMs)}, healthy after ${seconds(upMs)}; ` +
+      `${attempts.length} answers, ${refused} of them 503, the slowest after ${seconds(slowestMs)}`,
+  );
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(2)} s`;
+}

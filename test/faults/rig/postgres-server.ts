@@ -1,0 +1,160 @@
+import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
+import { findBinaries, linkLibraries } from '../../../src/platform/embedded-postgres/binaries.ts';
+import {
+  clusterDataPath,
+  giveDataTo,
+  openCluster,
+  superuser,
+} from '../../../src/platform/embedded-postgres/cluster.ts';
+import { makePrivateDir } from '../../../src/platform/embedded-postgres/private-files.ts';
+import { launchServer, type Server } from '../../../src/platform/embedded-postgres/server.ts';
+import {
+  findServerCommand,
+  libraryDirName,
+  type ServerCommand,
+} from '../../../src/platform/embedded-postgres/server-command.ts';
+import { serverArguments, socketPort } from '../../../src/platform/embedded-postgres/settings.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
+import { clusterNameFor, serverPids } from '../../support/embedded-postgres-processes.ts';
+
+/** PostgreSQL's own signals for its ways to stop, and the kernel's. */
+const stopSignals = { fast: 'SIGINT', immediate: 'SIGQUIT', 'kill -9': 'SIGKILL' } as const;
+
+export type StopMode = keyof typeof stopSignals;
+export const stopModes = Object.keys(stopSignals) as readonly StopMode[];
+
+/** Between two looks whether a server that is starting takes connections; a minute of them. */
+const lookDelayMs = 50;
+const looksMax = 1_200;
+
+const logger = createLogger('silent');
+
+/** A PostgreSQL that nobody looks after: it stays down until the test starts it again. */
+export class PostgresServer {
+  readonly #dataDir: string;
+  readonly #dataPath: string;
+  readonly #password: string;
+  readonly #command: ServerCommand;
+  readonly #settings: Readonly<Record<string, string>>;
+  #server: Server | undefined;
+
+  private constructor(
+    dataDir: string,
+    cluster: { readonly dataPath: string; readonly password: string },
+    command: ServerCommand,
+    settings: Readonly<Record<string, string>>,
+  ) {
+    this.#dataDir = dataDir;
+    this.#dataPath = cluster.dataPath;
+    this.#password = cluster.password;
+    this.#command = command;
+    this.#settings = { ...settings, cluster_name: clusterNameFor(dataDir) };
+  }
+
+  /** On data of its own, or on what lies in `dataDir` already. */
+  static async start(
+    settings: Readonly<Record<string, string>> = {},
+    dataDir?: string,
+  ): Promise<PostgresServer> {
+    const folder = dataDir ?? (await mkdtemp(join(tmpdir(), 'till-faults-')));
+    const binaries = findBinaries();
+    await mkdir(folder, { recursive: true });
+    const home = join(await realpath(folder), 'postgres');
+    await makePrivateDir(home);
+    await linkLibraries(binaries, join(home, libraryDirName));
+    const command = await findServerCommand(binaries, home, clusterDataPath(home));
+    const cluster = await openCluster({ home, binaries, command, isDurable: false, logger });
+    await makePrivateDir(join(home, 'run'));
+    await giveDataTo(command.user, cluster.dataPath);
+    const server = new PostgresServer(folder, cluster, command, settings);
+    await server.start();
+    return server;
+  }
+
+  /** Through its socket: when it is down, connecting fails as it does when a port is closed. */
+  get url(): string {
+    const socketDir = join(this.#dataDir, 'postgres/run');
+    return `postgresql://${superuser}:${this.#password}@/postgres?host=${encodeURIComponent(socketDir)}`;
+  }
+
+  /** The same by way of a port, for a line that leads to its socket. */
+  urlBy(port: number): string {
+    return `postgresql://${superuser}:${this.#password}@127.0.0.1:${port}/postgres`;
+  }
+
+  get socketPath(): string {
+    return join(this.#dataDir, 'postgres/run', `.s.PGSQL.${socketPort}`);
+  }
+
+  get dataDir(): string {
+    return this.#dataDir;
+  }
+
+  get dataPath(): string {
+    return this.#dataPath;
+  }
+
+  async start(): Promise<void> {
+    const args = serverArguments(this.#dataPath, this.#settings);
+    const { postgres } = findBinaries();
+    this.#server = launchServer({ command: this.#command, postgres, args, logger });
+    // A standby never says that it is ready for everything.
+    await Promise.race([this.#server.ready, this.#answers()]);
+  }
+
+  async stop(mode: StopMode = 'fast'): Promise<void> {
+    const { pid, ended } = this.#server ?? {};
+    if (pid === undefined) return;
+    this.#server = undefined;
+    process.kill(pid, stopSignals[mode]);
+    await ended;
+  }
+
+  /** Resolves when it has ended, of whatever. */
+  async ended(): Promise<void> {
+    await this.#server?.ended;
+  }
+
+  /** Not one of its processes does anything from now on; connections stay open. */
+  freeze(): void {
+    this.#signal('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.#signal('SIGCONT');
+  }
+
+  async remove(): Promise<void> {
+    this.thaw();
+    await this.stop('immediate');
+    await rm(this.#dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  async #answers(): Promise<void> {
+    for (let looks = 0; looks < looksMax; looks += 1) {
+      const client = new pg.Client({ connectionString: this.url });
+      const isThere = await client.connect().then(
+        () => true,
+        () => false,
+      );
+      await client.end();
+      if (isThere) return;
+      await setTimeout(lookDelayMs);
+    }
+    throw new Error('PostgreSQL does not answer');
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    for (const pid of serverPids(this.#dataDir)) {
+      try {
+        process.kill(pid, signal);
+      } catch {
+        // It ended since the list was made.
+      }
+    }
+  }
+}
