@@ -13,6 +13,7 @@ import type { Config } from './config.ts';
 import { ApiGuard } from './http/api-guard.ts';
 import { type LoadedApiKeys, loadApiKeys } from './http/api-key-source.ts';
 import { buildApp } from './http/app.ts';
+import { backlogMax } from './http/limits.ts';
 import { RateLimiter } from './http/rate-limiter.ts';
 import { type Marks, noMarks } from './idempotency/marks.ts';
 import type { Cache } from './platform/cache.ts';
@@ -150,7 +151,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
 
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
   try {
-    return await app.listen({ host, port });
+    return await app.listen({ host, port, backlog: backlogMax });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
     throw new Error(`port ${port} is already in use on ${host}; set PORT to another one`, { cause: error });

@@ -8,6 +8,11 @@ export const requestTimeoutMs = 30_000;
 export const timeoutCheckIntervalMs = 5_000;
 /** Longer than the minute after which common load balancers close an idle connection, so that they close first. */
 export const keepAliveTimeoutMs = 72_000;
+/**
+ * Connections that wait while the event loop is busy. The kernel drops what is past it without a word, and its own limit is
+ * usually this.
+ */
+export const backlogMax = 4_096;
 /** Every id is a UUID of 36 characters; the room above it lets a wrong one be told apart from a wrong route. */
 export const pathParamLengthMax = 200;
 /** A body of a million unknown fields has a million mistakes; nobody reads more than these. */

@@ -7,6 +7,8 @@ import { sendProblem } from './answer-failure.ts';
 interface Limit {
   /** Requests under way, this one not counted. */
   readonly inFlight: number;
+  /** How long those of them that wait for nobody but us have been under way, on average. */
+  readonly ageMs: number;
   /** How late the event loop gets round to what is due. */
   readonly delayMs: number;
 }
@@ -17,14 +19,17 @@ export interface OverloadLimits {
 }
 
 /**
- * A busy process has some hundreds of requests under way and turns its event loop within a few milliseconds. A thousand
- * requests are a fraction of a second of waiting: from there on webhooks are better sent again later. Where it
- * is twice as bad all the same, people are better told so at once than kept waiting.
+ * A busy process answers within milliseconds and has some hundreds of requests under way. When they have waited for half a
+ * second, or are a thousand, webhooks are better sent again later. Where it is twice as bad all the same, people are
+ * better told so at once than kept waiting.
  */
 export const overloadLimits: OverloadLimits = {
-  webhooks: { inFlight: 1_000, delayMs: 500 },
-  others: { inFlight: 2_000, delayMs: 1_000 },
+  webhooks: { inFlight: 1_000, ageMs: 500, delayMs: 500 },
+  others: { inFlight: 2_000, ageMs: 1_000, delayMs: 1_000 },
 };
+
+/** Fewer than these are no crowd: if they are slow, it is not because of each other. */
+const crowdMin = 100;
 
 /** How often the event loop's delay is looked at: often enough to shed within a second, too seldom to cost anything. */
 const lookDelayMs = 100;
@@ -64,9 +69,6 @@ export function registerOverload(
   looks.unref();
   app.addHook('onClose', async () => clearInterval(looks));
 
-  const leave = () => {
-    load.inFlight -= 1;
-  };
   app.decorateRequest('isShed', false);
   // With a callback, because it costs less than a promise, and every request comes through here.
   app.addHook('onRequest', (request, reply, done) => {
@@ -78,7 +80,7 @@ export function registerOverload(
       sendProblem(reply, shed, request.id);
       return;
     }
-    load.inFlight += 1;
+    const leave = load.enter(kind === 'webhooks' || request.method === 'GET');
     // Comes once for every answer, also if its caller has gone away; the framework's own hook does not.
     reply.raw.on('close', leave);
     done();
@@ -96,7 +98,10 @@ function kindOf(request: FastifyRequest): keyof OverloadLimits | undefined {
 }
 
 class Load {
-  inFlight = 0;
+  #inFlight = 0;
+  /** Of those that wait for nobody but us: how many, and the sum of the times at which they came. */
+  #own = 0;
+  #ownSinceSumMs = 0;
   #delayMs = 0;
   #delayBeforeMs = 0;
   #lookedAtMs = performance.now();
@@ -106,6 +111,35 @@ class Load {
     return Math.min(this.#delayMs, this.#delayBeforeMs);
   }
 
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  get ageMs(): number {
+    return this.#own < crowdMin ? 0 : performance.now() - this.#ownSinceSumMs / this.#own;
+  }
+
+  /**
+   * Counts a request in; what is returned counts it out. Those that call the processor are not asked for their age: a slow
+   * processor is no overload of ours, and has a limit of its own.
+   */
+  enter(isOwn: boolean): () => void {
+    this.#inFlight += 1;
+    if (!isOwn) return this.#leave;
+    const sinceMs = performance.now();
+    this.#own += 1;
+    this.#ownSinceSumMs += sinceMs;
+    return () => {
+      this.#leave();
+      this.#own -= 1;
+      this.#ownSinceSumMs -= sinceMs;
+    };
+  }
+
+  readonly #leave = () => {
+    this.#inFlight -= 1;
+  };
+
   look(): void {
     const nowMs = performance.now();
     this.#delayBeforeMs = this.#delayMs;
@@ -114,7 +148,7 @@ class Load {
   }
 
   exceeds(limit: Limit): boolean {
-    return this.inFlight >= limit.inFlight || this.delayMs >= limit.delayMs;
+    return this.#inFlight >= limit.inFlight || this.ageMs >= limit.ageMs || this.delayMs >= limit.delayMs;
   }
 }
 
@@ -126,10 +160,11 @@ function createReport(logger: Logger) {
     count: (kind: keyof OverloadLimits) => {
       counts[kind] += 1;
     },
-    tell: ({ inFlight, delayMs }: Load) => {
+    tell: ({ inFlight, ageMs, delayMs }: Load) => {
       const nowMs = performance.now();
       if (counts.webhooks + counts.others === 0 || nowMs - toldAtMs < reportDelayMs) return;
-      logger.warn({ ...counts, inFlight, delayMs: Math.round(delayMs) }, 'overloaded; requests were shed');
+      const state = { inFlight, ageMs: Math.round(ageMs), delayMs: Math.round(delayMs) };
+      logger.warn({ ...counts, ...state }, 'overloaded; requests were shed');
       counts = { webhooks: 0, others: 0 };
       toldAtMs = nowMs;
     },

@@ -6,8 +6,9 @@ import type { OverloadLimits } from '../../src/http/overload.ts';
 import { type Frame, startFrame } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';
 
-/** Never met unless a test means to meet it. */
+/** Not met unless a test means to meet one of them. */
 const far = Number.POSITIVE_INFINITY;
+const never = { inFlight: far, ageMs: far, delayMs: far };
 const webhook = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } };
 
 interface HeldFrame extends Frame {
@@ -42,8 +43,8 @@ async function startHeldFrame(t: TestContext, overloadLimits: OverloadLimits): P
 
 test('with too many requests under way webhooks are shed first, the API later, health and metrics never', async (t) => {
   const { call, url, hold, release, lines } = await startHeldFrame(t, {
-    webhooks: { inFlight: 1, delayMs: far },
-    others: { inFlight: 2, delayMs: far },
+    webhooks: { ...never, inFlight: 1 },
+    others: { ...never, inFlight: 2 },
   });
   const statusOf = async (answer: Promise<Response>) => (await answer).status;
   assert.equal(await statusOf(call('/webhooks/processor', webhook)), 200);
@@ -73,8 +74,8 @@ test('with too many requests under way webhooks are shed first, the API later, h
 
 test('a caller that goes away is no longer counted', async (t) => {
   const { call, hold } = await startHeldFrame(t, {
-    webhooks: { inFlight: 1, delayMs: far },
-    others: { inFlight: far, delayMs: far },
+    webhooks: { ...never, inFlight: 1 },
+    others: never,
   });
   const leaving = new AbortController();
   const { answer } = await hold(leaving.signal);
@@ -84,10 +85,22 @@ test('a caller that goes away is no longer counted', async (t) => {
   while ((await call('/webhooks/processor', webhook)).status !== 200);
 });
 
+test('a crowd that has waited too long is an overload, however small; a few who have are not', async (t) => {
+  const ageMs = 100;
+  const { call, hold } = await startHeldFrame(t, { webhooks: { ...never, ageMs }, others: never });
+  const statusOf = async () => (await call('/webhooks/processor', webhook)).status;
+  for (let held = 0; held < 99; held += 1) await hold();
+  await setTimeout(ageMs);
+  assert.equal(await statusOf(), 200);
+  await hold();
+  // The newest has not waited at all; the others have, and longer with every look.
+  while ((await statusOf()) !== 503) await setTimeout(1);
+});
+
 test('an event loop that stays late sheds, a single pause does not, and soon all is served again', async (t) => {
   const { app, lines } = await startHeldFrame(t, {
-    webhooks: { inFlight: far, delayMs: 100 },
-    others: { inFlight: far, delayMs: far },
+    webhooks: { ...never, delayMs: 100 },
+    others: never,
   });
   // In the same turn of the event loop, so that no look at the delay comes in between.
   const statusNow = async () =>

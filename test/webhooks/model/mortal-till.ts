@@ -28,6 +28,10 @@ export class MortalTill {
     return this.#url;
   }
 
+  async pid(): Promise<number | undefined> {
+    return (await this.#running).child.pid;
+  }
+
   async isUp(): Promise<void> {
     await this.#running;
   }
