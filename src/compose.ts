@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import {
   closeTimeoutMs,
   describeAddress,
+  explainPort,
   openCache,
   openDatabase,
   openProcessor,
@@ -153,8 +154,7 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<str
   try {
     return await app.listen({ host, port, backlog: backlogMax });
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
-    throw new Error(`port ${port} is already in use on ${host}; set PORT to another one`, { cause: error });
+    throw explainPort(error, { variable: 'PORT', port, host });
   }
 }
 

@@ -5,6 +5,7 @@ import {
   fastify,
   LogController,
 } from 'fastify';
+import { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { answerBrokenRequest, answerFailure } from './answer-failure.ts';
@@ -52,6 +53,8 @@ export interface AppParts {
 /** The HTTP side of the service: everything around the resources, in the order in which a request meets it. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const app = createServer(parts);
+  // An expectation that nobody knows may be ignored (RFC 9110, 10.1.1); Node would refuse it in its own words.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   const routes = new RouteIndex(app);
   app.setErrorHandler((error: Error & { code: string }, request, reply) =>
     answerFailure(error, request, reply, parts.logger),
@@ -66,7 +69,11 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     setSecurityHeaders(reply);
   });
   registerOverload(app, { ...parts, limits: parts.overloadLimits ?? overloadLimits });
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
+      reply.header('connection', 'close');
+      throw new Failure('malformed_request', 'The header host is missing.');
+    }
     if (isApi(request)) await parts.guard.admit(request);
     // Said before the body is read: what nobody asked for need not be parsed.
     if (request.is404) throw routes.refusal(request);
@@ -105,6 +112,8 @@ function createServer(parts: AppParts): FastifyInstance {
       headersTimeout: headersTimeoutMs,
       connectionsCheckingInterval: timeoutCheckIntervalMs,
       maxHeaderSize: headerBytesMax,
+      // Refused by us instead, with a problem.
+      requireHostHeader: false,
     },
     routerOptions: { maxParamLength: pathParamLengthMax },
     trustProxy: parts.trustProxy.length === 0 ? false : [...parts.trustProxy],

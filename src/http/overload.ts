@@ -9,8 +9,6 @@ interface Limit {
   readonly inFlight: number;
   /** How long those of them that wait for nobody but us have been under way, on average. */
   readonly ageMs: number;
-  /** How late the event loop gets round to what is due. */
-  readonly delayMs: number;
 }
 
 export interface OverloadLimits {
@@ -24,15 +22,13 @@ export interface OverloadLimits {
  * better told so at once than kept waiting.
  */
 export const overloadLimits: OverloadLimits = {
-  webhooks: { inFlight: 1_000, ageMs: 500, delayMs: 500 },
-  others: { inFlight: 2_000, ageMs: 1_000, delayMs: 1_000 },
+  webhooks: { inFlight: 1_000, ageMs: 500 },
+  others: { inFlight: 2_000, ageMs: 1_000 },
 };
 
 /** Fewer than these are no crowd: if they are slow, it is not because of each other. */
 const crowdMin = 100;
 
-/** How often the event loop's delay is looked at: often enough to shed within a second, too seldom to cost anything. */
-const lookDelayMs = 100;
 /** While requests are shed, the log says so this often. */
 const reportDelayMs = 1_000;
 /** The overload is over in a moment, or so short a wait does no harm. */
@@ -61,14 +57,7 @@ export function registerOverload(
 ): void {
   const { logger, metrics, limits } = parts;
   const load = new Load();
-  const report = createReport(logger);
-  const looks = setInterval(() => {
-    load.look();
-    report.tell(load);
-  }, lookDelayMs);
-  looks.unref();
-  app.addHook('onClose', async () => clearInterval(looks));
-
+  const report = createReport(logger, load);
   app.decorateRequest('isShed', false);
   // With a callback, because it costs less than a promise, and every request comes through here.
   app.addHook('onRequest', (request, reply, done) => {
@@ -76,7 +65,7 @@ export function registerOverload(
     if (kind !== undefined && load.exceeds(limits[kind])) {
       request.isShed = true;
       metrics.httpRequestsShed.inc({ kind });
-      report.count(kind);
+      report(kind);
       sendProblem(reply, shed, request.id);
       return;
     }
@@ -102,21 +91,18 @@ class Load {
   /** Of those that wait for nobody but us: how many, and the sum of the times at which they came. */
   #own = 0;
   #ownSinceSumMs = 0;
-  #delayMs = 0;
-  #delayBeforeMs = 0;
-  #lookedAtMs = performance.now();
-
-  /** The smaller of the last two delays: a single pause, such as a garbage collection, is no overload. */
-  get delayMs(): number {
-    return Math.min(this.#delayMs, this.#delayBeforeMs);
-  }
 
   get inFlight(): number {
     return this.#inFlight;
   }
 
+  /** Grows by itself while an event loop that is late, or a database that is slow, keeps them from their end. */
   get ageMs(): number {
     return this.#own < crowdMin ? 0 : performance.now() - this.#ownSinceSumMs / this.#own;
+  }
+
+  exceeds(limit: Limit): boolean {
+    return this.#inFlight >= limit.inFlight || this.ageMs >= limit.ageMs;
   }
 
   /**
@@ -139,34 +125,19 @@ class Load {
   readonly #leave = () => {
     this.#inFlight -= 1;
   };
-
-  look(): void {
-    const nowMs = performance.now();
-    this.#delayBeforeMs = this.#delayMs;
-    this.#delayMs = Math.max(0, nowMs - this.#lookedAtMs - lookDelayMs);
-    this.#lookedAtMs = nowMs;
-  }
-
-  exceeds(limit: Limit): boolean {
-    return this.#inFlight >= limit.inFlight || this.ageMs >= limit.ageMs || this.delayMs >= limit.delayMs;
-  }
 }
 
-/** Sums up what was shed, so that an overload is a line a second in the log. */
-function createReport(logger: Logger) {
+/** Sums up what is shed, so that an overload is a line a second in the log. */
+function createReport(logger: Logger, load: Load): (kind: keyof OverloadLimits) => void {
   let counts = { webhooks: 0, others: 0 };
-  let toldAtMs = 0;
-  return {
-    count: (kind: keyof OverloadLimits) => {
-      counts[kind] += 1;
-    },
-    tell: ({ inFlight, ageMs, delayMs }: Load) => {
-      const nowMs = performance.now();
-      if (counts.webhooks + counts.others === 0 || nowMs - toldAtMs < reportDelayMs) return;
-      const state = { inFlight, ageMs: Math.round(ageMs), delayMs: Math.round(delayMs) };
-      logger.warn({ ...counts, ...state }, 'overloaded; requests were shed');
-      counts = { webhooks: 0, others: 0 };
-      toldAtMs = nowMs;
-    },
+  let toldAtMs = Number.NEGATIVE_INFINITY;
+  return (kind) => {
+    counts[kind] += 1;
+    const nowMs = performance.now();
+    if (nowMs - toldAtMs < reportDelayMs) return;
+    const { inFlight, ageMs } = load;
+    logger.warn({ ...counts, inFlight, ageMs: Math.round(ageMs) }, 'overloaded; requests are shed');
+    counts = { webhooks: 0, others: 0 };
+    toldAtMs = nowMs;
   };
 }
