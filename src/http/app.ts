@@ -25,6 +25,7 @@ import {
 import { registerMetrics } from './metrics-route.ts';
 import { type OverloadLimits, overloadLimits, registerOverload } from './overload.ts';
 import { ProblemSchema } from './problem.ts';
+import { registerRequestDeadline } from './request-deadline.ts';
 import { requestIdOf } from './request-id.ts';
 import { registerRequestLog } from './request-log.ts';
 import { RouteIndex } from './route-index.ts';
@@ -46,6 +47,8 @@ export interface AppParts {
   readonly beforeScrape: () => Promise<void>;
   /** For tests, which cannot wait until a machine is overloaded. */
   readonly overloadLimits?: OverloadLimits;
+  /** How long a request may take; 30 s unless told. */
+  readonly requestDeadlineMs?: number;
   /** Adds the routes of every module, with their full paths. */
   readonly registerRoutes: (app: FastifyInstance) => Promise<void>;
 }
@@ -64,6 +67,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   });
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema, httpPart));
   app.addSchema(ProblemSchema);
+  registerRequestDeadline(app, parts.requestDeadlineMs ?? requestTimeoutMs);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     setSecurityHeaders(reply);
@@ -106,7 +110,6 @@ function createServer(parts: AppParts): FastifyInstance {
     requestIdHeader: false,
     bodyLimit: bodyBytesMax,
     requestTimeout: requestTimeoutMs,
-    handlerTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     http: {
       headersTimeout: headersTimeoutMs,

@@ -17,11 +17,6 @@ export function toFailure(error: FastifyError): Failure | undefined {
       return new Failure('malformed_request', 'The path of the address is not validly encoded.');
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return new Failure('not_found', 'A part of the path is longer than any id.');
-    case 'FST_ERR_HANDLER_TIMEOUT':
-      return new Failure('overloaded', 'The request could not be finished in time; please try again.', {
-        retryAfterSeconds: 1,
-        cause: error,
-      });
     default:
       return undefined;
   }

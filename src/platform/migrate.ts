@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from './logger.ts';
 
@@ -9,6 +10,11 @@ const advisoryLockId = 0x74696c6c;
 /** Long enough for another process to finish a slow migration, short enough that a start never hangs. */
 const lockTimeoutMs = 60_000;
 const connectTimeoutMs = 5_000;
+/** What a process that goes on serving can do to a migration: a deadlock, and a lock that it holds for too long. */
+const collisionCodes = ['40P01', '55P03'];
+/** With the five seconds that each try may wait for a lock, less than a minute. */
+const triesMax = 10;
+const retryDelayMs = 200;
 const fileNamePattern = /^\d{4}_[a-z0-9_]+\.sql$/;
 
 interface Migration {
@@ -33,12 +39,14 @@ export async function migrate(options: {
     application_name: 'till migrate',
     connectionTimeoutMillis: connectTimeoutMs,
   });
+  // A connection that breaks between two statements is told of by the next one.
+  client.on('error', () => {});
   await client.connect();
   try {
     const applied = await readApplied(client);
     for (const migration of migrations) {
       const checksum = applied.get(migration.name);
-      if (checksum === undefined) await apply(client, migration, options.logger);
+      if (checksum === undefined) await applyPatiently(client, migration, options.logger);
       else if (checksum !== migration.checksum) throw changedAfterwards(migration.name);
     }
     const known = new Set(migrations.map((migration) => migration.name));
@@ -70,6 +78,26 @@ async function readApplied(client: pg.Client): Promise<ReadonlyMap<string, strin
     'select name, checksum from till.migrations',
   );
   return new Map(rows.map((row) => [row.name, row.checksum]));
+}
+
+/** A migration is one transaction, so one that had to yield has left nothing behind. */
+async function applyPatiently(client: pg.Client, migration: Migration, logger: Logger): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await apply(client, migration, logger);
+    } catch (error) {
+      if (!isCollision(error) || tries >= triesMax) throw error;
+      logger.warn(
+        { err: error, migration: migration.name, tries },
+        'a migration had to yield; it is tried again',
+      );
+      await setTimeout(retryDelayMs);
+    }
+  }
+}
+
+function isCollision(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && collisionCodes.includes(error.code ?? '');
 }
 
 async function apply(client: pg.Client, migration: Migration, logger: Logger): Promise<void> {

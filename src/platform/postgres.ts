@@ -46,7 +46,10 @@ export class Database implements Queryable {
       keepAlive: true,
       types: { getTypeParser },
     });
-    // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+    // The pool listens only to connections that are idle, and an error that nobody listens for would end the process.
+    // One that breaks while it is in use, or the moment it is ready, is told of by its next statement.
+    this.#pool.on('connect', (client) => client.on('error', () => {}));
+    // An idle connection that breaks is replaced by the pool.
     this.#pool.on('error', (error) => {
       // While the pool is ending, connections that end are what was asked for.
       if (!this.#pool.ending) options.logger.warn({ err: error }, 'an idle database connection broke');
@@ -68,9 +71,6 @@ export class Database implements Queryable {
   /** Runs `work` in one transaction. It must not wait for the network: a connection is held all the while. */
   async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
     const client = await this.#connect();
-    // The pool listens only to connections that are idle. One that breaks between two statements is told by the next
-    // statement; without a listener it would end the process.
-    client.on('error', ignoreBreak);
     const tx: Queryable = {
       query: async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) =>
         (await client.query<Row>(text, [...values])).rows,
@@ -87,7 +87,6 @@ export class Database implements Queryable {
     } finally {
       // A rollback on a connection that hangs would only hang as well.
       const isBroken = failure !== undefined && (isUnavailable(failure) || (await rollbackFails(client)));
-      client.off('error', ignoreBreak);
       client.release(isBroken);
     }
   }
@@ -122,7 +121,6 @@ export class Database implements Queryable {
   /** A connection that is of no use is dropped: the next one leads to where the address leads by then. */
   async #look(): Promise<void> {
     const client = await this.#pool.connect();
-    client.on('error', ignoreBreak);
     let isWritable = false;
     try {
       const asked = client.query<{ read_only: string }>(
@@ -132,7 +130,6 @@ export class Database implements Queryable {
       const { rows } = await withDeadline(asked, healthTimeoutMs, 'the answer');
       isWritable = rows[0]?.read_only === 'off';
     } finally {
-      client.off('error', ignoreBreak);
       client.release(!isWritable);
     }
     if (!isWritable) throw new Error('the database can only be read');
@@ -152,8 +149,6 @@ export class Database implements Queryable {
   }
 }
 
-function ignoreBreak(): void {}
-
 /** `bigint` arrives as text because it may not fit a number; ours (amounts below 10^12, counts) always do. */
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (id: number, format?: 'text' | 'binary') =>
   id === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(id, format);
@@ -168,8 +163,8 @@ async function rollbackFails(client: pg.PoolClient): Promise<boolean> {
   }
 }
 
-/** Classes of errors after which trying again later can succeed: connection, resources, operator, I/O. */
-const unavailableClasses = ['08', '53', '57', '58'];
+/** Classes of errors after which trying again later can succeed: connection, rollback, resources, operator, I/O. */
+const unavailableClasses = ['08', '40', '53', '57', '58'];
 /** What a standby says to those who write: after a failover the address leads elsewhere soon, or the standby is one no more. */
 const readOnlyCode = '25006';
 const diskFullCode = '53100';
@@ -192,11 +187,13 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
-/** What PostgreSQL says of a statement that took too long: this one did, others need not. */
+/** A statement that took too long, and a transaction that stood in another's way: this one failed, others need not. */
 const statementTimeoutCode = '57014';
+const rollbackClass = '40';
 
 /** Whether what `Database` threw means that it cannot be reached, so that nothing else would go better. */
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof Failure) || error.code !== 'database_unavailable') return false;
-  return codeOf(error.cause) !== statementTimeoutCode;
+  const code = codeOf(error.cause);
+  return code !== statementTimeoutCode && !code?.startsWith(rollbackClass);
 }

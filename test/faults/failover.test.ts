@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
@@ -19,8 +19,12 @@ import { startRig } from './rig/rig.ts';
 
 /** Each way: a round trip takes longer than the second after which a database counts as down. */
 const crawlDelayMs = effort({ short: 600, long: 2_500 });
-const crawlMs = effort({ short: 2_000, long: 60_000 });
-const failovers = effort({ short: 1, long: 5 });
+const crawlMs = effort({ short: 2_000, long: 30_000 });
+const failovers = effort({ short: 1, long: 3 });
+/** Every connection has to be given up before one is made that leads somewhere: too long for the short form. */
+const silentFailovers = effort({ short: 0, long: 2 });
+/** The 12 s after which a query is given up, and a few for those who were waiting for its connection. */
+const silenceMsMax = 20_000;
 /** A standby follows its primary's log, which must say enough for that. */
 const settings = { wal_level: 'replica', hot_standby: 'on' };
 
@@ -50,7 +54,7 @@ test('the way to PostgreSQL crawls, then leads to another server', async (t) => 
         down: ['database'],
         begin: async () => {
           await former.stop('fast');
-          primary = await startStandby(former);
+          primary = await startCopy(former, 'standby');
           line.leadTo(primary.socketPath);
         },
         meanwhile: () => load.meetsFault(performance.now()),
@@ -59,15 +63,34 @@ test('the way to PostgreSQL crawls, then leads to another server', async (t) => 
       await former.remove();
     });
 
+  for (let count = 1; count <= silentFailovers; count += 1)
+    await t.test('failover away from a server that hangs, with every connection to it open', async (step) => {
+      const former = primary;
+      await endure(step, load, health, {
+        down: ['database'],
+        begin: () => former.freeze(),
+        end: async () => {
+          primary = await startCopy(former);
+          line.leadTo(primary.socketPath);
+        },
+        healthyWithinMs: silenceMsMax,
+      });
+      // It must not come to life again: what it still did would be lost.
+      await former.remove();
+    });
+
   await t.test('nothing was lost, nothing was done twice', () => rig.check(load));
 });
 
-/** Another server on a copy of what the first one has written down: it can be read, not written to. */
-async function startStandby(former: PostgresServer): Promise<PostgresServer> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'till-standby-'));
+/** Another server on a copy of what the first one has written down; a standby can be read, not written to. */
+async function startCopy(former: PostgresServer, as: 'primary' | 'standby' = 'primary') {
+  const dataDir = await mkdtemp(join(tmpdir(), 'till-failover-'));
   const cluster = 'postgres/cluster';
   await copy(join(former.dataDir, cluster), join(dataDir, cluster));
-  await writeFile(join(dataDir, cluster, 'data/standby.signal'), '');
+  const data = join(dataDir, cluster, 'data');
+  // It names the process that works on the original.
+  await rm(join(data, 'postmaster.pid'), { force: true });
+  if (as === 'standby') await writeFile(join(data, 'standby.signal'), '');
   return PostgresServer.start(settings, dataDir);
 }
 

@@ -8,10 +8,13 @@ import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import { effort } from '../support/effort.ts';
 import { endure } from './rig/endure.ts';
+import type { Load } from './rig/load.ts';
 import { PostgresServer, stopModes } from './rig/postgres-server.ts';
 import { startRig } from './rig/rig.ts';
 
-const rounds = effort({ short: 1, long: 10 });
+const rounds = effort({ short: 1, long: 3 });
+/** How long it stays down after a client has met that. */
+const outageMs = effort({ short: 0, long: 10_000 });
 /** Past the 5 s that a request waits for a connection; in the long form also past the 12 s that it waits for an answer. */
 const frozenMs = effort({ short: 6_000, long: 20_000 });
 const cuts = effort({ short: 10, long: 100 });
@@ -32,7 +35,7 @@ test('PostgreSQL fails and comes back', async (t) => {
         endure(step, load, health, {
           down: ['database'],
           begin: () => server.stop(mode),
-          meanwhile: () => load.meetsFault(performance.now()),
+          meanwhile: () => outlast(load),
           end: () => server.start(),
         }),
       );
@@ -44,7 +47,7 @@ test('PostgreSQL fails and comes back', async (t) => {
       return endure(step, load, health, {
         down: ['database'],
         begin: () => hog.takeAll(),
-        meanwhile: () => load.meetsFault(performance.now()),
+        meanwhile: () => outlast(load),
         end: () => hog.release(),
       });
     });
@@ -61,6 +64,11 @@ test('PostgreSQL fails and comes back', async (t) => {
 
   await t.test('nothing was lost, nothing was done twice', () => rig.check(load));
 });
+
+async function outlast(load: Load): Promise<void> {
+  await load.meetsFault(performance.now());
+  await setTimeout(outageMs);
+}
 
 async function cutConnections(server: PostgresServer): Promise<void> {
   const client = new pg.Client({ connectionString: server.url, application_name: 'cutter' });

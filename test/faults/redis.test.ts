@@ -11,9 +11,9 @@ import { type RedisServer, skipWithoutRedis, startOwnRedis } from '../support/re
 import { endure } from './rig/endure.ts';
 import { startRig } from './rig/rig.ts';
 
-const rounds = effort({ short: 1, long: 10 });
+const rounds = effort({ short: 1, long: 3 });
 /** Long enough that who tries to connect again does so at his longest distance. */
-const outageMs = effort({ short: 2_500, long: 15_000 });
+const outageMs = effort({ short: 1_500, long: 10_000 });
 const roundsMeanwhile = effort({ short: 20, long: 300 });
 
 test('Redis fails and comes back', { skip: skipWithoutRedis() }, async (t) => {

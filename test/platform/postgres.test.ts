@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { Failure } from '../../src/errors.ts';
 import { Database, isOutage } from '../../src/platform/postgres.ts';
@@ -118,3 +120,61 @@ test('a server that can only be read is an outage to those who write, and not re
   assert.deepEqual(await standby.query('select 1 as one'), [{ one: 1 }], 'what is read is read');
   await standby.close();
 });
+
+test('of two transactions that wait for each other one can be tried again, and is no outage of everything', async () => {
+  await database.query('insert into numbers values (10), (11)');
+  const bothLocked = barrier(2);
+  const lockBoth = (first: number, second: number) =>
+    database.transaction(async (tx) => {
+      await tx.query('select from numbers where n = $1 for update', [first]);
+      await bothLocked();
+      await tx.query('select from numbers where n = $1 for update', [second]);
+    });
+  const outcomes = await Promise.allSettled([lockBoth(10, 11), lockBoth(11, 10)]);
+  const failures = outcomes.filter((outcome) => outcome.status === 'rejected').map(({ reason }) => reason);
+  assert.equal(failures.length, 1);
+  assert.ok(failures[0] instanceof Failure && failures[0].code === 'database_unavailable');
+  assert.equal(isOutage(failures[0]), false);
+});
+
+test('a connection that is ended the moment it is ready fails its transaction, never the process', async (t) => {
+  // All in one piece, so that the end is there before anyone has been given the connection.
+  const welcomeAndEnd = Buffer.concat([
+    message('R', Buffer.from([0, 0, 0, 0])),
+    message('Z', Buffer.from('I')),
+    message('E', Buffer.from('SFATAL\0C57P01\0Mterminating connection\0\0')),
+  ]);
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => socket.end(welcomeAndEnd));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const ending = new Database({ url: `postgres://x:y@127.0.0.1:${port}/x`, poolSize: 1, logger });
+  t.after(() => ending.close());
+  await assert.rejects(
+    ending.transaction((tx) => tx.query('select 1')),
+    isOutage,
+  );
+  await assert.rejects(ending.query('select 1'), isOutage);
+  await assert.rejects(ending.ping());
+});
+
+/** A message of PostgreSQL's protocol. */
+function message(type: string, body: Buffer): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(length.length + body.length);
+  return Buffer.concat([Buffer.from(type), length, body]);
+}
+
+/** Each who comes waits there until all have come. */
+function barrier(count: number): () => Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let left = count;
+  return () => {
+    left -= 1;
+    if (left === 0) resolve();
+    return promise;
+  };
+}

@@ -24,6 +24,7 @@ export interface CheckOptions {
 
 /** Nothing acknowledged is lost, nothing was done twice, the mirrors are true, and no answer was late or unreadable. */
 export async function checkRig(rig: Rig, load: Load, options: CheckOptions = {}): Promise<void> {
+  for (const till of rig.tills) await till.assertAlive();
   await load.end();
   assertAnswers(load.ledger.client.attempts, options.failures ?? [503]);
   const pool = new pg.Pool({ connectionString: rig.inspectionUrl, max: 2, application_name: 'check' });

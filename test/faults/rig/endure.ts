@@ -9,6 +9,8 @@ export interface Fault {
   /** What else must hold while it lasts. */
   readonly meanwhile?: () => Promise<void>;
   end(): Promise<unknown> | unknown;
+  /** Two seconds unless told. */
+  readonly healthyWithinMs?: number;
 }
 
 /** How much the load gets done after a fault, before the next one or the check: it is under way again. */
@@ -28,7 +30,7 @@ export async function endure(t: TestContext, load: Load, health: HealthWatch, fa
   health.assertOnly(fault.down, saidAtMs, performance.now());
   await fault.end();
   const mendedAtMs = performance.now();
-  const upMs = await health.says([], mendedAtMs);
+  const upMs = await health.says([], mendedAtMs, fault.healthyWithinMs);
   await load.progressed(roundsAfterwards);
   const attempts = load.ledger.client.attempts.filter(({ atMs, tookMs }) => atMs + tookMs >= beginMs);
   const refused = attempts.filter(({ status }) => status >= 500).length;

@@ -106,10 +106,9 @@ export class PostgresServer {
     await Promise.race([this.#server.ready, this.#answers()]);
   }
 
-  async stop(mode: StopMode = 'fast'): Promise<void> {
+  async stop(mode: StopMode): Promise<void> {
     const { pid, ended } = this.#server ?? {};
     if (pid === undefined) return;
-    this.#server = undefined;
     process.kill(pid, stopSignals[mode]);
     await ended;
   }
@@ -128,9 +127,10 @@ export class PostgresServer {
     this.#signal('SIGCONT');
   }
 
+  /** Whatever state it is in, not one more statement is carried out. */
   async remove(): Promise<void> {
-    this.thaw();
-    await this.stop('immediate');
+    this.#signal('SIGKILL');
+    await this.ended();
     await rm(this.#dataDir, { recursive: true, force: true, maxRetries: 5 });
   }
 

@@ -7,6 +7,9 @@ const retryDelayMs = 50;
 /** A minute in all: a start, or a restart of its database, takes seconds. */
 const triesMax = 1_200;
 
+/** Enough for the last error and its stack. */
+const lastWordsLength = 4_000;
+
 /** Till in a process of its own that can be killed at any time, and is started again each time. */
 export class MortalTill {
   readonly #environment: Readonly<Record<string, string>>;
@@ -34,6 +37,13 @@ export class MortalTill {
 
   async isUp(): Promise<void> {
     await this.#running;
+  }
+
+  /** Fails, with its last words, if it died of something else than a kill of ours. */
+  async assertAlive(): Promise<void> {
+    const { child, output } = await this.#running;
+    if (child.exitCode === null && child.signalCode === null) return;
+    throw new Error(`till ended by itself, with ${child.exitCode}:\n${output().slice(-lastWordsLength)}`);
   }
 
   /** As the kernel does it when memory runs out; then it is started again. */

@@ -1,0 +1,36 @@
+/**
+ * A row of everything, in the words of the migration that made its table, final so that the service has no reason to
+ * touch it. A migration that makes a table adds a row here.
+ */
+export const seeds: Readonly<Record<string, string>> = {
+  '0001': `
+    insert into till.customers (id, processor_customer_id, email, name, processor_as_of, created_at, updated_at)
+      values ('018f0000-0000-7000-8000-000000000001', 'cus_seed', 'seed@example.com', 'Seed', now(), now(), now());
+    insert into till.plans (id, processor_product_id, processor_price_id, name, amount, currency, interval,
+        product_active, price_active, product_as_of, price_as_of, created_at, updated_at)
+      values ('018f0000-0000-7000-8000-000000000002', 'prod_seed', 'price_seed', 'Seed', 900, 'eur', 'month',
+        true, true, now(), now(), now(), now());
+    insert into till.payments (id, processor_payment_intent_id, customer_id, amount, amount_received, amount_refunded,
+        currency, intent_status, processor_as_of, created_at, updated_at)
+      select '018f0000-0000-7000-8000-000000000003', 'pi_seed', id, 2000, 2000, 500, 'eur', 'succeeded', now(), now(), now()
+      from till.customers;
+    insert into till.refunds (id, processor_refund_id, payment_id, amount, currency, status, processor_as_of,
+        created_at, updated_at)
+      select '018f0000-0000-7000-8000-000000000004', 're_seed', id, 500, 'eur', 'succeeded', now(), now(), now()
+      from till.payments;
+    insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status, processor_as_of,
+        created_at, updated_at)
+      select '018f0000-0000-7000-8000-000000000005', 'sub_seed', customers.id, plans.id, 'canceled', now(), now(), now()
+      from till.customers, till.plans;
+    insert into till.invoices (id, processor_invoice_id, customer_id, amount_due, amount_paid, currency, status,
+        processor_as_of, created_at, updated_at)
+      select '018f0000-0000-7000-8000-000000000006', 'in_seed', id, 900, 900, 'eur', 'paid', now(), now(), now()
+      from till.customers;`,
+  '0002': `
+    insert into till.idempotency_claims (operation, key, request_hash, resource_id, attempted_at, owner, leased_until,
+        created_at, completed_at)
+      values ('payments.create', 'seed', '\\x00', '018f0000-0000-7000-8000-000000000003', now(), 1, now(), now(), now());`,
+  '0003': `
+    insert into till.webhook_events (id, type, object_id, created_at, payload, state, next_try_at, received_at, processed_at)
+      values ('evt_seed', 'payment_intent.succeeded', 'pi_seed', now(), '{}', 'processed', now(), now(), now());`,
+};

@@ -1,0 +1,125 @@
+/** A release upgrades the database under a service that is running: nothing is lost, and nobody has to be stopped. */
+import assert from 'node:assert/strict';
+import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import pg from 'pg';
+import { migrate } from '../../src/platform/migrate.ts';
+import { effort } from '../support/effort.ts';
+import { postTo } from '../support/fault-lab.ts';
+import { captureLog } from '../support/log-capture.ts';
+import { createTestDatabase } from '../support/test-database.ts';
+import { projectFolder, startTillProcess, testKey } from '../support/till-process.ts';
+import { OlderProcess } from './rig/older-process.ts';
+import { startRig } from './rig/rig.ts';
+import { seeds } from './rig/seeds.ts';
+
+const migrationsFolder = join(projectFolder, 'migrations');
+const migrations = (await readdir(migrationsFolder)).sort();
+const { logger } = captureLog();
+const roundsAfterwards = effort({ short: 3, long: 300 });
+const extraMigrations = effort({ short: 1, long: 20 });
+
+// From nothing at all, a release starts in every other test.
+for (let known = 1; known <= migrations.length; known += 1)
+  test(`upgrades from ${migrations[known - 1]} while an older process goes on`, async (t) => {
+    const { url, client } = await databaseAt(t, known);
+    const older = await OlderProcess.start(url);
+    await older.progressed(1);
+    const before = await older.read();
+    for (const [table, rows] of Object.entries(before))
+      assert.ok(rows.length > 1, `there is data in ${table}`);
+
+    const till = await startTillProcess({ API_KEYS: testKey, DATABASE_URL: url, DATA_DIR: await folder(t) });
+    t.after(() => till.stop());
+    await older.progressed(roundsAfterwards);
+    const after = await older.read();
+    await older.stop();
+
+    for (const [table, rows] of Object.entries(before)) {
+      const kept = new Set(after[table]);
+      assert.deepEqual(
+        rows.filter((row) => !kept.has(row)),
+        [],
+        `rows of ${table} that are gone or changed`,
+      );
+    }
+    await assertServes(till.url, client);
+  });
+
+test('a release that is older than the database goes on serving, and starts', async (t) => {
+  const rig = await startRig(t);
+  const load = rig.startLoad();
+  for (let count = 1; count <= extraMigrations; count += 1) {
+    await load.progressed(20);
+    await migrate({ url: rig.databaseUrl, folder: await folderWith(t, extraMigration(count)), logger });
+  }
+  await load.progressed(20);
+  const late = await startTillProcess({
+    API_KEYS: testKey,
+    DATABASE_URL: rig.databaseUrl,
+    PROCESSOR_SECRET_KEY: 'sk_test_rig',
+    PROCESSOR_API_BASE: rig.processorUrl,
+    PROCESSOR_WEBHOOK_SECRET: 'whsec_rig',
+  });
+  rig.atEnd(() => late.stop());
+  await late.logged('the database is newer than this release');
+  assert.equal((await fetch(`${late.url}/health`)).status, 200);
+  // Who holds what a migration needs, and needs what it holds, may be told to try again.
+  await rig.check(load, { failures: [503] });
+});
+
+/** The kind of change that a later release may make: it adds, to every table that the load writes to. */
+function extraMigration(count: number): string {
+  const tables = ['customers', 'plans', 'payments', 'refunds', 'subscriptions', 'invoices', 'webhook_events'];
+  return `set local lock_timeout = '5s';
+    ${tables.map((table) => `alter table till.${table} add column extra_${count} text not null default 'extra';`).join('\n')}
+    create table till.extra_${count} (id uuid primary key, payment_id uuid references till.payments);`;
+}
+
+async function folderWith(t: TestContext, sql: string): Promise<string> {
+  const path = await folder(t);
+  await cp(migrationsFolder, path, { recursive: true });
+  await writeFile(join(path, `${9_000 + extrasMade++}_extra.sql`), sql);
+  return path;
+}
+
+let extrasMade = 0;
+
+/** A database as the first `known` migrations left it, with a row of everything. */
+async function databaseAt(t: TestContext, known: number) {
+  const database = await createTestDatabase('empty');
+  const path = await folder(t);
+  for (const name of migrations.slice(0, known)) await cp(join(migrationsFolder, name), join(path, name));
+  await migrate({ url: database.url, folder: path, logger });
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  for (const name of migrations.slice(0, known)) await client.query(seeds[name.slice(0, 4)] ?? '');
+  t.after(async () => {
+    await client.end();
+    await database.drop();
+  });
+  return { url: database.url, client };
+}
+
+/** Lists show what was there before, and new things can be made. */
+async function assertServes(url: string, client: pg.Client): Promise<void> {
+  for (const list of ['customers', 'payments', 'subscriptions', 'invoices']) {
+    const answer = await fetch(`${url}/api/v1/${list}`, { headers: { 'x-api-key': testKey } });
+    const { total } = (await answer.json()) as { readonly total: number };
+    const { rows } = await client.query<{ count: string }>(`select count(*) from till.${list}`);
+    assert.equal(total, Number(rows[0]?.count), `the total of ${list}`);
+  }
+  const post = postTo(url, testKey);
+  const customer = await post('/api/v1/customers', { email: 'ada@example.com' });
+  assert.equal(customer.status, 201);
+  const order = { customerId: customer.body['id'], amount: 2_000, currency: 'eur' };
+  assert.equal((await post('/api/v1/payments', order)).status, 201);
+}
+
+async function folder(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'till-upgrade-'));
+  t.after(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
