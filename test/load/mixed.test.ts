@@ -35,6 +35,8 @@ const crowdConnections = 1_500;
 const overloadFactor = 4;
 const overloadSeconds = effort({ short: 3, long: 20 });
 const overloadShotsMax = 200_000;
+/** Each is up to four times the one before it. */
+const overloadTriesMax = 5;
 /** "Within seconds": the last answers to the crowd are given, and all is as before. */
 const recoveryMsMax = 5_000;
 
@@ -91,9 +93,7 @@ async function assertSheds(t: TestContext, rig: Rig, load: Load): Promise<void> 
   assert.equal(served, capacityShots, 'nothing is shed before its time');
 
   await loop.fireApart(shots(crowdConnections, 'arriving'), capacityLanes);
-  const offered = overloadFactor * perSecond;
-  const crowd = shots(Math.min(overloadShotsMax, Math.round(offered * overloadSeconds)), 'crowd');
-  const hits = await loop.fire(crowd, offered);
+  const { hits, offered, done } = await overload(loop, perSecond, shots);
   const endedAtMs = performance.now();
   for (let isWell = false; !isWell; )
     isWell = (await loop.fireInLanes(shots(20, `well-${performance.now()}`), 4)).every(isServed);
@@ -101,7 +101,7 @@ async function assertSheds(t: TestContext, rig: Rig, load: Load): Promise<void> 
 
   const [webhooks, reads] = ['webhook', 'read'].map((kind) => hits.filter(({ shot }) => shot.kind === kind));
   const [webhooksShed, readsShed] = [shedShare(webhooks ?? []), shedShare(reads ?? [])];
-  t.diagnostic(`it can do ${perSecond.toFixed(0)} requests/s and was offered ${offered.toFixed(0)}`);
+  t.diagnostic(`it did ${done.toFixed(0)} requests/s and was offered ${offered.toFixed(0)}`);
   t.diagnostic(`shed: ${percent(webhooksShed)} of the webhooks, ${percent(readsShed)} of the reads`);
   const took = hits.filter(isServed).map(({ tookMs }) => tookMs);
   t.diagnostic(
@@ -114,6 +114,27 @@ async function assertSheds(t: TestContext, rig: Rig, load: Load): Promise<void> 
   assert.ok(webhooksShed > readsShed, 'webhooks are shed before reads');
   assert.ok(recoveryMs < recoveryMsMax, `recovery took ${recoveryMs.toFixed(0)} ms`);
   await assertKept(rig, [...calm, ...(webhooks ?? [])].filter(isServed));
+}
+
+/**
+ * Four times what it can do. What it can do is known only once it is overloaded, because a crowd shares its database
+ * statements: where more was done than a few lanes had shown, the crowd comes again in greater numbers.
+ */
+async function overload(
+  loop: OpenLoop,
+  perSecond: number,
+  shots: (count: number, label: string) => readonly Shot[],
+) {
+  let offered = overloadFactor * perSecond;
+  for (let tries = 1; ; tries += 1) {
+    const count = Math.min(overloadShotsMax, Math.round(offered * overloadSeconds));
+    const crowd = shots(count, `crowd-${tries}`);
+    const startedAtMs = performance.now();
+    const hits = await loop.fire(crowd, offered);
+    const done = (hits.filter(isServed).length / (performance.now() - startedAtMs)) * 1_000;
+    if (offered >= overloadFactor * done || tries === overloadTriesMax) return { hits, offered, done };
+    offered = overloadFactor * done;
+  }
 }
 
 const isServed = ({ status }: Hit) => status === 200;
