@@ -127,6 +127,12 @@ export async function openProcessor(
       secret,
     },
     log: (level, fields, message) => logger[level]({ part: 'sandbox', ...fields }, message),
+  }).catch((error: unknown) => {
+    throw explainPort(error, {
+      variable: 'SANDBOX_PORT',
+      port: config.processor.sandboxPort,
+      host: '127.0.0.1',
+    });
   });
   shutdown.add('sandbox', closeTimeoutMs, () => sandbox.close());
   const processor = connectProcessor(start, metrics, {
@@ -174,4 +180,15 @@ function connectProcessor(
 /** An address without its credentials: neither those before the host nor those among the parameters. */
 export function describeAddress(text: string): string {
   return text.replace(/\?.*/s, '').replace(/\/\/.*@/s, '//');
+}
+
+/** A port that is taken, in words that say what to change; anything else as it is. */
+export function explainPort(
+  error: unknown,
+  { variable, port, host }: { readonly variable: string; readonly port: number; readonly host: string },
+): unknown {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) return error;
+  return new Error(`port ${port} is already in use on ${host}; set ${variable} to another one`, {
+    cause: error,
+  });
 }

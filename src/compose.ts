@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import {
   closeTimeoutMs,
   describeAddress,
+  explainPort,
   openCache,
   openDatabase,
   openProcessor,
@@ -13,6 +14,7 @@ import type { Config } from './config.ts';
 import { ApiGuard } from './http/api-guard.ts';
 import { type LoadedApiKeys, loadApiKeys } from './http/api-key-source.ts';
 import { buildApp } from './http/app.ts';
+import { backlogMax } from './http/limits.ts';
 import { RateLimiter } from './http/rate-limiter.ts';
 import { type Marks, noMarks } from './idempotency/marks.ts';
 import type { Cache } from './platform/cache.ts';
@@ -27,8 +29,8 @@ import { type Processor, processorOperations } from './processor/processor.ts';
 import { eventTypes } from './webhooks/event-types.ts';
 import type { WelcomeFacts } from './welcome.ts';
 
-/** Orchestrators wait 30 s before they kill; what is in flight gets most of that. */
-const drainTimeoutMs = 20_000;
+/** A call to the processor ends within ten seconds; with the delay before it, all fits the 30 s that orchestrators wait. */
+const drainTimeoutMs = 15_000;
 const sweepDelayMs = 60_000;
 /** A missed webhook is noticed within this time. */
 const recoveryDelayMs = 300_000;
@@ -149,21 +151,27 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
     registerRoutes: (scope) => registerRoutes(scope, services, { processor, clock: systemClock }),
   });
-  shutdown.add('open requests', drainTimeoutMs + closeTimeoutMs, () => closeApp(app));
+  const stopDelayMs = config.stopDelaySeconds * 1_000;
+  shutdown.add('open requests', stopDelayMs + drainTimeoutMs + closeTimeoutMs, () =>
+    closeApp(app, stopDelayMs),
+  );
   return app;
 }
 
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
   try {
-    return await app.listen({ host, port });
+    return await app.listen({ host, port, backlog: backlogMax });
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
-    throw new Error(`port ${port} is already in use on ${host}; set PORT to another one`, { cause: error });
+    throw explainPort(error, { variable: 'PORT', port, host });
   }
 }
 
-/** Lets what is in flight finish, up to a limit, and accepts nothing new meanwhile. */
-async function closeApp(app: FastifyInstance): Promise<void> {
+/**
+ * Serves on for a while, so that load balancers look elsewhere and clients, told to close their connections, come back
+ * to another process. Then lets what is in flight finish, up to a limit, and accepts nothing new meanwhile.
+ */
+async function closeApp(app: FastifyInstance, stopDelayMs: number): Promise<void> {
+  await setTimeout(stopDelayMs);
   const expired = new AbortController();
   const limit = setTimeout(drainTimeoutMs, undefined, { signal: expired.signal }).then(
     () => app.server.closeAllConnections(),

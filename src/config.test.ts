@@ -44,6 +44,7 @@ test('an empty environment gives the documented defaults', () => {
     rateLimitPerMinute: 6000,
     trustProxy: [],
     webhookRetentionDays: 90,
+    stopDelaySeconds: 0,
   });
 });
 

@@ -26,6 +26,8 @@ export interface Config {
   readonly rateLimitPerMinute: number;
   readonly trustProxy: readonly string[];
   readonly webhookRetentionDays: number;
+  /** How long requests are still taken after a stop signal, while /health tells load balancers to look elsewhere. */
+  readonly stopDelaySeconds: number;
 }
 
 export interface ProcessorConfig {
@@ -68,8 +70,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Reads the whole configuration, or throws a ConfigError with every mistake at once. */
 export function loadConfig(environment: Environment, workingDir: string): Config {
   const env = new EnvironmentReader(environment);
+  const production = env.text('NODE_ENV') === 'production';
   const config: Config = {
-    production: env.text('NODE_ENV') === 'production',
+    production,
     role: env.oneOf('ROLE', roles, 'all'),
     host: env.host('HOST', '127.0.0.1'),
     port: env.integer('PORT', { default: 3000, min: 0, max: 65_535 }),
@@ -86,6 +89,8 @@ export function loadConfig(environment: Environment, workingDir: string): Config
     trustProxy: env.addresses('TRUST_PROXY'),
     // The processor can send an event again, or list it, for 30 days: forgetting one sooner could apply it twice.
     webhookRetentionDays: env.integer('WEBHOOK_RETENTION_DAYS', { default: 90, min: 35, max: 36_500 }),
+    // Load balancers look every few seconds; where there are none, nobody wants to wait.
+    stopDelaySeconds: env.integer('STOP_DELAY_SECONDS', { default: production ? 5 : 0, min: 0, max: 60 }),
   };
   if (config.production) refuseDefaults(env);
   else if (config.role !== 'all') refuseEmbeddedParts(env, config.role);

@@ -56,8 +56,8 @@ interface FailureExtras {
    */
   readonly effect?: 'none' | 'unknown';
   /**
-   * The processor remembered this failure under the call's idempotency key and will repeat it for a day: going on
-   * takes a look-up first, then another key.
+   * The processor remembers another answer, or another request, under the call's idempotency key and will repeat this
+   * failure for a day: going on takes a look-up first, then another key.
    */
   readonly replayed?: boolean;
   readonly cause?: unknown;

@@ -5,7 +5,7 @@ import { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
 import { isRefused } from './host-header.ts';
 import { headerBytesMax, headersTimeoutMs, requestTimeoutMs } from './limits.ts';
-import { problemAnswer, rawProblemAnswer } from './problem.ts';
+import { failureStatus, problemAnswer, rawProblemAnswer } from './problem.ts';
 import { toFailure } from './to-failure.ts';
 
 /** Answers a request that failed. What was not expected is logged with its cause and shown as nothing but an id. */
@@ -22,13 +22,18 @@ export function answerFailure(
     : toFailure(error);
   const requestId = request.id;
   if (failure === undefined) logger.error({ requestId, err: error }, 'request failed');
-  const answer = problemAnswer(
+  else if (failureStatus[failure.code] >= 500) {
+    logger.warn({ requestId, code: failure.code, err: failure }, 'request could not be served');
+  }
+  return sendProblem(
+    reply,
     failure ?? new Failure('internal_error', 'The failure has been logged under this request id.'),
     requestId,
   );
-  if (failure !== undefined && answer.status >= 500) {
-    logger.warn({ requestId, code: failure.code, err: failure }, 'request could not be served');
-  }
+}
+
+export function sendProblem(reply: FastifyReply, failure: Failure, requestId: string): FastifyReply {
+  const answer = problemAnswer(failure, requestId);
   // Sent as bytes: to text the framework would add a charset, a parameter that this media type does not have.
   return reply
     .code(answer.status)

@@ -73,14 +73,18 @@ export function body<T extends TSchema>(schema: T, example: Static<T>): T {
 }
 
 /** What any operation may answer with. */
-const everywhere: readonly FailureCode[] = ['malformed_request', 'internal_error', 'database_unavailable'];
+const everywhere: readonly FailureCode[] = [
+  'malformed_request',
+  'internal_error',
+  'database_unavailable',
+  'overloaded',
+];
 /** What an operation that calls the processor may answer with besides. */
 export const processorFailures: readonly FailureCode[] = [
   'processor_rejected',
   'processor_misconfigured',
   'processor_bad_answer',
   'processor_unavailable',
-  'overloaded',
   'processor_timeout',
 ];
 /** What an operation may answer with if a body is sent to it, also where it takes none. */

@@ -25,6 +25,7 @@ import {
   timeoutCheckIntervalMs,
 } from './limits.ts';
 import { registerMetrics } from './metrics-route.ts';
+import { type OverloadLimits, overloadLimits, registerOverload } from './overload.ts';
 import { ProblemSchema } from './problem.ts';
 import { registerRequestDeadline } from './request-deadline.ts';
 import { requestIdOf } from './request-id.ts';
@@ -42,12 +43,14 @@ export interface AppParts {
   readonly trustProxy: readonly string[];
   /** For tests, which cannot wait as long as people can. */
   readonly connectionLimits?: Partial<ConnectionLimits>;
-  /** Once true, connections are closed after the answer under way. */
+  /** Once true, connections are closed after the answer under way, and the service is no longer healthy. */
   readonly isStopping: () => boolean;
   /** False for a process that only works in the background: it serves health and metrics alone. */
   readonly servesApi: boolean;
   /** Brings gauges up to date; if it fails or takes too long, the scrape shows the last values. */
   readonly beforeScrape: () => Promise<void>;
+  /** For tests, which cannot wait until a machine is overloaded. */
+  readonly overloadLimits?: OverloadLimits;
   /** How long a request may take; 30 s unless told. */
   readonly requestDeadlineMs?: number;
   /** Adds the routes of every module, with their full paths. */
@@ -85,6 +88,10 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     setSecurityHeaders(reply);
+    done();
+  });
+  registerOverload(app, { ...parts, limits: parts.overloadLimits ?? overloadLimits });
+  app.addHook('onRequest', (request, reply, done) => {
     const unclear = unclearHost(request, reply);
     if (unclear !== undefined) return done(unclear);
     // Said before the body is read: what nobody asked for need not be parsed.
@@ -103,7 +110,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   });
 
   if (parts.servesApi) await registerDocs(app);
-  registerHealth(app, parts.dependencies);
+  registerHealth(app, parts.dependencies, parts.isStopping);
   registerMetrics(app, parts.metrics, parts.beforeScrape);
   if (parts.servesApi) await app.register(parts.registerRoutes);
   await app.ready();
@@ -128,6 +135,7 @@ function createServer(parts: AppParts): FastifyInstance {
       headersTimeout: limits.headersTimeoutMs,
       connectionsCheckingInterval: limits.timeoutCheckIntervalMs,
       maxHeaderSize: headerBytesMax,
+      // Refused by us instead, with a problem.
       requireHostHeader: false,
     },
     routerOptions: { maxParamLength: pathParamLengthMax },

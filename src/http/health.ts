@@ -37,7 +37,11 @@ const unhealthyExample: Health = {
   details: { database: up, cache: down },
 };
 
-export function registerHealth(app: FastifyInstance, dependencies: readonly Dependency[]): void {
+export function registerHealth(
+  app: FastifyInstance,
+  dependencies: readonly Dependency[],
+  isStopping: () => boolean,
+): void {
   const check = shareConcurrent(() => readHealth(dependencies));
   app.get(
     '/health',
@@ -53,7 +57,7 @@ export function registerHealth(app: FastifyInstance, dependencies: readonly Depe
       },
     },
     async (_request, reply) => {
-      const health = await check();
+      const health = isStopping() ? withStopping(await check()) : await check();
       return reply.code(health.status === 'ok' ? 200 : 503).send(health);
     },
   );
@@ -99,6 +103,12 @@ async function readHealth(dependencies: readonly Dependency[]): Promise<Health> 
     error: Object.fromEntries(error),
     details: Object.fromEntries(entries),
   };
+}
+
+/** To load balancers a service that is about to end is no better than one that cannot serve. */
+function withStopping({ info, error, details }: Health): Health {
+  const service = { status: 'down', message: 'is stopping' };
+  return { status: 'error', info, error: { ...error, service }, details: { ...details, service } };
 }
 
 /** Anyone may ask for health as often as they like; those who ask at the same time share one look. */

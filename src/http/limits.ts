@@ -12,6 +12,11 @@ export const keepAliveTimeoutMs = 72_000;
 export const stalledTimeoutMs = 45_000;
 /** Some 20 KiB each, so a few hundred MiB at worst; a proxy that pools its connections stays far below. */
 export const connectionsMax = 10_000;
+/**
+ * Connections that wait while the event loop is busy. The kernel drops what is past it without a word, and its own limit is
+ * usually this.
+ */
+export const backlogMax = 4_096;
 /** Every id is a UUID of 36 characters; the room above it lets a wrong one be told apart from a wrong route. */
 export const pathParamLengthMax = 200;
 /** A body of a million unknown fields has a million mistakes; nobody reads more than these. */

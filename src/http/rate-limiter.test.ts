@@ -75,6 +75,18 @@ test('buckets do not share their counts', async () => {
   assert.equal((await limiter.take('a', 1)).allowed, false);
 });
 
+test('a clock that is put back keeps nobody from the shared cache', async () => {
+  const { time, shared, take } = setUp();
+  time.ms += 3_600_000;
+  shared.broken = true;
+  await take(1, 2);
+  shared.broken = false;
+  time.ms -= 3_600_000;
+  const { commands } = shared;
+  await take(1, 2);
+  assert.equal(shared.commands, commands + 1);
+});
+
 test('without the shared cache the limit holds in this process, which is said once, and its return too', async () => {
   const { time, lines, shared, take } = setUp();
   shared.broken = true;

@@ -72,7 +72,9 @@ export class RateLimiter {
 
   async #increment(key: string, by: number): Promise<number> {
     const nowMs = this.#clock.now().getTime();
-    if (nowMs < this.#askAgainAtMs) return this.#fallback.increment(key, by, counterTtlMs);
+    const waitMs = this.#askAgainAtMs - nowMs;
+    // A longer wait than we ever set means that the clock was put back.
+    if (waitMs > 0 && waitMs <= retryDelayMs) return this.#fallback.increment(key, by, counterTtlMs);
     // Only this request finds out whether the cache is back; those that come meanwhile don't wait for it.
     if (this.#isDown) this.#askAgainAtMs = nowMs + retryDelayMs;
     try {

@@ -102,7 +102,15 @@ function createRequestMetrics(registers: Registry[], labels: MetricLabels) {
   });
   for (const operation of labels.processorOperations)
     processorRequestDuration.zero({ operation, outcome: 'ok' });
+  const httpRequestsShed = new Counter({
+    name: 'http_requests_shed_total',
+    help: 'HTTP requests refused at the door because the process could not keep up',
+    labelNames: ['kind'],
+    registers,
+  });
+  for (const kind of ['webhooks', 'others']) httpRequestsShed.inc({ kind }, 0);
   return {
+    httpRequestsShed,
     httpRequestDuration: new Histogram({
       name: 'http_request_duration_seconds',
       help: 'HTTP requests, by method, route and status',

@@ -5,6 +5,11 @@ import type { Logger } from './logger.ts';
 
 /** How long a request waits for a connection before it is told that the database is unavailable. */
 const connectTimeoutMs = 5_000;
+/**
+ * Who may wait for each connection. A statement takes about a millisecond, so this is a tenth of a second of waiting;
+ * where it takes far longer, more who wait would only wait in vain, and fill the memory meanwhile.
+ */
+const waitingPerConnectionMax = 100;
 /** No statement of ours needs a second; ten leave room for a slow disk and stay below a request's 30 s. */
 const statementTimeoutMs = 10_000;
 /** A server that hangs enforces no limit of its own, so ours comes a little after it. */
@@ -25,9 +30,11 @@ export interface Queryable {
 /** The one way to PostgreSQL. What it cannot reach is a Failure `database_unavailable`; anything else is a defect. */
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
+  readonly #waitingMax: number;
   #fullAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: { readonly url: string; readonly poolSize: number; readonly logger: Logger }) {
+    this.#waitingMax = options.poolSize * waitingPerConnectionMax;
     this.#pool = new pg.Pool({
       connectionString: options.url,
       max: options.poolSize,
@@ -53,6 +60,7 @@ export class Database implements Queryable {
     text: string,
     values: readonly unknown[] = [],
   ): Promise<readonly Row[]> {
+    this.#refuseIfFull();
     try {
       return (await this.#pool.query<Row>(text, [...values])).rows;
     } catch (error) {
@@ -93,7 +101,16 @@ export class Database implements Queryable {
     await this.#pool.end();
   }
 
+  /** Counted as an outage: whoever works in batches must not try each of them alone. */
+  #refuseIfFull(): void {
+    if (this.#pool.waitingCount < this.#waitingMax) return;
+    throw new Failure('database_unavailable', 'Too many requests wait for the database; please try again.', {
+      retryAfterSeconds,
+    });
+  }
+
   async #connect(): Promise<pg.PoolClient> {
+    this.#refuseIfFull();
     try {
       return await this.#pool.connect();
     } catch (error) {

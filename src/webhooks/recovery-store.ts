@@ -7,13 +7,13 @@ export class RecoveryStore {
     db: Queryable,
     owner: number,
     leaseMs: number,
-  ): Promise<{ readonly readUntil: Date | null } | undefined> {
-    const rows = await db.query<{ read_until: Date | null }>(
+  ): Promise<{ readonly readUntil: Date | null; readonly databaseNow: Date } | undefined> {
+    const rows = await db.query<{ read_until: Date | null; now: Date }>(
       `update till.recovery set owner = $1, leased_until = now() + make_interval(secs => $2)
-       where name = 'events' and leased_until <= now() returning read_until`,
+       where name = 'events' and leased_until <= now() returning read_until, now()`,
       [owner, leaseMs / 1_000],
     );
-    return rows[0] && { readUntil: rows[0].read_until };
+    return rows[0] && { readUntil: rows[0].read_until, databaseNow: rows[0].now };
   }
 
   /** False if the lease ran out and another run has it. */

@@ -59,7 +59,7 @@ export class Recovery {
     };
     let readUntil: Date | null = null;
     try {
-      readUntil = await this.#readEvents(lease.readUntil, pause);
+      readUntil = await this.#readEvents(lease.readUntil, this.#startTime(lease.databaseNow), pause);
       await this.#lookAtStaleRows(pause);
       return true;
     } finally {
@@ -67,9 +67,14 @@ export class Recovery {
     }
   }
 
-  async #readEvents(readUntil: Date | null, pause: () => Promise<void>): Promise<Date> {
-    const { clock, logger, resync } = this.#parts;
-    const startedAt = clock.now();
+  /** By the clock that is behind: one that runs ahead must not hide the events until it is right again. */
+  #startTime(databaseNow: Date): Date {
+    const now = this.#parts.clock.now();
+    return now < databaseNow ? now : databaseNow;
+  }
+
+  async #readEvents(readUntil: Date | null, startedAt: Date, pause: () => Promise<void>): Promise<Date> {
+    const { logger, resync } = this.#parts;
     const from = readUntil ?? startedAt;
     if (startedAt.getTime() - from.getTime() > listingAgeMsMax) {
       logger.warn(

@@ -42,7 +42,6 @@ export async function registerWebhookRoutes(app: FastifyInstance, parts: Webhook
               'malformed_request',
               'payload_too_large',
               'unsupported_media_type',
-              'overloaded',
             ),
           },
         },

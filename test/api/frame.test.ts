@@ -355,3 +355,19 @@ test('one log line per request: method, route, status, duration, key name and re
   assert.ok(!JSON.stringify(lines).includes(id) && !JSON.stringify(lines).includes('eve@'));
   assert.ok(!JSON.stringify(lines).includes(testKey));
 });
+
+test('400: HTTP/1.1 without a host is refused with a problem', async (t) => {
+  const { port } = await startFrame(t, thingRoutes);
+  const answer = await sendRaw(port, 'GET /health/live HTTP/1.1\r\n\r\n');
+  assert.equal(answer.status, 400);
+  assert.equal(answer.headers['content-type'], 'application/problem+json');
+  assert.equal(JSON.parse(answer.body).code, 'malformed_request');
+});
+
+test('200: HTTP/1.0 needs no host, and an expectation that nobody knows is ignored', async (t) => {
+  const { port } = await startFrame(t, thingRoutes);
+  const old = await sendRaw(port, 'GET /health/live HTTP/1.0\r\n\r\n');
+  assert.equal(old.status, 200);
+  const expecting = 'GET /health/live HTTP/1.1\r\nhost: x\r\nexpect: a-miracle\r\nconnection: close\r\n\r\n';
+  assert.equal((await sendRaw(port, expecting)).status, 200);
+});

@@ -37,6 +37,22 @@ test('200: every dependency is up', async (t) => {
   });
 });
 
+test('503: a service that is about to end says so, with its dependencies up', async (t) => {
+  const { url } = await startFrame(t, undefined, {
+    dependencies: [{ name: 'database', check: async () => {} }],
+    isStopping: () => true,
+  });
+  const answer = await fetch(`${url}/health`);
+  assert.equal(answer.status, 503);
+  const service = { status: 'down', message: 'is stopping' };
+  assert.deepEqual(await answer.json(), {
+    status: 'error',
+    info: { database: up },
+    error: { service },
+    details: { database: up, service },
+  });
+});
+
 test('503: a database that cannot be reached stands under error, without saying where it is', async (t) => {
   const database = new Database({
     url: `postgres://x:y@127.0.0.1:${await freePort()}/x`,

@@ -41,3 +41,30 @@ test('a hundred creates wait for a slow processor on no database connection at a
   assert.equal(await payments.countRows(lab, ground), callers);
   assert.ok((await connections()).length <= poolSize);
 });
+
+test('deleting a customer asks for its subscriptions five at a time, not one after the other, nor all at once', async (t) => {
+  const lab = await startLab(t);
+  const gate = await startGate(lab);
+  const till = await startLabTill(t, lab, { processorUrl: gate.url });
+  const { customerId, planId } = await layGround(lab, till.post);
+  const created = await Promise.all(
+    Array.from({ length: 7 }, () => till.post('/api/v1/subscriptions', { customerId, planId })),
+  );
+  for (const { body } of created) {
+    const { processorSubscriptionId } = body['subscription'] as { readonly processorSubscriptionId: string };
+    gate.hold(`/v1/subscriptions/${processorSubscriptionId}`, 'GET');
+  }
+  const reads = () =>
+    gate.seen.filter(({ method, path }) => method === 'GET' && /subscriptions\/./.test(path));
+  const before = reads().length;
+  const deleted = till.services.customers.delete(customerId, (id) =>
+    till.services.subscriptions.correctOfCustomer(id),
+  );
+  for (let held = 0; held < 5; held += 1) await gate.nextHeld();
+  // Were there a sixth, it would have come before the answer to another request.
+  await till.get('/api/v1/plans');
+  assert.equal(reads().length - before, 5);
+  gate.open();
+  await deleted;
+  assert.equal(reads().length - before, 7);
+});

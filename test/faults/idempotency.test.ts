@@ -303,3 +303,28 @@ async function age({ sql }: Lab, interval: string): Promise<void> {
     [interval],
   );
 }
+
+test('a processor key that an earlier version used with other values is looked up, then left behind', async (t) => {
+  const lab = await startLab(t);
+  const gate = await startGate(lab);
+  const till = await startLabTill(t, lab, { processorUrl: gate.url });
+  const ground = await layGround(lab, till.post);
+  for (const wasMade of [true, false]) {
+    gate.hold(paymentsAtProcessor);
+    const answer = pay(till, ground, `key-${wasMade}`);
+    const held = await gate.nextHeld();
+    const idempotencyKey = held.idempotencyKey ?? assert.fail();
+    // The id that the payment will have is part of the key.
+    const id = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(idempotencyKey)?.[0] ?? '';
+    const values = { amount: 4_321, currency: 'eur', customer: ground.processorCustomerId };
+    const earlier = await lab.dashboard.paymentIntents.create(
+      { ...values, description: 'an earlier version', metadata: wasMade ? { till_id: id } : {} },
+      { idempotencyKey },
+    );
+    gate.open();
+    const { status, body } = await answer;
+    assert.equal(status, 201);
+    const { processorPaymentIntentId } = body['payment'] as { readonly processorPaymentIntentId: string };
+    assert.equal(processorPaymentIntentId === earlier.id, wasMade);
+  }
+});

@@ -88,6 +88,23 @@ test('a server that is not there is an outage', async () => {
   await nowhere.close();
 });
 
+test('past a hundred who wait for a connection each, the next is refused at once', async (t) => {
+  const small = new Database({ url: server.url, poolSize: 1, logger });
+  t.after(() => small.close());
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const holding = small.transaction(() => released);
+  const waiting = Array.from({ length: 100 }, () => small.query('select 1 as one'));
+  await assert.rejects(small.query('select 1'), isOutage);
+  await assert.rejects(
+    small.transaction((tx) => tx.query('select 1')),
+    isOutage,
+  );
+  release();
+  await holding;
+  assert.equal((await Promise.all(waiting)).length, 100);
+  assert.deepEqual(await small.query('select 1 as one'), [{ one: 1 }]);
+});
+
 test('a server that can only be read is an outage to those who write, and not ready', async () => {
   const standby = new Database({
     url: `${server.url}&options=${encodeURIComponent('-c default_transaction_read_only=on')}`,

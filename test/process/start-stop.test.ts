@@ -192,6 +192,14 @@ test('a second service on the same folder or the same port is refused, saying wh
   });
   assert.equal(samePort.code, 1);
   assert.match(samePort.stderr, /port \d+ is already in use/);
+  const sandboxPort = new URL(String((await till.logged('ready'))['processor']).replace('sandbox at ', ''))
+    .port;
+  const sameSandbox = await runTillUntilExit({
+    DATA_DIR: await temporaryFolder(t),
+    SANDBOX_PORT: sandboxPort,
+  });
+  assert.equal(sameSandbox.code, 1);
+  assert.match(sameSandbox.stderr, /port \d+ is already in use .* set SANDBOX_PORT/);
   assert.equal((await fetch(`${till.url}/health`)).status, 200, 'the first goes on');
   assert.equal(await till.stop(), 0);
 });

@@ -14,7 +14,12 @@ import {
   readRefunds,
   readSubscription,
 } from './shop.ts';
-import { type Lifetime, startWebhookTill, type WebhookTill } from './webhook-till.ts';
+import {
+  type Lifetime,
+  startWebhookTill,
+  type WebhookTill,
+  type WebhookTillOptions,
+} from './webhook-till.ts';
 
 interface RecoveryRow extends Record<string, unknown> {
   readonly read_until: Date | null;
@@ -22,8 +27,8 @@ interface RecoveryRow extends Record<string, unknown> {
 }
 
 /** Till on a processor whose webhooks never arrive. */
-async function startDeaf(life: Lifetime): Promise<WebhookTill> {
-  const till = await startWebhookTill(life);
+async function startDeaf(life: Lifetime, options?: WebhookTillOptions): Promise<WebhookTill> {
+  const till = await startWebhookTill(life, options);
   await till.control('delivery', { mode: 'drop' });
   return till;
 }
@@ -109,6 +114,16 @@ describe('events that no webhook brought', () => {
     await recover(till);
     assert.equal((await readPayment(till, payment)).status, 'requires_payment_method');
     await readUntil(till, '9 minutes');
+    await recover(till);
+    assert.equal((await readPayment(till, payment)).status, 'succeeded');
+  });
+
+  test('are not passed over after the clock of a process ran ahead', async (t) => {
+    let aheadMs = 3_600_000;
+    const till = await startDeaf(t, { clock: { now: () => new Date(Date.now() + aheadMs) } });
+    await recover(till);
+    const payment = await newPaidPayment(till);
+    aheadMs = 0;
     await recover(till);
     assert.equal((await readPayment(till, payment)).status, 'succeeded');
   });

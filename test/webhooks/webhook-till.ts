@@ -8,7 +8,7 @@ import { ApiKeyRing } from '../../src/http/api-key.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { RateLimiter } from '../../src/http/rate-limiter.ts';
 import { noMarks } from '../../src/idempotency/marks.ts';
-import { systemClock } from '../../src/platform/clock.ts';
+import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Logger } from '../../src/platform/logger.ts';
 import { MemoryCache } from '../../src/platform/memory-cache.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
@@ -69,17 +69,22 @@ export interface WebhookTill {
   count(metric: string, labels?: Readonly<Record<string, string>>): Promise<number>;
 }
 
-interface Options {
+export interface WebhookTillOptions {
   /** The way to the database, for tests that cut it. */
   readonly reachDatabase?: (url: string) => Promise<{ readonly url: string }>;
   readonly poolSize?: number;
   readonly retentionDays?: number;
   /** Of the API, per key; 0 is off. */
   readonly requestsPerMinute?: number;
+  /** For tests in which it goes wrong. */
+  readonly clock?: Clock;
 }
 
 /** Till in this process: real PostgreSQL, sandbox and sockets. Its worker is not started, so that the test decides when. */
-export async function startWebhookTill(life: Lifetime, options: Options = {}): Promise<WebhookTill> {
+export async function startWebhookTill(
+  life: Lifetime,
+  options: WebhookTillOptions = {},
+): Promise<WebhookTill> {
   const closers: (() => Promise<unknown>)[] = [];
   life.after(async () => {
     for (const close of closers.reverse()) await close();
@@ -124,7 +129,7 @@ export async function startWebhookTill(life: Lifetime, options: Options = {}): P
     presence,
     processor,
     metrics,
-    clock: systemClock,
+    clock: options.clock ?? systemClock,
     logger,
     marks: noMarks,
     retentionDays: options.retentionDays ?? 90,

@@ -63,7 +63,9 @@ export function judge(error: unknown): Verdict {
     return unavailable(error, { detail: `The processor failed (status ${status}).`, maybeDone: true });
   }
   if (error instanceof Stripe.errors.StripeIdempotencyError) {
-    return badAnswer('the processor has seen this idempotency key with other values');
+    // The key is ours alone, so an earlier call of ours, worded by another version, has ended under it. What it made can be
+    // looked up; the key itself is of no more use.
+    return { ...badAnswer('the processor has seen this idempotency key with other values'), replayed: true };
   }
   if (status === 404 && error.code !== 'resource_missing') {
     return { ...badAnswer('the address does not know this call'), maybeDone: false };

@@ -7,7 +7,7 @@ const retryDelayMsMax = 1_000;
 /** Longer than any fault here lasts, leases and all; who waits longer has found a defect. */
 const patienceMs = 150_000;
 /** Past the service's own 30 s: an answer that takes longer is a hang, and counts as none. */
-const attemptTimeoutMs = 40_000;
+const attemptTimeoutMsDefault = 40_000;
 /** Conflicts that pass by themselves: another try of the same request is still under way. */
 const passingConflicts = ['idempotency_key_in_flight', 'refund_in_flight'];
 
@@ -35,10 +35,12 @@ export class LoadClient {
   readonly attempts: Attempt[] = [];
   readonly #url: () => string;
   readonly #abandoned: AbortSignal;
+  readonly #attemptTimeoutMs: number;
 
-  constructor(url: () => string, abandoned: AbortSignal) {
+  constructor(url: () => string, abandoned: AbortSignal, attemptTimeoutMs = attemptTimeoutMsDefault) {
     this.#url = url;
     this.#abandoned = abandoned;
+    this.#attemptTimeoutMs = attemptTimeoutMs;
   }
 
   async call<Body>(method: string, path: string, body?: object, key?: string): Promise<Settled<Body>> {
@@ -72,7 +74,7 @@ export class LoadClient {
           ...(key === undefined ? {} : { 'idempotency-key': key }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        signal: AbortSignal.any([AbortSignal.timeout(attemptTimeoutMs), this.#abandoned]),
+        signal: AbortSignal.any([AbortSignal.timeout(this.#attemptTimeoutMs), this.#abandoned]),
       });
       const parsed = parse(await answer.text());
       const { status } = answer;

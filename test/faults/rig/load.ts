@@ -16,6 +16,8 @@ export interface LoadOptions {
   readonly workers?: number;
   readonly paceMs?: number;
   readonly seed?: number;
+  /** For clients that lose their patience before the service does. */
+  readonly attemptTimeoutMs?: number;
 }
 
 export type MadeKind = 'customers' | 'plans' | 'payments' | 'refunds' | 'subscriptions';
@@ -52,13 +54,18 @@ export class Load {
 
   constructor(
     rig: { readonly url: () => string; readonly stripe: Stripe },
-    { workers = workersDefault, paceMs = paceMsDefault, seed = Date.now() }: LoadOptions = {},
+    {
+      workers = workersDefault,
+      paceMs = paceMsDefault,
+      seed = Date.now(),
+      attemptTimeoutMs,
+    }: LoadOptions = {},
   ) {
     // Above every currency's smallest charge, and small enough for a test's lifetime of them.
     let number = 1_000;
     this.#paceMs = paceMs;
     this.ledger = {
-      client: new LoadClient(rig.url, this.#abandoning.signal),
+      client: new LoadClient(rig.url, this.#abandoning.signal, attemptTimeoutMs),
       stripe: rig.stripe,
       made: [],
       nextNumber: () => number++,

@@ -18,6 +18,15 @@ export interface RigOptions {
   /** How many Till processes share the load and the webhooks; one unless told. */
   readonly processes?: number;
   readonly environment?: Readonly<Record<string, string>>;
+  /** What stands between the processes and the processor; without it, nothing. */
+  readonly wire?: (processorUrl: string) => Promise<Front>;
+  /** What stands between the processes and all who call them; without it, each is called in its turn. */
+  readonly front?: (tills: readonly MortalTill[]) => Promise<Front>;
+}
+
+export interface Front {
+  readonly url: string;
+  close(): Promise<void>;
 }
 
 /** Where faults are tried: a processor, Till in processes of its own, and a load that records what it was promised. */
@@ -47,7 +56,8 @@ export async function startRig(t: TestContext, options: RigOptions = {}): Promis
   });
   let turn = 0;
   const tills: MortalTill[] = [];
-  const url = () => tills[turn++ % tills.length]?.url ?? '';
+  let front: Front | undefined;
+  const url = () => front?.url ?? tills[turn++ % tills.length]?.url ?? '';
   const databaseUrl = options.databaseUrl ?? (await ownDatabase(ends));
   const sandbox = await startSandbox({
     port: 0,
@@ -59,13 +69,15 @@ export async function startRig(t: TestContext, options: RigOptions = {}): Promis
     },
   });
   ends.push(() => sandbox.close());
+  const wire = await options.wire?.(sandbox.url);
+  ends.push(() => wire?.close());
   for (let count = options.processes ?? 1; count > 0; count -= 1) {
     const till = await MortalTill.start({
       API_KEYS: testKey,
       DATABASE_URL: databaseUrl,
       REDIS_URL: 'memory://',
       PROCESSOR_SECRET_KEY: 'sk_test_rig',
-      PROCESSOR_API_BASE: sandbox.url,
+      PROCESSOR_API_BASE: wire?.url ?? sandbox.url,
       PROCESSOR_WEBHOOK_SECRET: webhookSecret,
       RATE_LIMIT_PER_MINUTE: '0',
       ...options.environment,
@@ -73,6 +85,8 @@ export async function startRig(t: TestContext, options: RigOptions = {}): Promis
     ends.push(() => till.stop());
     tills.push(till);
   }
+  front = await options.front?.(tills);
+  ends.push(() => front?.close());
   const rig: Rig = {
     tills,
     url,

@@ -31,6 +31,10 @@ export class MortalTill {
     return this.#url;
   }
 
+  async pid(): Promise<number | undefined> {
+    return (await this.#running).child.pid;
+  }
+
   async isUp(): Promise<void> {
     await this.#running;
   }
@@ -48,6 +52,21 @@ export class MortalTill {
       await end(till);
       return this.#start();
     });
+  }
+
+  /** Ends it in order, as a deployment does, and starts it again; resolves with the status that it ended with. */
+  async restart(): Promise<number | null> {
+    const stopped = this.#running.then((till) => till.stop());
+    this.#running = stopped.then(() => this.#start());
+    await this.#running;
+    return stopped;
+  }
+
+  /** Sends a signal that the process has a meaning for, and waits until it has logged that it came. */
+  async signal(signal: NodeJS.Signals, message: string): Promise<void> {
+    const till = await this.#running;
+    till.child.kill(signal);
+    await till.logged(message);
   }
 
   /** Kills it for good. */

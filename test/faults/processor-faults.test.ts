@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { effort } from '../support/effort.ts';
+import { testKey } from '../support/till-process.ts';
+import { type ProcessorWire, startProcessorWire } from './rig/processor-wire.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+
+const rounds = effort({ short: 1, long: 20 });
+/** So much is done while a fault lasts, by workers that come back to what failed. */
+const faultsTimes = effort({ short: 25, long: 100 });
+/** What a processor that fails may lead to: 502 rubbish, 503 down or limiting, 504 too slow. */
+const failures = [502, 503, 504];
+/** So many requests in a row meet a processor that is out of reach. */
+const refusalsMin = effort({ short: 5, long: 20 });
+const maxInFlight = 20;
+/** Three times as many as may be in flight. */
+const callersCount = 60;
+
+const sandboxFaults = [
+  { name: 'resets before the work', fault: { kind: 'reset_before' } },
+  { name: 'resets after the work', fault: { kind: 'reset_after' } },
+  { name: 'limits our calls', fault: { kind: 'error', status: 429 } },
+  { name: 'fails and remembers it', fault: { kind: 'error', status: 500 } },
+  { name: 'is slow', fault: { kind: 'latency', latencyMs: 300 } },
+] as const;
+
+test('whatever the processor does, nothing is charged twice and no payment is lost', async (t) => {
+  const { rig } = await startWiredRig(t);
+  const load = rig.startLoad();
+  await load.progressed(20);
+  for (let round = 0; round < rounds; round += 1) {
+    for (const { name, fault } of sandboxFaults) {
+      const before = load.ledger.client.attempts.length;
+      await rig.control('faults', { operation: '*', times: faultsTimes, ...fault });
+      while (((await rig.control('faults', {}, 'GET')) as { faults: [] }).faults.length > 0)
+        await load.progressed(1);
+      t.diagnostic(`${name}: ${load.ledger.client.attempts.length - before} requests`);
+    }
+  }
+  await rig.check(load, { failures });
+});
+
+test('a processor that is down or answers rubbish costs 502 and 503, and nothing else', async (t) => {
+  const { rig, wire } = await startWiredRig(t);
+  const load = rig.startLoad();
+  await load.progressed(20);
+  for (let round = 0; round < rounds; round += 1) {
+    for (const mode of ['down', 'rubbish'] as const) {
+      await wire.setMode(mode);
+      for (let met = 0; met < refusalsMin; met += 1) await load.meetsFault(performance.now());
+      await wire.setMode('open');
+      await load.progressed(10);
+    }
+  }
+  await rig.check(load, { failures });
+  assert.ok(wire.connectionsPeak <= maxInFlight, `${wire.connectionsPeak} connections to the processor`);
+});
+
+test('a processor that hangs holds a bounded number of calls; the rest is refused at once, and reads go on', async (t) => {
+  const { rig, wire } = await startWiredRig(t);
+  const customer = await createCustomer(rig, 'first');
+  assert.equal(customer.status, 201);
+  await rig.control('faults', { operation: '*', kind: 'hang', times: 10_000 });
+  const startedAtMs = performance.now();
+  const callers = Array.from({ length: callersCount }, (_, index) => createCustomer(rig, `c${index}`));
+  const refused = await firstRefusals(callers, callersCount - maxInFlight);
+  const tookMs = performance.now() - startedAtMs;
+  // The calls themselves would take ten seconds to fail.
+  assert.ok(tookMs < 5_000, `the refusals took ${tookMs.toFixed(0)} ms`);
+  for (const { status, code, retryAfter } of refused)
+    assert.deepEqual({ status, code, retryAfter }, { status: 503, code: 'overloaded', retryAfter: '1' });
+  const read = await fetch(`${rig.url()}/api/v1/customers`, { headers: { 'x-api-key': testKey } });
+  assert.equal(read.status, 200);
+  assert.ok(wire.connectionsPeak <= maxInFlight, `${wire.connectionsPeak} connections to the processor`);
+  await rig.control('faults', {}, 'DELETE');
+  await Promise.all(callers);
+  const again = await Promise.all(
+    Array.from({ length: maxInFlight }, (_, index) => createCustomer(rig, `c${index}`)),
+  );
+  assert.deepEqual(
+    again.map(({ status }) => status),
+    again.map(() => 201),
+  );
+});
+
+test('webhooks that stop for an hour and then come all at once are applied, each once', async (t) => {
+  const { rig } = await startWiredRig(t);
+  const load = rig.startLoad();
+  for (let round = 0; round < rounds; round += 1) {
+    await rig.control('delivery', { mode: 'paused' });
+    await load.progressed(effort({ short: 60, long: 500 }));
+    await rig.control('clock', { advanceSeconds: 3_600 });
+    await rig.control('delivery', { mode: 'normal' });
+    await load.progressed(20);
+  }
+  await rig.check(load, { failures: [] });
+});
+
+async function startWiredRig(t: Parameters<typeof startRig>[0]) {
+  const { promise, resolve } = Promise.withResolvers<ProcessorWire>();
+  const rig = await startRig(t, {
+    environment: { PROCESSOR_MAX_IN_FLIGHT: String(maxInFlight) },
+    wire: async (url) => {
+      const wire = await startProcessorWire(url);
+      resolve(wire);
+      return wire;
+    },
+  });
+  return { rig, wire: await promise };
+}
+
+interface Refusable {
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly retryAfter: string | null;
+}
+
+async function createCustomer(rig: Rig, key: string): Promise<Refusable> {
+  const answer = await fetch(`${rig.url()}/api/v1/customers`, {
+    method: 'POST',
+    headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'idempotency-key': key },
+    body: JSON.stringify({ email: `${key}@example.com` }),
+  });
+  // Every answer of the API is a JSON object.
+  const { code } = (await answer.json()) as { readonly code?: string };
+  return { status: answer.status, code, retryAfter: answer.headers.get('retry-after') };
+}
+
+/** The first so many answers, in the order in which they come. */
+async function firstRefusals(answers: readonly Promise<Refusable>[], count: number) {
+  const { promise, resolve } = Promise.withResolvers<readonly Refusable[]>();
+  const first: Refusable[] = [];
+  for (const answer of answers)
+    void answer.then((one) => {
+      first.push(one);
+      if (first.length === count) resolve([...first]);
+    });
+  return promise;
+}

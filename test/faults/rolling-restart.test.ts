@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { effort } from '../support/effort.ts';
+import { startBalancer } from './rig/balancer.ts';
+import { startRig } from './rig/rig.ts';
+
+const rounds = effort({ short: 1, long: 20 });
+
+test('a rolling restart of three processes behind one port fails no request', async (t) => {
+  const rig = await startRig(t, {
+    processes: 3,
+    environment: { STOP_DELAY_SECONDS: '1' },
+    front: startBalancer,
+  });
+  const load = rig.startLoad();
+  await load.progressed(20);
+  for (let round = 0; round < rounds; round += 1) {
+    for (const till of rig.tills) {
+      assert.equal(await till.restart(), 0, 'it ended in order');
+      await load.progressed(10);
+    }
+  }
+  await rig.check(load, { failures: [] });
+  t.diagnostic(`${load.ledger.client.attempts.length} requests, ${3 * rounds} restarts`);
+});

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { effort } from '../support/effort.ts';
+import { testKey } from '../support/till-process.ts';
+import { createRandom } from '../webhooks/model/random.ts';
+import { startRig } from './rig/rig.ts';
+
+const killMinutes = effort({ short: 0, long: 10 });
+const killsMin = 3;
+/** Longer than a lease, in the long form: what the process is at work on is taken over meanwhile. */
+const blockMs = effort({ short: 2_000, long: 12_000 });
+const blocks = effort({ short: 1, long: 10 });
+const hourMs = 3_600_000;
+/** A third of what the service has without a limit, and half as much again as it needs at rest. */
+const heapMegabytes = 96;
+const floods = effort({ short: 2, long: 100 });
+/** More at once, parsed, than the heap would hold. */
+const floodSize = 60;
+const bodyBytes = 1_000_000;
+
+const preload = (file: string) => `--import=${new URL(`./rig/${file}`, import.meta.url).href}`;
+
+test('a process that is killed at any time loses nothing that it acknowledged and does nothing twice', async (t) => {
+  const seed = Date.now();
+  const random = createRandom(seed);
+  const rig = await startRig(t, { processes: 2 });
+  const load = rig.startLoad({ seed });
+  const untilMs = performance.now() + killMinutes * 60_000;
+  let kills = 0;
+  while (kills < killsMin || performance.now() < untilMs) {
+    await load.progressed(5 + Math.floor(random() * 30));
+    const till = rig.tills[kills % rig.tills.length];
+    till?.kill();
+    kills += 1;
+    await till?.isUp();
+  }
+  await load.progressed(20);
+  await rig.check(load, { failures: [0, 503] });
+  t.diagnostic(`${kills} kills, ${load.ledger.client.attempts.length} requests, seed ${seed}`);
+});
+
+test('a clock that jumps by an hour, ahead and back, costs no request and no event', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'till-clock-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const clockFile = join(folder, 'offset');
+  const rig = await startRig(t, {
+    environment: { NODE_OPTIONS: preload('wrong-clock.ts'), CLOCK_FILE: clockFile },
+  });
+  const load = rig.startLoad();
+  await load.progressed(20);
+  const [till] = rig.tills;
+  for (const offsetMs of [hourMs, 0, -hourMs, 1]) {
+    await writeFile(clockFile, String(offsetMs));
+    await till?.signal('SIGUSR2', `the clock is off by ${offsetMs} ms`);
+    await load.progressed(effort({ short: 30, long: 500 }));
+  }
+  await rig.check(load, { failures: [] });
+});
+
+test('an event loop that is blocked for seconds is taken over from, and nothing happens twice', async (t) => {
+  const rig = await startRig(t, {
+    processes: 2,
+    environment: { NODE_OPTIONS: preload('blocked-loop.ts'), BLOCK_MS: String(blockMs) },
+  });
+  // Clients that give up on the blocked process and take the same request to the other.
+  const load = rig.startLoad({ attemptTimeoutMs: 500 });
+  await load.progressed(20);
+  for (let block = 0; block < blocks; block += 1) {
+    await rig.tills[block % 2]?.signal('SIGUSR2', 'the event loop is blocked');
+    await load.progressed(40);
+  }
+  await rig.check(load, { failures: [0, 503] });
+  const given = load.ledger.client.attempts.filter(({ status }) => status === 0).length;
+  t.diagnostic(`${given} of ${load.ledger.client.attempts.length} requests were given up by their clients`);
+});
+
+test('little memory is enough for large bodies by the hundred and the longest lists', async (t) => {
+  const rig = await startRig(t, {
+    environment: { NODE_OPTIONS: `--max-old-space-size=${heapMegabytes}` },
+  });
+  const load = rig.startLoad();
+  await load.progressed(20);
+  const { url } = rig.tills[0] ?? assert.fail();
+  const body = `{"x":"${'x'.repeat(bodyBytes)}"}`;
+  const statuses = new Map<number, number>();
+  const flood = async (path: string, init: RequestInit) => {
+    const answer = await fetch(`${url}${path}`, init);
+    await answer.arrayBuffer();
+    statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+  };
+  const json = { 'content-type': 'application/json', 'x-api-key': testKey };
+  for (let round = 0; round < floods; round += 1) {
+    await Promise.all(
+      Array.from({ length: floodSize }, (_, index) => [
+        flood('/webhooks/processor', { method: 'POST', body, headers: json }),
+        index % 3 === 0 ? flood('/api/v1/customers', { method: 'POST', body, headers: json }) : undefined,
+        flood('/api/v1/payments?limit=100', { headers: json }),
+      ]).flat(),
+    );
+  }
+  // What is too much for the machine is shed; nothing else may go wrong.
+  const expected = [200, 400, 503];
+  assert.ok(
+    [...statuses.keys()].every((status) => expected.includes(status)),
+    JSON.stringify([...statuses]),
+  );
+  assert.equal(rig.tills[0]?.url, url, 'it lived through it');
+  await rig.check(load);
+});

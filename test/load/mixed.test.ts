@@ -1,0 +1,181 @@
+/**
+ * Half a minute of mixed load, then four times what the service can do. By hand, for longer:
+ *   LOAD_MINUTES=60 npm run test:faults -- test/load/mixed.test.ts
+ */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
+import { Stripe } from 'stripe';
+import type { Load } from '../faults/rig/load.ts';
+import type { Attempt } from '../faults/rig/load-client.ts';
+import { type Rig, startRig } from '../faults/rig/rig.ts';
+import { effort } from '../support/effort.ts';
+import { testKey } from '../support/till-process.ts';
+import { type Hit, OpenLoop, type Shot } from './open-loop.ts';
+import { type Holding, holdingOf, median, percentile } from './process-watch.ts';
+
+const loadMinutes = Number(process.env['LOAD_MINUTES'] ?? effort({ short: 0.25, long: 5 }));
+/** Caches fill, code is compiled, the heap finds its size. */
+const warmUpShare = 0.25;
+const lookDelayMs = 250;
+/** Slower in the long form: what is tried there is time, and the books are kept in this process. */
+const paceMs = effort({ short: 30, long: 150 });
+
+/** Between the first and the last third. A leak of a kilobyte a request would be past it within the long form. */
+const rssGrowthMax = 1.25;
+/** Pools grow to their size and shrink again; a leak of one in a hundred requests would be past it. */
+const handlesGrowthMax = 30;
+
+const capacityShots = 2_000;
+/** Enough to keep it busy, too few to be a crowd. */
+const capacityLanes = 32;
+/** More than the requests under way from which webhooks are shed, whatever the machine. */
+const crowdConnections = 1_500;
+const overloadFactor = 4;
+const overloadSeconds = effort({ short: 3, long: 20 });
+const overloadShotsMax = 200_000;
+/** Each is up to four times the one before it. */
+const overloadTriesMax = 5;
+/** "Within seconds": the last answers to the crowd are given, and all is as before. */
+const recoveryMsMax = 5_000;
+
+test('under mixed load memory, handles and connections stay flat; four times what it can do is shed, webhooks first', async (t) => {
+  const rig = await startRig(t);
+  const load = rig.startLoad({ paceMs });
+  await assertFlat(t, rig, load);
+  await assertSheds(t, rig, load);
+  await rig.check(load);
+});
+
+async function assertFlat(t: TestContext, rig: Rig, load: Load): Promise<void> {
+  const pid = await rig.tills[0]?.pid();
+  assert.ok(pid !== undefined);
+  const looks: Holding[] = [];
+  const count = Math.ceil((loadMinutes * 60_000) / lookDelayMs);
+  for (let look = 0; look < count; look += 1) {
+    await setTimeout(lookDelayMs);
+    looks.push(holdingOf(pid));
+  }
+  tellLatencies(t, load.ledger.client.attempts);
+  const warm = looks.slice(Math.floor(count * warmUpShare));
+  const third = Math.floor(warm.length / 3);
+  const medianOf = (part: readonly Holding[], what: keyof Holding) => median(part.map((look) => look[what]));
+  const growth = (what: keyof Holding) => {
+    const [first, last] = [medianOf(warm.slice(0, third), what), medianOf(warm.slice(-third), what)];
+    t.diagnostic(`${what}: ${first.toFixed(0)} in the first third, ${last.toFixed(0)} in the last`);
+    return { by: last - first, times: last / first };
+  };
+  assert.ok(growth('rssMegabytes').times < rssGrowthMax, 'memory grows');
+  assert.ok(growth('handles').by < handlesGrowthMax, 'handles pile up');
+  assert.ok(growth('connections').by < handlesGrowthMax, 'connections pile up');
+}
+
+function tellLatencies(t: TestContext, attempts: readonly Attempt[]): void {
+  for (const [what, group] of Map.groupBy(attempts, (attempt) => attempt.what)) {
+    const took = group.map(({ tookMs }) => tookMs);
+    const [p50, p95, p99] = [0.5, 0.95, 0.99].map((share) => percentile(took, share).toFixed(1));
+    t.diagnostic(`${what}: ${took.length} requests, p50 ${p50} ms, p95 ${p95} ms, p99 ${p99} ms`);
+  }
+}
+
+async function assertSheds(t: TestContext, rig: Rig, load: Load): Promise<void> {
+  const loop = new OpenLoop(rig.url());
+  rig.atEnd(() => loop.close());
+  const payment = load.ledger.made.find(({ kind }) => kind === 'payments');
+  assert.ok(payment !== undefined);
+  const shots = (count: number, label: string) => makeShots(payment.id, count, label);
+
+  const startedAtMs = performance.now();
+  const calm = await loop.fireInLanes(shots(capacityShots, 'calm'), capacityLanes);
+  const served = calm.filter(isServed).length;
+  const perSecond = (served / (performance.now() - startedAtMs)) * 1_000;
+  assert.equal(served, capacityShots, 'nothing is shed before its time');
+
+  await loop.fireApart(shots(crowdConnections, 'arriving'), capacityLanes);
+  const { hits, offered, done } = await overload(loop, perSecond, shots);
+  const endedAtMs = performance.now();
+  for (let isWell = false; !isWell; )
+    isWell = (await loop.fireInLanes(shots(20, `well-${performance.now()}`), 4)).every(isServed);
+  const recoveryMs = performance.now() - endedAtMs;
+
+  const [webhooks, reads] = ['webhook', 'read'].map((kind) => hits.filter(({ shot }) => shot.kind === kind));
+  const [webhooksShed, readsShed] = [shedShare(webhooks ?? []), shedShare(reads ?? [])];
+  t.diagnostic(`it did ${done.toFixed(0)} requests/s and was offered ${offered.toFixed(0)}`);
+  t.diagnostic(`shed: ${percent(webhooksShed)} of the webhooks, ${percent(readsShed)} of the reads`);
+  const took = hits.filter(isServed).map(({ tookMs }) => tookMs);
+  t.diagnostic(
+    `served meanwhile: p50 ${median(took).toFixed(0)} ms, p99 ${percentile(took, 0.99).toFixed(0)} ms`,
+  );
+  t.diagnostic(`all is served again ${recoveryMs.toFixed(0)} ms after the last answer`);
+  const odd = hits.filter((hit) => !isServed(hit) && !(isShed(hit) && hit.hasRetryAfter));
+  assert.deepEqual(odd.slice(0, 3), [], `${odd.length} answers are neither served nor shed`);
+  assert.ok(webhooksShed > 0, 'an overload is shed');
+  assert.ok(webhooksShed > readsShed, 'webhooks are shed before reads');
+  assert.ok(recoveryMs < recoveryMsMax, `recovery took ${recoveryMs.toFixed(0)} ms`);
+  await assertKept(rig, [...calm, ...(webhooks ?? [])].filter(isServed));
+}
+
+/**
+ * Four times what it can do. What it can do is known only once it is overloaded, because a crowd shares its database
+ * statements: where more was done than a few lanes had shown, the crowd comes again in greater numbers.
+ */
+async function overload(
+  loop: OpenLoop,
+  perSecond: number,
+  shots: (count: number, label: string) => readonly Shot[],
+) {
+  let offered = overloadFactor * perSecond;
+  for (let tries = 1; ; tries += 1) {
+    const count = Math.min(overloadShotsMax, Math.round(offered * overloadSeconds));
+    const crowd = shots(count, `crowd-${tries}`);
+    const startedAtMs = performance.now();
+    const hits = await loop.fire(crowd, offered);
+    const done = (hits.filter(isServed).length / (performance.now() - startedAtMs)) * 1_000;
+    if (offered >= overloadFactor * done || tries === overloadTriesMax) return { hits, offered, done };
+    offered = overloadFactor * done;
+  }
+}
+
+const isServed = ({ status }: Hit) => status === 200;
+const isShed = ({ status }: Hit) => status === 503 || status === 429;
+const percent = (share: number) => `${(share * 100).toFixed(0)} %`;
+
+function shedShare(hits: readonly Hit[]): number {
+  return hits.filter(isShed).length / hits.length;
+}
+
+/** Every webhook that was acknowledged is in the inbox. */
+async function assertKept(rig: Rig, served: readonly Hit[]): Promise<void> {
+  const client = new pg.Client({ connectionString: rig.databaseUrl });
+  await client.connect();
+  const { rows } = await client.query<{ id: string }>('select id from till.webhook_events');
+  await client.end();
+  const kept = new Set(rows.map(({ id }) => id));
+  const lost = served.filter(({ shot }) => shot.kind === 'webhook' && !kept.has(shot.id));
+  assert.deepEqual(lost.slice(0, 3), [], `${lost.length} acknowledged webhooks are lost`);
+}
+
+/** Half of them reads of a payment, half of them webhooks, of a kind that is stored and changes no mirror. */
+function makeShots(paymentId: string, count: number, label: string): readonly Shot[] {
+  const key = `x-api-key: ${testKey}\r\n`;
+  const read = Buffer.from(`GET /api/v1/payments/${paymentId} HTTP/1.1\r\nhost: till\r\n${key}\r\n`);
+  return Array.from({ length: count }, (_, index) => {
+    const id = `evt_${label}_${index}`;
+    if (index % 2 === 0) return { kind: 'read', id, bytes: read };
+    const payload = JSON.stringify({
+      id,
+      object: 'event',
+      type: 'balance.available',
+      api_version: '2026-10-28.endive',
+      created: Math.floor(Date.now() / 1_000),
+      livemode: false,
+      data: { object: { object: 'balance', available: [{ amount: index, currency: 'eur' }] } },
+    });
+    const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret: 'whsec_rig' });
+    const head = `POST /webhooks/processor HTTP/1.1\r\nhost: till\r\ncontent-type: application/json\r\n`;
+    const length = `content-length: ${Buffer.byteLength(payload)}\r\n`;
+    const bytes = Buffer.from(`${head}${length}stripe-signature: ${signature}\r\n\r\n${payload}`);
+    return { kind: 'webhook', id, bytes };
+  });
+}
