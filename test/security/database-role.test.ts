@@ -4,10 +4,9 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import pg from 'pg';
 import { createLogger } from '../../src/platform/logger.ts';
 import { migrate } from '../../src/platform/migrate.ts';
-import { createTestDatabase } from '../support/test-database.ts';
+import { createTestDatabase, runOnServer } from '../support/test-database.ts';
 import { projectFolder, runTillUntilExit, startTillProcess } from '../support/till-process.ts';
 import { type CustomerAnswer, newPayment, newSubscription, pay, readPayment } from '../webhooks/shop.ts';
 import { eventOf, startWebhookTill } from '../webhooks/webhook-till.ts';
@@ -24,7 +23,7 @@ interface Roles {
 async function makeRoles(url: string): Promise<Roles> {
   const [owner, service] = ['owner', 'service'].map((name) => `${name}_${randomUUID().replaceAll('-', '')}`);
   const as = (role: string | undefined) => url.replace(/\/\/[^@]*@/, `//${role}:password@`);
-  await run(
+  await runOnServer(
     url,
     `drop schema if exists till cascade; create role ${owner} login password 'password';
      create role ${service} login password 'password'; alter database ${databaseOf(url)} owner to ${owner}`,
@@ -34,7 +33,7 @@ async function makeRoles(url: string): Promise<Roles> {
   return {
     ownerUrl: as(owner),
     serviceUrl: as(service),
-    grant: () => run(as(owner), documented.replaceAll('till_service', String(service))),
+    grant: () => runOnServer(as(owner), documented.replaceAll('till_service', String(service))),
   };
 }
 
@@ -119,16 +118,6 @@ async function migrateByCommand(url: string): Promise<string> {
     env,
   });
   return stdout;
-}
-
-async function run(url: string, sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(sql);
-  } finally {
-    await client.end();
-  }
 }
 
 function databaseOf(url: string): string {

@@ -26,7 +26,8 @@ export async function createTestDatabase(from: 'template' | 'empty' = 'template'
   };
 }
 
-async function runOnServer(url: string, sql: string): Promise<void> {
+/** Runs statements on a connection of their own. */
+export async function runOnServer(url: string, sql: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
