@@ -30,6 +30,8 @@ export interface Creation<Made, Result> extends Adoption<Made, Result> {
   readonly check?: () => Promise<void>;
   /** Calls the processor. No transaction is open meanwhile. */
   readonly call: (id: string, processorKey: string) => Promise<Made>;
+  /** Writes the row with a single statement, where that will do; undefined if there is one already. */
+  readonly insert?: (id: string, made: Made) => Promise<Result | undefined>;
   /** The result of a request that was completed before. */
   readonly replay: (id: string) => Promise<Result>;
 }
@@ -169,19 +171,12 @@ export class IdempotencyService {
     creation: Creation<Made, Result>,
     { claim, isResumed }: Extract<Standing, { state: 'ours' }>,
   ): Promise<Result> {
-    const { database, claims, marks } = this.#parts;
+    const { marks } = this.#parts;
     try {
       await this.#check(creation, claim, isResumed);
       const made = await this.#make(creation, claim);
       await marks.pass('record.before');
-      const result = await database.transaction(async (tx) => {
-        // The claim first, as everywhere: two who lock in different orders could wait for each other.
-        await claims.complete(tx, claim);
-        await marks.pass('record.completed');
-        const recorded = await creation.record(tx, claim.resourceId, made);
-        await marks.pass('record.row');
-        return recorded;
-      });
+      const result = await this.#record(creation, claim, made);
       await marks.pass('record.after');
       return result;
     } catch (error) {
@@ -190,6 +185,30 @@ export class IdempotencyService {
     } finally {
       this.#running.delete(claim.resourceId);
     }
+  }
+
+  async #record<Made, Result>(
+    creation: Creation<Made, Result>,
+    claim: StoredClaim,
+    made: Made,
+  ): Promise<Result> {
+    const { database, claims, marks } = this.#parts;
+    const inserted = await creation.insert?.(claim.resourceId, made);
+    if (inserted !== undefined) {
+      // A crash here leaves a row whose claim is open, as does a webhook that comes first: the same request finishes it.
+      await marks.pass('record.row');
+      await claims.complete(database, claim);
+      await marks.pass('record.completed');
+      return inserted;
+    }
+    return database.transaction(async (tx) => {
+      // The claim first, as everywhere: two who lock in different orders could wait for each other.
+      await claims.complete(tx, claim);
+      await marks.pass('record.completed');
+      const recorded = await creation.record(tx, claim.resourceId, made);
+      await marks.pass('record.row');
+      return recorded;
+    });
   }
 
   async #check<Made, Result>(

@@ -58,7 +58,7 @@ export class PaymentService {
   }
 
   create(request: NewPaymentRequest, key: string | undefined): Promise<Created<CreatedPayment>> {
-    const { customers, processor, idempotency } = this.#parts;
+    const { customers, processor, idempotency, database, store, clock } = this.#parts;
     const { customerId, amount, currency } = request;
     let processorCustomerId = '';
     return idempotency.create<PaymentWithSecret, CreatedPayment>({
@@ -82,13 +82,19 @@ export class PaymentService {
           throw await customers.truthBehind(error, customerId);
         }
       },
+      insert: async (localId, { payment, clientSecret }) => {
+        const [made] = await store.insert(database, [
+          toPayment({ ...payment, localId }, customerId, clock.now()),
+        ]);
+        return made && { payment: made, clientSecret };
+      },
       ...this.adoption(customerId),
       replay: (id) => this.#replay(id),
     });
   }
 
   adoption(customerId: string): Adoption<PaymentWithSecret, CreatedPayment> {
-    const { customers, database, processor, store, clock } = this.#parts;
+    const { customers, database, processor, store } = this.#parts;
     return {
       find: async (localId, since) => {
         const customer = await customers.findAny(database, customerId);
@@ -96,9 +102,7 @@ export class PaymentService {
         return processor.payments.find({ localId, since, processorCustomerId: customer.processorCustomerId });
       },
       record: async (tx, id, { payment, clientSecret }) => {
-        const [made] = await store.insert(tx, [toPayment(payment, customerId, clock.now())]);
-        if (made !== undefined) return { payment: made, clientSecret };
-        // The row was made by a webhook, and so is at least as new as this answer.
+        // The row, if there is one already, was made by a webhook, and so is at least as new as this answer.
         await this.apply(tx, [payment], 'events');
         return { payment: found((await store.find(tx, [id]))[0]), clientSecret };
       },

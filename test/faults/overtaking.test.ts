@@ -126,7 +126,7 @@ test('a webhook that overtakes the answer to a refund settles what was reserved,
   assert.equal(payment?.amount_refunded, '700');
 });
 
-test('a webhook that meets the row of a payment half written waits for it, and makes no second one', async (t) => {
+test('a webhook that meets the row of a payment whose claim is still open makes no second one', async (t) => {
   const scene = await standStill(t, creationCase('payments.create'), 'record.row');
   const { lab, till, ground } = scene;
   const [intent] = (await lab.dashboard.paymentIntents.list({ customer: ground.processorCustomerId })).data;
