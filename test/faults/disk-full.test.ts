@@ -16,7 +16,7 @@ import { PostgresServer } from './rig/postgres-server.ts';
 import { startRig } from './rig/rig.ts';
 
 const rounds = effort({ short: 1, long: 3 });
-const fullMs = effort({ short: 1_500, long: 20_000 });
+const fullMs = effort({ short: 1_000, long: 20_000 });
 /** A new cluster takes 40 MB; the rest is for the load, and for the ballast that fills it. */
 const diskBytes = 128 * 1_048_576;
 /** Else it keeps more of its log than the disk holds, and comes back by itself, now and then, to go down again. */
@@ -34,7 +34,7 @@ test('the disk of PostgreSQL is full', { skip: skipWithoutMount() }, async (t) =
   });
   const load = rig.startLoad();
   const health = rig.watchHealth();
-  await load.progressed(30);
+  await load.progressed(15);
 
   for (let round = 1; round <= rounds; round += 1) {
     await t.test('no room for its tables', (step) =>

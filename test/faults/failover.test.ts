@@ -19,7 +19,7 @@ import { startRig } from './rig/rig.ts';
 
 /** Each way: a round trip takes longer than the second after which a database counts as down. */
 const crawlDelayMs = effort({ short: 600, long: 2_500 });
-const crawlMs = effort({ short: 2_000, long: 30_000 });
+const crawlMs = effort({ short: 1_000, long: 30_000 });
 const failovers = effort({ short: 1, long: 3 });
 /** Every connection has to be given up before one is made that leads somewhere: too long for the short form. */
 const silentFailovers = effort({ short: 0, long: 2 });
@@ -36,7 +36,7 @@ test('the way to PostgreSQL crawls, then leads to another server', async (t) => 
   t.after(() => line.close());
   const load = rig.startLoad();
   const health = rig.watchHealth();
-  await load.progressed(30);
+  await load.progressed(15);
 
   await t.test('every answer takes more than a second', (step) =>
     endure(step, load, health, {

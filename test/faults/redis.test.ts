@@ -13,7 +13,7 @@ import { startRig } from './rig/rig.ts';
 
 const rounds = effort({ short: 1, long: 3 });
 /** Long enough that who tries to connect again does so at his longest distance. */
-const outageMs = effort({ short: 1_500, long: 10_000 });
+const outageMs = effort({ short: 1_000, long: 10_000 });
 const roundsMeanwhile = effort({ short: 20, long: 300 });
 
 test('Redis fails and comes back', { skip: skipWithoutRedis() }, async (t) => {
@@ -83,7 +83,8 @@ async function assertLimited(url: string): Promise<void> {
     await answer.bytes();
     statuses.add(answer.status);
   }
-  assert.deepEqual([...statuses].toSorted(), [401, 429]);
+  // What the process counted in an earlier outage of the same minute still counts.
+  assert.ok(statuses.delete(429) && [...statuses].every((status) => status === 401));
 }
 
 async function ownRedis(port?: number): Promise<RedisServer> {

@@ -7,7 +7,7 @@ import { startRig } from './rig/rig.ts';
 test('the checker passes a service that nothing happened to, and finds whatever it is made to lose', async (t) => {
   const rig = await startRig(t);
   const load = rig.startLoad();
-  await load.progressed(80);
+  await load.progressed(60);
   const health = rig.watchHealth();
   await health.says([], performance.now(), 2_000);
   await rig.check(load, { failures: [] });

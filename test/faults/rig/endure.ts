@@ -24,11 +24,16 @@ export async function endure(t: TestContext, load: Load, health: HealthWatch, fa
   const beginMs = performance.now();
   await fault.begin();
   const brokenAtMs = performance.now();
-  const downMs = await health.says(fault.down, brokenAtMs);
-  const saidAtMs = performance.now();
-  await fault.meanwhile?.();
-  health.assertOnly(fault.down, saidAtMs, performance.now());
-  await fault.end();
+  let downMs: number;
+  try {
+    downMs = await health.says(fault.down, brokenAtMs);
+    const saidAtMs = performance.now();
+    await fault.meanwhile?.();
+    health.assertOnly(fault.down, saidAtMs, performance.now());
+  } finally {
+    // Else what comes after this fault would meet it too.
+    await fault.end();
+  }
   const mendedAtMs = performance.now();
   const upMs = await health.says([], mendedAtMs, fault.healthyWithinMs);
   await load.progressed(roundsAfterwards);
