@@ -8,7 +8,7 @@ import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isUuid } from '../platform/id.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
-import { SharedReads } from '../platform/shared-reads.ts';
+import { SharedReads } from '../platform/shared-statement.ts';
 import type { CustomerValues, Processor } from '../processor/processor.ts';
 import type { CustomerFacts } from '../processor/processor-facts.ts';
 import { type Customer, eraseCustomer, takeCustomerFacts } from './customer.ts';

@@ -26,25 +26,28 @@ export class ClaimStore {
     this.#leaseMs = leaseMs;
   }
 
-  /** The new claim, or undefined if the key is taken. */
-  async insert(tx: Queryable, claim: NewClaim): Promise<StoredClaim | undefined> {
-    const rows = await tx.query<ClaimRow>(
+  /** The new claims, without those whose key is taken. In one order, so that two inserts never wait in a circle. */
+  async insert(db: Queryable, claims: readonly NewClaim[]): Promise<readonly StoredClaim[]> {
+    const rows = await db.query<ClaimRow>(
       `insert into till.idempotency_claims
          (operation, key, request_hash, resource_id, parent_id, owner, attempted_at, created_at, leased_until)
-       values ($1, $2, $3, $4, $5, $6, now(), now(), now() + make_interval(secs => $7))
+       select operation, key, request_hash, resource_id, parent_id, owner, now(), now(), now() + make_interval(secs => $7)
+       from unnest($1::text[], $2::text[], $3::bytea[], $4::uuid[], $5::uuid[], $6::int[])
+         as v (operation, key, request_hash, resource_id, parent_id, owner)
+       order by operation, key
        on conflict (operation, key) do nothing
        returning ${columns}`,
       [
-        claim.operation,
-        claim.key,
-        claim.requestHash,
-        claim.resourceId,
-        claim.parentId,
-        claim.owner,
+        claims.map(({ operation }) => operation),
+        claims.map(({ key }) => key),
+        claims.map(({ requestHash }) => requestHash),
+        claims.map(({ resourceId }) => resourceId),
+        claims.map(({ parentId }) => parentId),
+        claims.map(({ owner }) => owner),
         this.#leaseMs / 1_000,
       ],
     );
-    return rows[0] && toClaim(rows[0]);
+    return rows.map(toClaim);
   }
 
   async lock(tx: Queryable, operation: ClaimOperation, key: string): Promise<StoredClaim | undefined> {
@@ -78,10 +81,12 @@ export class ClaimStore {
     return rows[0] && toClaim(rows[0]);
   }
 
-  async complete(tx: Queryable, claim: Claim): Promise<void> {
-    await tx.query(
-      'update till.idempotency_claims set completed_at = now() where operation = $1 and key = $2 and completed_at is null',
-      [claim.operation, claim.key],
+  async complete(db: Queryable, claims: readonly Claim[]): Promise<void> {
+    await db.query(
+      `update till.idempotency_claims set completed_at = now()
+       from unnest($1::text[], $2::text[]) as v (operation, key)
+       where idempotency_claims.operation = v.operation and idempotency_claims.key = v.key and completed_at is null`,
+      [claims.map(({ operation }) => operation), claims.map(({ key }) => key)],
     );
   }
 

@@ -10,6 +10,7 @@ import { type Claim, type ClaimOperation, hashRequest, processorKey, processorKe
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { keepsClaim } from './keeps-claim.ts';
 import type { Marks } from './marks.ts';
+import { SharedClaims } from './shared-claims.ts';
 
 /** How long a request waits for another one with the same key: as long as a call to the processor may take. */
 const waitMsDefault = 10_000;
@@ -63,8 +64,11 @@ export class IdempotencyService {
   /** What this process is at work on: a claim of ours that is not in here was given up. */
   readonly #running = new Set<string>();
 
+  readonly #shared: SharedClaims;
+
   constructor(parts: IdempotencyParts) {
     this.#parts = parts;
+    this.#shared = new SharedClaims(parts.database, parts.claims);
   }
 
   async create<Made, Result>(creation: Creation<Made, Result>): Promise<Created<Result>> {
@@ -118,14 +122,14 @@ export class IdempotencyService {
     creation: Creation<Made, Result>,
     requestHash: Buffer,
   ): Promise<Standing | undefined> {
-    const { database, claims, marks } = this.#parts;
+    const { marks } = this.#parts;
     const claim = this.#newClaim(creation, requestHash);
     let inserted: StoredClaim | undefined;
     // Before the statement, because others see the claim a moment before we learn that it is committed.
     this.#running.add(claim.resourceId);
     try {
       await marks.pass('claim.prepared');
-      inserted = await claims.insert(database, claim);
+      inserted = await this.#shared.insert(claim);
     } finally {
       if (inserted === undefined) this.#running.delete(claim.resourceId);
     }
@@ -149,7 +153,7 @@ export class IdempotencyService {
   ): Promise<Standing> {
     const { claims } = this.#parts;
     const { operation, key, owner, ...rest } = this.#newClaim(creation, requestHash);
-    const inserted = await claims.insert(tx, { operation, key, owner, ...rest });
+    const [inserted] = await claims.insert(tx, [{ operation, key, owner, ...rest }]);
     if (inserted !== undefined) return { state: 'ours', claim: inserted, isResumed: false };
     const claim = await claims.lock(tx, operation, key);
     // Refused and removed between the two statements: its place is free again.
@@ -197,13 +201,13 @@ export class IdempotencyService {
     if (inserted !== undefined) {
       // A crash here leaves a row whose claim is open, as does a webhook that comes first: the same request finishes it.
       await marks.pass('record.row');
-      await claims.complete(database, claim);
+      await this.#shared.complete(claim);
       await marks.pass('record.completed');
       return inserted;
     }
     return database.transaction(async (tx) => {
       // The claim first, as everywhere: two who lock in different orders could wait for each other.
-      await claims.complete(tx, claim);
+      await claims.complete(tx, [claim]);
       await marks.pass('record.completed');
       const recorded = await creation.record(tx, claim.resourceId, made);
       await marks.pass('record.row');

@@ -65,7 +65,7 @@ export class Sweeper {
       if (current === undefined || !isAsBefore(claim, current)) return 'left alone';
       if (found !== null) {
         recorded = { result: await adoption.record(tx, claim.resourceId, found) };
-        await claims.complete(tx, claim);
+        await claims.complete(tx, [claim]);
         return 'adopted';
       }
       if (claim.idleMs > reservationIdleMs) await adoption.release(tx, claim.resourceId);

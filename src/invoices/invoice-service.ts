@@ -6,7 +6,7 @@ import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isUuid, newId } from '../platform/id.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
-import { SharedReads } from '../platform/shared-reads.ts';
+import { SharedReads } from '../platform/shared-statement.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { InvoiceFacts } from '../processor/processor-facts.ts';
 import { type Invoice, takeInvoiceFacts } from './invoice.ts';

@@ -10,7 +10,7 @@ import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId, isUuid } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
-import { SharedReads } from '../platform/shared-reads.ts';
+import { SharedReads, SharedStatement } from '../platform/shared-statement.ts';
 import type { PaymentWithSecret, Processor } from '../processor/processor.ts';
 import type { PaymentFacts } from '../processor/processor-facts.ts';
 import { type Payment, takePaymentFacts } from './payment.ts';
@@ -51,14 +51,24 @@ interface PaymentParts {
 export class PaymentService {
   readonly #parts: PaymentParts;
   readonly #reads: SharedReads<Payment>;
+  /** The rows of concurrent requests; undefined for one that is there already. */
+  readonly #inserting: SharedStatement<Payment, Payment | undefined>;
 
   constructor(parts: PaymentParts) {
     this.#parts = parts;
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
+    this.#inserting = new SharedStatement({
+      run: async (payments) => {
+        const made = new Map(
+          (await parts.store.insert(parts.database, payments)).map((row) => [row.id, row]),
+        );
+        return payments.map(({ id }) => made.get(id));
+      },
+    });
   }
 
   create(request: NewPaymentRequest, key: string | undefined): Promise<Created<CreatedPayment>> {
-    const { customers, processor, idempotency, database, store, clock } = this.#parts;
+    const { customers, processor, idempotency, clock } = this.#parts;
     const { customerId, amount, currency } = request;
     let processorCustomerId = '';
     return idempotency.create<PaymentWithSecret, CreatedPayment>({
@@ -83,9 +93,7 @@ export class PaymentService {
         }
       },
       insert: async (localId, { payment, clientSecret }) => {
-        const [made] = await store.insert(database, [
-          toPayment({ ...payment, localId }, customerId, clock.now()),
-        ]);
+        const made = await this.#inserting.add(toPayment({ ...payment, localId }, customerId, clock.now()));
         return made && { payment: made, clientSecret };
       },
       ...this.adoption(customerId),

@@ -7,7 +7,7 @@ import { type Applied, foldFacts, groupFacts, type Source } from '../mirrors/fol
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isUuid } from '../platform/id.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
-import { SharedReads } from '../platform/shared-reads.ts';
+import { SharedReads } from '../platform/shared-statement.ts';
 import type { NewPlan, Processor } from '../processor/processor.ts';
 import type { PlanFacts, PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
 import { type Plan, takePriceFacts, takeProductFacts } from './plan.ts';

@@ -9,7 +9,7 @@ import type { PlanService } from '../plans/plan-service.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId, isUuid, newId } from '../platform/id.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
-import { SharedReads } from '../platform/shared-reads.ts';
+import { SharedReads } from '../platform/shared-statement.ts';
 import type { Processor, SubscriptionWithSecret } from '../processor/processor.ts';
 import type { SubscriptionFacts } from '../processor/processor-facts.ts';
 import { hasEnded, type Subscription, takeSubscriptionFacts } from './subscription.ts';

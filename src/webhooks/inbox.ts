@@ -1,23 +1,12 @@
-import { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import { type Database, isOutage } from '../platform/postgres.ts';
+import type { Database } from '../platform/postgres.ts';
+import { SharedStatement } from '../platform/shared-statement.ts';
 import type { Processor, ProcessorEvent } from '../processor/processor.ts';
 import { eventTypeLabel, isKnownEventType } from './event-types.ts';
 import type { NewWebhookEvent, WebhookEventStore } from './webhook-event-store.ts';
 
-/** More rows in one statement save little and delay its first caller. */
-const batchMax = 200;
-/** At a few thousand stored per second this is about a second of waiting; past it the processor had better retry. */
-const waitingMax = 5_000;
-
 export type Receipt = 'stored' | 'duplicate' | 'ignored';
-
-interface Waiting {
-  readonly event: NewWebhookEvent;
-  readonly resolve: (receipt: Receipt) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 interface InboxParts {
   readonly database: Database;
@@ -35,9 +24,8 @@ interface InboxParts {
  */
 export class Inbox {
   readonly #parts: InboxParts;
-  readonly #waiting: Waiting[] = [];
   readonly #warned = new Set<string>();
-  #flushing = false;
+  readonly #storing = new SharedStatement<NewWebhookEvent, Receipt>({ run: (events) => this.#store(events) });
 
   constructor(parts: InboxParts) {
     this.#parts = parts;
@@ -52,52 +40,26 @@ export class Inbox {
         `an event has the API version ${event.apiVersion}, which is not one that we know; it is processed all the same`,
       );
     }
-    if (this.#waiting.length >= waitingMax) {
-      return Promise.reject(
-        new Failure('overloaded', 'More events arrive than can be stored; please send this one again.', {
-          retryAfterSeconds: 1,
-        }),
-      );
-    }
     const state = event.objectId !== null && isKnownEventType(event.type) ? 'pending' : 'ignored';
-    const { promise, resolve, reject } = Promise.withResolvers<Receipt>();
-    this.#waiting.push({ event: { ...event, state }, resolve, reject });
-    if (!this.#flushing) void this.#flush();
-    return promise;
+    return this.#storing.add({ ...event, state });
   }
 
-  async #flush(): Promise<void> {
-    this.#flushing = true;
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, batchMax);
-      try {
-        await this.#store(batch);
-      } catch (error) {
-        // One bad row must not sink the others. If it is the database itself, trying each would only add to the wait.
-        if (batch.length === 1 || isOutage(error)) for (const one of batch) one.reject(error);
-        else await Promise.all(batch.map((one) => this.#store([one]).catch(one.reject)));
-      }
-    }
-    this.#flushing = false;
-  }
-
-  async #store(batch: readonly Waiting[]): Promise<void> {
+  async #store(events: readonly NewWebhookEvent[]): Promise<readonly Receipt[]> {
     const { database, store, metrics, onStored } = this.#parts;
-    const unique = new Map(batch.map(({ event }) => [event.id, event]));
+    const unique = new Map(events.map((event) => [event.id, event]));
     const inserted = new Set(await store.insert(database, [...unique.values()]));
-    for (const { event, resolve } of batch) {
-      // Of two with the same id in one batch, the first is the one that was stored.
-      if (inserted.delete(event.id)) {
-        const type = eventTypeLabel(event.type);
-        metrics.webhookEventsReceived.inc({ type });
-        if (event.state === 'ignored') metrics.webhookEventsIgnored.inc({ type });
-        resolve('stored');
-      } else {
-        metrics.webhookEventsDuplicate.inc();
-        resolve('duplicate');
-      }
-    }
     onStored();
+    return events.map((event) => {
+      // Of two with the same id in one batch, the first is the one that was stored.
+      if (!inserted.delete(event.id)) {
+        metrics.webhookEventsDuplicate.inc();
+        return 'duplicate';
+      }
+      const type = eventTypeLabel(event.type);
+      metrics.webhookEventsReceived.inc({ type });
+      if (event.state === 'ignored') metrics.webhookEventsIgnored.inc({ type });
+      return 'stored';
+    });
   }
 
   #refuseMode(event: ProcessorEvent): Receipt {
