@@ -14,7 +14,7 @@ export interface Fault {
 }
 
 /** How much the load gets done after a fault, before the next one or the check: it is under way again. */
-const roundsAfterwards = 10;
+const roundsAfterwards = 5;
 
 /**
  * Lets a fault happen under load: /health says so and goes on saying so, then says that it is over, and the load gets
