@@ -9,7 +9,6 @@ import {
   IdempotencyKey,
   IdParams,
   keyFailures,
-  nullable,
   PageQuery,
   pageOf,
   problems,
@@ -29,7 +28,7 @@ const RefundSchema = Type.Object({
   amount: Type.Integer({ description: 'In the smallest unit of the currency.' }),
   currency: Type.String(),
   status: Type.Enum([...refundStatuses]),
-  reason: nullable(Type.Enum([...refundReasons])),
+  reason: Type.Union([Type.Enum([...refundReasons]), Type.Null()]),
   createdAt: DateTime,
   updatedAt: DateTime,
 });

@@ -10,7 +10,7 @@ import { attemptsMax, retryAfterMs, type WebhookEvent } from './webhook-event.ts
 import type { Settlement, WebhookEventStore } from './webhook-event-store.ts';
 
 /** Enough that a transaction's fixed cost is shared by many, few enough that it lasts milliseconds. */
-const batchMax = 500;
+export const batchMax = 500;
 /** How long others leave an event alone while the processor is being asked about its object. */
 const askLeaseMs = 60_000;
 /** Questions at a time: background reads must not crowd out people's requests. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { Failure } from '../../src/errors.ts';
 import type { ProcessorEvent } from '../../src/processor/processor.ts';
@@ -47,7 +48,7 @@ test('events that come while one is being stored share the next statement', asyn
   assert.deepEqual(new Set(await Promise.all(receipts)), new Set(['stored']));
   const [row] = await till.sql<{ count: number }>('select count(*) as count from till.webhook_events');
   assert.equal(row?.count, events.length);
-  // The first alone, since nobody was there to share with; the others in two full batches.
+  // Two full batches, and the one that is left.
   assert.equal(await countStatements(till), 3);
 });
 
@@ -89,6 +90,8 @@ test('the waiting line is bounded: past it the processor is told to come back, a
   const template = toEvent(till, eventOf('balance.available'));
   const receive = (number: number) => till.services.inbox.receive({ ...template, id: `evt_${number}` });
   const first = receive(0);
+  // The first is under way at the end of this turn of the event loop, and holds up all others.
+  await setImmediate();
   const waiting = Array.from({ length: waitingMax }, (_, number) => receive(number + 1));
   const turnedAway = await till.send(eventOf('balance.available'));
   assert.equal(turnedAway.status, 503);
@@ -109,6 +112,6 @@ test('when the database is away, a whole batch is told so at once instead of eac
     assert(failure instanceof Failure);
     assert.equal(failure.code, 'database_unavailable');
   }
-  // The first alone, then all the others together.
-  assert.ok(line.refused <= 2, `${line.refused} connections were tried`);
+  // All of them together.
+  assert.ok(line.refused <= 1, `${line.refused} connections were tried`);
 });
