@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +13,13 @@ import type { CpuPer1000 } from './report.ts';
 import { readyLine, type ServerProcess, startServerProcess } from './server-process.ts';
 
 export const projectFolder = fileURLToPath(new URL('../..', import.meta.url));
+
+/** What `npm start` hands to Node, which is the two words before. */
+const startArguments: readonly string[] = JSON.parse(
+  readFileSync(join(projectFolder, 'package.json'), 'utf8'),
+)
+  .scripts.start.split(' ')
+  .slice(2);
 
 /** Connections to PostgreSQL: the service's default, and what every contestant gets. */
 export const poolSize = 10;
@@ -91,7 +99,7 @@ export class Lab implements AsyncDisposable {
     database: BenchDatabase,
     environment: Readonly<Record<string, string>> = {},
   ): Promise<ServerProcess> {
-    return this.start(process.execPath, ['src/main.ts'], {
+    return this.start(process.execPath, startArguments, {
       ...this.#tillEnvironment(database.url),
       ...environment,
     });

@@ -24,7 +24,15 @@ const retryAfterSeconds = 1;
 const fullMs = 1_000;
 
 export interface Queryable {
-  query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>;
+  /**
+   * A statement with a name is planned once per connection, which pays where planning costs more than running it. It must
+   * name its columns: one whose result changes shape, because a newer release added a column, fails from then on.
+   */
+  query<Row extends pg.QueryResultRow>(
+    text: string,
+    values?: readonly unknown[],
+    name?: string,
+  ): Promise<readonly Row[]>;
 }
 
 /** The one way to PostgreSQL. What it cannot reach is a Failure `database_unavailable`; anything else is a defect. */
@@ -59,10 +67,11 @@ export class Database implements Queryable {
   async query<Row extends pg.QueryResultRow>(
     text: string,
     values: readonly unknown[] = [],
+    name?: string,
   ): Promise<readonly Row[]> {
     this.#refuseIfFull();
     try {
-      return (await this.#pool.query<Row>(text, [...values])).rows;
+      return (await this.#pool.query<Row>(toQuery(text, values, name))).rows;
     } catch (error) {
       throw this.#translate(error);
     }
@@ -72,8 +81,11 @@ export class Database implements Queryable {
   async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
     const client = await this.#connect();
     const tx: Queryable = {
-      query: async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) =>
-        (await client.query<Row>(text, [...values])).rows,
+      query: async <Row extends pg.QueryResultRow>(
+        text: string,
+        values: readonly unknown[] = [],
+        name?: string,
+      ) => (await client.query<Row>(toQuery(text, values, name))).rows,
     };
     let failure: unknown;
     try {
@@ -147,6 +159,10 @@ export class Database implements Queryable {
       },
     );
   }
+}
+
+function toQuery(text: string, values: readonly unknown[], name: string | undefined): pg.QueryConfig {
+  return { text, values: [...values], ...(name === undefined ? {} : { name }) };
 }
 
 /** `bigint` arrives as text because it may not fit a number; ours (amounts below 10^12, counts) always do. */

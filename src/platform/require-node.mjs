@@ -1,3 +1,6 @@
+import module from 'node:module';
+import { fileURLToPath } from 'node:url';
+
 // Runs before anything else and is plain JavaScript, because a Node older than 24 cannot read TypeScript
 // and would answer with a stack trace instead of a sentence.
 const major = Number(process.versions.node.split('.')[0]);
@@ -7,3 +10,7 @@ if (major < 24) {
   );
   process.exit(1);
 }
+
+// Starts after the first find the source without its types, and compiled: half a second less, and the part of Node that
+// takes types out is not even loaded. Where the folder cannot be written, nothing is kept and nothing is lost.
+module.enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/till', import.meta.url)));
