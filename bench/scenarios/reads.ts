@@ -9,7 +9,7 @@ const path = '/api/v1/subscriptions';
 const connections = 64;
 /** A few seconds of what each can do. */
 const readsFull = 60_000;
-const readsQuick = 30_000;
+const readsQuick = 20_000;
 const readsOneByOne = 2_000;
 
 /** How fast one row is read by its id, under load and alone. */

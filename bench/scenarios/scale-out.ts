@@ -12,7 +12,7 @@ import { expectApplied, untilApplied } from './webhook-lane.ts';
 const processCount = 4;
 const connections = 64;
 const eventsFull = 10_000;
-const eventsQuick = 5_000;
+const eventsQuick = 2_500;
 /** Small enough to be passed within a second, large enough that four processes of their own would let more through. */
 const sharedLimit = 400;
 const limitedReads = 600;

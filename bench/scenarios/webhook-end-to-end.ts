@@ -7,7 +7,7 @@ import { WebhookLane } from './webhook-lane.ts';
 
 /** Some seconds each: the peers are slower, so they get fewer of the same events. */
 const eventsFull = { till: 30_000, peers: 8_000 };
-const eventsQuick = { till: 15_000, peers: 4_000 };
+const eventsQuick = { till: 8_000, peers: 2_500 };
 
 /** From the request to the mirror, against what a user would otherwise pick. */
 export const webhookEndToEnd: Scenario = {

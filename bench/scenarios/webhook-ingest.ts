@@ -5,7 +5,7 @@ import { drain, WebhookLane } from './webhook-lane.ts';
 
 /** A few seconds of what each can do. */
 const eventsFull = 30_000;
-const eventsQuick = 15_000;
+const eventsQuick = 8_000;
 
 /** How fast events are received durably, against a route that only verifies them. */
 export const webhookIngest: Scenario = {
