@@ -1,6 +1,7 @@
 import { startTill, type Till } from './compose.ts';
 import { type Config, ConfigError, loadConfig, secretVariables } from './config.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
+import { StandardOutput } from './platform/standard-output.ts';
 import { welcome } from './welcome.ts';
 
 /** Ctrl-C under npm arrives twice within a millisecond; only a later signal means "now". */
@@ -11,7 +12,8 @@ await main();
 async function main(): Promise<void> {
   const config = readConfig();
   if (config === undefined) return;
-  const logger = createLogger(config.logLevel);
+  const output = new StandardOutput();
+  const logger = createLogger(config.logLevel, output);
   process.on('uncaughtException', (error) => {
     // Not `fatal`: that level waits until everything is written, for ever if nothing can be.
     logger.error({ err: error }, 'an error that nobody caught ends the process');
@@ -42,6 +44,7 @@ async function main(): Promise<void> {
   logger.info({ signal }, 'stopping');
   const clean = await stopped;
   logger.info({ clean }, 'stopped');
+  await output.end();
   process.exit(clean ? 0 : 1);
 }
 

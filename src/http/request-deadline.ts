@@ -38,7 +38,8 @@ function end(reply: FastifyReply): void {
   // Whoever takes so long to read an answer is not waiting for it.
   if (reply.raw.headersSent) reply.raw.destroy();
   else if (!reply.sent) {
-    const detail = 'The request could not be finished in time; please try again.';
+    const detail =
+      'The request could not be finished in time, and may be carried out all the same: repeat it under the same idempotency key.';
     reply.send(new Failure('overloaded', detail, { retryAfterSeconds: 1 }));
   }
 }

@@ -13,7 +13,7 @@ export function registerRequestLog(app: FastifyInstance, logger: Logger, metrics
     const method = request.is404 ? 'any' : request.method;
     const status = reply.statusCode;
     metrics.httpRequestDuration.observe({ method, route, status }, reply.elapsedTime / 1_000);
-    if (request.isShed) return;
+    if (request.isShed) return done();
     logger.info(
       {
         requestId: request.id,

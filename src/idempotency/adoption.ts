@@ -5,7 +5,7 @@ import type { Queryable } from '../platform/postgres.ts';
 export interface Adoption<Made, Result> {
   /** Looks up what an earlier call may have made. */
   readonly find: (id: string, since: Date) => Promise<Made | null>;
-  /** Writes the row, in the transaction that completes the claim; a webhook may have written it already. */
+  /** Writes the row, in a transaction that also completes the claim; a webhook may have written it already. */
   readonly record: (tx: Queryable, id: string, made: Made) => Promise<Result>;
   /**
    * Brings the row up to date with the processor. For what was made some time before it could be recorded: events about

@@ -74,7 +74,7 @@ export class ClaimStore {
   async nextAttempt(db: Queryable, claim: Claim): Promise<StoredClaim | undefined> {
     const rows = await db.query<ClaimRow>(
       `update till.idempotency_claims set attempt = attempt + 1, attempted_at = now(),
-         leased_until = now() + make_interval(secs => $5)
+         leased_until = now() + make_interval(secs => $4)
        where ${stillHeld} returning ${columns}`,
       [...holding(claim), this.#leaseMs / 1_000],
     );
@@ -84,9 +84,8 @@ export class ClaimStore {
   async complete(db: Queryable, claims: readonly Claim[]): Promise<void> {
     await db.query(
       `update till.idempotency_claims set completed_at = now()
-       from unnest($1::text[], $2::text[]) as v (operation, key)
-       where idempotency_claims.operation = v.operation and idempotency_claims.key = v.key and completed_at is null`,
-      [claims.map(({ operation }) => operation), claims.map(({ key }) => key)],
+       where resource_id = any($1) and completed_at is null`,
+      [claims.map(({ resourceId }) => resourceId)],
     );
   }
 
@@ -146,11 +145,14 @@ const columns = `operation, key, request_hash, resource_id, parent_id, attempt, 
   leased_until, leased_until > now() as is_leased, extract(epoch from now() - leased_until) * 1000 as idle_ms,
   extract(epoch from now() - attempted_at) * 1000 as attempt_age_ms`;
 
-/** The claim is open, and nobody has taken it over or gone on with it since. */
-const stillHeld = 'operation = $1 and key = $2 and owner = $3 and attempt = $4 and completed_at is null';
+/**
+ * The claim is open, and nobody has taken it over or gone on with it since. Named by what it leads to: under the same key
+ * another one may have been made after it was removed.
+ */
+const stillHeld = 'resource_id = $1 and owner = $2 and attempt = $3 and completed_at is null';
 
 function holding(claim: Claim): readonly unknown[] {
-  return [claim.operation, claim.key, claim.owner, claim.attempt];
+  return [claim.resourceId, claim.owner, claim.attempt];
 }
 
 interface ClaimRow {

@@ -152,16 +152,16 @@ export class IdempotencyService {
     requestHash: Buffer,
   ): Promise<Standing> {
     const { claims } = this.#parts;
-    const { operation, key, owner, ...rest } = this.#newClaim(creation, requestHash);
-    const [inserted] = await claims.insert(tx, [{ operation, key, owner, ...rest }]);
+    const newClaim = this.#newClaim(creation, requestHash);
+    const [inserted] = await claims.insert(tx, [newClaim]);
     if (inserted !== undefined) return { state: 'ours', claim: inserted, isResumed: false };
-    const claim = await claims.lock(tx, operation, key);
+    const claim = await claims.lock(tx, newClaim.operation, newClaim.key);
     // Refused and removed between the two statements: its place is free again.
     if (claim === undefined) return { state: 'running' };
     if (!claim.requestHash.equals(requestHash)) throw reused();
     if (claim.completedAt !== null) return { state: 'completed', claim };
     if (await this.#isAtWork(tx, claim)) return { state: 'running' };
-    return { state: 'ours', claim: await claims.takeOver(tx, claim, owner), isResumed: true };
+    return { state: 'ours', claim: await claims.takeOver(tx, claim, newClaim.owner), isResumed: true };
   }
 
   async #isAtWork(tx: Queryable, claim: StoredClaim): Promise<boolean> {
@@ -206,7 +206,7 @@ export class IdempotencyService {
       return inserted;
     }
     return database.transaction(async (tx) => {
-      // The claim first, as everywhere: two who lock in different orders could wait for each other.
+      // The claim first, as in every transaction: two who lock in different orders could wait for each other.
       await claims.complete(tx, [claim]);
       await marks.pass('record.completed');
       const recorded = await creation.record(tx, claim.resourceId, made);
@@ -223,9 +223,8 @@ export class IdempotencyService {
     try {
       await creation.check?.();
     } catch (error) {
-      // A claim that was made just now has led to nothing yet. Of one that is resumed nobody can tell.
-      const keeps = !(error instanceof Failure) || keepsClaim(error, creation.key !== undefined);
-      if (!isResumed && !keeps) await this.#release(creation, claim);
+      // A claim that was made just now has led to nothing yet, whatever failed. Of one that is resumed nobody can tell.
+      if (!isResumed) await this.#release(creation, claim).catch(() => {});
       throw error;
     }
   }

@@ -21,6 +21,8 @@ export class SharedClaims {
         await store.complete(database, claims);
         return claims.map(() => undefined);
       },
+      // The processor has done its work. As many as calls may be under way.
+      waitingMax: Number.POSITIVE_INFINITY,
     });
   }
 

@@ -64,6 +64,8 @@ export class PaymentService {
         );
         return payments.map(({ id }) => made.get(id));
       },
+      // The processor has done its work. As many as calls may be under way.
+      waitingMax: Number.POSITIVE_INFINITY,
     });
   }
 

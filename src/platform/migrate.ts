@@ -100,11 +100,20 @@ function isCollision(error: unknown): boolean {
   return error instanceof pg.DatabaseError && collisionCodes.includes(error.code ?? '');
 }
 
+/** Who waits in vain for another process's migration gives up at once: only a migration of its own is worth another try. */
+async function waitForTurn(client: pg.Client): Promise<void> {
+  try {
+    await client.query('select pg_advisory_xact_lock($1)', [advisoryLockId]);
+  } catch (error) {
+    throw new Error('another process is migrating the database, and takes too long', { cause: error });
+  }
+}
+
 async function apply(client: pg.Client, migration: Migration, logger: Logger): Promise<void> {
   await client.query('begin');
   try {
     await client.query(`set local lock_timeout = ${lockTimeoutMs}`);
-    await client.query('select pg_advisory_xact_lock($1)', [advisoryLockId]);
+    await waitForTurn(client);
     // Another process may have been here while this one waited for the lock.
     const checksum = (await readApplied(client)).get(migration.name);
     if (checksum === undefined) {

@@ -98,7 +98,8 @@ export class Database implements Queryable {
       throw this.#translate(error);
     } finally {
       // A rollback on a connection that hangs would only hang as well.
-      const isBroken = failure !== undefined && (isUnavailable(failure) || (await rollbackFails(client)));
+      const isAway = isUnavailable(failure) && !codeOf(failure)?.startsWith(rollbackClass);
+      const isBroken = failure !== undefined && (isAway || (await rollbackFails(client)));
       client.release(isBroken);
     }
   }
@@ -195,7 +196,8 @@ export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = codeOf(error);
   if (code !== undefined) return code === readOnlyCode || unavailableClasses.includes(code.slice(0, 2));
-  if ('syscall' in error) return true;
+  // A name with several addresses, none of which can be reached, brings them all in one error.
+  if ('syscall' in error || error instanceof AggregateError) return true;
   return unavailableMessages.some((message) => error.message.startsWith(message));
 }
 

@@ -19,6 +19,8 @@ interface SharedStatementOptions<Item, Result> {
   readonly run: (items: readonly Item[]) => Promise<readonly Result[]>;
   /** One unless told: two would each have to commit half as much. */
   readonly underWayMax?: number;
+  /** For work that must not be refused any more, and whose amount something else bounds. */
+  readonly waitingMax?: number;
 }
 
 /**
@@ -30,6 +32,7 @@ interface SharedStatementOptions<Item, Result> {
 export class SharedStatement<Item, Result> {
   readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>;
   readonly #underWayMax: number;
+  readonly #waitingMax: number;
   readonly #waiting: Waiting<Item, Result>[] = [];
   #underWay = 0;
   #isScheduled = false;
@@ -37,10 +40,11 @@ export class SharedStatement<Item, Result> {
   constructor(options: SharedStatementOptions<Item, Result>) {
     this.#run = options.run;
     this.#underWayMax = options.underWayMax ?? 1;
+    this.#waitingMax = options.waitingMax ?? waitingMax;
   }
 
   add(item: Item): Promise<Result> {
-    if (this.#waiting.length >= waitingMax) {
+    if (this.#waiting.length >= this.#waitingMax) {
       const detail = 'More is asked for than the database can do; please try again.';
       return Promise.reject(new Failure('overloaded', detail, { retryAfterSeconds: 1 }));
     }

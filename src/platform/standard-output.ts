@@ -1,4 +1,5 @@
 import { write, writeSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** One write for the lines of this time: thousands a second would cost as much as the requests that they tell of. */
 const gatherMs = 10;
@@ -28,6 +29,13 @@ export class StandardOutput {
     this.#schedule();
   }
 
+  /** Resolves when all is written, or it is clear that nobody takes it. */
+  async end(): Promise<void> {
+    const giveUpAtMs = performance.now() + 2 * stalledAfterMs;
+    const isDone = () => this.#waiting === '' && this.#writingSinceMs === undefined;
+    while (!isDone() && performance.now() < giveUpAtMs) await delay(gatherMs);
+  }
+
   #schedule(): void {
     if (this.#isScheduled || this.#writingSinceMs !== undefined) return;
     this.#isScheduled = true;
@@ -53,10 +61,11 @@ export class StandardOutput {
   }
 
   #writeRest(): void {
-    const since = this.#writingSinceMs;
-    // An exit waits for writes that are under way, and would wait for this one for ever. All else has ended by now.
-    if (since !== undefined && performance.now() - since > stalledAfterMs)
-      process.kill(process.pid, 'SIGKILL');
+    if (this.#writingSinceMs !== undefined) {
+      // An exit waits for the write that is under way, and for one that has stalled it would wait for ever.
+      if (performance.now() - this.#writingSinceMs >= stalledAfterMs) process.kill(process.pid, 'SIGKILL');
+      return;
+    }
     try {
       if (this.#waiting !== '') writeSync(this.#fd, this.#waiting);
     } catch {

@@ -50,7 +50,7 @@ export class Inbox {
     const inserted = new Set(await store.insert(database, [...unique.values()]));
     onStored();
     return events.map((event) => {
-      // Of two with the same id in one batch, the first is the one that was stored.
+      // Of two with the same id in one batch, one was stored, and the other is its duplicate.
       if (!inserted.delete(event.id)) {
         metrics.webhookEventsDuplicate.inc();
         return 'duplicate';

@@ -16,6 +16,9 @@ formats.default(ajv);
 export function rightValues(schema: Schema, ids: fc.Arbitrary<string>): fc.Arbitrary<unknown> {
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((one) => rightValues(one, ids)));
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
+  if (Array.isArray(schema.type)) {
+    return fc.oneof(...schema.type.map((type) => rightValues({ ...schema, type }, ids)));
+  }
   switch (schema.type) {
     case 'integer':
       return rightIntegers(schema.minimum ?? -integerMax, schema.maximum ?? integerMax);

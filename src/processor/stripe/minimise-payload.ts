@@ -60,7 +60,7 @@ const keptKinds: ReadonlySet<unknown> = new Set([
 
 /**
  * The same JSON value without secrets and personal data: what is struck out becomes null, so that fields stay. What has
- * nothing to lose is returned as it is; every event comes this way, and most of each is never copied.
+ * nothing to lose is returned as it is, lists aside; every event comes this way, and most of each is never copied.
  */
 function minimise(value: unknown): unknown {
   if (typeof value === 'string') return strikeText(value);

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { ClaimStore, type StoredClaim } from '../../src/idempotency/claim-store.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import { Database } from '../../src/platform/postgres.ts';
+import { createTestDatabase } from '../support/test-database.ts';
+
+test('who was overtaken cannot end a claim that was made anew under the same key, not even in the same process', async (t) => {
+  const { url, drop } = await createTestDatabase();
+  const database = new Database({ url, poolSize: 2, logger: createLogger('silent') });
+  t.after(async () => {
+    await database.close();
+    await drop();
+  });
+  const claims = new ClaimStore(10_000);
+  const claim = async (): Promise<StoredClaim> => {
+    const request = { operation: 'payments.create', key: 'again', requestHash: Buffer.alloc(32) } as const;
+    const [made] = await claims.insert(database, [
+      { ...request, resourceId: randomUUID(), parentId: null, owner: 7 },
+    ]);
+    assert(made);
+    return made;
+  };
+  const overtaken = await claim();
+  assert.equal(await claims.remove(database, overtaken), true);
+  const anew = await claim();
+
+  assert.equal(await claims.remove(database, overtaken), false);
+  await claims.complete(database, [overtaken]);
+  await claims.endLease(database, overtaken);
+  const [stored] = await database.query<{ resource_id: string; is_open: boolean }>(
+    'select resource_id, completed_at is null and leased_until > now() as is_open from till.idempotency_claims',
+  );
+  assert.deepEqual(stored, { resource_id: anew.resourceId, is_open: true });
+});
