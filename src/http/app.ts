@@ -32,6 +32,7 @@ import { requestIdOf } from './request-id.ts';
 import { registerRequestLog } from './request-log.ts';
 import { RouteIndex } from './route-index.ts';
 import { setSecurityHeaders } from './security-headers.ts';
+import { closeSilentConnections } from './silent-connections.ts';
 import { undeclaredInput } from './undeclared-input.ts';
 import { compileValidator } from './validator.ts';
 
@@ -74,6 +75,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const app = createServer(parts);
   // An expectation that we do not know is no reason to refuse; Node would, in an answer that has no body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  closeSilentConnections(app);
   const routes = new RouteIndex(app);
   app.setErrorHandler((error: Error & { code: string }, request, reply) =>
     answerFailure(error, request, reply, parts.logger),

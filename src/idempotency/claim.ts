@@ -27,6 +27,9 @@ export interface Claim {
 /** The processor forgets its keys after 24 hours; an hour before that we no longer rely on its memory. */
 export const processorKeyLifeMs = 23 * 3_600_000;
 
+/** This long after a try nothing of it can still be on its way to the processor. */
+export const callEndedMs = 600_000;
+
 /** The key that the processor sees: the same for every try of one attempt, whoever makes it. */
 export function processorKey(claim: Claim): string {
   return `till-${claim.operation}-${claim.resourceId}-${claim.attempt}`;

@@ -5,9 +5,10 @@ import { newId } from '../platform/id.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
 import { isGone, type Presence } from '../platform/presence.ts';
-import { type Adoption, refreshQuietly } from './adoption.ts';
-import { type Claim, type ClaimOperation, hashRequest, processorKey, processorKeyLifeMs } from './claim.ts';
+import { refreshQuietly } from './adoption.ts';
+import { type Claim, callEndedMs, hashRequest, processorKey, processorKeyLifeMs } from './claim.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
+import type { Created, Creation } from './creation.ts';
 import { keepsClaim } from './keeps-claim.ts';
 import type { Marks } from './marks.ts';
 import { SharedClaims } from './shared-claims.ts';
@@ -16,31 +17,6 @@ import { SharedClaims } from './shared-claims.ts';
 const waitMsDefault = 10_000;
 const pollDelayMs = 20;
 const pollDelayMsMax = 250;
-
-/** One creation, in the steps that must survive a crash between any two of them. */
-export interface Creation<Made, Result> extends Adoption<Made, Result> {
-  readonly operation: ClaimOperation;
-  /** The caller's, if it sent one. */
-  readonly key: string | undefined;
-  /** What makes two requests the same. */
-  readonly request: unknown;
-  readonly parentId: string | null;
-  /** Checks and reserves, in the transaction of the claim; may run again for the same id. */
-  readonly reserve?: (tx: Queryable, id: string) => Promise<void>;
-  /** Checks, where there is nothing to reserve; needs no transaction. */
-  readonly check?: () => Promise<void>;
-  /** Calls the processor. No transaction is open meanwhile. */
-  readonly call: (id: string, processorKey: string) => Promise<Made>;
-  /** Writes the row with a single statement, where that will do; undefined if there is one already. */
-  readonly insert?: (id: string, made: Made) => Promise<Result | undefined>;
-  /** The result of a request that was completed before. */
-  readonly replay: (id: string) => Promise<Result>;
-}
-
-export interface Created<Result> {
-  readonly result: Result;
-  readonly replayed: boolean;
-}
 
 type Standing =
   | { readonly state: 'ours'; readonly claim: StoredClaim; readonly isResumed: boolean }
@@ -177,8 +153,7 @@ export class IdempotencyService {
   ): Promise<Result> {
     const { marks } = this.#parts;
     try {
-      await this.#check(creation, claim, isResumed);
-      const made = await this.#make(creation, claim);
+      const made = (await this.#check(creation, claim, isResumed)) ?? (await this.#make(creation, claim));
       await marks.pass('record.before');
       const result = await this.#record(creation, claim, made);
       await marks.pass('record.after');
@@ -215,16 +190,24 @@ export class IdempotencyService {
     });
   }
 
+  /**
+   * Checks what the creation leans on. Where that has gone since an earlier try, what was made by then still counts: it is
+   * looked up, and returned.
+   */
   async #check<Made, Result>(
     creation: Creation<Made, Result>,
     claim: StoredClaim,
     isResumed: boolean,
-  ): Promise<void> {
+  ): Promise<Made | null> {
     try {
       await creation.check?.();
+      return null;
     } catch (error) {
-      // A claim that was made just now has led to nothing yet, whatever failed. Of one that is resumed nobody can tell.
-      if (!isResumed) await this.#release(creation, claim).catch(() => {});
+      const made = isResumed ? await creation.find(claim.resourceId, claim.attemptedAt) : null;
+      if (made !== null) return made;
+      // A claim that was made just now has led to nothing yet. Of an older one that is sure only after a while.
+      if (!isResumed || claim.attemptAgeMs > callEndedMs)
+        await this.#release(creation, claim).catch(() => {});
       throw error;
     }
   }

@@ -1,13 +1,11 @@
 import type { Logger } from '../platform/logger.ts';
 import type { Database } from '../platform/postgres.ts';
 import { type Adoption, refreshQuietly } from './adoption.ts';
-import type { Claim } from './claim.ts';
+import { type Claim, callEndedMs } from './claim.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
 
 /** Long past any call's deadline, so that whoever made the claim is surely not at work on it any more. */
 const idleMs = 60_000;
-/** This long after the last try nothing can still be on its way to the processor: what was reserved is given back. */
-const reservationIdleMs = 600_000;
 /** Few enough that a sweep is short and never crowds out people's requests at the processor. */
 const claimsPerSweep = 50;
 /** Callers may repeat a request for a day; the hour above it is for clocks and time zones. */
@@ -68,7 +66,8 @@ export class Sweeper {
         await claims.complete(tx, [claim]);
         return 'adopted';
       }
-      if (claim.idleMs > reservationIdleMs) await adoption.release(tx, claim.resourceId);
+      // What was reserved is given back.
+      if (claim.idleMs > callEndedMs) await adoption.release(tx, claim.resourceId);
       await claims.postpone(tx, claim);
       return 'nothing was made';
     });

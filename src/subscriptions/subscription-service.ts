@@ -1,7 +1,8 @@
 import type { CustomerService } from '../customers/customer-service.ts';
 import { Failure } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
-import type { Created, IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { Created } from '../idempotency/creation.ts';
+import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
 import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';

@@ -111,6 +111,32 @@ test('two processes at work on one claim, because the first is slow, make one pa
   await assertMadeOnce(lab, ground, payments, 'overtaken');
 });
 
+test('what was made before its plan was archived is still the answer to the same request', async (t) => {
+  const lab = await startLab(t);
+  const stuck = Promise.withResolvers<void>();
+  const called = Promise.withResolvers<void>();
+  const pass = (mark: string) => {
+    if (mark !== 'call.after') return undefined;
+    called.resolve();
+    return stuck.promise;
+  };
+  const survivor = await startLabTill(t, lab);
+  const ground = await layGround(lab, survivor.post);
+  const slow = await startLabTill(t, lab, { marks: { pass } });
+  const subscriptions = creationCase('subscriptions.create');
+  const subscribe = (till: LabTill) =>
+    till.post(subscriptions.path(ground), subscriptions.body(ground), 'archived-meanwhile');
+  const first = subscribe(slow);
+  await called.promise;
+  await endLeases(lab);
+  assert.equal((await survivor.post(`/api/v1/plans/${ground.planId}/archive`, {})).status, 200);
+  const second = await subscribe(survivor);
+  assert.equal(second.status, 201, JSON.stringify(second.body));
+  stuck.resolve();
+  assert.equal((await first).status, 201);
+  await assertMadeOnce(lab, ground, subscriptions, 'archived-meanwhile');
+});
+
 test('who was overtaken frees nothing when its own call is refused', async (t) => {
   const lab = await startLab(t);
   const gate = await startGate(lab);

@@ -120,3 +120,12 @@ async function readToEnd(socket: Socket): Promise<string> {
   if (!socket.closed) await once(socket, 'close');
   return Buffer.concat(chunks).toString('latin1');
 }
+
+test('a connection on which nothing was ever sent does not hold up a stop', async (t) => {
+  const { app, port } = await startFrame(t);
+  const silent = connect(port, '127.0.0.1');
+  await once(silent, 'connect');
+  const ended = once(silent, 'close');
+  await app.close();
+  await ended;
+});
