@@ -31,9 +31,7 @@ const looksMax = 1_500;
 
 test(`of ${eventsCount} events every acknowledged one is applied, through ${killsCount} kills of service and database`, async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'till-kills-'));
-  t.after(() => rm(dataDir, { recursive: true, force: true }));
   const sandbox = await startSandbox({ port: 0 });
-  t.after(() => sandbox.close());
   const till = await MortalTill.start({
     DATA_DIR: dataDir,
     PROCESSOR_SECRET_KEY: 'sk_test_till',
@@ -41,7 +39,12 @@ test(`of ${eventsCount} events every acknowledged one is applied, through ${kill
     PROCESSOR_WEBHOOK_SECRET: webhookSecret,
     API_KEYS: testKey,
   });
-  t.after(() => till.stop());
+  // In this order: a database that still writes would keep its folder from being removed.
+  t.after(async () => {
+    await till.stop();
+    await sandbox.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
   const api = createApiClient({ url: () => till.url, apiKey: testKey });
   const customers = await Promise.all(Array.from({ length: customersCount }, () => newCustomer(api)));
   const events = renamingsOf(customers, eventsCount);
