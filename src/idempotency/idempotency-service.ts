@@ -53,7 +53,9 @@ export class IdempotencyService {
     const requestHash = hashRequest(creation.request);
     for (let delayMs = pollDelayMs; ; delayMs = Math.min(delayMs * 2, pollDelayMsMax)) {
       await marks.pass('claim.before');
-      const standing = await this.#claim(creation, requestHash);
+      const standing =
+        (delayMs === pollDelayMs ? await this.#claimAtOnce(creation, requestHash) : undefined) ??
+        (await this.#claim(creation, requestHash));
       if (standing.state === 'completed') {
         return { result: await creation.replay(standing.claim.resourceId), replayed: true };
       }
@@ -70,18 +72,13 @@ export class IdempotencyService {
   }
 
   async #claim<Made, Result>(creation: Creation<Made, Result>, requestHash: Buffer): Promise<Standing> {
-    const { reserve } = creation;
-    if (reserve === undefined) {
-      const standing = await this.#claimAtOnce(creation, requestHash);
-      if (standing !== undefined) return standing;
-    }
     let claimed: string | undefined;
     try {
       return await this.#parts.database.transaction(async (tx) => {
         const standing = await this.#stand(tx, creation, requestHash);
         if (standing.state !== 'ours') return standing;
         claimed = standing.claim.resourceId;
-        await reserve?.(tx, claimed);
+        await creation.reserve?.(tx, claimed);
         await this.#parts.marks.pass('claim.prepared');
         // Before the commit, because others see the claim a moment before we learn that it is committed.
         this.#running.add(claimed);
@@ -98,6 +95,7 @@ export class IdempotencyService {
     creation: Creation<Made, Result>,
     requestHash: Buffer,
   ): Promise<Standing | undefined> {
+    if (creation.reserve !== undefined) return undefined;
     const { marks } = this.#parts;
     const claim = this.#newClaim(creation, requestHash);
     let inserted: StoredClaim | undefined;

@@ -105,6 +105,7 @@ async function waitForTurn(client: pg.Client): Promise<void> {
   try {
     await client.query('select pg_advisory_xact_lock($1)', [advisoryLockId]);
   } catch (error) {
+    if (!isCollision(error)) throw error;
     throw new Error('another process is migrating the database, and takes too long', { cause: error });
   }
 }
