@@ -8,7 +8,7 @@ import { type Applied, foldFacts, groupFacts, type Source } from '../mirrors/fol
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isUuid } from '../platform/id.ts';
-import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { CustomerValues, Processor } from '../processor/processor.ts';
 import type { CustomerFacts } from '../processor/processor-facts.ts';
@@ -57,7 +57,7 @@ export class CustomerService {
     };
   }
 
-  async #record(tx: Queryable, id: string, facts: CustomerFacts): Promise<Customer> {
+  async #record(tx: Transaction, id: string, facts: CustomerFacts): Promise<Customer> {
     const { store, clock } = this.#parts;
     await store.insert(tx, {
       id,
@@ -166,7 +166,7 @@ export class CustomerService {
   }
 
   /** Takes in what the processor says. */
-  async apply(tx: Queryable, facts: readonly CustomerFacts[], source: Source): Promise<Applied> {
+  async apply(tx: Transaction, facts: readonly CustomerFacts[], source: Source): Promise<Applied> {
     const { store, clock } = this.#parts;
     const groups = groupFacts(facts, keyOf);
     const rows = await store.lockByProcessorIds(tx, [...groups.keys()]);
@@ -178,7 +178,7 @@ export class CustomerService {
       keyOf,
       take: (customer, next: CustomerFacts, standing) => takeCustomerFacts(customer, next, standing, now),
     });
-    await store.update(
+    store.update(
       tx,
       written.map(({ after }) => after),
     );
@@ -191,7 +191,7 @@ export class CustomerService {
     return database.transaction(async (tx) => {
       const [customer] = await store.lockByProcessorIds(tx, [processorCustomerId]);
       if (customer === undefined || customer.deletedAt !== null) return false;
-      await store.update(tx, [eraseCustomer(customer, clock.now())]);
+      store.update(tx, [eraseCustomer(customer, clock.now())]);
       return true;
     });
   }

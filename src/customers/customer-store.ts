@@ -1,14 +1,19 @@
 import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
-import type { Queryable } from '../platform/postgres.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { recordSet } from '../platform/record-set.ts';
 import type { Customer } from './customer.ts';
+
+/** By name, because statements that are prepared must not change shape when a newer release adds a column. */
+const columns =
+  'id, processor_customer_id, email, name, phone, deleted_at, processor_as_of, created_at, updated_at, revision';
 
 /** All SQL for the customers. */
 export class CustomerStore {
   async find(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
     const rows = await db.query<CustomerRow>(
-      'select * from till.customers where id = any($1) and deleted_at is null',
+      `select ${columns} from till.customers where id = any($1) and deleted_at is null`,
       [ids],
+      'find_customers',
     );
     return rows.map(toCustomer);
   }
@@ -21,8 +26,9 @@ export class CustomerStore {
   /** Deleted ones included: webhooks still know them. */
   async findByProcessorIds(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
     const rows = await db.query<CustomerRow>(
-      'select * from till.customers where processor_customer_id = any($1)',
+      `select ${columns} from till.customers where processor_customer_id = any($1)`,
       [ids],
+      'find_customers_of_processor',
     );
     return rows.map(toCustomer);
   }
@@ -71,15 +77,16 @@ export class CustomerStore {
     );
   }
 
-  async update(tx: Queryable, customers: readonly Customer[]): Promise<void> {
+  update(tx: Transaction, customers: readonly Customer[]): void {
     if (customers.length === 0) return;
-    await tx.query(
+    tx.send(
       `update till.customers set revision = revision + 1, email = v.email, name = v.name, phone = v.phone, deleted_at = v."deletedAt",
          processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, email text, name text, phone text, "deletedAt" timestamptz,
          "processorAsOf" timestamptz, "updatedAt" timestamptz)
        where customers.id = v.id`,
       [recordSet(customers)],
+      'update_customers',
     );
   }
 

@@ -25,6 +25,7 @@ import {
   timeoutCheckIntervalMs,
 } from './limits.ts';
 import { registerMetrics } from './metrics-route.ts';
+import { OpenRequests } from './open-requests.ts';
 import { type OverloadLimits, overloadLimits, registerOverload } from './overload.ts';
 import { ProblemSchema } from './problem.ts';
 import { registerRequestDeadline } from './request-deadline.ts';
@@ -85,14 +86,15 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   });
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema, httpPart));
   app.addSchema(ProblemSchema);
-  registerRequestDeadline(app, parts.requestDeadlineMs ?? requestTimeoutMs);
+  const open = new OpenRequests();
+  registerRequestDeadline(app, open, parts.requestDeadlineMs ?? requestTimeoutMs);
   // Hooks that every request passes take callbacks: a promise for each would cost more than what they do.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     setSecurityHeaders(reply);
     done();
   });
-  registerOverload(app, { ...parts, limits: parts.overloadLimits ?? overloadLimits });
+  registerOverload(app, { ...parts, open, limits: parts.overloadLimits ?? overloadLimits });
   app.addHook('onRequest', (request, reply, done) => {
     const unclear = unclearHost(request, reply);
     if (unclear !== undefined) return done(unclear);

@@ -3,6 +3,7 @@ import { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { sendProblem } from './answer-failure.ts';
+import type { OpenRequests } from './open-requests.ts';
 
 interface Limit {
   /** Requests under way, this one not counted. */
@@ -53,25 +54,30 @@ declare module 'fastify' {
  */
 export function registerOverload(
   app: FastifyInstance,
-  parts: { readonly logger: Logger; readonly metrics: Metrics; readonly limits: OverloadLimits },
+  parts: {
+    readonly logger: Logger;
+    readonly metrics: Metrics;
+    readonly limits: OverloadLimits;
+    readonly open: OpenRequests;
+  },
 ): void {
-  const { logger, metrics, limits } = parts;
-  const load = new Load();
-  const report = createReport(logger, load);
+  const { logger, metrics, limits, open } = parts;
+  const exceeds = ({ inFlight, ageMs }: Limit) => open.count >= inFlight || ageMsOf(open) >= ageMs;
+  const report = createReport(logger, open);
   app.decorateRequest('isShed', false);
   // With a callback, because it costs less than a promise, and every request comes through here.
   app.addHook('onRequest', (request, reply, done) => {
     const kind = kindOf(request);
-    if (kind !== undefined && load.exceeds(limits[kind])) {
+    if (kind !== undefined && exceeds(limits[kind])) {
       request.isShed = true;
       metrics.httpRequestsShed.inc({ kind });
       report(kind);
       sendProblem(reply, shed, request.id);
       return;
     }
-    const leave = load.enter(kind === 'webhooks' || request.method === 'GET');
-    // Comes once for every answer, also if its caller has gone away; the framework's own hook does not.
-    reply.raw.on('close', leave);
+    // Those that call the processor are not asked for their age: a slow processor is no overload of ours, and has a limit
+    // of its own.
+    open.add(reply, kind === 'webhooks' || request.method === 'GET');
     done();
   });
 }
@@ -86,57 +92,23 @@ function kindOf(request: FastifyRequest): keyof OverloadLimits | undefined {
   return neverShed.has(route) ? undefined : 'others';
 }
 
-class Load {
-  #inFlight = 0;
-  /** Of those that wait for nobody but us: how many, and the sum of the times at which they came. */
-  #own = 0;
-  #ownSinceSumMs = 0;
-
-  get inFlight(): number {
-    return this.#inFlight;
-  }
-
-  /** Grows by itself while an event loop that is late, or a database that is slow, keeps them from their end. */
-  get ageMs(): number {
-    return this.#own < crowdMin ? 0 : performance.now() - this.#ownSinceSumMs / this.#own;
-  }
-
-  exceeds(limit: Limit): boolean {
-    return this.#inFlight >= limit.inFlight || this.ageMs >= limit.ageMs;
-  }
-
-  /**
-   * Counts a request in; what is returned counts it out. Those that call the processor are not asked for their age: a slow
-   * processor is no overload of ours, and has a limit of its own.
-   */
-  enter(isOwn: boolean): () => void {
-    this.#inFlight += 1;
-    if (!isOwn) return this.#leave;
-    const sinceMs = performance.now();
-    this.#own += 1;
-    this.#ownSinceSumMs += sinceMs;
-    return () => {
-      this.#leave();
-      this.#own -= 1;
-      this.#ownSinceSumMs -= sinceMs;
-    };
-  }
-
-  readonly #leave = () => {
-    this.#inFlight -= 1;
-  };
+/** Grows by itself while an event loop that is late, or a database that is slow, keeps requests from their end. */
+function ageMsOf(open: OpenRequests): number {
+  return open.ownCount < crowdMin ? 0 : open.ownAgeMs;
 }
 
 /** Sums up what is shed, so that an overload is a line a second in the log. */
-function createReport(logger: Logger, load: Load): (kind: keyof OverloadLimits) => void {
+function createReport(logger: Logger, open: OpenRequests): (kind: keyof OverloadLimits) => void {
   let counts = { webhooks: 0, others: 0 };
   let toldAtMs = Number.NEGATIVE_INFINITY;
   return (kind) => {
     counts[kind] += 1;
     const nowMs = performance.now();
     if (nowMs - toldAtMs < reportDelayMs) return;
-    const { inFlight, ageMs } = load;
-    logger.warn({ ...counts, inFlight, ageMs: Math.round(ageMs) }, 'overloaded; requests are shed');
+    logger.warn(
+      { ...counts, inFlight: open.count, ageMs: Math.round(ageMsOf(open)) },
+      'overloaded; requests are shed',
+    );
     counts = { webhooks: 0, others: 0 };
     toldAtMs = nowMs;
   };

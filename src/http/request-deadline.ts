@@ -1,34 +1,21 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Failure } from '../errors.ts';
+import type { OpenRequests } from './open-requests.ts';
 
 /** A look a second for a deadline of half a minute. */
 const looksPerDeadline = 30;
 
 /**
- * Answers a request that could not be finished in time: nobody is left hanging. Its work goes on and its outcome is
+ * Answers requests that could not be finished in time: nobody is left hanging. Their work goes on and its outcome is
  * dropped: who asks again under the same idempotency key meets it. A look at the oldest open requests now and then does it.
  * The framework's own `handlerTimeout` takes a timer and an abort signal for each, and gives up watching as soon as a
  * body has been read.
  */
-export function registerRequestDeadline(app: FastifyInstance, timeoutMs: number): void {
+export function registerRequestDeadline(app: FastifyInstance, open: OpenRequests, timeoutMs: number): void {
   const lookIntervalMs = timeoutMs / looksPerDeadline;
-  /** In the order in which they came. */
-  const open = new Set<FastifyReply>();
-  app.addHook('onRequest', (_request, reply, done) => {
-    open.add(reply);
-    done();
-  });
-  app.addHook('onResponse', (_request, reply, done) => {
-    open.delete(reply);
-    done();
-  });
   const timer = setInterval(() => {
-    for (const reply of open) {
-      // Whoever would be past its time at the next look is answered at this one.
-      if (reply.elapsedTime + lookIntervalMs < timeoutMs) return;
-      open.delete(reply);
-      end(reply);
-    }
+    // Whoever would be past its time at the next look is answered at this one.
+    for (const reply of open.olderThan(timeoutMs - lookIntervalMs)) end(reply);
   }, lookIntervalMs);
   timer.unref();
   app.addHook('onClose', async () => clearInterval(timer));

@@ -1,4 +1,4 @@
-import type { Queryable } from '../platform/postgres.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import type { Adoption } from './adoption.ts';
 import type { ClaimOperation } from './claim.ts';
 
@@ -11,7 +11,7 @@ export interface Creation<Made, Result> extends Adoption<Made, Result> {
   readonly request: unknown;
   readonly parentId: string | null;
   /** Checks and reserves, in the transaction of the claim; may run again for the same id. */
-  readonly reserve?: (tx: Queryable, id: string) => Promise<void>;
+  readonly reserve?: (tx: Transaction, id: string) => Promise<void>;
   /** Checks, where there is nothing to reserve; needs no transaction. */
   readonly check?: () => Promise<void>;
   /** Calls the processor. No transaction is open meanwhile. */

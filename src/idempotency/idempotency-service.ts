@@ -3,7 +3,7 @@ import { Failure } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { newId } from '../platform/id.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
 import { isGone, type Presence } from '../platform/presence.ts';
 import { refreshQuietly } from './adoption.ts';
 import { type Claim, callEndedMs, hashRequest, processorKey, processorKeyLifeMs } from './claim.ts';
@@ -121,7 +121,7 @@ export class IdempotencyService {
 
   /** Where the request stands: it may go on, it was completed before, or another one is at work on it. */
   async #stand<Made, Result>(
-    tx: Queryable,
+    tx: Transaction,
     creation: Creation<Made, Result>,
     requestHash: Buffer,
   ): Promise<Standing> {
@@ -138,7 +138,7 @@ export class IdempotencyService {
     return { state: 'ours', claim: await claims.takeOver(tx, claim, newClaim.owner), isResumed: true };
   }
 
-  async #isAtWork(tx: Queryable, claim: StoredClaim): Promise<boolean> {
+  async #isAtWork(tx: Transaction, claim: StoredClaim): Promise<boolean> {
     // Past its lease as well: a process always knows what it is at work on itself.
     if (this.#running.has(claim.resourceId)) return true;
     if (!claim.isLeased || claim.owner === this.#parts.presence.owner) return false;

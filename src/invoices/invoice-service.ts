@@ -5,7 +5,7 @@ import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '..
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isUuid, newId } from '../platform/id.ts';
-import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { InvoiceFacts } from '../processor/processor-facts.ts';
@@ -52,17 +52,17 @@ export class InvoiceService {
   }
 
   /** Takes in what the processor says, of strangers' invoices too. */
-  async apply(tx: Queryable, facts: readonly InvoiceFacts[], source: Source): Promise<Applied> {
+  async apply(tx: Transaction, facts: readonly InvoiceFacts[], source: Source): Promise<Applied> {
     const { store, customers, clock } = this.#parts;
     const groups = groupFacts(facts, keyOf);
-    const owners = await customers.findByProcessorIds(
-      tx,
-      facts.flatMap(({ processorCustomerId }) => processorCustomerId ?? []),
-    );
+    const ownerIds = facts.flatMap(({ processorCustomerId }) => processorCustomerId ?? []);
+    const [owners, known] = await Promise.all([
+      customers.findByProcessorIds(tx, ownerIds),
+      store.lockByProcessorIds(tx, [...groups.keys()]),
+    ]);
     const customerIdOf = ({ processorCustomerId }: InvoiceFacts) =>
       owners.get(processorCustomerId ?? '')?.id ?? null;
     const now = clock.now();
-    const known = await store.lockByProcessorIds(tx, [...groups.keys()]);
     const unknown = withoutRow(groups, known, keyOf);
     await store.insert(
       tx,
@@ -76,7 +76,7 @@ export class InvoiceService {
       take: (invoice, next: InvoiceFacts, standing) =>
         takeInvoiceFacts(invoice, next, customerIdOf(next), standing, now),
     });
-    await store.update(
+    store.update(
       tx,
       written.map(({ after }) => after),
     );

@@ -1,12 +1,20 @@
 import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
-import type { Queryable } from '../platform/postgres.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { recordSet } from '../platform/record-set.ts';
 import type { Invoice, InvoiceStatus } from './invoice.ts';
+
+/** By name, because statements that are prepared must not change shape when a newer release adds a column. */
+const columns =
+  'id, processor_invoice_id, customer_id, processor_customer_id, processor_subscription_id, amount_due, amount_paid, currency, status, hosted_invoice_url, processor_as_of, created_at, updated_at, revision';
 
 /** All SQL for the invoices. */
 export class InvoiceStore {
   async find(db: Queryable, ids: readonly string[]): Promise<readonly Invoice[]> {
-    const rows = await db.query<InvoiceRow>('select * from till.invoices where id = any($1)', [ids]);
+    const rows = await db.query<InvoiceRow>(
+      `select ${columns} from till.invoices where id = any($1)`,
+      [ids],
+      'find_invoices',
+    );
     return rows.map(toInvoice);
   }
 
@@ -21,8 +29,10 @@ export class InvoiceStore {
   /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
   async lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Invoice[]> {
     const rows = await tx.query<InvoiceRow>(
-      'select * from till.invoices where processor_invoice_id = any($1) order by id for no key update',
+      `select ${columns} from till.invoices where processor_invoice_id = any($1)
+       order by id for no key update`,
       [ids],
+      'lock_invoices',
     );
     return rows.map(toInvoice);
   }
@@ -45,9 +55,9 @@ export class InvoiceStore {
     );
   }
 
-  async update(tx: Queryable, invoices: readonly Invoice[]): Promise<void> {
+  update(tx: Transaction, invoices: readonly Invoice[]): void {
     if (invoices.length === 0) return;
-    await tx.query(
+    tx.send(
       `update till.invoices set revision = revision + 1, customer_id = v."customerId", processor_customer_id = v."processorCustomerId",
          processor_subscription_id = v."processorSubscriptionId", amount_due = v."amountDue",
          amount_paid = v."amountPaid", currency = v.currency, status = v.status,
@@ -57,6 +67,7 @@ export class InvoiceStore {
          "hostedInvoiceUrl" text, "processorAsOf" timestamptz, "updatedAt" timestamptz)
        where invoices.id = v.id`,
       [recordSet(invoices)],
+      'update_invoices',
     );
   }
 

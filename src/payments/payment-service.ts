@@ -10,7 +10,7 @@ import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId, isUuid } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedReads, SharedStatement } from '../platform/shared-statement.ts';
 import type { PaymentWithSecret, Processor } from '../processor/processor.ts';
 import type { PaymentFacts } from '../processor/processor-facts.ts';
@@ -164,12 +164,12 @@ export class PaymentService {
   }
 
   /** For whoever will apply facts to them in several steps. */
-  async lock(tx: Queryable, processorPaymentIntentIds: readonly string[]): Promise<void> {
+  async lock(tx: Transaction, processorPaymentIntentIds: readonly string[]): Promise<void> {
     await this.#parts.store.lockByProcessorIds(tx, processorPaymentIntentIds);
   }
 
   /** Takes in what the processor says, and counts nothing: the caller does, once its transaction is committed. */
-  async apply(tx: Queryable, facts: readonly PaymentFacts[], source: Source): Promise<AppliedPayments> {
+  async apply(tx: Transaction, facts: readonly PaymentFacts[], source: Source): Promise<AppliedPayments> {
     const { store, clock } = this.#parts;
     const groups = groupFacts(facts, keyOf);
     const known = await store.lockByProcessorIds(tx, [...groups.keys()]);
@@ -183,7 +183,7 @@ export class PaymentService {
       keyOf,
       take: (payment, next: PaymentFacts, standing) => takePaymentFacts(payment, next, standing, now),
     });
-    await store.update(
+    store.update(
       tx,
       written.map(({ after }) => after),
     );
@@ -203,7 +203,7 @@ export class PaymentService {
    * A payment intent that we made, heard of before our own row is written: the row is made from it. One that carries no
    * id of ours, or whose customer is not ours, is somebody else's.
    */
-  async #insert(tx: Queryable, unknown: readonly PaymentFacts[]): Promise<readonly Payment[]> {
+  async #insert(tx: Transaction, unknown: readonly PaymentFacts[]): Promise<readonly Payment[]> {
     const { store, customers, clock } = this.#parts;
     const ours = unknown.filter(({ localId }) => isOurId(localId));
     if (ours.length === 0) return [];

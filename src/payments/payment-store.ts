@@ -1,12 +1,20 @@
 import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
-import type { Queryable } from '../platform/postgres.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { recordSet } from '../platform/record-set.ts';
 import type { IntentStatus, Payment, PaymentStatus } from './payment.ts';
+
+/** By name, because statements that are prepared must not change shape when a newer release adds a column. */
+const columns =
+  'id, processor_payment_intent_id, customer_id, amount, amount_received, amount_refunded, amount_reserved, currency, intent_status, status, processor_as_of, created_at, updated_at, revision';
 
 /** All SQL for the payments. */
 export class PaymentStore {
   async find(db: Queryable, ids: readonly string[]): Promise<readonly Payment[]> {
-    const rows = await db.query<PaymentRow>('select * from till.payments where id = any($1)', [ids]);
+    const rows = await db.query<PaymentRow>(
+      `select ${columns} from till.payments where id = any($1)`,
+      [ids],
+      'find_payments',
+    );
     return rows.map(toPayment);
   }
 
@@ -28,8 +36,10 @@ export class PaymentStore {
   /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
   async lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Payment[]> {
     const rows = await tx.query<PaymentRow>(
-      'select * from till.payments where processor_payment_intent_id = any($1) order by id for no key update',
+      `select ${columns} from till.payments where processor_payment_intent_id = any($1)
+       order by id for no key update`,
       [ids],
+      'lock_payments',
     );
     return rows.map(toPayment);
   }
@@ -47,21 +57,23 @@ export class PaymentStore {
          "createdAt" timestamptz, "updatedAt" timestamptz)
        order by id
        on conflict do nothing
-       returning *`,
+       returning ${columns}`,
       [recordSet(payments)],
+      'insert_payments',
     );
     return rows.map(toPayment);
   }
 
-  async update(tx: Queryable, payments: readonly Payment[]): Promise<void> {
+  update(tx: Transaction, payments: readonly Payment[]): void {
     if (payments.length === 0) return;
-    await tx.query(
+    tx.send(
       `update till.payments set revision = revision + 1, amount = v.amount, amount_received = v."amountReceived", currency = v.currency,
          intent_status = v."intentStatus", processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, amount bigint, "amountReceived" bigint, currency text,
          "intentStatus" text, "processorAsOf" timestamptz, "updatedAt" timestamptz)
        where payments.id = v.id`,
       [recordSet(payments)],
+      'update_payments',
     );
   }
 

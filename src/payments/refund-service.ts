@@ -7,7 +7,7 @@ import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '..
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId, newId } from '../platform/id.ts';
-import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { RefundFacts } from '../processor/processor-facts.ts';
 import { amountLeft, type Payment } from './payment.ts';
@@ -112,7 +112,7 @@ export class RefundService {
   }
 
   /** Takes in what the processor says of refunds, wherever they were made. */
-  async apply(tx: Queryable, facts: readonly RefundFacts[], source: Source): Promise<Applied> {
+  async apply(tx: Transaction, facts: readonly RefundFacts[], source: Source): Promise<Applied> {
     const { paymentStore, store, clock } = this.#parts;
     const intents = facts.flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []);
     const payments = await paymentStore.lockByProcessorIds(tx, [...new Set(intents)]);
@@ -138,7 +138,7 @@ export class RefundService {
       keyOf,
       take: (refund, next: RefundFacts, standing) => takeRefundFacts(refund, next, standing, now),
     });
-    await store.update(
+    store.update(
       tx,
       written.map(({ after }) => after),
     );
@@ -181,7 +181,7 @@ export class RefundService {
     return database.transaction((tx) => this.apply(tx, facts, revisions));
   }
 
-  async #reserve(tx: Queryable, id: string, request: NewRefundRequest): Promise<Refund> {
+  async #reserve(tx: Transaction, id: string, request: NewRefundRequest): Promise<Refund> {
     const { paymentStore, store, clock } = this.#parts;
     const payment = await paymentStore.lock(tx, request.paymentId);
     const reserved = await store.find(tx, id);

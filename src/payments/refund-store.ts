@@ -1,5 +1,5 @@
 import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
-import type { Queryable } from '../platform/postgres.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { recordSet } from '../platform/record-set.ts';
 import type { Refund, RefundReason, RefundStatus } from './refund.ts';
 
@@ -55,15 +55,16 @@ export class RefundStore {
     );
   }
 
-  async update(tx: Queryable, refunds: readonly Refund[]): Promise<void> {
+  update(tx: Transaction, refunds: readonly Refund[]): void {
     if (refunds.length === 0) return;
-    await tx.query(
+    tx.send(
       `update till.refunds set revision = revision + 1, processor_refund_id = v."processorRefundId", amount = v.amount, currency = v.currency,
          status = v.status, processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, "processorRefundId" text, amount bigint, currency text,
          status text, "processorAsOf" timestamptz, "updatedAt" timestamptz)
        where refunds.id = v.id`,
       [recordSet(refunds)],
+      'update_refunds',
     );
   }
 

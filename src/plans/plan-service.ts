@@ -7,7 +7,7 @@ import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
 import { type Applied, foldFacts, groupFacts, type Source } from '../mirrors/fold.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isUuid } from '../platform/id.ts';
-import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { NewPlan, Processor } from '../processor/processor.ts';
 import type { PlanFacts, PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
@@ -53,7 +53,7 @@ export class PlanService {
     };
   }
 
-  async #record(tx: Queryable, id: string, { product, price }: PlanFacts): Promise<Plan> {
+  async #record(tx: Transaction, id: string, { product, price }: PlanFacts): Promise<Plan> {
     const { store, clock } = this.#parts;
     if (price.amount === null || price.interval === null) {
       throw new Error(`the price ${price.processorPriceId} has no whole amount or no simple interval`);
@@ -159,14 +159,14 @@ export class PlanService {
 
   /** For whoever will apply facts to both halves, one after the other. */
   async lock(
-    tx: Queryable,
+    tx: Transaction,
     processorProductIds: readonly string[],
     processorPriceIds: readonly string[],
   ): Promise<void> {
     await this.#parts.store.lock(tx, processorProductIds, processorPriceIds);
   }
 
-  async applyProducts(tx: Queryable, facts: readonly ProductFacts[], source: Source): Promise<Applied> {
+  async applyProducts(tx: Transaction, facts: readonly ProductFacts[], source: Source): Promise<Applied> {
     const { store, clock } = this.#parts;
     const now = clock.now();
     const groups = groupFacts(facts, ({ processorProductId }) => processorProductId);
@@ -177,14 +177,14 @@ export class PlanService {
       keyOf: ({ processorProductId }) => processorProductId,
       take: (plan, next: ProductFacts, standing) => takeProductFacts(plan, next, standing, now),
     });
-    await store.update(
+    store.update(
       tx,
       written.map(({ after }) => after),
     );
     return applied;
   }
 
-  async applyPrices(tx: Queryable, facts: readonly PriceFacts[], source: Source): Promise<Applied> {
+  async applyPrices(tx: Transaction, facts: readonly PriceFacts[], source: Source): Promise<Applied> {
     const { store, clock } = this.#parts;
     const now = clock.now();
     const groups = groupFacts(facts, ({ processorPriceId }) => processorPriceId);
@@ -195,7 +195,7 @@ export class PlanService {
       keyOf: ({ processorPriceId }) => processorPriceId,
       take: (plan, next: PriceFacts, standing) => takePriceFacts(plan, next, standing, now),
     });
-    await store.update(
+    store.update(
       tx,
       written.map(({ after }) => after),
     );

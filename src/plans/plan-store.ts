@@ -1,18 +1,28 @@
-import type { Queryable } from '../platform/postgres.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { recordSet } from '../platform/record-set.ts';
 import type { Plan, PlanInterval } from './plan.ts';
+
+/** By name, because statements that are prepared must not change shape when a newer release adds a column. */
+const columns =
+  'id, processor_product_id, processor_price_id, name, amount, currency, interval, product_active, price_active, active, product_as_of, price_as_of, created_at, updated_at, revision';
 
 /** All SQL for the plans. */
 export class PlanStore {
   async find(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
-    const rows = await db.query<PlanRow>('select * from till.plans where id = any($1)', [ids]);
+    const rows = await db.query<PlanRow>(
+      `select ${columns} from till.plans where id = any($1)`,
+      [ids],
+      'find_plans',
+    );
     return rows.map(toPlan);
   }
 
   async findByPriceIds(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
-    const rows = await db.query<PlanRow>('select * from till.plans where processor_price_id = any($1)', [
-      ids,
-    ]);
+    const rows = await db.query<PlanRow>(
+      `select ${columns} from till.plans where processor_price_id = any($1)`,
+      [ids],
+      'find_plans_of_prices',
+    );
     return rows.map(toPlan);
   }
 
@@ -76,15 +86,16 @@ export class PlanStore {
     );
   }
 
-  async update(tx: Queryable, plans: readonly Plan[]): Promise<void> {
+  update(tx: Transaction, plans: readonly Plan[]): void {
     if (plans.length === 0) return;
-    await tx.query(
+    tx.send(
       `update till.plans set revision = revision + 1, name = v.name, product_active = v."productActive", price_active = v."priceActive",
          product_as_of = v."productAsOf", price_as_of = v."priceAsOf", updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, name text, "productActive" boolean, "priceActive" boolean,
          "productAsOf" timestamptz, "priceAsOf" timestamptz, "updatedAt" timestamptz)
        where plans.id = v.id`,
       [recordSet(plans)],
+      'update_plans',
     );
   }
 }

@@ -1,4 +1,4 @@
-import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import { StandardOutput } from './standard-output.ts';
 
 export type { Logger } from 'pino';
@@ -14,11 +14,23 @@ export function createLogger(level: LogLevel, destination: DestinationStream = n
   const options = {
     level,
     base: { service: 'till' },
-    timestamp: stdTimeFunctions.isoTime,
+    timestamp: createTimestamp(),
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
   };
   return pino(options, destination);
+}
+
+/** The time in full, written once for all lines of a millisecond: a busy service has several. */
+function createTimestamp(): () => string {
+  let writtenMs = 0;
+  let text = '';
+  return () => {
+    const nowMs = Date.now();
+    if (nowMs !== writtenMs) text = `,"time":"${new Date(nowMs).toISOString()}"`;
+    writtenMs = nowMs;
+    return text;
+  };
 }
 
 /** How deep a chain of causes is followed: deeper ones exist only by mistake, or in a loop. */

@@ -35,6 +35,19 @@ export interface Queryable {
   ): Promise<readonly Row[]>;
 }
 
+export interface Transaction extends Queryable {
+  /** For a statement whose result nobody waits for: it is carried out in its turn, and if it fails, so does the transaction. */
+  send(text: string, values?: readonly unknown[], name?: string): void;
+}
+
+interface TransactionOptions {
+  /**
+   * The first statement only looks, or locks, and is awaited: it goes out together with the begin. If the begin failed, it
+   * would be carried out all the same, outside of any transaction.
+   */
+  readonly startsWithLook?: boolean;
+}
+
 /** The one way to PostgreSQL. What it cannot reach is a Failure `database_unavailable`; anything else is a defect. */
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
@@ -52,6 +65,8 @@ export class Database implements Queryable {
       query_timeout: queryTimeoutMs,
       idle_in_transaction_session_timeout: statementTimeoutMs,
       keepAlive: true,
+      // Within a transaction, so that a statement need not wait for the answer to the one before it.
+      pipeline: true,
       types: { getTypeParser },
     });
     // The pool listens only to connections that are idle, and an error that nobody listens for would end the process.
@@ -77,25 +92,48 @@ export class Database implements Queryable {
     }
   }
 
-  /** Runs `work` in one transaction. It must not wait for the network: a connection is held all the while. */
-  async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
+  /**
+   * Runs `work` in one transaction. It must not wait for the network: a connection is held all the while. Its statements are
+   * carried out in the order in which they are made, and need not be awaited for that, not even by the commit.
+   */
+  async transaction<T>(
+    work: (tx: Transaction) => Promise<T>,
+    { startsWithLook = false }: TransactionOptions = {},
+  ): Promise<T> {
     const client = await this.#connect();
-    const tx: Queryable = {
+    let firstFailure: unknown;
+    const run = <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => {
+      const answered = client.query<Row>(query);
+      // What comes behind a statement that failed is refused only because of it.
+      answered.catch((error: unknown) => {
+        firstFailure ??= error;
+      });
+      return answered;
+    };
+    const begun = run({ text: 'begin' });
+    const tx: Transaction = {
       query: async <Row extends pg.QueryResultRow>(
         text: string,
         values: readonly unknown[] = [],
         name?: string,
-      ) => (await client.query<Row>(toQuery(text, values, name))).rows,
+      ) => {
+        const answered = run<Row>(toQuery(text, values, name));
+        await begun;
+        return (await answered).rows;
+      },
+      send: (text, values = [], name) => void run(toQuery(text, values, name)),
     };
     let failure: unknown;
     try {
-      await client.query('begin');
+      if (!startsWithLook) await begun;
       const result = await work(tx);
-      await client.query('commit');
+      const { command } = await run({ text: 'commit' });
+      // To commit what has failed is to roll it back, and no error.
+      if (command !== 'COMMIT') throw new Error(`the transaction ended in ${command}`);
       return result;
     } catch (error) {
-      failure = error;
-      throw this.#translate(error);
+      failure = firstFailure ?? error;
+      throw this.#translate(failure);
     } finally {
       // A rollback on a connection that hangs would only hang as well.
       const isAway = isUnavailable(failure) && !codeOf(failure)?.startsWith(rollbackClass);

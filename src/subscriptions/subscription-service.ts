@@ -9,7 +9,7 @@ import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId, isUuid, newId } from '../platform/id.ts';
-import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { Processor, SubscriptionWithSecret } from '../processor/processor.ts';
 import type { SubscriptionFacts } from '../processor/processor-facts.ts';
@@ -135,15 +135,15 @@ export class SubscriptionService {
   }
 
   /** Takes in what the processor says. */
-  async apply(tx: Queryable, facts: readonly SubscriptionFacts[], source: Source): Promise<Applied> {
+  async apply(tx: Transaction, facts: readonly SubscriptionFacts[], source: Source): Promise<Applied> {
     const { store, plans, clock } = this.#parts;
     const groups = groupFacts(facts, keyOf);
-    const planOf = await plans.findByPriceIds(
-      tx,
-      facts.map(({ processorPriceId }) => processorPriceId),
-    );
+    const prices = facts.map(({ processorPriceId }) => processorPriceId);
+    const [planOf, known] = await Promise.all([
+      plans.findByPriceIds(tx, prices),
+      store.lockByProcessorIds(tx, [...groups.keys()]),
+    ]);
     const planIdOf = ({ processorPriceId }: SubscriptionFacts) => planOf.get(processorPriceId)?.id;
-    const known = await store.lockByProcessorIds(tx, [...groups.keys()]);
     const unknown = withoutRow(groups, known, keyOf);
     await this.#insert(tx, unknown, planIdOf);
     const now = clock.now();
@@ -155,7 +155,7 @@ export class SubscriptionService {
       take: (subscription, next: SubscriptionFacts, standing) =>
         takeSubscriptionFacts(subscription, next, planIdOf(next), standing, now),
     });
-    await store.update(
+    store.update(
       tx,
       written.map(({ after }) => after),
     );
@@ -167,7 +167,7 @@ export class SubscriptionService {
    * hear of it before our own row is written. Any other is somebody else's.
    */
   async #insert(
-    tx: Queryable,
+    tx: Transaction,
     unknown: readonly SubscriptionFacts[],
     planIdOf: (facts: SubscriptionFacts) => string | undefined,
   ): Promise<void> {

@@ -1,14 +1,20 @@
 import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
-import type { Queryable } from '../platform/postgres.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { recordSet } from '../platform/record-set.ts';
 import type { Subscription, SubscriptionStatus } from './subscription.ts';
+
+/** By name, because statements that are prepared must not change shape when a newer release adds a column. */
+const columns =
+  'id, processor_subscription_id, customer_id, plan_id, status, current_period_start, current_period_end, trial_end, processor_as_of, created_at, updated_at, revision';
 
 /** All SQL for the subscriptions. */
 export class SubscriptionStore {
   async find(db: Queryable, ids: readonly string[]): Promise<readonly Subscription[]> {
-    const rows = await db.query<SubscriptionRow>('select * from till.subscriptions where id = any($1)', [
-      ids,
-    ]);
+    const rows = await db.query<SubscriptionRow>(
+      `select ${columns} from till.subscriptions where id = any($1)`,
+      [ids],
+      'find_subscriptions',
+    );
     return rows.map(toSubscription);
   }
 
@@ -23,8 +29,10 @@ export class SubscriptionStore {
   /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
   async lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Subscription[]> {
     const rows = await tx.query<SubscriptionRow>(
-      'select * from till.subscriptions where processor_subscription_id = any($1) order by id for no key update',
+      `select ${columns} from till.subscriptions where processor_subscription_id = any($1)
+       order by id for no key update`,
       [ids],
+      'lock_subscriptions',
     );
     return rows.map(toSubscription);
   }
@@ -46,9 +54,9 @@ export class SubscriptionStore {
     );
   }
 
-  async update(tx: Queryable, subscriptions: readonly Subscription[]): Promise<void> {
+  update(tx: Transaction, subscriptions: readonly Subscription[]): void {
     if (subscriptions.length === 0) return;
-    await tx.query(
+    tx.send(
       `update till.subscriptions set revision = revision + 1, plan_id = v."planId", status = v.status,
          current_period_start = v."currentPeriodStart", current_period_end = v."currentPeriodEnd",
          trial_end = v."trialEnd", processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
@@ -57,6 +65,7 @@ export class SubscriptionStore {
          "processorAsOf" timestamptz, "updatedAt" timestamptz)
        where subscriptions.id = v.id`,
       [recordSet(subscriptions)],
+      'update_subscriptions',
     );
   }
 

@@ -1,4 +1,4 @@
-import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { ErasureStore, KeptPayload, Place } from './erasure-store.ts';
 
@@ -49,7 +49,7 @@ export class Erasure {
   async #rewrite(
     budget: { batches: number },
     signal: AbortSignal | undefined,
-    lock: (tx: Queryable, after: Place | undefined) => Promise<readonly KeptPayload[]>,
+    lock: (tx: Transaction, after: Place | undefined) => Promise<readonly KeptPayload[]>,
   ): Promise<boolean> {
     const { database, store, processor } = this.#parts;
     let after: Place | undefined;

@@ -1,7 +1,7 @@
 import { untilSettled } from '../mirrors/ask.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import { type Database, isOutage, type Queryable } from '../platform/postgres.ts';
+import { type Database, isOutage, type Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import { type EventFacts, UnmappableError } from '../processor/processor-facts.ts';
 import { countOutcomes, type Outcome } from './count-outcomes.ts';
@@ -42,8 +42,9 @@ interface Ask {
 }
 
 interface Batch {
-  /** Those that are news, to be counted once the batch is committed. */
   readonly outcomes: readonly Outcome[];
+  /** Of which outcomes are news. */
+  readonly settled: Promise<ReadonlySet<string>>;
   readonly succeeded: number;
   readonly asks: readonly Ask[];
 }
@@ -71,10 +72,13 @@ export class EventProcessor {
     const { database, store } = this.#parts;
     let events: readonly WebhookEvent[] = [];
     try {
-      const batch = await database.transaction(async (tx) => {
-        events = await store.claim(tx, batchMax);
-        return this.#applyAll(tx, events);
-      });
+      const batch = await database.transaction(
+        async (tx) => {
+          events = await store.claim(tx, batchMax);
+          return this.#applyAll(tx, events);
+        },
+        { startsWithLook: true },
+      );
       return { size: events.length, asked: this.#finish(batch) };
     } catch (error) {
       if (isOutage(error) || events.length === 0) throw error;
@@ -98,7 +102,7 @@ export class EventProcessor {
     }
   }
 
-  async #applyAll(tx: Queryable, events: readonly WebhookEvent[]): Promise<Batch> {
+  async #applyAll(tx: Transaction, events: readonly WebhookEvent[]): Promise<Batch> {
     const { store, families } = this.#parts;
     const outcomes: Outcome[] = [];
     const readings: Reading[] = [];
@@ -132,8 +136,10 @@ export class EventProcessor {
       }
     }
     const leases = asks.map(({ event }) => pending(event, event.attempts, askLeaseMs, null));
-    const news = await store.settle(tx, [...outcomes.map(settlementOf), ...leases]);
-    return { outcomes: outcomes.filter(({ event }) => news.has(event.id)), succeeded, asks };
+    const settled = store.settle(tx, [...outcomes.map(settlementOf), ...leases]);
+    // If it fails, the transaction does, and says so.
+    settled.catch(() => {});
+    return { outcomes, settled, succeeded, asks };
   }
 
   #read(event: WebhookEvent): Reading | Outcome {
@@ -152,9 +158,14 @@ export class EventProcessor {
     }
   }
 
-  async #finish({ outcomes, succeeded, asks }: Batch): Promise<void> {
+  async #finish({ outcomes, settled, succeeded, asks }: Batch): Promise<void> {
     const { metrics, logger } = this.#parts;
-    countOutcomes(metrics, logger, outcomes);
+    const news = await settled;
+    countOutcomes(
+      metrics,
+      logger,
+      outcomes.filter(({ event }) => news.has(event.id)),
+    );
     metrics.paymentsSucceeded.inc(succeeded);
     const waiting = [...asks];
     const answers = new Map<string, Promise<void>>();

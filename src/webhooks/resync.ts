@@ -7,7 +7,7 @@ import type { RefundService } from '../payments/refund-service.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Pages, Processor } from '../processor/processor.ts';
 import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
 
@@ -146,7 +146,7 @@ export class Resync {
     pages: Pages<Facts>,
     report: Report,
     mirror: {
-      readonly apply: (tx: Queryable, facts: readonly Facts[]) => Promise<Applied>;
+      readonly apply: (tx: Transaction, facts: readonly Facts[]) => Promise<Applied>;
       readonly ask: (id: string) => Promise<Applied>;
       readonly count: () => Promise<number>;
     },

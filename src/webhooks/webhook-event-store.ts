@@ -54,6 +54,7 @@ export class WebhookEventStore {
         sorted.map(({ erasedPayload }) => erasedPayload),
         sorted.map(({ state }) => state),
       ],
+      'insert_webhook_events',
     );
     return new Set(rows.map(({ id }) => id));
   }

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { Failure } from '../../src/errors.ts';
-import { Database, isOutage } from '../../src/platform/postgres.ts';
+import { Database, isOutage, type Transaction } from '../../src/platform/postgres.ts';
+import { lineToDatabase } from '../support/database-line.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { freePort } from '../support/redis-server.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -34,6 +35,60 @@ test('a transaction that fails leaves nothing behind and gives its connection ba
   assert.deepEqual(await database.query('select * from numbers'), []);
   await database.transaction((tx) => tx.query('insert into numbers values ($1)', [2]));
   assert.deepEqual(await database.query('select * from numbers'), [{ n: 2 }]);
+});
+
+test('statements of a transaction are carried out in order, whether anybody waits for them or not', async () => {
+  await database.query('truncate numbers');
+  const seen = await database.transaction(async (tx) => {
+    tx.send('insert into numbers values ($1)', [1]);
+    const first = tx.query<{ n: number }>('select n from numbers');
+    tx.send('update numbers set n = n + $1', [1], 'add_to_numbers');
+    const second = tx.query<{ n: number }>('select n from numbers');
+    tx.send('update numbers set n = n + $1', [1], 'add_to_numbers');
+    return [await first, await second];
+  });
+  assert.deepEqual(seen, [[{ n: 1 }], [{ n: 2 }]]);
+  assert.deepEqual(await database.query('select n from numbers'), [{ n: 3 }]);
+});
+
+test('a statement that fails unseen fails its transaction, and says why, whatever comes behind it', async () => {
+  await database.query('truncate numbers');
+  const sendsTwice = async (tx: Transaction) => {
+    tx.send('insert into numbers values (1)');
+    tx.send('insert into numbers values (1)');
+  };
+  for (const behind of [
+    async () => {},
+    async (tx: Transaction) => void (await tx.query('select 1')),
+    async (tx: Transaction) => tx.send('insert into numbers values (2)'),
+  ]) {
+    const failed = database.transaction(async (tx) => {
+      await sendsTwice(tx);
+      await behind(tx);
+    });
+    await assert.rejects(failed, /duplicate key/);
+    assert.deepEqual(await database.query('select n from numbers'), []);
+  }
+});
+
+test('a begin that fails is followed by nothing that takes effect', async (t) => {
+  const { line, url } = await lineToDatabase(server.url);
+  t.after(() => line.close());
+  line.mishear('begin\0', 'wrong\0');
+  const misled = new Database({ url, poolSize: 1, logger });
+  t.after(() => misled.close());
+  await database.query('truncate numbers');
+  for (const startsWithLook of [true, false]) {
+    const failed = misled.transaction(
+      async (tx) => {
+        await tx.query('select n from numbers');
+        await tx.query('insert into numbers values (1)');
+      },
+      { startsWithLook },
+    );
+    await assert.rejects(failed, /syntax error at or near "wrong"/);
+  }
+  assert.deepEqual(await database.query('select n from numbers'), []);
 });
 
 test('a mistake in a statement is a defect, not an outage', async () => {

@@ -10,6 +10,7 @@ export class Line {
   #delayMs = 0;
   #isCut = false;
   #refused = 0;
+  #misheard = { said: '', heard: '' };
 
   private constructor(target: string) {
     this.#target = target;
@@ -48,6 +49,11 @@ export class Line {
     this.#delayMs = delayMs;
   }
 
+  /** Where a client says the one from now on, the server hears the other, which is as long. */
+  mishear(said: string, heard: string): void {
+    this.#misheard = { said, heard };
+  }
+
   /** New connections lead elsewhere; those that are open stay as they are. */
   leadTo(socketPath: string): void {
     this.#target = socketPath;
@@ -84,6 +90,8 @@ export class Line {
   #passerTo(to: Socket): (chunk: Buffer) => void {
     let passed = Promise.resolve();
     return (chunk) => {
+      const at = chunk.indexOf(this.#misheard.said);
+      if (at >= 0) chunk.write(this.#misheard.heard, at);
       const dueMs = performance.now() + this.#delayMs;
       passed = passed.then(async () => {
         const waitMs = dueMs - performance.now();

@@ -1,5 +1,5 @@
 import type { Applied } from '../../mirrors/fold.ts';
-import type { Queryable } from '../../platform/postgres.ts';
+import type { Transaction } from '../../platform/postgres.ts';
 import type { EventFacts } from '../../processor/processor-facts.ts';
 
 /** Events about one kind of object: how a batch of them is applied, and how the processor is asked where that is not enough. */
@@ -10,8 +10,8 @@ export interface EventFamily {
    * Locks the rows that this family and later ones share, for all events of the batch at once: each family locks in the
    * order of the ids, but two after each other do not.
    */
-  readonly lock?: (tx: Queryable, batch: readonly EventFacts[]) => Promise<void>;
-  readonly apply: (tx: Queryable, events: readonly EventFacts[]) => Promise<FamilyApplied>;
+  readonly lock?: (tx: Transaction, batch: readonly EventFacts[]) => Promise<void>;
+  readonly apply: (tx: Transaction, events: readonly EventFacts[]) => Promise<FamilyApplied>;
   /** Reads the processor's present state of one object into ours. No transaction is open meanwhile. */
   readonly ask: (key: string) => Promise<Applied>;
 }
@@ -26,7 +26,7 @@ interface FamilyParts<Facts> {
   readonly keyOf: (facts: Facts) => string;
   readonly lock?: EventFamily['lock'];
   readonly apply: (
-    tx: Queryable,
+    tx: Transaction,
     facts: readonly Facts[],
   ) => Promise<Applied & { readonly succeeded?: number }>;
   readonly ask: (key: string) => Promise<Applied>;

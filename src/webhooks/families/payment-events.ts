@@ -8,7 +8,11 @@ export function paymentEvents(payments: PaymentService, refunds: RefundService) 
   return defineFamily({
     pick: (event) => (event.resource === 'payment' ? [event.payment] : undefined),
     keyOf: ({ processorPaymentIntentId }) => processorPaymentIntentId,
-    lock: (tx, batch) => payments.lock(tx, batch.flatMap(paymentsOf)),
+    lock: async (tx, batch) => {
+      const refunded = batch.flatMap(refundedIn);
+      // Without any, the payments are locked all at once as it is.
+      if (refunded.length > 0) await payments.lock(tx, [...refunded, ...batch.flatMap(paymentsIn)]);
+    },
     apply: async (tx, facts) => {
       const { late, ...applied } = await payments.apply(tx, facts, 'events');
       return { ...applied, unsettled: [...applied.unsettled, ...late] };
@@ -22,9 +26,12 @@ export function paymentEvents(payments: PaymentService, refunds: RefundService) 
   });
 }
 
+function paymentsIn(event: EventFacts): readonly string[] {
+  return event.resource === 'payment' ? [event.payment.processorPaymentIntentId] : [];
+}
+
 /** Refunds lock the payment that they belong to. */
-function paymentsOf(event: EventFacts): readonly string[] {
-  if (event.resource === 'payment') return [event.payment.processorPaymentIntentId];
+function refundedIn(event: EventFacts): readonly string[] {
   if (event.resource === 'refund') return namedIn([event.refund]);
   return event.resource === 'charge' && event.refunds !== 'unread' ? namedIn(event.refunds) : [];
 }

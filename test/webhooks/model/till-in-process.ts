@@ -152,12 +152,13 @@ class WatchedDatabase extends Database {
     this.#deadlocks = deadlocks;
   }
 
-  override async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
+  override async transaction<T>(...asked: Parameters<typeof Database.prototype.transaction<T>>): Promise<T> {
     try {
-      return await super.transaction(work);
+      return await super.transaction(...asked);
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === '40P01') {
-        this.#deadlocks.push('where' in error ? String(error.where) : error.message);
+      const cause = error instanceof Error ? error.cause : undefined;
+      if (cause instanceof Error && 'code' in cause && cause.code === '40P01') {
+        this.#deadlocks.push('where' in cause ? String(cause.where) : cause.message);
       }
       throw error;
     }
