@@ -99,7 +99,7 @@ export function composeServices(parts: ServiceParts) {
   };
   const sweeper = new Sweeper({ database, claims, adoptionOf, logger });
   const mirrors = { customers, plans, payments, refunds, subscriptions, invoices };
-  return { ...mirrors, sweeper, ...composeWebhooks({ ...parts, ...mirrors }) };
+  return { ...mirrors, idempotency, sweeper, ...composeWebhooks({ ...parts, ...mirrors }) };
 }
 
 interface Mirrors {

@@ -46,6 +46,7 @@ export class ClaimStore {
         claims.map(({ owner }) => owner),
         this.#leaseMs / 1_000,
       ],
+      'insert_claims',
     );
     return rows.map(toClaim);
   }
@@ -86,6 +87,7 @@ export class ClaimStore {
       `update till.idempotency_claims set completed_at = now()
        where resource_id = any($1) and completed_at is null`,
       [claims.map(({ resourceId }) => resourceId)],
+      'complete_claims',
     );
   }
 

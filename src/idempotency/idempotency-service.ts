@@ -39,7 +39,7 @@ export class IdempotencyService {
   readonly #parts: IdempotencyParts;
   /** What this process is at work on: a claim of ours that is not in here was given up. */
   readonly #running = new Set<string>();
-
+  readonly #completing = new Set<Promise<void>>();
   readonly #shared: SharedClaims;
 
   constructor(parts: IdempotencyParts) {
@@ -69,6 +69,11 @@ export class IdempotencyService {
       if (performance.now() + delayMs > giveUpAtMs) throw inFlight();
       await setTimeout(delayMs);
     }
+  }
+
+  /** Waits for what goes on after the answers. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#completing);
   }
 
   async #claim<Made, Result>(creation: Creation<Made, Result>, requestHash: Buffer): Promise<Standing> {
@@ -159,8 +164,6 @@ export class IdempotencyService {
     } catch (error) {
       await this.#giveUp(claim);
       throw error;
-    } finally {
-      this.#running.delete(claim.resourceId);
     }
   }
 
@@ -172,13 +175,12 @@ export class IdempotencyService {
     const { database, claims, marks } = this.#parts;
     const inserted = await creation.insert?.(claim.resourceId, made);
     if (inserted !== undefined) {
-      // A crash here leaves a row whose claim is open, as does a webhook that comes first: the same request finishes it.
       await marks.pass('record.row');
-      await this.#shared.complete(claim);
-      await marks.pass('record.completed');
+      const completing = this.#completeSoon(claim).finally(() => this.#completing.delete(completing));
+      this.#completing.add(completing);
       return inserted;
     }
-    return database.transaction(async (tx) => {
+    const result = await database.transaction(async (tx) => {
       // The claim first, as in every transaction: two who lock in different orders could wait for each other.
       await claims.complete(tx, [claim]);
       await marks.pass('record.completed');
@@ -186,6 +188,26 @@ export class IdempotencyService {
       await marks.pass('record.row');
       return recorded;
     });
+    this.#running.delete(claim.resourceId);
+    return result;
+  }
+
+  /**
+   * Nobody waits for this. Until it is done, the same request finds this one at work; a crash leaves a row whose claim is
+   * open, as does a webhook that comes first, and the same request or the sweeper finishes it.
+   */
+  async #completeSoon(claim: Claim): Promise<void> {
+    try {
+      await this.#shared.complete(claim);
+      await this.#parts.marks.pass('record.completed');
+      this.#running.delete(claim.resourceId);
+    } catch (error) {
+      this.#parts.logger.warn(
+        { err: error },
+        'a claim could not be completed; it will be by whoever finds it open',
+      );
+      await this.#giveUp(claim);
+    }
   }
 
   /**
@@ -258,6 +280,7 @@ export class IdempotencyService {
   async #giveUp(claim: Claim): Promise<void> {
     const { claims, database } = this.#parts;
     await claims.endLease(database, claim).catch(() => {});
+    this.#running.delete(claim.resourceId);
   }
 }
 

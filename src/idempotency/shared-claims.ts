@@ -3,6 +3,9 @@ import { SharedStatement } from '../platform/shared-statement.ts';
 import type { Claim } from './claim.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 
+/** Nobody waits for the completion of a claim, so there is time to gather those of many. */
+const gatherMs = 20;
+
 /** Makes and completes the claims of concurrent requests together, where no transaction is needed for it. */
 export class SharedClaims {
   readonly #inserting: SharedStatement<NewClaim, StoredClaim | undefined>;
@@ -21,8 +24,7 @@ export class SharedClaims {
         await store.complete(database, claims);
         return claims.map(() => undefined);
       },
-      // The processor has done its work. As many as calls may be under way.
-      waitingMax: Number.POSITIVE_INFINITY,
+      gatherMs,
     });
   }
 

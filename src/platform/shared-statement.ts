@@ -17,6 +17,8 @@ interface Waiting<Item, Result> {
 interface SharedStatementOptions<Item, Result> {
   /** One statement for all items; the results stand in the order of the items. */
   readonly run: (items: readonly Item[]) => Promise<readonly Result[]>;
+  /** How long work waits for more to share its statement, where nobody is kept waiting by it. */
+  readonly gatherMs?: number;
   /** One unless told: two would each have to commit half as much. */
   readonly underWayMax?: number;
   /** For work that must not be refused any more, and whose amount something else bounds. */
@@ -31,6 +33,7 @@ interface SharedStatementOptions<Item, Result> {
  */
 export class SharedStatement<Item, Result> {
   readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>;
+  readonly #gatherMs: number;
   readonly #underWayMax: number;
   readonly #waitingMax: number;
   readonly #waiting: Waiting<Item, Result>[] = [];
@@ -39,6 +42,7 @@ export class SharedStatement<Item, Result> {
 
   constructor(options: SharedStatementOptions<Item, Result>) {
     this.#run = options.run;
+    this.#gatherMs = options.gatherMs ?? 0;
     this.#underWayMax = options.underWayMax ?? 1;
     this.#waitingMax = options.waitingMax ?? waitingMax;
   }
@@ -58,10 +62,12 @@ export class SharedStatement<Item, Result> {
   #schedule(): void {
     if (this.#isScheduled || this.#underWay >= this.#underWayMax || this.#waiting.length === 0) return;
     this.#isScheduled = true;
-    setImmediate(() => {
+    const begin = () => {
       this.#isScheduled = false;
       void this.#work();
-    });
+    };
+    if (this.#gatherMs > 0) setTimeout(begin, this.#gatherMs);
+    else setImmediate(begin);
   }
 
   async #work(): Promise<void> {

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -66,19 +66,13 @@ test('what is in flight is finished before the end, and nothing new is accepted'
     API_KEY: testKey,
     DATA_DIR: await temporaryFolder(t),
   });
-  const port = Number(new URL(till.url).port);
-  const socket = connect(port, '127.0.0.1');
-  const received: string[] = [];
-  socket.on('data', (chunk) => received.push(String(chunk)));
-  const head = `POST /health HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n`;
-  socket.write(`${head}x-api-key: ${testKey}\r\n`);
-  await once(socket, 'ready');
+  const { socket, received } = await beginRequest(till.url);
   const exited = once(till.child, 'exit');
   till.child.kill('SIGTERM');
   await till.logged('stopping');
-  socket.write('\r\n{}');
+  socket.write('{}');
   await exited;
-  assert.match(received.join(''), /^HTTP\/1\.1 405 /);
+  assert.match(received.join(''), /\nHTTP\/1\.1 400 /);
   assert.match(received.join(''), /connection: close/i);
   assert.equal(till.child.exitCode, 0);
   await assert.rejects(fetch(`${till.url}/health`));
@@ -92,10 +86,8 @@ test('a second signal within a second is the same wish; a later one ends at once
     API_KEY: testKey,
     DATA_DIR: await temporaryFolder(t),
   });
-  const socket = connect(Number(new URL(till.url).port), '127.0.0.1');
+  const { socket } = await beginRequest(till.url);
   socket.on('error', () => {});
-  socket.write('GET /health HTTP/1.1\r\nhost: x\r\n');
-  await once(socket, 'ready');
   const exited = once(till.child, 'exit');
   till.child.kill('SIGINT');
   till.child.kill('SIGINT');
@@ -227,3 +219,16 @@ test('keys in a file are read again on SIGHUP; a broken file changes nothing', a
   assert.doesNotMatch(till.output(), /(first|second|third)-key/);
   assert.equal(await till.stop(), 0);
 });
+
+/** A request of which the service has everything but the body, as its word to go on tells. */
+async function beginRequest(url: string): Promise<{ readonly socket: Socket; readonly received: string[] }> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  const received: string[] = [];
+  socket.on('data', (chunk) => received.push(String(chunk)));
+  socket.write(
+    'POST /webhooks/processor HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n',
+  );
+  await once(socket, 'data');
+  assert.match(received.join(''), /^HTTP\/1\.1 100 /);
+  return { socket, received };
+}
