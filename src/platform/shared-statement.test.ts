@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Failure } from '../errors.ts';
-import { SharedReads } from './shared-statement.ts';
+import { SharedReads, SharedStatement } from './shared-statement.ts';
 
 /** A table whose statements end when the test says so. */
 function slowTable(rows: readonly string[]) {
@@ -81,4 +81,23 @@ test('past what may wait, a read is refused at once', async () => {
   }
   await Promise.all(asked);
   assert.ok(statements.every(({ ids }) => ids.length <= 200));
+});
+
+test('work that nobody waits for is gathered before its statement begins', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const statements: (readonly string[])[] = [];
+  const gathering = new SharedStatement<string, string>({
+    run: async (items) => {
+      statements.push(items);
+      return items;
+    },
+    gatherMs: 20,
+  });
+  const first = gathering.add('a');
+  t.mock.timers.tick(19);
+  const second = gathering.add('b');
+  assert.deepEqual(statements, []);
+  t.mock.timers.tick(1);
+  assert.deepEqual(await Promise.all([first, second]), ['a', 'b']);
+  assert.deepEqual(statements, [['a', 'b']]);
 });

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readArguments } from './arguments.ts';
+
+const known = ['reads', 'creates'];
+const plain = { quick: false, help: false, only: undefined, rounds: 3, isComplete: true };
+
+test('everything, three times, unless told otherwise', () => {
+  assert.deepEqual(readArguments([], known), plain);
+  assert.deepEqual(readArguments(['--quick'], known), { ...plain, quick: true });
+  assert.deepEqual(readArguments(['--help'], known), { ...plain, help: true });
+  const some = { ...plain, only: known, isComplete: false };
+  assert.deepEqual(readArguments(['--only', 'reads,creates'], known), some);
+  assert.deepEqual(readArguments(['--rounds', '1'], known), { ...plain, rounds: 1, isComplete: false });
+});
+
+test('what is wrong is named', () => {
+  for (const [args, reason] of [
+    [['--fast'], /--fast/],
+    [['reads'], /reads/],
+    [['--only'], /--only/],
+    [['--only', 'reads,writes'], /no writes; there are reads, creates/],
+    [['--rounds', 'abc'], /whole number/],
+    [['--rounds', '0'], /whole number/],
+    [['--rounds', '1.5'], /whole number/],
+  ] as const) {
+    const said = readArguments(args, known);
+    assert.ok(typeof said === 'string' && reason.test(said), String(said));
+  }
+});

@@ -1,0 +1,53 @@
+import { parseArgs } from 'node:util';
+
+/** Three are enough to leave one bad one out. */
+const roundsDefault = 3;
+
+export const usage = `npm run bench [-- options]
+
+  --quick            500,000 rows where five million are taken, and shorter runs
+  --only NAME,NAME   these rows alone, and those that come with them
+  --rounds N         ${roundsDefault} unless told
+  --help             this
+
+A run of everything, with the usual number of rounds, writes bench/results.json and the table in bench/README.md.
+`;
+
+export interface BenchArguments {
+  readonly quick: boolean;
+  readonly only: readonly string[] | undefined;
+  readonly rounds: number;
+  /** Only a run of everything, the way it is meant to be run, is worth keeping. */
+  readonly isComplete: boolean;
+  readonly help: boolean;
+}
+
+/** What was asked for; a text says what is wrong with it. */
+export function readArguments(args: readonly string[], known: readonly string[]): BenchArguments | string {
+  let values: ReturnType<typeof parse>['values'];
+  try {
+    values = parse(args).values;
+  } catch (error) {
+    // Node's own words name the argument.
+    return error instanceof Error ? error.message : String(error);
+  }
+  const { quick, help } = values;
+  const only = values.only?.split(',');
+  const unknown = only?.filter((name) => !known.includes(name)) ?? [];
+  if (unknown.length > 0) return `There is no ${unknown.join(', ')}; there are ${known.join(', ')}.`;
+  const rounds = Number(values.rounds ?? roundsDefault);
+  if (!Number.isInteger(rounds) || rounds < 1) return '--rounds takes a whole number from 1.';
+  return { quick, help, only, rounds, isComplete: only === undefined && values.rounds === undefined };
+}
+
+function parse(args: readonly string[]) {
+  return parseArgs({
+    args: [...args],
+    options: {
+      quick: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+      only: { type: 'string' },
+      rounds: { type: 'string' },
+    },
+  });
+}
