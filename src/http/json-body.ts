@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Failure, type Mistake } from '../errors.ts';
 import { mistakesMax } from './limits.ts';
 import { mistakePath } from './mistake-path.ts';
@@ -13,7 +13,7 @@ const encodedNul = '%00';
 const depthMax = 64;
 
 /**
- * JSON is the only kind of body. It must be UTF-8, hold no key that reaches for a prototype and no NUL, which
+ * JSON is the only kind of body, as it is: not compressed. It must be UTF-8, hold no key that reaches for a prototype and no NUL, which
  * PostgreSQL cannot store. An empty body is no body, whatever its declared type.
  */
 export function registerJsonBody(app: FastifyInstance): void {
@@ -21,6 +21,7 @@ export function registerJsonBody(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error');
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     if (typeof body === 'string' || body.length === 0) return done(null, undefined);
+    if (isEncoded(request)) return done(encodedRefused);
     if (!isUtf8(body)) return done(new Failure('malformed_request', 'The body is not valid UTF-8.'));
     const text = body.toString('utf8');
     return parseJson(request, text, (error, value) => {
@@ -42,6 +43,12 @@ export function registerJsonBody(app: FastifyInstance): void {
     const mistakes = isSuspect ? findBadText(request.query, 'query') : [];
     done(mistakes.length > 0 ? badTextRefused(mistakes) : undefined);
   });
+}
+
+const encodedRefused = new Failure('unsupported_media_type', 'Send the body without a content-encoding.');
+
+function isEncoded({ headers }: FastifyRequest): boolean {
+  return (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity';
 }
 
 /** The parser's reasons quote a piece of the body, which may be personal; only the kind of mistake is passed on. */

@@ -26,7 +26,7 @@ export class OpenRequests {
     return this.#own === 0 ? 0 : performance.now() - this.#ownSinceSumMs / this.#own;
   }
 
-  /** From now until the answer's end, also if its caller goes away; of the framework's own hook that cannot be said. */
+  /** From now until its answer has ended or its caller has gone; the framework's `onResponse` does not come for all of these. */
   add(reply: FastifyReply, isOwn: boolean): void {
     const request: OpenRequest = { reply, sinceMs: performance.now() };
     this.#all.add(request);

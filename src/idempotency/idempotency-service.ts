@@ -10,6 +10,7 @@ import { type Claim, callEndedMs, hashRequest, processorKey, processorKeyLifeMs 
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import type { Created, Creation } from './creation.ts';
 import { keepsClaim } from './keeps-claim.ts';
+import { LateCompletions } from './late-completions.ts';
 import type { Marks } from './marks.ts';
 import { SharedClaims } from './shared-claims.ts';
 
@@ -39,12 +40,16 @@ export class IdempotencyService {
   readonly #parts: IdempotencyParts;
   /** What this process is at work on: a claim of ours that is not in here was given up. */
   readonly #running = new Set<string>();
-  readonly #completing = new Set<Promise<void>>();
   readonly #shared: SharedClaims;
+  readonly #late: LateCompletions;
 
   constructor(parts: IdempotencyParts) {
     this.#parts = parts;
     this.#shared = new SharedClaims(parts.database, parts.claims);
+    this.#late = new LateCompletions({
+      ...parts,
+      onEnd: ({ resourceId }) => this.#running.delete(resourceId),
+    });
   }
 
   async create<Made, Result>(creation: Creation<Made, Result>): Promise<Created<Result>> {
@@ -72,8 +77,8 @@ export class IdempotencyService {
   }
 
   /** Waits for what goes on after the answers. */
-  async stop(): Promise<void> {
-    await Promise.all(this.#completing);
+  stop(): Promise<void> {
+    return this.#late.stop();
   }
 
   async #claim<Made, Result>(creation: Creation<Made, Result>, requestHash: Buffer): Promise<Standing> {
@@ -176,8 +181,7 @@ export class IdempotencyService {
     const inserted = await creation.insert?.(claim.resourceId, made);
     if (inserted !== undefined) {
       await marks.pass('record.row');
-      const completing = this.#completeSoon(claim).finally(() => this.#completing.delete(completing));
-      this.#completing.add(completing);
+      this.#late.add(claim);
       return inserted;
     }
     const result = await database.transaction(async (tx) => {
@@ -190,24 +194,6 @@ export class IdempotencyService {
     });
     this.#running.delete(claim.resourceId);
     return result;
-  }
-
-  /**
-   * Nobody waits for this. Until it is done, the same request finds this one at work; a crash leaves a row whose claim is
-   * open, as does a webhook that comes first, and the same request or the sweeper finishes it.
-   */
-  async #completeSoon(claim: Claim): Promise<void> {
-    try {
-      await this.#shared.complete(claim);
-      await this.#parts.marks.pass('record.completed');
-      this.#running.delete(claim.resourceId);
-    } catch (error) {
-      this.#parts.logger.warn(
-        { err: error },
-        'a claim could not be completed; it will be by whoever finds it open',
-      );
-      await this.#giveUp(claim);
-    }
   }
 
   /**

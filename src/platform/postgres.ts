@@ -12,7 +12,7 @@ const connectTimeoutMs = 5_000;
 const waitingPerConnectionMax = 100;
 /** No statement of ours needs a second; ten leave room for a slow disk and stay below a request's 30 s. */
 const statementTimeoutMs = 10_000;
-/** A server that hangs enforces no limit of its own, so ours comes a little after it. */
+/** A server that hangs enforces no limit of its own, so ours comes a little after it; for statements that were sent together, after both. */
 const queryTimeoutMs = 12_000;
 const healthTimeoutMs = 1_000;
 const retryAfterSeconds = 1;
@@ -94,7 +94,8 @@ export class Database implements Queryable {
 
   /**
    * Runs `work` in one transaction. It must not wait for the network: a connection is held all the while. Its statements are
-   * carried out in the order in which they are made, and need not be awaited for that, not even by the commit.
+   * carried out in the order in which they are made, whether they are awaited or not; but whoever makes a query must see to
+   * its failure, as with any promise.
    */
   async transaction<T>(
     work: (tx: Transaction) => Promise<T>,
@@ -129,7 +130,8 @@ export class Database implements Queryable {
       const result = await work(tx);
       const { command } = await run({ text: 'commit' });
       // To commit what has failed is to roll it back, and no error.
-      if (command !== 'COMMIT') throw new Error(`the transaction ended in ${command}`);
+      if (command !== 'COMMIT' || firstFailure !== undefined)
+        throw new Error(`the transaction ended in ${command}`);
       return result;
     } catch (error) {
       failure = firstFailure ?? error;
@@ -174,11 +176,12 @@ export class Database implements Queryable {
     const client = await this.#pool.connect();
     let isWritable = false;
     try {
-      const asked = client.query<{ read_only: string }>(
-        `select current_setting('transaction_read_only') as read_only`,
-      );
-      // A connection that hangs is dropped now, not when the query's own time is up: others may lead somewhere.
-      const { rows } = await withDeadline(asked, healthTimeoutMs, 'the answer');
+      // A connection that hangs is dropped now, not when a query's usual time is up: others may lead somewhere.
+      const query = {
+        text: `select current_setting('transaction_read_only') as read_only`,
+        query_timeout: healthTimeoutMs,
+      };
+      const { rows } = await client.query<{ read_only: string }>(query);
       isWritable = rows[0]?.read_only === 'off';
     } finally {
       client.release(!isWritable);

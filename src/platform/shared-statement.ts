@@ -58,7 +58,7 @@ export class SharedStatement<Item, Result> {
     return promise;
   }
 
-  /** At the end of this turn of the event loop, so that requests which arrived in it go together. */
+  /** At the end of this turn of the event loop, or when the time to gather is over: what arrived by then goes together. */
   #schedule(): void {
     if (this.#isScheduled || this.#underWay >= this.#underWayMax || this.#waiting.length === 0) return;
     this.#isScheduled = true;

@@ -43,7 +43,7 @@ interface Ask {
 
 interface Batch {
   readonly outcomes: readonly Outcome[];
-  /** Of which outcomes are news. */
+  /** The ids of the events whose outcome is news; known once the batch is committed. */
   readonly settled: Promise<ReadonlySet<string>>;
   readonly succeeded: number;
   readonly asks: readonly Ask[];

@@ -21,6 +21,7 @@ export class Worker {
   #running: Promise<void> = Promise.resolve();
   #wake: () => void = () => {};
   #nudged = false;
+  #failed = false;
   #stopped = false;
 
   constructor(options: { readonly processor: EventProcessor; readonly logger: Logger }) {
@@ -35,7 +36,8 @@ export class Worker {
   /** There is new work. */
   nudge(): void {
     this.#nudged = true;
-    this.#wake();
+    // What has just failed is not tried again sooner because there is more of it.
+    if (!this.#failed) this.#wake();
   }
 
   /** Waits for the batch that is under way, and for what was asked; none begins after it. */
@@ -51,7 +53,7 @@ export class Worker {
       this.#nudged = false;
       const { size, delayMs } = await this.#work();
       if (size > 1 && size < batchMax) await setTimeout(Math.min(size, gatherMsMax));
-      if (delayMs > 0 && !this.#nudged && !this.#stopped) await this.#sleep(delayMs);
+      if (delayMs > 0 && (this.#failed || !this.#nudged) && !this.#stopped) await this.#sleep(delayMs);
     }
   }
 
@@ -60,10 +62,11 @@ export class Worker {
       const { size, asked } = await this.#processor.startBatch();
       this.#remember(asked);
       if (this.#asking.size >= openBatchesMax) await Promise.race(this.#asking);
+      this.#failed = false;
       return { size, delayMs: size > 0 ? 0 : pollDelayMs };
     } catch (error) {
       this.#report(error);
-      this.#nudged = false;
+      this.#failed = true;
       return { size: 0, delayMs: failureDelayMs };
     }
   }

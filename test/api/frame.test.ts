@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '../../src/errors.ts';
@@ -260,6 +261,19 @@ test('415: a body that is not JSON', async (t) => {
     const init = { method: 'POST', headers: { 'content-type': type }, body: '{"name":"x","amount":1}' };
     await readProblem(await call('/api/v1/things', init), 415, 'unsupported_media_type');
   }
+});
+
+test('415: a body with a content-encoding, whatever is in it', async (t) => {
+  const { call } = await startFrame(t, thingRoutes);
+  const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+  const body = '{"name":"x","amount":1}';
+  for (const sent of [body, new Uint8Array(gzipSync(body))]) {
+    const init = { method: 'POST', headers, body: sent };
+    await readProblem(await call('/api/v1/things', init), 415, 'unsupported_media_type');
+  }
+  const plain = { ...headers, 'content-encoding': 'Identity' };
+  const answer = await call('/api/v1/things', { method: 'POST', headers: plain, body });
+  assert.equal(answer.status, 200);
 });
 
 test('an empty body is no body, whatever its type, where none is needed', async (t) => {

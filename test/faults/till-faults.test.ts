@@ -30,16 +30,21 @@ test('a process that is killed at any time loses nothing that it acknowledged an
   const load = rig.startLoad({ seed });
   const untilMs = performance.now() + killMinutes * 60_000;
   let kills = 0;
+  let slowestMs = 0;
   while (kills < killsMin || performance.now() < untilMs) {
     await load.progressed(5 + Math.floor(random() * 30));
     const till = rig.tills[kills % rig.tills.length];
+    const killedAtMs = performance.now();
     till?.kill();
     kills += 1;
     await till?.isUp();
+    slowestMs = Math.max(slowestMs, performance.now() - killedAtMs);
   }
   await load.progressed(20);
   await rig.check(load, { failures: [0, 503] });
-  t.diagnostic(`${kills} kills, ${load.ledger.client.attempts.length} requests, seed ${seed}`);
+  t.diagnostic(
+    `${kills} kills, ${load.ledger.client.attempts.length} requests, back after ${slowestMs.toFixed(0)} ms at most, seed ${seed}`,
+  );
 });
 
 test('a clock that jumps by an hour, ahead and back, costs no request and no event', async (t) => {
@@ -68,13 +73,22 @@ test('an event loop that is blocked for seconds is taken over from, and nothing 
   // Clients that give up on the blocked process and take the same request to the other.
   const load = rig.startLoad({ attemptTimeoutMs: 500 });
   await load.progressed(20);
+  let slowestMs = 0;
   for (let block = 0; block < blocks; block += 1) {
-    await rig.tills[block % 2]?.signal('SIGUSR2', 'the event loop is blocked');
-    await load.progressed(40);
+    const till = rig.tills[block % 2];
+    await till?.signal('SIGUSR2', 'the event loop is blocked');
+    const blockedAtMs = performance.now();
+    const healthy = fetch(`${till?.url}/health`).then((answer) => {
+      assert.equal(answer.status, 200);
+      slowestMs = Math.max(slowestMs, performance.now() - blockedAtMs);
+    });
+    await Promise.all([healthy, load.progressed(40)]);
   }
   await rig.check(load, { failures: [0, 503] });
   const given = load.ledger.client.attempts.filter(({ status }) => status === 0).length;
-  t.diagnostic(`${given} of ${load.ledger.client.attempts.length} requests were given up by their clients`);
+  t.diagnostic(
+    `${given} of ${load.ledger.client.attempts.length} requests were given up, healthy ${slowestMs.toFixed(0)} ms after a block of ${blockMs} ms began`,
+  );
 });
 
 test('little memory is enough for large bodies by the hundred and the longest lists', async (t) => {

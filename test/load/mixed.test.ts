@@ -15,7 +15,7 @@ import { testKey } from '../support/till-process.ts';
 import { type Hit, OpenLoop, type Shot } from './open-loop.ts';
 import { type Holding, holdingOf, median, percentile } from './process-watch.ts';
 
-const loadMinutes = Number(process.env['LOAD_MINUTES'] ?? effort({ short: 0.25, long: 5 }));
+const loadMinutes = Number(process.env['LOAD_MINUTES'] ?? effort({ short: 0.5, long: 5 }));
 /** Caches fill, code is compiled, the heap finds its size. */
 const warmUpShare = 0.25;
 const lookDelayMs = 250;
@@ -28,6 +28,11 @@ const rssGrowthMax = 1.25;
 const rssSettledMegabytes = 400;
 /** Pools grow to their size and shrink again; a leak of one in a hundred requests would be past it. */
 const handlesGrowthMax = 30;
+
+/** Of the median, between the first and the last third: other work on the machine may slow it down, a leak does not stop here. */
+const latencyGrowthMax = 2;
+/** So many requests of a kind in a third say something about it. */
+const latencyCountMin = 30;
 
 const capacityShots = 2_000;
 /** Enough to keep it busy, too few to be a crowd. */
@@ -53,13 +58,18 @@ test('under mixed load memory, handles and connections stay flat; four times wha
 async function assertFlat(t: TestContext, rig: Rig, load: Load): Promise<void> {
   const pid = await rig.tills[0]?.pid();
   assert.ok(pid !== undefined);
+  const startedAtMs = performance.now();
   const looks: Holding[] = [];
   const count = Math.ceil((loadMinutes * 60_000) / lookDelayMs);
   for (let look = 0; look < count; look += 1) {
     await setTimeout(lookDelayMs);
     looks.push(holdingOf(pid));
   }
-  tellLatencies(t, load.ledger.client.attempts);
+  const warmAtMs = startedAtMs + (performance.now() - startedAtMs) * warmUpShare;
+  assertLatenciesFlat(
+    t,
+    load.ledger.client.attempts.filter(({ atMs }) => atMs >= warmAtMs),
+  );
   const warm = looks.slice(Math.floor(count * warmUpShare));
   const third = Math.floor(warm.length / 3);
   const medianOf = (part: readonly Holding[], what: keyof Holding) => median(part.map((look) => look[what]));
@@ -74,11 +84,17 @@ async function assertFlat(t: TestContext, rig: Rig, load: Load): Promise<void> {
   assert.ok(growth('connections').by < handlesGrowthMax, 'connections pile up');
 }
 
-function tellLatencies(t: TestContext, attempts: readonly Attempt[]): void {
+function assertLatenciesFlat(t: TestContext, attempts: readonly Attempt[]): void {
   for (const [what, group] of Map.groupBy(attempts, (attempt) => attempt.what)) {
     const took = group.map(({ tookMs }) => tookMs);
-    const [p50, p95, p99] = [0.5, 0.95, 0.99].map((share) => percentile(took, share).toFixed(1));
-    t.diagnostic(`${what}: ${took.length} requests, p50 ${p50} ms, p95 ${p95} ms, p99 ${p99} ms`);
+    const tell = (part: readonly number[]) =>
+      [0.5, 0.95, 0.99].map((share) => percentile(part, share).toFixed(1)).join(', ');
+    const third = Math.floor(took.length / 3);
+    const [first, last] = [took.slice(0, third), took.slice(-third)];
+    t.diagnostic(`${what}: ${took.length} requests; p50, p95, p99 in ms: ${tell(took)}`);
+    if (third < latencyCountMin) continue;
+    t.diagnostic(`${what}: in the first third ${tell(first)}, in the last ${tell(last)}`);
+    assert.ok(median(last) < median(first) * latencyGrowthMax, `${what} becomes slower`);
   }
 }
 
@@ -96,11 +112,12 @@ async function assertSheds(t: TestContext, rig: Rig, load: Load): Promise<void> 
   assert.equal(served, capacityShots, 'nothing is shed before its time');
 
   await loop.fireApart(shots(crowdConnections, 'arriving'), capacityLanes);
-  const { hits, offered, done } = await overload(loop, perSecond, shots);
+  const { hits, sentAtMs, offered, done } = await overload(loop, perSecond, shots);
   const endedAtMs = performance.now();
   for (let isWell = false; !isWell; )
     isWell = (await loop.fireInLanes(shots(20, `well-${performance.now()}`), 4)).every(isServed);
   const recoveryMs = performance.now() - endedAtMs;
+  const drainMs = endedAtMs - sentAtMs;
 
   const [webhooks, reads] = ['webhook', 'read'].map((kind) => hits.filter(({ shot }) => shot.kind === kind));
   const [webhooksShed, readsShed] = [shedShare(webhooks ?? []), shedShare(reads ?? [])];
@@ -110,9 +127,12 @@ async function assertSheds(t: TestContext, rig: Rig, load: Load): Promise<void> 
   t.diagnostic(
     `served meanwhile: p50 ${median(took).toFixed(0)} ms, p99 ${percentile(took, 0.99).toFixed(0)} ms`,
   );
-  t.diagnostic(`all is served again ${recoveryMs.toFixed(0)} ms after the last answer`);
+  t.diagnostic(
+    `all is served again ${recoveryMs.toFixed(0)} ms after the last answer, which came ${drainMs.toFixed(0)} ms after the last request`,
+  );
   const odd = hits.filter((hit) => !isServed(hit) && !(isShed(hit) && hit.hasRetryAfter));
   assert.deepEqual(odd.slice(0, 3), [], `${odd.length} answers are neither served nor shed`);
+  assert.ok(offered >= overloadFactor * done, 'it never had four times what it can do');
   assert.ok(webhooksShed > 0, 'an overload is shed');
   assert.ok(webhooksShed > readsShed, 'webhooks are shed before reads');
   assert.ok(recoveryMs < recoveryMsMax, `recovery took ${recoveryMs.toFixed(0)} ms`);
@@ -133,9 +153,10 @@ async function overload(
     const count = Math.min(overloadShotsMax, Math.round(offered * overloadSeconds));
     const crowd = shots(count, `crowd-${tries}`);
     const startedAtMs = performance.now();
-    const hits = await loop.fire(crowd, offered);
+    const { hits, sentAtMs } = await loop.fire(crowd, offered);
     const done = (hits.filter(isServed).length / (performance.now() - startedAtMs)) * 1_000;
-    if (offered >= overloadFactor * done || tries === overloadTriesMax) return { hits, offered, done };
+    if (offered >= overloadFactor * done || tries === overloadTriesMax)
+      return { hits, sentAtMs, offered, done };
     offered = overloadFactor * done;
   }
 }

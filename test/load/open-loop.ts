@@ -34,8 +34,11 @@ export class OpenLoop {
     this.#port = Number(new URL(url).port);
   }
 
-  /** So many a second, whatever becomes of them. All answers, once the last one is there. */
-  async fire(shots: readonly Shot[], perSecond: number): Promise<readonly Hit[]> {
+  /** So many a second, whatever becomes of them. All answers, once the last one is there, and when the last was sent. */
+  async fire(
+    shots: readonly Shot[],
+    perSecond: number,
+  ): Promise<{ readonly hits: readonly Hit[]; readonly sentAtMs: number }> {
     const hits: Promise<Hit>[] = [];
     const startedAtMs = performance.now();
     while (hits.length < shots.length) {
@@ -46,7 +49,8 @@ export class OpenLoop {
       }
       await setTimeout(tickMs);
     }
-    return Promise.all(hits);
+    const sentAtMs = performance.now();
+    return { hits: await Promise.all(hits), sentAtMs };
   }
 
   /** One after the other, in so many lanes. */

@@ -10,7 +10,7 @@ export class Line {
   #delayMs = 0;
   #isCut = false;
   #refused = 0;
-  #misheard = { said: '', heard: '' };
+  #misheard: { readonly said: string; readonly heard: string } | undefined;
 
   private constructor(target: string) {
     this.#target = target;
@@ -76,6 +76,7 @@ export class Line {
       [upstream, client],
     ] as const) {
       this.#sockets.add(from);
+      if (from === client) from.on('data', (chunk) => this.#garble(chunk));
       from.on('data', this.#passerTo(to));
       // Whichever end breaks, the other goes with it.
       from.on('error', () => {});
@@ -86,12 +87,16 @@ export class Line {
     }
   }
 
+  #garble(chunk: Buffer): void {
+    if (this.#misheard === undefined) return;
+    const at = chunk.indexOf(this.#misheard.said);
+    if (at >= 0) chunk.write(this.#misheard.heard, at);
+  }
+
   /** Passes on what is said, late and in order. */
   #passerTo(to: Socket): (chunk: Buffer) => void {
     let passed = Promise.resolve();
     return (chunk) => {
-      const at = chunk.indexOf(this.#misheard.said);
-      if (at >= 0) chunk.write(this.#misheard.heard, at);
       const dueMs = performance.now() + this.#delayMs;
       passed = passed.then(async () => {
         const waitMs = dueMs - performance.now();

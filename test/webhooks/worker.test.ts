@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import type { LogLine } from '../support/log-capture.ts';
 import { startOnLine } from './database-line.ts';
 import { holdRows } from './row-lock.ts';
 import { newPaidPayment } from './shop.ts';
@@ -96,4 +98,21 @@ test('events of one batch about one object share the answer', async (t) => {
   const before = await till.count('processor_request_duration_seconds', lists);
   await till.take(...Array.from({ length: 10 }, () => eventOf('charge.refunded.newer', { payment_intent })));
   assert.equal((await till.count('processor_request_duration_seconds', lists)) - before, 1);
+});
+
+test('what failed is tried again after a second, however much comes in meanwhile', async (t) => {
+  const { till, line } = await startOnLine(t);
+  line.cut();
+  const { worker } = till.services;
+  t.after(() => worker.stop());
+  worker.start();
+  const isTold = ({ msg }: LogLine) =>
+    msg === 'webhook events could not be processed; they stay in the queue';
+  while (till.lines.filter(isTold).length < 3) {
+    worker.nudge();
+    await setTimeout(1);
+  }
+  const [first, , third] = till.lines.filter(isTold).map(({ time }) => Date.parse(String(time)));
+  assert.ok(first !== undefined && third !== undefined);
+  assert.ok(third - first >= 2_000, `three tries within ${third - first} ms`);
 });

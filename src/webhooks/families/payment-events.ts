@@ -10,7 +10,7 @@ export function paymentEvents(payments: PaymentService, refunds: RefundService) 
     keyOf: ({ processorPaymentIntentId }) => processorPaymentIntentId,
     lock: async (tx, batch) => {
       const refunded = batch.flatMap(refundedIn);
-      // Without any, the payments are locked all at once as it is.
+      // Without any, `apply` locks the payments all at once itself.
       if (refunded.length > 0) await payments.lock(tx, [...refunded, ...batch.flatMap(paymentsIn)]);
     },
     apply: async (tx, facts) => {
