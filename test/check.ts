@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { effortVariable } from './support/effort.ts';
 
@@ -13,7 +14,11 @@ const quickTests = [
   'bench/{lab,load}/*.test.ts',
   'test/*.test.ts',
 ];
-const allTests = [...quickTests, 'test/*/**/*.test.ts'];
+/** They wait more than they work, so that two at a time fit even on one core. */
+const sharingTests = [...quickTests, 'test/!(faults|load)/**/*.test.ts'];
+const sharingConcurrency = Math.max(2, availableParallelism() - 1);
+/** They break things and measure how long it takes, so they have the machine to themselves. */
+const lonelyTests = ['test/{faults,load}/**/*.test.ts'];
 const faultTests = ['test/{faults,load,fuzz,security}/**/*.test.ts'];
 const withServers = ['--test-global-setup=test/support/global-setup.ts'];
 
@@ -27,10 +32,17 @@ if (files.length === 0 && mode !== 'faults') {
 if (mode === 'quick') step('quick tests', process.execPath, ['--test', ...quickTests]);
 else if (mode === 'faults') {
   process.env[effortVariable] = 'long';
-  const args = ['--test', '--test-concurrency=1', ...withServers, ...(files.length > 0 ? files : faultTests)];
-  step('faults, load and hostile input', process.execPath, args);
-} else
-  step('all tests', process.execPath, ['--test', ...withServers, ...(files.length > 0 ? files : allTests)]);
+  test('faults, load and hostile input', files.length > 0 ? files : faultTests, 1);
+} else if (files.length > 0) test('these tests', files, 1);
+else {
+  test('tests', sharingTests, sharingConcurrency);
+  test('tests of faults and load', lonelyTests, 1);
+}
+
+/** With the servers that they need. */
+function test(name: string, patterns: readonly string[], concurrency: number): void {
+  step(name, process.execPath, ['--test', `--test-concurrency=${concurrency}`, ...withServers, ...patterns]);
+}
 
 /** Runs one step and, if it fails, ends with its status: what comes after would only bury the reason. */
 function step(name: string, command: string, args: readonly string[]): void {
