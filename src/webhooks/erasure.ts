@@ -4,8 +4,13 @@ import type { ErasureStore, KeptPayload, Place } from './erasure-store.ts';
 
 /** Few enough that payloads of the largest size fit into memory together. */
 const eventsPerBatch = 100;
-/** A million events a run: a large inbox of an older release in a few hours, and a run always ends. */
+/** A million events of deleted customers a run: far more than there are, and a run always ends. */
 const batchesPerRunMax = 10_000;
+/**
+ * Of what an older release stored, twenty thousand events a run: a deleted customer waits seconds behind them and not
+ * hours, the database has rest in between, and a large inbox is done within a day.
+ */
+const uncheckedBatchesPerRunMax = 200;
 /** Customers looked up at a time. */
 const customersPerPage = 100;
 
@@ -28,9 +33,15 @@ export class Erasure {
   }
 
   async run(signal?: AbortSignal): Promise<void> {
+    const { store } = this.#parts;
+    await this.#eraseDeleted({ batches: batchesPerRunMax }, signal);
+    await this.#rewrite({ batches: uncheckedBatchesPerRunMax }, signal, (tx, after) =>
+      store.lockUnchecked(tx, after, eventsPerBatch),
+    );
+  }
+
+  async #eraseDeleted(budget: { batches: number }, signal: AbortSignal | undefined): Promise<void> {
     const { database, store } = this.#parts;
-    const budget = { batches: batchesPerRunMax };
-    await this.#rewrite(budget, signal, (tx, after) => store.lockUnchecked(tx, after, eventsPerBatch));
     while (budget.batches > 0 && !signal?.aborted) {
       const due = await store.listDue(database, customersPerPage);
       for (const customer of due) {
