@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { type Static, Type } from 'typebox';
 import { Failure, type FailureCode, failureTitles } from '../errors.ts';
+import { securityHeaders } from './security-headers.ts';
 
 /** The one place where failures become HTTP statuses. */
 export const failureStatus: Readonly<Record<FailureCode, number>> = {
@@ -92,7 +93,7 @@ export function rawProblemAnswer(failure: Failure, requestId: string): string {
   const text = JSON.stringify(body);
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ...Object.entries({ ...securityHeaders, ...headers }).map(([name, value]) => `${name}: ${value}`),
     `x-request-id: ${requestId}`,
     `content-length: ${Buffer.byteLength(text)}`,
     'connection: close',

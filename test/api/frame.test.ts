@@ -305,6 +305,8 @@ test('431 and 400: what is not sound HTTP gets a problem too, and the connection
   for (const request of broken) {
     const answer = await sendRaw(port, request);
     assert.equal(answer.status, 400, request);
+    assert.equal(answer.headers['x-content-type-options'], 'nosniff');
+    assert.match(answer.headers['strict-transport-security'] ?? '', /includeSubDomains/);
   }
   // The parser lets it through, and no router knows the method: that is no defect of ours.
   for (const { status } of await sendRawForAll(port, 'PRI *HTTP/2.0\r\n\r\n')) assert.equal(status, 400);

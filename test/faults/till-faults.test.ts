@@ -78,11 +78,11 @@ test('an event loop that is blocked for seconds is taken over from, and nothing 
     const till = rig.tills[block % 2];
     await till?.signal('SIGUSR2', 'the event loop is blocked');
     const blockedAtMs = performance.now();
-    const healthy = fetch(`${till?.url}/health`).then((answer) => {
-      assert.equal(answer.status, 200);
-      slowestMs = Math.max(slowestMs, performance.now() - blockedAtMs);
-    });
-    await Promise.all([healthy, load.progressed(40)]);
+    const progress = load.progressed(40);
+    // What piled up meanwhile comes first, and may be more than it can do at once.
+    while (!(await fetch(`${till?.url}/health`)).ok);
+    slowestMs = Math.max(slowestMs, performance.now() - blockedAtMs);
+    await progress;
   }
   await rig.check(load, { failures: [0, 503] });
   const given = load.ledger.client.attempts.filter(({ status }) => status === 0).length;

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { TLSSocket } from 'node:tls';
 import { Database } from '../../src/platform/postgres.ts';
 import { RedisCache } from '../../src/platform/redis-cache.ts';
+import { startAdapter } from '../processor/adapter.ts';
+import { newPayment } from '../processor/wire-objects.ts';
 import { type Certificates, makeCertificates } from '../support/certificates.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { type RedisServer, skipWithoutRedis, startTlsRedis } from '../support/redis-server.ts';
@@ -57,6 +60,24 @@ describe('DATABASE_URL', () => {
     const front = await startFront(t, 'tls');
     const url = front.url('127.0.0.1', `sslmode=verify-full&sslrootcert=${certificates.authorityPath}`);
     await assert.rejects(ask(url), /altnames|Hostname/);
+  });
+});
+
+describe('PROCESSOR_API_BASE', () => {
+  test('with https:// sends nothing to a server that nobody trusted vouches for', async (t) => {
+    const asked: string[] = [];
+    const { key, certificate } = stranger;
+    const server = createHttpsServer({ key, cert: certificate }, ({ url = '' }, response) => {
+      asked.push(url);
+      response.end('{}');
+    });
+    t.after(() => server.close());
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const { processor } = startAdapter(t, new URL(`https://localhost:${port}`));
+    await assert.rejects(processor.payments.create(newPayment), { code: 'processor_unavailable' });
+    assert.deepEqual(asked, []);
   });
 });
 
