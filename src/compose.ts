@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import {
   closeTimeoutMs,
@@ -174,6 +174,8 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<str
  */
 async function closeApp(app: FastifyInstance, stopDelayMs: number): Promise<void> {
   await setTimeout(stopDelayMs);
+  // Right after whatever has arrived was read: a connection whose request nobody had time for yet would pass for idle.
+  await setImmediate();
   const expired = new AbortController();
   const limit = setTimeout(drainTimeoutMs, undefined, { signal: expired.signal }).then(
     () => app.server.closeAllConnections(),

@@ -78,6 +78,35 @@ test('what is in flight is finished before the end, and nothing new is accepted'
   await assert.rejects(fetch(`${till.url}/health`));
 });
 
+test('a request that has come is answered before idle connections are closed, though nobody had time to read it', async (t) => {
+  const database = await createTestDatabase();
+  t.after(() => database.drop());
+  const blockedLoop = new URL('../faults/rig/blocked-loop.ts', import.meta.url).href;
+  const till = await startTillProcess({
+    DATABASE_URL: database.url,
+    API_KEY: testKey,
+    DATA_DIR: await temporaryFolder(t),
+    STOP_DELAY_SECONDS: '1',
+    NODE_OPTIONS: `--import=${blockedLoop}`,
+    BLOCK_MS: '2000',
+  });
+  const socket = connect(Number(new URL(till.url).port), '127.0.0.1');
+  const request = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
+  socket.write(request);
+  const [first] = await once(socket, 'data');
+  assert.match(String(first), /^HTTP\/1\.1 200 /);
+  const exited = once(till.child, 'exit');
+  till.child.kill('SIGTERM');
+  await till.logged('stopping');
+  till.child.kill('SIGUSR2');
+  await till.logged('the event loop is blocked');
+  socket.write(request);
+  const [second] = await once(socket, 'data');
+  assert.match(String(second), /^HTTP\/1\.1 \d{3} .*connection: close/is);
+  await exited;
+  assert.equal(till.child.exitCode, 0);
+});
+
 test('a second signal within a second is the same wish; a later one ends at once', async (t) => {
   const database = await createTestDatabase();
   t.after(() => database.drop());
