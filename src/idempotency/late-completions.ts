@@ -8,8 +8,8 @@ import type { Marks } from './marks.ts';
 
 /** Nobody waits, so there is time to gather the claims of many. */
 const gatherMs = 20;
-/** A connection that breaks, or a database that is started again, need not leave work for the sweeper. */
-const triesMax = 5;
+/** A minute: a connection that breaks, or a database that is started again, need not leave work for the sweeper. */
+const triesMax = 60;
 const retryDelayMs = 1_000;
 
 interface LateCompletionParts {

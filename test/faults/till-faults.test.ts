@@ -41,7 +41,7 @@ test('a process that is killed at any time loses nothing that it acknowledged an
     slowestMs = Math.max(slowestMs, performance.now() - killedAtMs);
   }
   await load.progressed(20);
-  await rig.check(load, { failures: [0, 503] });
+  await rig.check(load, { failures: [0, 503], killed: true });
   t.diagnostic(
     `${kills} kills, ${load.ledger.client.attempts.length} requests, back after ${slowestMs.toFixed(0)} ms at most, seed ${seed}`,
   );
