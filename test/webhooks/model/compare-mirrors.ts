@@ -179,7 +179,7 @@ function idOf(reference: string | { readonly id: string } | null): string | null
 }
 
 /** Far more than a world or a load makes. */
-const objectsMax = 200_000;
+const objectsMax = 2_000_000;
 
 /** Every object of a list, page after page. */
 export async function all<T>(list: Stripe.ApiListPromise<T>): Promise<T[]> {
