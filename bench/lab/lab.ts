@@ -173,6 +173,8 @@ export class Lab implements AsyncDisposable {
 
   #tillEnvironment(databaseUrl: string): Readonly<Record<string, string>> {
     return {
+      // No balancer stands before it that would need time at its end.
+      STOP_DELAY_SECONDS: '0',
       PORT: '0',
       DATA_DIR: this.folder,
       DATABASE_URL: databaseUrl,
