@@ -13,8 +13,8 @@ const encodedNul = '%00';
 const depthMax = 64;
 
 /**
- * JSON is the only kind of body, as it is: not compressed. It must be UTF-8, hold no key that reaches for a prototype and no NUL, which
- * PostgreSQL cannot store. An empty body is no body, whatever its declared type.
+ * JSON is the only kind of body, as it is: not compressed. It must be UTF-8, hold no key that reaches for a prototype and
+ * no NUL, which PostgreSQL cannot store. An empty body is no body, whatever its declared type.
  */
 export function registerJsonBody(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();

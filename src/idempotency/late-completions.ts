@@ -28,6 +28,7 @@ interface LateCompletionParts {
 export class LateCompletions {
   readonly #parts: LateCompletionParts;
   readonly #underWay = new Set<Promise<void>>();
+  #isStopping = false;
   readonly #completing = new SharedStatement<Claim, undefined>({
     run: async (claims) => {
       await this.#parts.claims.complete(this.#parts.database, claims);
@@ -45,8 +46,9 @@ export class LateCompletions {
     this.#underWay.add(done);
   }
 
-  /** Waits for all that were added. */
+  /** Waits for all that were added; from now on each has one try. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     await Promise.all(this.#underWay);
   }
 
@@ -66,7 +68,7 @@ export class LateCompletions {
     try {
       await this.#completing.add(claim);
     } catch (error) {
-      if (triesLeft <= 1) throw error;
+      if (triesLeft <= 1 || this.#isStopping) throw error;
       await setTimeout(retryDelayMs);
       await this.#try(claim, triesLeft - 1);
     }

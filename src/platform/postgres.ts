@@ -12,7 +12,10 @@ const connectTimeoutMs = 5_000;
 const waitingPerConnectionMax = 100;
 /** No statement of ours needs a second; ten leave room for a slow disk and stay below a request's 30 s. */
 const statementTimeoutMs = 10_000;
-/** A server that hangs enforces no limit of its own, so ours comes a little after it; for statements that were sent together, after both. */
+/**
+ * A server that hangs enforces no limit of its own, so ours comes a little after it. It counts from the sending: statements that
+ * are sent together share it.
+ */
 const queryTimeoutMs = 12_000;
 const healthTimeoutMs = 1_000;
 const retryAfterSeconds = 1;

@@ -9,7 +9,13 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { freePort } from '../support/redis-server.ts';
 import { createTestDatabase } from '../support/test-database.ts';
-import { projectFolder, runTillUntilExit, startTillProcess, testKey } from '../support/till-process.ts';
+import {
+  projectFolder,
+  runTillUntilExit,
+  startTillProcess,
+  type TillProcess,
+  testKey,
+} from '../support/till-process.ts';
 
 async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'till-process-'));
@@ -59,13 +65,7 @@ test('a signal to npm alone stops the service behind it', async (t) => {
 });
 
 test('what is in flight is finished before the end, and nothing new is accepted', async (t) => {
-  const database = await createTestDatabase();
-  t.after(() => database.drop());
-  const till = await startTillProcess({
-    DATABASE_URL: database.url,
-    API_KEY: testKey,
-    DATA_DIR: await temporaryFolder(t),
-  });
+  const till = await startOnOwnDatabase(t);
   const { socket, received } = await beginRequest(till.url);
   const exited = once(till.child, 'exit');
   till.child.kill('SIGTERM');
@@ -79,13 +79,8 @@ test('what is in flight is finished before the end, and nothing new is accepted'
 });
 
 test('a request that has come is answered before idle connections are closed, though nobody had time to read it', async (t) => {
-  const database = await createTestDatabase();
-  t.after(() => database.drop());
   const blockedLoop = new URL('../faults/rig/blocked-loop.ts', import.meta.url).href;
-  const till = await startTillProcess({
-    DATABASE_URL: database.url,
-    API_KEY: testKey,
-    DATA_DIR: await temporaryFolder(t),
+  const till = await startOnOwnDatabase(t, {
     STOP_DELAY_SECONDS: '1',
     NODE_OPTIONS: `--import=${blockedLoop}`,
     BLOCK_MS: '2000',
@@ -108,13 +103,7 @@ test('a request that has come is answered before idle connections are closed, th
 });
 
 test('a second signal within a second is the same wish; a later one ends at once', async (t) => {
-  const database = await createTestDatabase();
-  t.after(() => database.drop());
-  const till = await startTillProcess({
-    DATABASE_URL: database.url,
-    API_KEY: testKey,
-    DATA_DIR: await temporaryFolder(t),
-  });
+  const till = await startOnOwnDatabase(t);
   const { socket } = await beginRequest(till.url);
   socket.on('error', () => {});
   const exited = once(till.child, 'exit');
@@ -248,6 +237,16 @@ test('keys in a file are read again on SIGHUP; a broken file changes nothing', a
   assert.doesNotMatch(till.output(), /(first|second|third)-key/);
   assert.equal(await till.stop(), 0);
 });
+
+async function startOnOwnDatabase(
+  t: TestContext,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<TillProcess> {
+  const database = await createTestDatabase();
+  t.after(() => database.drop());
+  const own = { DATABASE_URL: database.url, API_KEY: testKey, DATA_DIR: await temporaryFolder(t) };
+  return startTillProcess({ ...own, ...environment });
+}
 
 /** A request of which the service has everything but the body, as its word to go on tells. */
 async function beginRequest(url: string): Promise<{ readonly socket: Socket; readonly received: string[] }> {
