@@ -23,6 +23,8 @@ export interface ApiAnswer {
   readonly body: object;
   readonly requestId: string;
   readonly replayed: boolean;
+  /** Sandbox time at which the answer was true, in Unix seconds. */
+  readonly at: number;
 }
 
 export type LogError = (fields: object, message: string) => void;
@@ -60,11 +62,10 @@ export class Api {
     try {
       return await this.#answer(request, requestId);
     } catch (error) {
-      if (error instanceof WireError)
-        return { status: error.status, body: { error: error.body }, requestId, replayed: false };
+      if (error instanceof WireError) return this.#failed(error.status, error.body, requestId);
       this.#logError({ error, method: request.method, path: request.path, requestId }, 'the sandbox failed');
       const body: ErrorBody = { type: 'api_error', message: 'An unknown error occurred in the sandbox.' };
-      return { status: 500, body: { error: body }, requestId, replayed: false };
+      return this.#failed(500, body, requestId);
     }
   }
 
@@ -136,7 +137,7 @@ export class Api {
     const answer = this.#store.transact(cause, () => {
       const { status, body, remembered } = this.#outcome(operation, call, form, fault);
       if (key !== null && remembered) this.#store.remember(key, memoOf(status, body));
-      return { status, body, requestId, replayed: false };
+      return { status, body, requestId, replayed: false, at: this.#store.now() };
     });
     if (operation.method !== 'GET') await this.#store.written();
     return fault?.kind === 'reset_after' ? null : answer;
@@ -154,6 +155,10 @@ export class Api {
     }
   }
 
+  #failed(status: number, error: ErrorBody, requestId: string): ApiAnswer {
+    return { status, body: { error }, requestId, replayed: false, at: this.#store.now() };
+  }
+
   #replay(key: string, path: string, fingerprint: string, requestId: string): ApiAnswer | null {
     const memo = this.#store.memos.find(key, this.#store.clock.realNowMs());
     if (memo === undefined) return null;
@@ -165,7 +170,7 @@ export class Api {
       throw idempotencyError(
         `The idempotency key '${shorten(key)}' was first used with other parameters; a different request needs a key of its own.`,
       );
-    return { status: memo.status, body: memo.body, requestId, replayed: true };
+    return { status: memo.status, body: memo.body, requestId, replayed: true, at: this.#store.now() };
   }
 }
 

@@ -110,6 +110,8 @@ function apiHeaders(request: IncomingMessage, answer: ApiAnswer): Record<string,
   const key = textOf(request.headers['idempotency-key']);
   return {
     'content-type': 'application/json',
+    // Sandbox time, as objects and events carry it: clients date an answer by this header.
+    date: new Date(answer.at * 1_000).toUTCString(),
     'cache-control': 'no-cache, no-store',
     'request-id': answer.requestId,
     'stripe-version': version ?? apiVersion,

@@ -1,11 +1,12 @@
 import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import { toAsOf } from '../mirrors/transition.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { recordSet } from '../platform/record-set.ts';
 import type { Customer } from './customer.ts';
 
 /** By name, because statements that are prepared must not change shape when a newer release adds a column. */
 const columns =
-  'id, processor_customer_id, email, name, phone, deleted_at, processor_as_of, created_at, updated_at, revision';
+  'id, processor_customer_id, email, name, phone, deleted_at, processor_as_of, processor_as_of_latest, created_at, updated_at, revision';
 
 /** All SQL for the customers. */
 export class CustomerStore {
@@ -60,8 +61,9 @@ export class CustomerStore {
   async insert(tx: Queryable, customer: Customer): Promise<void> {
     await tx.query(
       `insert into till.customers
-         (id, processor_customer_id, email, name, phone, deleted_at, processor_as_of, created_at, updated_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         (id, processor_customer_id, email, name, phone, deleted_at, processor_as_of, processor_as_of_latest,
+           created_at, updated_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
        on conflict do nothing`,
       [
         customer.id,
@@ -70,7 +72,8 @@ export class CustomerStore {
         customer.name,
         customer.phone,
         customer.deletedAt,
-        customer.processorAsOf,
+        customer.processorAsOf.earliest,
+        customer.processorAsOf.latest,
         customer.createdAt,
         customer.updatedAt,
       ],
@@ -81,9 +84,10 @@ export class CustomerStore {
     if (customers.length === 0) return;
     tx.send(
       `update till.customers set revision = revision + 1, email = v.email, name = v.name, phone = v.phone, deleted_at = v."deletedAt",
-         processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
+         processor_as_of = (v."processorAsOf"->>'earliest')::timestamptz,
+         processor_as_of_latest = (v."processorAsOf"->>'latest')::timestamptz, updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, email text, name text, phone text, "deletedAt" timestamptz,
-         "processorAsOf" timestamptz, "updatedAt" timestamptz)
+         "processorAsOf" jsonb, "updatedAt" timestamptz)
        where customers.id = v.id`,
       [recordSet(customers)],
       'update_customers',
@@ -103,6 +107,7 @@ interface CustomerRow {
   readonly phone: string | null;
   readonly deleted_at: Date | null;
   readonly processor_as_of: Date;
+  readonly processor_as_of_latest: Date | null;
   readonly created_at: Date;
   readonly updated_at: Date;
   readonly revision: number;
@@ -116,7 +121,7 @@ function toCustomer(row: CustomerRow): Customer {
     name: row.name,
     phone: row.phone,
     deletedAt: row.deleted_at,
-    processorAsOf: row.processor_as_of,
+    processorAsOf: toAsOf(row.processor_as_of, row.processor_as_of_latest),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     revision: row.revision,

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertTransitions, rowAsOf, rowUpdatedAt, testNow } from '../../test/support/transitions.ts';
-import type { CustomerFacts } from '../processor/processor-facts.ts';
+import {
+  assertTransitions,
+  atSecond,
+  rowAsOf,
+  rowCreatedAt,
+  rowUpdatedAt,
+  testNow,
+} from '../../test/support/transitions.ts';
+import { asOfEvent, type CustomerFacts } from '../processor/processor-facts.ts';
 import { type Customer, eraseCustomer, takeCustomerFacts } from './customer.ts';
 
 const customer: Customer = {
@@ -12,7 +19,7 @@ const customer: Customer = {
   phone: null,
   deletedAt: null,
   processorAsOf: rowAsOf,
-  createdAt: rowAsOf,
+  createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
   revision: 0,
 };
@@ -24,7 +31,7 @@ const facts: CustomerFacts = {
   name: 'Ada',
   phone: null,
   deleted: false,
-  createdAt: rowAsOf,
+  createdAt: rowCreatedAt,
   asOf: rowAsOf,
 };
 
@@ -41,7 +48,7 @@ test('deleted is the end: it beats every change, and no change comes after it', 
 test('of two different changes newer wins, and the same second is settled by asking', () => {
   for (const change of [{ email: 'king@example.com' }, { name: null }, { phone: '+15550100' }]) {
     const at = (second: number) =>
-      takeCustomerFacts(customer, { ...facts, ...change, asOf: new Date(second * 1_000) }, 'event', testNow);
+      takeCustomerFacts(customer, { ...facts, ...change, asOf: atSecond(second) }, 'event', testNow);
     assert.deepEqual([at(999).verdict, at(1_000).verdict, at(1_001).verdict], ['keep', 'ask', 'take']);
     assert.deepEqual({ ...at(1_001).row, ...change }, at(1_001).row);
     assert.deepEqual(at(1_001).row.updatedAt, testNow);
@@ -49,7 +56,12 @@ test('of two different changes newer wins, and the same second is settled by ask
 });
 
 test('an address that was cleared elsewhere is no news: a customer of ours always has one', () => {
-  const { row } = takeCustomerFacts(customer, { ...facts, email: null, asOf: testNow }, 'event', testNow);
+  const { row } = takeCustomerFacts(
+    customer,
+    { ...facts, email: null, asOf: asOfEvent(testNow) },
+    'event',
+    testNow,
+  );
   assert.deepEqual([row.email, row.updatedAt], ['ada@example.com', rowUpdatedAt]);
 });
 

@@ -1,5 +1,5 @@
 import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { CustomerFacts } from '../processor/processor-facts.ts';
+import type { AsOf, CustomerFacts } from '../processor/processor-facts.ts';
 
 export interface Customer {
   readonly id: string;
@@ -9,7 +9,7 @@ export interface Customer {
   readonly name: string | null;
   readonly phone: string | null;
   readonly deletedAt: Date | null;
-  readonly processorAsOf: Date;
+  readonly processorAsOf: AsOf;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Rises with every change of the row. */

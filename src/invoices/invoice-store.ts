@@ -1,11 +1,12 @@
 import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import { toAsOf } from '../mirrors/transition.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { recordSet } from '../platform/record-set.ts';
 import type { Invoice, InvoiceStatus } from './invoice.ts';
 
 /** By name, because statements that are prepared must not change shape when a newer release adds a column. */
 const columns =
-  'id, processor_invoice_id, customer_id, processor_customer_id, processor_subscription_id, amount_due, amount_paid, currency, status, hosted_invoice_url, processor_as_of, created_at, updated_at, revision';
+  'id, processor_invoice_id, customer_id, processor_customer_id, processor_subscription_id, amount_due, amount_paid, currency, status, hosted_invoice_url, processor_as_of, processor_as_of_latest, created_at, updated_at, revision';
 
 /** All SQL for the invoices. */
 export class InvoiceStore {
@@ -42,12 +43,13 @@ export class InvoiceStore {
     await tx.query(
       `insert into till.invoices (id, processor_invoice_id, customer_id, processor_customer_id,
          processor_subscription_id, amount_due, amount_paid, currency, status, hosted_invoice_url,
-         processor_as_of, created_at, updated_at)
+         processor_as_of, processor_as_of_latest, created_at, updated_at)
        select id, "processorInvoiceId", "customerId", "processorCustomerId", "processorSubscriptionId", "amountDue",
-         "amountPaid", currency, status, "hostedInvoiceUrl", "processorAsOf", "createdAt", "updatedAt"
+         "amountPaid", currency, status, "hostedInvoiceUrl", ("processorAsOf"->>'earliest')::timestamptz,
+         ("processorAsOf"->>'latest')::timestamptz, "createdAt", "updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, "processorInvoiceId" text, "customerId" uuid,
          "processorCustomerId" text, "processorSubscriptionId" text, "amountDue" bigint, "amountPaid" bigint,
-         currency text, status text, "hostedInvoiceUrl" text, "processorAsOf" timestamptz, "createdAt" timestamptz,
+         currency text, status text, "hostedInvoiceUrl" text, "processorAsOf" jsonb, "createdAt" timestamptz,
          "updatedAt" timestamptz)
        order by "processorInvoiceId"
        on conflict do nothing`,
@@ -61,10 +63,11 @@ export class InvoiceStore {
       `update till.invoices set revision = revision + 1, customer_id = v."customerId", processor_customer_id = v."processorCustomerId",
          processor_subscription_id = v."processorSubscriptionId", amount_due = v."amountDue",
          amount_paid = v."amountPaid", currency = v.currency, status = v.status,
-         hosted_invoice_url = v."hostedInvoiceUrl", processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
+         hosted_invoice_url = v."hostedInvoiceUrl", processor_as_of = (v."processorAsOf"->>'earliest')::timestamptz,
+         processor_as_of_latest = (v."processorAsOf"->>'latest')::timestamptz, updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, "customerId" uuid, "processorCustomerId" text,
          "processorSubscriptionId" text, "amountDue" bigint, "amountPaid" bigint, currency text, status text,
-         "hostedInvoiceUrl" text, "processorAsOf" timestamptz, "updatedAt" timestamptz)
+         "hostedInvoiceUrl" text, "processorAsOf" jsonb, "updatedAt" timestamptz)
        where invoices.id = v.id`,
       [recordSet(invoices)],
       'update_invoices',
@@ -89,6 +92,7 @@ interface InvoiceRow {
   readonly status: InvoiceStatus;
   readonly hosted_invoice_url: string | null;
   readonly processor_as_of: Date;
+  readonly processor_as_of_latest: Date | null;
   readonly created_at: Date;
   readonly updated_at: Date;
   readonly revision: number;
@@ -106,7 +110,7 @@ function toInvoice(row: InvoiceRow): Invoice {
     currency: row.currency,
     status: row.status,
     hostedInvoiceUrl: row.hosted_invoice_url,
-    processorAsOf: row.processor_as_of,
+    processorAsOf: toAsOf(row.processor_as_of, row.processor_as_of_latest),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     revision: row.revision,

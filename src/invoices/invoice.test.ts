@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertTransitions, rowAsOf, rowUpdatedAt, testNow } from '../../test/support/transitions.ts';
+import {
+  assertTransitions,
+  atSecond,
+  rowAsOf,
+  rowCreatedAt,
+  rowUpdatedAt,
+  testNow,
+} from '../../test/support/transitions.ts';
 import type { InvoiceFacts } from '../processor/processor-facts.ts';
 import { type Invoice, takeInvoiceFacts } from './invoice.ts';
 
@@ -18,7 +25,7 @@ const invoice: Invoice = {
   status: 'draft',
   hostedInvoiceUrl: null,
   processorAsOf: rowAsOf,
-  createdAt: rowAsOf,
+  createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
   revision: 0,
 };
@@ -32,7 +39,7 @@ const facts: InvoiceFacts = {
   currency: 'eur',
   status: 'draft',
   hostedInvoiceUrl: null,
-  createdAt: rowAsOf,
+  createdAt: rowCreatedAt,
   asOf: rowAsOf,
 };
 
@@ -69,7 +76,7 @@ test('two values of one second are settled by asking, whichever field they diffe
 
 test('an invoice finds its customer as soon as the customer is known', () => {
   const stranger: Invoice = { ...invoice, customerId: null };
-  const later = { ...facts, asOf: new Date(1_001_000) };
+  const later = { ...facts, asOf: atSecond(1_001) };
   const { verdict, row } = takeInvoiceFacts(stranger, later, customerId, 'event', testNow);
   assert.deepEqual([verdict, row.customerId, row.updatedAt], ['take', customerId, testNow]);
 });

@@ -1,5 +1,5 @@
 import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { InvoiceFacts } from '../processor/processor-facts.ts';
+import type { AsOf, InvoiceFacts } from '../processor/processor-facts.ts';
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'uncollectible', 'void'] as const;
 
@@ -17,7 +17,7 @@ export interface Invoice {
   readonly currency: string;
   readonly status: InvoiceStatus;
   readonly hostedInvoiceUrl: string | null;
-  readonly processorAsOf: Date;
+  readonly processorAsOf: AsOf;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Rises with every change of the row. */

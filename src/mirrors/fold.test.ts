@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { type AsOf, asOfEvent } from '../processor/processor-facts.ts';
 import { foldFacts, groupFacts, type Source, withoutRow } from './fold.ts';
 import { judge, laterOf, type Standing } from './transition.ts';
 
@@ -8,7 +9,7 @@ import { judge, laterOf, type Standing } from './transition.ts';
 interface Row {
   readonly key: string;
   readonly value: string;
-  readonly asOf: Date;
+  readonly asOf: AsOf;
   readonly revision: number;
   readonly updatedAt: Date;
 }
@@ -25,8 +26,8 @@ function take(row: Row, facts: Row, standing: Standing) {
 }
 
 function fact(key: string, value: string, second: number): Row {
-  const asOf = new Date(second * 1_000);
-  return { key, value, asOf, revision: 0, updatedAt: asOf };
+  const at = new Date(second * 1_000);
+  return { key, value, asOf: asOfEvent(at), revision: 0, updatedAt: at };
 }
 
 function fold(rows: readonly Row[], facts: readonly Row[], source: Source = 'events') {
@@ -100,11 +101,11 @@ test('whatever the order and the repetition of events, the row ends as the proce
       const { written, applied } = fold([first], order.slice(1));
       const end = written[0]?.after ?? first;
       if (paidAt !== undefined) return assert.equal(end.value, 'paid');
-      const lastSecond = Math.max(...facts.map(({ asOf }) => asOf.getTime()));
+      const lastSecond = Math.max(...facts.map(({ asOf }) => asOf.latest.getTime()));
       const last = new Set(
-        facts.filter(({ asOf }) => asOf.getTime() === lastSecond).map(({ value }) => value),
+        facts.filter(({ asOf }) => asOf.latest.getTime() === lastSecond).map(({ value }) => value),
       );
-      assert.equal(end.asOf.getTime(), lastSecond);
+      assert.equal(end.asOf.latest.getTime(), lastSecond);
       assert.ok(last.has(end.value));
       assert.equal(applied.unsettled.length, last.size > 1 ? 1 : 0);
     }),

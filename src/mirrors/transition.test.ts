@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judge, laterOf, type Rule, type Standing, type Verdict } from './transition.ts';
+import { atSecond } from '../../test/support/transitions.ts';
+import { judge, laterOf, type Rule, type Standing, toAsOf, type Verdict } from './transition.ts';
 
-const times = { older: new Date(999_000), same: new Date(1_000_000), newer: new Date(1_001_000) };
+const times = { older: atSecond(999), same: atSecond(1_000), newer: atSecond(1_001) };
 const rowAsOf = times.same;
 
 function verdictsOf(rule: Rule, standing: Standing, isSame: boolean): readonly Verdict[] {
@@ -38,7 +39,35 @@ test('an answer to a question that the row has outrun is asked again, unless it 
   assert.deepEqual(verdictsOf('never', 'moved', false), ['keep', 'keep', 'keep']);
 });
 
-test('the later of two times', () => {
-  assert.equal(laterOf(times.older, times.newer), times.newer);
-  assert.equal(laterOf(times.newer, times.older), times.newer);
+test('an event dated between the request and the response of the answer in the row is a tie', () => {
+  const rowAsOf = { earliest: times.same.earliest, latest: atSecond(1_003).latest };
+  const verdictAt = (second: number, isSame: boolean) =>
+    judge({ rule: 'if newer', standing: 'event', isSame, rowAsOf, factsAsOf: atSecond(second) });
+  const seconds = [999, 1_000, 1_002, 1_003, 1_004];
+  assert.deepEqual(
+    seconds.map((second) => verdictAt(second, false)),
+    ['keep', 'ask', 'ask', 'ask', 'take'],
+  );
+  assert.deepEqual(
+    seconds.map((second) => verdictAt(second, true)),
+    ['keep', 'keep', 'keep', 'keep', 'take'],
+  );
+});
+
+test('the time of a row never goes back, at either end', () => {
+  assert.deepEqual(laterOf(times.older, times.newer), times.newer);
+  assert.deepEqual(laterOf(times.newer, times.older), times.newer);
+  const answer = { earliest: times.older.earliest, latest: times.newer.latest };
+  assert.deepEqual(laterOf(times.same, answer), {
+    earliest: times.same.earliest,
+    latest: times.newer.latest,
+  });
+});
+
+test('a row of an older release has one time for both ends', () => {
+  const { older, newer } = { older: times.older.earliest, newer: times.newer.earliest };
+  assert.deepEqual(toAsOf(older, null), { earliest: older, latest: older });
+  assert.deepEqual(toAsOf(older, newer), { earliest: older, latest: newer });
+  // It moves the one column that it knows past the one that it does not.
+  assert.deepEqual(toAsOf(newer, older), { earliest: newer, latest: newer });
 });

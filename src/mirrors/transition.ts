@@ -1,3 +1,5 @@
+import type { AsOf } from '../processor/processor-facts.ts';
+
 /**
  * When a mirror takes a status of the processor in. `always`: the status is final, so that nothing can come after it
  * and its time does not matter. `if newer`: by the processor's own time. `never`: what stands is final.
@@ -8,8 +10,8 @@ export type Rule = 'always' | 'if newer' | 'never';
 export type TransitionTable<Status extends string> = Readonly<Record<Status, Readonly<Record<Status, Rule>>>>;
 
 /**
- * `take`: the row becomes what has arrived. `keep`: it stays. `ask`: two different values carry the same second, so
- * that only the processor itself can tell which came last.
+ * `take`: the row becomes what has arrived. `keep`: it stays. `ask`: the times of two different values overlap, so only
+ * the processor itself can tell which came last.
  */
 export type Verdict = 'take' | 'keep' | 'ask';
 
@@ -23,8 +25,8 @@ export interface Arrival {
   readonly rule: Rule;
   readonly standing: Standing;
   readonly isSame: boolean;
-  readonly rowAsOf: Date;
-  readonly factsAsOf: Date;
+  readonly rowAsOf: AsOf;
+  readonly factsAsOf: AsOf;
 }
 
 /** The one order of events: whatever sequence they arrive in, the row ends as the processor's object is. */
@@ -32,12 +34,20 @@ export function judge({ rule, standing, isSame, rowAsOf, factsAsOf }: Arrival): 
   if (rule === 'never') return 'keep';
   if (rule === 'always' || standing === 'present') return 'take';
   if (standing === 'moved') return isSame ? 'keep' : 'ask';
-  if (factsAsOf > rowAsOf) return 'take';
-  if (factsAsOf < rowAsOf || isSame) return 'keep';
+  if (factsAsOf.earliest > rowAsOf.latest) return 'take';
+  if (factsAsOf.latest < rowAsOf.earliest || isSame) return 'keep';
   return 'ask';
 }
 
-/** The time that a row stands for after it took facts in: it never goes back. */
-export function laterOf(a: Date, b: Date): Date {
-  return a > b ? a : b;
+/** The time of a row that took facts in: it never goes back. */
+export function laterOf(a: AsOf, b: AsOf): AsOf {
+  return {
+    earliest: a.earliest > b.earliest ? a.earliest : b.earliest,
+    latest: a.latest > b.latest ? a.latest : b.latest,
+  };
+}
+
+/** The time of a stored row. Rows of an older release have one column for both ends. */
+export function toAsOf(earliest: Date, latest: Date | null): AsOf {
+  return { earliest, latest: latest !== null && latest > earliest ? latest : earliest };
 }

@@ -1,11 +1,12 @@
 import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import { toAsOf } from '../mirrors/transition.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { recordSet } from '../platform/record-set.ts';
 import type { IntentStatus, Payment, PaymentStatus } from './payment.ts';
 
 /** By name, because statements that are prepared must not change shape when a newer release adds a column. */
 const columns =
-  'id, processor_payment_intent_id, customer_id, amount, amount_received, amount_refunded, amount_reserved, currency, intent_status, status, processor_as_of, created_at, updated_at, revision';
+  'id, processor_payment_intent_id, customer_id, amount, amount_received, amount_refunded, amount_reserved, currency, intent_status, status, processor_as_of, processor_as_of_latest, created_at, updated_at, revision';
 
 /** All SQL for the payments. */
 export class PaymentStore {
@@ -49,11 +50,12 @@ export class PaymentStore {
     if (payments.length === 0) return [];
     const rows = await tx.query<PaymentRow>(
       `insert into till.payments (id, processor_payment_intent_id, customer_id, amount, amount_received, currency,
-         intent_status, processor_as_of, created_at, updated_at)
+         intent_status, processor_as_of, processor_as_of_latest, created_at, updated_at)
        select id, "processorPaymentIntentId", "customerId", amount, "amountReceived", currency,
-         "intentStatus", "processorAsOf", "createdAt", "updatedAt"
+         "intentStatus", ("processorAsOf"->>'earliest')::timestamptz,
+         ("processorAsOf"->>'latest')::timestamptz, "createdAt", "updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, "processorPaymentIntentId" text, "customerId" uuid,
-         amount bigint, "amountReceived" bigint, currency text, "intentStatus" text, "processorAsOf" timestamptz,
+         amount bigint, "amountReceived" bigint, currency text, "intentStatus" text, "processorAsOf" jsonb,
          "createdAt" timestamptz, "updatedAt" timestamptz)
        order by id
        on conflict do nothing
@@ -68,9 +70,10 @@ export class PaymentStore {
     if (payments.length === 0) return;
     tx.send(
       `update till.payments set revision = revision + 1, amount = v.amount, amount_received = v."amountReceived", currency = v.currency,
-         intent_status = v."intentStatus", processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
+         intent_status = v."intentStatus", processor_as_of = (v."processorAsOf"->>'earliest')::timestamptz,
+         processor_as_of_latest = (v."processorAsOf"->>'latest')::timestamptz, updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, amount bigint, "amountReceived" bigint, currency text,
-         "intentStatus" text, "processorAsOf" timestamptz, "updatedAt" timestamptz)
+         "intentStatus" text, "processorAsOf" jsonb, "updatedAt" timestamptz)
        where payments.id = v.id`,
       [recordSet(payments)],
       'update_payments',
@@ -116,6 +119,7 @@ interface PaymentRow {
   readonly intent_status: IntentStatus;
   readonly status: PaymentStatus;
   readonly processor_as_of: Date;
+  readonly processor_as_of_latest: Date | null;
   readonly created_at: Date;
   readonly updated_at: Date;
   readonly revision: number;
@@ -133,7 +137,7 @@ function toPayment(row: PaymentRow): Payment {
     currency: row.currency,
     intentStatus: row.intent_status,
     status: row.status,
-    processorAsOf: row.processor_as_of,
+    processorAsOf: toAsOf(row.processor_as_of, row.processor_as_of_latest),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     revision: row.revision,

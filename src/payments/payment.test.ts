@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertTransitions, rowAsOf, rowUpdatedAt, testNow } from '../../test/support/transitions.ts';
+import {
+  assertTransitions,
+  atSecond,
+  rowAsOf,
+  rowCreatedAt,
+  rowUpdatedAt,
+  testNow,
+} from '../../test/support/transitions.ts';
 import type { PaymentFacts } from '../processor/processor-facts.ts';
 import { amountLeft, type Payment, paymentStatuses, paymentStatusOf, takePaymentFacts } from './payment.ts';
 
@@ -16,7 +23,7 @@ const payment: Payment = {
   intentStatus: 'requires_payment_method',
   status: 'requires_payment_method',
   processorAsOf: rowAsOf,
-  createdAt: rowAsOf,
+  createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
   revision: 0,
 };
@@ -29,7 +36,7 @@ const facts: PaymentFacts = {
   amountReceived: 0,
   currency: 'eur',
   status: 'requires_payment_method',
-  createdAt: rowAsOf,
+  createdAt: rowCreatedAt,
   asOf: rowAsOf,
 };
 
@@ -64,7 +71,7 @@ test('a late event does not overwrite a refund', () => {
   for (const status of paymentStatuses) {
     if (status === 'refunded') continue;
     for (const second of [999, 1_000, 1_001]) {
-      const asOf = new Date(second * 1_000);
+      const asOf = atSecond(second);
       const amountReceived = status === 'succeeded' ? 2_000 : 0;
       const { verdict, row } = takePaymentFacts(
         refunded,
@@ -81,7 +88,7 @@ test('what arrives with another amount is news, although the status is the same'
   const partly = { ...facts, status: 'processing', amountReceived: 500 } as const;
   const row: Payment = { ...payment, intentStatus: 'processing', status: 'processing' };
   assert.equal(takePaymentFacts(row, partly, 'event', testNow).verdict, 'ask');
-  const later = takePaymentFacts(row, { ...partly, asOf: new Date(1_001_000) }, 'event', testNow);
+  const later = takePaymentFacts(row, { ...partly, asOf: atSecond(1_001) }, 'event', testNow);
   assert.deepEqual([later.verdict, later.row.amountReceived], ['take', 500]);
   assert.deepEqual(later.row.updatedAt, testNow);
 });

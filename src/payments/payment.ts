@@ -1,5 +1,5 @@
 import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { PaymentFacts } from '../processor/processor-facts.ts';
+import type { AsOf, PaymentFacts } from '../processor/processor-facts.ts';
 
 /** Every status of a payment, in the order in which a payment usually passes them. */
 export const paymentStatuses = [
@@ -30,7 +30,7 @@ export interface Payment {
   readonly currency: string;
   readonly intentStatus: IntentStatus;
   readonly status: PaymentStatus;
-  readonly processorAsOf: Date;
+  readonly processorAsOf: AsOf;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Rises with every change of the row. */

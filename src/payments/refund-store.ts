@@ -1,4 +1,5 @@
 import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import { toAsOf } from '../mirrors/transition.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { recordSet } from '../platform/record-set.ts';
 import type { Refund, RefundReason, RefundStatus } from './refund.ts';
@@ -43,11 +44,12 @@ export class RefundStore {
     if (refunds.length === 0) return;
     await tx.query(
       `insert into till.refunds (id, processor_refund_id, payment_id, amount, currency, status, reason,
-         processor_as_of, created_at, updated_at)
+         processor_as_of, processor_as_of_latest, created_at, updated_at)
        select id, "processorRefundId", "paymentId", amount, currency, status, reason,
-         "processorAsOf", "createdAt", "updatedAt"
+         ("processorAsOf"->>'earliest')::timestamptz,
+         ("processorAsOf"->>'latest')::timestamptz, "createdAt", "updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, "processorRefundId" text, "paymentId" uuid, amount bigint,
-         currency text, status text, reason text, "processorAsOf" timestamptz, "createdAt" timestamptz,
+         currency text, status text, reason text, "processorAsOf" jsonb, "createdAt" timestamptz,
          "updatedAt" timestamptz)
        order by id
        on conflict do nothing`,
@@ -59,9 +61,10 @@ export class RefundStore {
     if (refunds.length === 0) return;
     tx.send(
       `update till.refunds set revision = revision + 1, processor_refund_id = v."processorRefundId", amount = v.amount, currency = v.currency,
-         status = v.status, processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
+         status = v.status, processor_as_of = (v."processorAsOf"->>'earliest')::timestamptz,
+         processor_as_of_latest = (v."processorAsOf"->>'latest')::timestamptz, updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, "processorRefundId" text, amount bigint, currency text,
-         status text, "processorAsOf" timestamptz, "updatedAt" timestamptz)
+         status text, "processorAsOf" jsonb, "updatedAt" timestamptz)
        where refunds.id = v.id`,
       [recordSet(refunds)],
       'update_refunds',
@@ -102,6 +105,7 @@ interface RefundRow {
   readonly status: RefundStatus;
   readonly reason: RefundReason | null;
   readonly processor_as_of: Date;
+  readonly processor_as_of_latest: Date | null;
   readonly created_at: Date;
   readonly updated_at: Date;
   readonly revision: number;
@@ -116,7 +120,7 @@ function toRefund(row: RefundRow): Refund {
     currency: row.currency,
     status: row.status,
     reason: row.reason,
-    processorAsOf: row.processor_as_of,
+    processorAsOf: toAsOf(row.processor_as_of, row.processor_as_of_latest),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     revision: row.revision,

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertTransitions, rowAsOf, rowUpdatedAt, testNow } from '../../test/support/transitions.ts';
+import {
+  assertTransitions,
+  atSecond,
+  rowAsOf,
+  rowCreatedAt,
+  rowUpdatedAt,
+  testNow,
+} from '../../test/support/transitions.ts';
 import type { RefundFacts } from '../processor/processor-facts.ts';
 import { type Refund, refundStatuses, takeRefundFacts } from './refund.ts';
 
@@ -13,7 +20,7 @@ const refund: Refund = {
   status: 'pending',
   reason: null,
   processorAsOf: rowAsOf,
-  createdAt: rowAsOf,
+  createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
   revision: 0,
 };
@@ -26,7 +33,7 @@ const facts: RefundFacts = {
   currency: 'eur',
   status: 'pending',
   reason: null,
-  createdAt: rowAsOf,
+  createdAt: rowCreatedAt,
   asOf: rowAsOf,
 };
 
@@ -52,7 +59,7 @@ test('the first that is heard of a reservation counts, whatever its status and i
   const reserved: Refund = { ...refund, processorRefundId: null };
   for (const status of refundStatuses) {
     for (const second of [1, 1_000, 2_000]) {
-      const asOf = new Date(second * 1_000);
+      const asOf = atSecond(second);
       const { verdict, row } = takeRefundFacts(reserved, { ...facts, status, asOf }, 'event', testNow);
       assert.equal(verdict, 'take');
       assert.deepEqual([row.processorRefundId, row.status, row.processorAsOf], ['re_1', status, asOf]);

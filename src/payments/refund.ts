@@ -1,5 +1,5 @@
 import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { RefundFacts } from '../processor/processor-facts.ts';
+import type { AsOf, RefundFacts } from '../processor/processor-facts.ts';
 
 export const refundStatuses = ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const;
 
@@ -19,7 +19,7 @@ export interface Refund {
   readonly currency: string;
   readonly status: RefundStatus;
   readonly reason: RefundReason | null;
-  readonly processorAsOf: Date;
+  readonly processorAsOf: AsOf;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Rises with every change of the row. */

@@ -1,10 +1,11 @@
+import { toAsOf } from '../mirrors/transition.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { recordSet } from '../platform/record-set.ts';
 import type { Plan, PlanInterval } from './plan.ts';
 
 /** By name, because statements that are prepared must not change shape when a newer release adds a column. */
 const columns =
-  'id, processor_product_id, processor_price_id, name, amount, currency, interval, product_active, price_active, active, product_as_of, price_as_of, created_at, updated_at, revision';
+  'id, processor_product_id, processor_price_id, name, amount, currency, interval, product_active, price_active, active, product_as_of, product_as_of_latest, price_as_of, price_as_of_latest, created_at, updated_at, revision';
 
 /** All SQL for the plans. */
 export class PlanStore {
@@ -65,8 +66,9 @@ export class PlanStore {
   async insert(tx: Queryable, plan: Plan): Promise<void> {
     await tx.query(
       `insert into till.plans (id, processor_product_id, processor_price_id, name, amount, currency, interval,
-         product_active, price_active, product_as_of, price_as_of, created_at, updated_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+         product_active, price_active, product_as_of, product_as_of_latest, price_as_of, price_as_of_latest, created_at,
+         updated_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
        on conflict do nothing`,
       [
         plan.id,
@@ -78,8 +80,10 @@ export class PlanStore {
         plan.interval,
         plan.productActive,
         plan.priceActive,
-        plan.productAsOf,
-        plan.priceAsOf,
+        plan.productAsOf.earliest,
+        plan.productAsOf.latest,
+        plan.priceAsOf.earliest,
+        plan.priceAsOf.latest,
         plan.createdAt,
         plan.updatedAt,
       ],
@@ -90,9 +94,11 @@ export class PlanStore {
     if (plans.length === 0) return;
     tx.send(
       `update till.plans set revision = revision + 1, name = v.name, product_active = v."productActive", price_active = v."priceActive",
-         product_as_of = v."productAsOf", price_as_of = v."priceAsOf", updated_at = v."updatedAt"
+         product_as_of = (v."productAsOf"->>'earliest')::timestamptz,
+         product_as_of_latest = (v."productAsOf"->>'latest')::timestamptz, price_as_of = (v."priceAsOf"->>'earliest')::timestamptz,
+         price_as_of_latest = (v."priceAsOf"->>'latest')::timestamptz, updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, name text, "productActive" boolean, "priceActive" boolean,
-         "productAsOf" timestamptz, "priceAsOf" timestamptz, "updatedAt" timestamptz)
+         "productAsOf" jsonb, "priceAsOf" jsonb, "updatedAt" timestamptz)
        where plans.id = v.id`,
       [recordSet(plans)],
       'update_plans',
@@ -112,7 +118,9 @@ interface PlanRow {
   readonly price_active: boolean;
   readonly active: boolean;
   readonly product_as_of: Date;
+  readonly product_as_of_latest: Date | null;
   readonly price_as_of: Date;
+  readonly price_as_of_latest: Date | null;
   readonly created_at: Date;
   readonly updated_at: Date;
   readonly revision: number;
@@ -130,8 +138,8 @@ function toPlan(row: PlanRow): Plan {
     productActive: row.product_active,
     priceActive: row.price_active,
     active: row.active,
-    productAsOf: row.product_as_of,
-    priceAsOf: row.price_as_of,
+    productAsOf: toAsOf(row.product_as_of, row.product_as_of_latest),
+    priceAsOf: toAsOf(row.price_as_of, row.price_as_of_latest),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     revision: row.revision,

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertTransitions, rowAsOf, rowUpdatedAt, testNow } from '../../test/support/transitions.ts';
+import {
+  assertTransitions,
+  atSecond,
+  rowAsOf,
+  rowCreatedAt,
+  rowUpdatedAt,
+  testNow,
+} from '../../test/support/transitions.ts';
 import type { PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
 import { type Plan, takePriceFacts, takeProductFacts } from './plan.ts';
 
@@ -17,7 +24,7 @@ const plan: Plan = {
   active: true,
   productAsOf: rowAsOf,
   priceAsOf: rowAsOf,
-  createdAt: rowAsOf,
+  createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
   revision: 0,
 };
@@ -27,7 +34,7 @@ const product: ProductFacts = {
   localId: plan.id,
   name: 'Gold',
   active: true,
-  createdAt: rowAsOf,
+  createdAt: rowCreatedAt,
   asOf: rowAsOf,
 };
 
@@ -39,7 +46,7 @@ const price: PriceFacts = {
   currency: 'eur',
   interval: 'month',
   active: true,
-  createdAt: rowAsOf,
+  createdAt: rowCreatedAt,
   asOf: rowAsOf,
 };
 
@@ -82,9 +89,9 @@ test('a plan is active while both of its halves are', () => {
 });
 
 test('the halves keep their own times: news of the one does not make news of the other late', () => {
-  const later = new Date(2_000_000);
+  const later = atSecond(2_000);
   const { row } = takeProductFacts(plan, { ...product, name: 'Gold II', asOf: later }, 'event', testNow);
   assert.deepEqual([row.name, row.productAsOf, row.priceAsOf], ['Gold II', later, rowAsOf]);
-  const archived = { ...price, active: false, asOf: new Date(1_500_000) };
+  const archived = { ...price, active: false, asOf: atSecond(1_500) };
   assert.equal(takePriceFacts(row, archived, 'event', testNow).verdict, 'take');
 });

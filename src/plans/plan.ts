@@ -1,5 +1,5 @@
 import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
+import type { AsOf, PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
 
 /** How often a plan bills. */
 export const planIntervals = ['day', 'week', 'month', 'year'] as const;
@@ -18,8 +18,8 @@ export interface Plan {
   readonly priceActive: boolean;
   /** Both are: archived at either end is archived. */
   readonly active: boolean;
-  readonly productAsOf: Date;
-  readonly priceAsOf: Date;
+  readonly productAsOf: AsOf;
+  readonly priceAsOf: AsOf;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Rises with every change of the row. */

@@ -11,12 +11,20 @@ import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
 interface Facts {
   /** When the processor made the object. Its time has whole seconds, here and everywhere below. */
   readonly createdAt: Date;
-  /**
-   * The processor time that these facts are at least as new as. For an event that is the event's own time. An
-   * answer to a call carries no such time, so there it is the newest moment that the object itself names; the answer
-   * is the processor's present state all the same, and its reader must treat it as such.
-   */
-  readonly asOf: Date;
+  readonly asOf: AsOf;
+}
+
+/**
+ * When facts were true, on the processor's clock, in whole seconds. An event names its second, so both ends are equal. An
+ * answer was true at some moment between its request and its response; nothing narrower is certain.
+ */
+export interface AsOf {
+  readonly earliest: Date;
+  readonly latest: Date;
+}
+
+export function asOfEvent(createdAt: Date): AsOf {
+  return { earliest: createdAt, latest: createdAt };
 }
 
 interface OwnFacts extends Facts {

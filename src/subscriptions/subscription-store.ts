@@ -1,11 +1,12 @@
 import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import { toAsOf } from '../mirrors/transition.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { recordSet } from '../platform/record-set.ts';
 import type { Subscription, SubscriptionStatus } from './subscription.ts';
 
 /** By name, because statements that are prepared must not change shape when a newer release adds a column. */
 const columns =
-  'id, processor_subscription_id, customer_id, plan_id, status, current_period_start, current_period_end, trial_end, processor_as_of, created_at, updated_at, revision';
+  'id, processor_subscription_id, customer_id, plan_id, status, current_period_start, current_period_end, trial_end, processor_as_of, processor_as_of_latest, created_at, updated_at, revision';
 
 /** All SQL for the subscriptions. */
 export class SubscriptionStore {
@@ -42,12 +43,13 @@ export class SubscriptionStore {
     if (subscriptions.length === 0) return;
     await tx.query(
       `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
-         current_period_start, current_period_end, trial_end, processor_as_of, created_at, updated_at)
+         current_period_start, current_period_end, trial_end, processor_as_of, processor_as_of_latest, created_at, updated_at)
        select id, "processorSubscriptionId", "customerId", "planId", status,
-         "currentPeriodStart", "currentPeriodEnd", "trialEnd", "processorAsOf", "createdAt", "updatedAt"
+         "currentPeriodStart", "currentPeriodEnd", "trialEnd", ("processorAsOf"->>'earliest')::timestamptz,
+         ("processorAsOf"->>'latest')::timestamptz, "createdAt", "updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, "processorSubscriptionId" text, "customerId" uuid,
          "planId" uuid, status text, "currentPeriodStart" timestamptz, "currentPeriodEnd" timestamptz,
-         "trialEnd" timestamptz, "processorAsOf" timestamptz, "createdAt" timestamptz, "updatedAt" timestamptz)
+         "trialEnd" timestamptz, "processorAsOf" jsonb, "createdAt" timestamptz, "updatedAt" timestamptz)
        order by "processorSubscriptionId"
        on conflict do nothing`,
       [recordSet(subscriptions)],
@@ -59,10 +61,11 @@ export class SubscriptionStore {
     tx.send(
       `update till.subscriptions set revision = revision + 1, plan_id = v."planId", status = v.status,
          current_period_start = v."currentPeriodStart", current_period_end = v."currentPeriodEnd",
-         trial_end = v."trialEnd", processor_as_of = v."processorAsOf", updated_at = v."updatedAt"
+         trial_end = v."trialEnd", processor_as_of = (v."processorAsOf"->>'earliest')::timestamptz,
+         processor_as_of_latest = (v."processorAsOf"->>'latest')::timestamptz, updated_at = v."updatedAt"
        from jsonb_to_recordset($1::jsonb) as v (id uuid, "planId" uuid, status text,
          "currentPeriodStart" timestamptz, "currentPeriodEnd" timestamptz, "trialEnd" timestamptz,
-         "processorAsOf" timestamptz, "updatedAt" timestamptz)
+         "processorAsOf" jsonb, "updatedAt" timestamptz)
        where subscriptions.id = v.id`,
       [recordSet(subscriptions)],
       'update_subscriptions',
@@ -93,6 +96,7 @@ interface SubscriptionRow {
   readonly current_period_end: Date | null;
   readonly trial_end: Date | null;
   readonly processor_as_of: Date;
+  readonly processor_as_of_latest: Date | null;
   readonly created_at: Date;
   readonly updated_at: Date;
   readonly revision: number;
@@ -108,7 +112,7 @@ function toSubscription(row: SubscriptionRow): Subscription {
     currentPeriodStart: row.current_period_start,
     currentPeriodEnd: row.current_period_end,
     trialEnd: row.trial_end,
-    processorAsOf: row.processor_as_of,
+    processorAsOf: toAsOf(row.processor_as_of, row.processor_as_of_latest),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     revision: row.revision,

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertTransitions, rowAsOf, rowUpdatedAt, testNow } from '../../test/support/transitions.ts';
+import {
+  assertTransitions,
+  atSecond,
+  rowAsOf,
+  rowCreatedAt,
+  rowUpdatedAt,
+  testNow,
+} from '../../test/support/transitions.ts';
 import type { SubscriptionFacts } from '../processor/processor-facts.ts';
 import { hasEnded, type Subscription, subscriptionStatuses, takeSubscriptionFacts } from './subscription.ts';
 
@@ -17,7 +24,7 @@ const subscription: Subscription = {
   currentPeriodEnd: periodEnd,
   trialEnd: null,
   processorAsOf: rowAsOf,
-  createdAt: rowAsOf,
+  createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
   revision: 0,
 };
@@ -31,7 +38,7 @@ const facts: SubscriptionFacts = {
   currentPeriodStart: periodStart,
   currentPeriodEnd: periodEnd,
   trialEnd: null,
-  createdAt: rowAsOf,
+  createdAt: rowCreatedAt,
   asOf: rowAsOf,
 };
 
@@ -64,14 +71,14 @@ test('a renewal is news although the status stays active', () => {
     currentPeriodEnd: new Date('2026-03-01T00:00:00Z'),
   } as const;
   assert.equal(takeSubscriptionFacts(active, renewed, undefined, 'event', testNow).verdict, 'ask');
-  const asOf = new Date(1_001_000);
+  const asOf = atSecond(1_001);
   const { verdict, row } = takeSubscriptionFacts(active, { ...renewed, asOf }, undefined, 'event', testNow);
   assert.deepEqual([verdict, row.currentPeriodStart, row.updatedAt], ['take', periodEnd, testNow]);
 });
 
 test('the plan follows the price, and a price that is no plan of ours leaves it as it was', () => {
   const otherPlan = '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e12';
-  const later = { ...facts, asOf: new Date(1_001_000) };
+  const later = { ...facts, asOf: atSecond(1_001) };
   assert.equal(takeSubscriptionFacts(subscription, later, otherPlan, 'event', testNow).row.planId, otherPlan);
   const { row } = takeSubscriptionFacts(subscription, later, undefined, 'event', testNow);
   assert.equal(row.planId, subscription.planId);

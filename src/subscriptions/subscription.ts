@@ -1,5 +1,5 @@
 import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { SubscriptionFacts } from '../processor/processor-facts.ts';
+import type { AsOf, SubscriptionFacts } from '../processor/processor-facts.ts';
 
 /** `active` and `trialing` both mean that the customer is entitled. */
 export const subscriptionStatuses = [
@@ -23,7 +23,7 @@ export interface Subscription {
   readonly currentPeriodStart: Date | null;
   readonly currentPeriodEnd: Date | null;
   readonly trialEnd: Date | null;
-  readonly processorAsOf: Date;
+  readonly processorAsOf: AsOf;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Rises with every change of the row. */

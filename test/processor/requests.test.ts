@@ -281,22 +281,53 @@ describe('what comes back', () => {
     await processor.customers.delete('cus_1');
   });
 
-  test('an answer is as of the newest moment that the object names', async (t) => {
-    const canceled = { ...paymentIntent, status: 'canceled', canceled_at: paymentIntent.created + 60 };
-    const server = await startScriptedServer(t, (response) => answer(response, 200, canceled));
+  test("an answer is dated by the processor's clock: from the start of the request to its Date", async (t) => {
+    const date = new Date('2031-05-05T12:00:30Z');
+    const server = await startScriptedServer(t, (response) =>
+      answer(response, 200, paymentIntent, { date: date.toUTCString() }),
+    );
     const { processor } = startAdapter(t, server.url);
-    const result = await processor.payments.cancel({ ...key, processorPaymentIntentId: 'pi_1' });
+    const read = await processor.payments.read('pi_1');
+    assert(read !== null);
+    assert.deepEqual(read.payment.asOf.latest, date);
+    assert.ok(read.payment.asOf.earliest < date);
+  });
+
+  test('a repeated try begins with the first one: the processor may repeat its answer to that', async (t) => {
+    const date = new Date('2031-05-05T12:00:30Z');
+    const server = await startScriptedServer(t, (response, _seen, count) => {
+      if (count === 0) return void setTimeout(() => response.destroy(), 1_100);
+      answer(response, 200, customer, { date: date.toUTCString() });
+    });
+    const { processor } = startAdapter(t, server.url);
+    const change = { ...key, processorCustomerId: 'cus_1', name: 'Ada' };
+    const result = await processor.customers.update(change);
     assert(result.outcome === 'done');
-    assert.deepEqual(result.value.asOf, new Date('2026-01-01T00:01:00Z'));
+    assert.ok(result.value.asOf.earliest <= new Date('2031-05-05T12:00:28Z'));
+  });
+
+  test('the answer to a creation may be a repeated one, so that only its creation is certain', async (t) => {
+    const server = await startScriptedServer(t, (response) => answer(response, 200, paymentIntent));
+    const { processor } = startAdapter(t, server.url);
+    const made = await processor.payments.create({
+      ...key,
+      ...{ id: localId, processorCustomerId: 'cus_1', amount: 2000, currency: 'eur' },
+    });
+    assert.deepEqual(made.payment.asOf.earliest, new Date(paymentIntent.created * 1_000));
   });
 
   test('customers and refunds are told in our words', async (t) => {
+    const date = new Date('2031-05-05T12:00:30Z');
     const server = await startScriptedServer(t, (response, { path }) =>
-      answer(response, 200, path.includes('refunds') ? list([refund]) : customer),
+      answer(response, 200, path.includes('refunds') ? list([refund]) : customer, {
+        date: date.toUTCString(),
+      }),
     );
     const { processor } = startAdapter(t, server.url);
     const createdAt = new Date('2026-01-01T00:00:00Z');
-    assert.deepEqual(await processor.customers.read('cus_1'), {
+    const read = await processor.customers.read('cus_1');
+    assert(read !== null && read !== 'deleted');
+    assert.deepEqual(read, {
       processorCustomerId: 'cus_1',
       localId,
       email: 'ada@example.com',
@@ -304,7 +335,7 @@ describe('what comes back', () => {
       phone: null,
       deleted: false,
       createdAt,
-      asOf: createdAt,
+      asOf: { earliest: read.asOf.earliest, latest: date },
     });
     const [found] = await processor.refunds.listOfPayment('pi_1');
     assert.equal(found?.localId, localId);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type Stripe from 'stripe';
+import Stripe from 'stripe';
 import { eventTypes, useSandbox } from './support.ts';
 
 const returnUrl = 'https://example.com/done';
@@ -196,4 +196,15 @@ test('a refused operation leaves nothing behind', async (t) => {
   assert.equal((await stripe.invoices.list()).data.length, 0);
   assert.equal((await stripe.paymentIntents.list()).data.length, 0);
   assert.deepEqual(await eventTypes(stripe), [...before, 'payment_method.attached']);
+});
+
+test('the Date of an answer is sandbox time, as the objects have it', async (t) => {
+  const { stripe, advance } = await useSandbox(t);
+  await advance(86_400);
+  const customer = await stripe.customers.create({ email: 'ada@example.com' });
+  const date = customer.lastResponse.headers['date'];
+  assert.equal(Date.parse(date ?? '') / 1_000, customer.created);
+  const error = await stripe.customers.retrieve('cus_nobody').catch((thrown: unknown) => thrown);
+  assert(error instanceof Stripe.errors.StripeError);
+  assert.ok(Date.parse(error.headers?.['date'] ?? '') / 1_000 >= customer.created);
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Standing, Verdict } from '../../src/mirrors/transition.ts';
+import { type AsOf, asOfEvent } from '../../src/processor/processor-facts.ts';
 
 /**
  * What the decisions say of a pair of statuses, one that stands and one that arrives:
@@ -17,7 +18,8 @@ export type Mark = '=' | '<' | '!' | '.';
 const seconds = { older: 999, 'same second': 1_000, newer: 1_001 } as const;
 export type When = keyof typeof seconds;
 
-export const rowAsOf = new Date(seconds['same second'] * 1_000);
+export const rowAsOf = atSecond(seconds['same second']);
+export const rowCreatedAt = rowAsOf.earliest;
 /** Long before the test, so that a change is told by the time it was made at. */
 export const rowUpdatedAt = new Date('2026-01-01T00:00:00Z');
 export const testNow = new Date('2026-02-02T00:00:00Z');
@@ -48,14 +50,14 @@ const outcomes: Readonly<Record<Mark, Readonly<Record<Standing, Readonly<Record<
 interface Arrival<Status> {
   readonly from: Status;
   readonly to: Status;
-  readonly asOf: Date;
+  readonly asOf: AsOf;
   readonly standing: Standing;
 }
 
 interface Outcome<Status> {
   readonly verdict: Verdict;
   readonly status: Status;
-  readonly asOf: Date;
+  readonly asOf: AsOf;
   readonly updatedAt: Date;
 }
 
@@ -78,15 +80,24 @@ export function assertTransitions<Status extends string>(
       for (const standing of ['event', 'present', 'moved'] as const) {
         for (const [when, second] of Object.entries(seconds)) {
           const what = `${from} → ${to}, ${standing}, ${when}`;
-          const asOf = new Date(second * 1_000);
+          const asOf = atSecond(second);
           const outcome = take({ from, to, asOf, standing });
           assert.equal(outcome.verdict, outcomes[mark][standing][when as When], what);
           if (outcome.verdict !== 'take') continue;
           assert.equal(outcome.status, to, what);
-          assert.deepEqual(outcome.asOf, asOf > rowAsOf ? asOf : rowAsOf, `${what}: time never goes back`);
+          assert.deepEqual(
+            outcome.asOf,
+            asOf.earliest > rowAsOf.earliest ? asOf : rowAsOf,
+            `${what}: time never goes back`,
+          );
           assert.deepEqual(outcome.updatedAt, mark === '=' ? rowUpdatedAt : testNow, what);
         }
       }
     }
   }
+}
+
+/** The time of an event of this second. */
+export function atSecond(second: number): AsOf {
+  return asOfEvent(new Date(second * 1_000));
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
-import type { CustomerFacts, InvoiceFacts } from '../../src/processor/processor-facts.ts';
+import { asOfEvent, type CustomerFacts, type InvoiceFacts } from '../../src/processor/processor-facts.ts';
 import { startTillProcess, type TillProcess, testKey } from '../support/till-process.ts';
 import { createApiClient } from './model/api-client.ts';
 import { inLanes } from './model/event-post.ts';
@@ -133,10 +133,11 @@ test('batches that change a customer and record the invoice of another never wai
   const { till } = rig;
   const [first, second] = [await newCustomer(rig), await newCustomer(rig)];
   const { customers, invoices } = till.services;
-  const asOf = new Date(Date.now() + 60_000);
+  const createdAt = new Date(Date.now() + 60_000);
+  const asOf = asOfEvent(createdAt);
   const changeOf = ({ processorCustomerId }: typeof first): CustomerFacts => ({
     ...{ processorCustomerId, email: 'new@example.com', name: null, phone: null, deleted: false },
-    ...{ localId: null, createdAt: asOf, asOf },
+    ...{ localId: null, createdAt, asOf },
   });
   const invoiceOf = ({ processorCustomerId }: typeof first): InvoiceFacts => ({
     ...{
@@ -145,7 +146,7 @@ test('batches that change a customer and record the invoice of another never wai
       processorSubscriptionId: null,
     },
     ...{ amountDue: 1, amountPaid: 0, currency: 'eur', status: 'open', hostedInvoiceUrl: null },
-    ...{ createdAt: asOf, asOf },
+    ...{ createdAt, asOf },
   });
   const changed = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
   const batch = (own: typeof first, other: typeof first, mine: 0 | 1) =>

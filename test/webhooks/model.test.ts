@@ -18,6 +18,7 @@
  *   a deleted customer's unstarted subscription called canceled   this test (rarely), concurrency
  *   a final status yields to a newer time (`payment.ts`)          permutations; the sandbox's times never lie
  *   the row's time goes back with an answer (`laterOf`)           permutations
+ *   an answer is dated by its object's creation (`answer-time`)   this test, answers
  *   an answer is applied although the row has moved (`fold.ts`)   concurrency; here the gap is too short to be met
  */
 import assert from 'node:assert/strict';
@@ -91,6 +92,7 @@ async function live(world: World, stage: Stage): Promise<void> {
       // What came of the last round arrives while this one happens, so that answers of the processor can be overtaken.
       await Promise.all([play.play(round), play.post.deliver('due')]);
       await play.endRound(round);
+      await play.assertNotOlder(till.database);
     }
     await play.post.deliver('all');
     await till.stopWorkers();

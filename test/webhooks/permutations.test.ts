@@ -2,9 +2,10 @@
  * Every order in which the events of a short life can arrive, instead of a sample of them. The pure fold is what decides,
  * so that is what is gone through in full; a sample goes through the inbox, the worker and the database as well.
  *
- * Where two values carry the same second only the processor can tell which is the last, so it is asked, as the service
- * does it: its answer is its present state, and takes its place in the row as such. It is asked both as it is when it has
- * moved on no further than the news that has arrived, and as it is in the end.
+ * Where the times of two values overlap, only the processor can tell which is the last, so it is read, as the service does
+ * it, and its answer replaces the row. In a second pass it is also read after every batch, as API calls do at any time. It
+ * is read both in the state of the latest event that has arrived and in its last state. After every step the row must be
+ * as new as the newest state that has arrived.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,12 +15,14 @@ import { type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
 import { type Folding, foldFacts, type MirrorRow, type Source } from '../../src/mirrors/fold.ts';
 import { type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
 import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
-import type {
-  CustomerFacts,
-  InvoiceFacts,
-  PaymentFacts,
-  RefundFacts,
-  SubscriptionFacts,
+import {
+  type AsOf,
+  asOfEvent,
+  type CustomerFacts,
+  type InvoiceFacts,
+  type PaymentFacts,
+  type RefundFacts,
+  type SubscriptionFacts,
 } from '../../src/processor/processor-facts.ts';
 import { type Subscription, takeSubscriptionFacts } from '../../src/subscriptions/subscription.ts';
 import { testKey } from '../support/till-process.ts';
@@ -188,51 +191,85 @@ interface Life<Row extends MirrorRow, Facts> {
   readonly view: (row: Row) => unknown;
 }
 
-/** Every order, in batches of one, two and all, ends as the processor's object is. */
-function assertOrderProof<Row extends MirrorRow, Facts extends { readonly asOf: Date }>(
-  life: Life<Row, Facts>,
-): void {
-  const [last] = life.events.slice(-1);
-  assert(last !== undefined);
-  const expected = JSON.stringify(life.view(life.born(last)));
+interface Dated {
+  readonly asOf: AsOf;
+}
+
+/** The state that a read finds: that of the latest event that has arrived, or the last one. */
+const states = ['as far as heard', 'in the end'] as const;
+
+interface Arrivals {
+  readonly order: readonly number[];
+  readonly batchSize: number;
+  /** When the processor is read: where times tie, as the service does it, or after every batch, as API calls do. */
+  readonly read: 'on ties' | 'after every batch';
+  readonly finds: (typeof states)[number];
+}
+
+/** Every order, in batches of one, two and all, ends as the processor's object is, and never goes back on the way. */
+function assertOrderProof<Row extends MirrorRow, Facts extends Dated>(life: Life<Row, Facts>): void {
+  const views = life.events.map((facts) => JSON.stringify(life.view(life.born(facts))));
+  const times = life.events.map(({ asOf }) => asOf.earliest.getTime());
+  const timesLie = times.some((time, index) => time < (times[index - 1] ?? time));
   for (const order of permutations([...life.events.keys()])) {
-    for (const batchSize of [1, 2, order.length]) {
-      for (const asked of ['as far as heard', 'in the end'] as const) {
-        const actual = JSON.stringify(life.view(arrive(life, order, batchSize, asked)));
-        if (actual !== expected) {
-          const how = `in the order ${order.join(' ')}, ${batchSize} at a time, asked ${asked}`;
-          assert.fail(`${actual} instead of ${expected}, ${how}`);
-        }
+    for (const way of ways(order.length)) {
+      const arrivals = { order, ...way };
+      let checked: { readonly row: Row; readonly newest: number } | undefined;
+      for (const { row, newest } of arrive(life, arrivals)) {
+        if (timesLie && newest < order.length - 1) continue;
+        if (row === checked?.row && newest === checked.newest) continue;
+        checked = { row, newest };
+        const view = JSON.stringify(life.view(row));
+        if (!views.includes(view, newest))
+          assert.fail(`${view} is older than ${views[newest]}: ${JSON.stringify(arrivals)}`);
       }
     }
   }
 }
 
-function arrive<Row extends MirrorRow, Facts extends { readonly asOf: Date }>(
+/** Read after every batch, larger batches show nothing that single events do not. */
+function ways(count: number): readonly Omit<Arrivals, 'order'>[] {
+  return states.flatMap((finds) => [
+    ...[1, 2, count].map((batchSize) => ({ batchSize, read: 'on ties', finds }) as const),
+    { batchSize: 1, read: 'after every batch', finds } as const,
+  ]);
+}
+
+/** The row after every step, and the index of the newest state that has arrived by then. */
+function* arrive<Row extends MirrorRow, Facts extends Dated>(
   life: Life<Row, Facts>,
-  order: readonly number[],
-  batchSize: number,
-  asked: 'as far as heard' | 'in the end',
-): Row {
-  const events = order.flatMap((index) => life.events[index] ?? []);
+  { order, batchSize, read, finds }: Arrivals,
+): Generator<{ readonly row: Row; readonly newest: number }> {
   let row: Row | undefined;
-  for (let at = 0; at < events.length; at += batchSize) {
+  let newest = 0;
+  for (let at = 0; at < order.length; at += batchSize) {
+    const arrived = order.slice(at, at + batchSize);
     // As the worker claims them: in the order in which they happened, those of one second as they came.
-    const batch = events.slice(at, at + batchSize).toSorted((a, b) => a.asOf.getTime() - b.asOf.getTime());
+    const batch = arrived
+      .flatMap((index) => life.events[index] ?? [])
+      .toSorted((a, b) => a.asOf.earliest.getTime() - b.asOf.earliest.getTime());
     const [first] = batch;
     assert(first !== undefined);
     const folded = fold(life, row ?? life.born(first), batch, 'events');
     row = folded.row;
-    if (!folded.isUnsettled) continue;
-    const latest = asked === 'in the end' ? order.length - 1 : Math.max(...order.slice(0, at + batchSize));
-    const [present] = life.events.slice(latest);
-    assert(present !== undefined);
-    // An answer names only the times that the object itself has, such as that of its making.
-    const answer = { ...present, asOf: second(0) };
-    row = fold(life, row, [answer], new Map([[key, row.revision]])).row;
+    newest = Math.max(newest, ...arrived);
+    if (folded.isUnsettled || read === 'after every batch') {
+      newest = finds === 'in the end' ? order.length - 1 : newest;
+      row = fold(life, row, [answerAt(life, newest)], new Map([[key, row.revision]])).row;
+    }
+    yield { row, newest };
   }
-  assert(row !== undefined);
-  return row;
+}
+
+/** An answer that was under way for a while: the request may have begun a second before the state, and arrived one after it. */
+function answerAt<Facts extends Dated>(
+  { events }: { readonly events: readonly Facts[] },
+  index: number,
+): Facts {
+  const [facts] = events.slice(index);
+  assert(facts !== undefined);
+  const at = facts.asOf.earliest.getTime();
+  return { ...facts, asOf: { earliest: new Date(at - 1_000), latest: new Date(at + 1_000) } };
 }
 
 function fold<Row extends MirrorRow, Facts>(
@@ -300,7 +337,7 @@ const made = { localId: null, createdAt: second(0) };
 function paymentFacts(status: PaymentFacts['status'], at = 0): PaymentFacts {
   const amountReceived = status === 'succeeded' ? 500 : 0;
   const of = { processorPaymentIntentId: key, processorCustomerId: 'c', amount: 500, currency: 'eur' };
-  return { ...made, ...of, amountReceived, status, asOf: second(at) };
+  return { ...made, ...of, amountReceived, status, asOf: asOfEvent(second(at)) };
 }
 
 function paymentLife(events: readonly PaymentFacts[]): Life<Payment, PaymentFacts> {
@@ -317,7 +354,7 @@ function paymentLife(events: readonly PaymentFacts[]): Life<Payment, PaymentFact
 
 function refundFacts(status: RefundFacts['status'], at = 0): RefundFacts {
   const of = { processorRefundId: key, processorPaymentIntentId: 'p', amount: 5, currency: 'eur' };
-  return { ...made, ...of, reason: null, status, asOf: second(at) };
+  return { ...made, ...of, reason: null, status, asOf: asOfEvent(second(at)) };
 }
 
 function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
@@ -334,7 +371,7 @@ function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
   const [status = '', period = ''] = state.split(' ');
   const of = { processorSubscriptionId: key, processorCustomerId: 'c', processorPriceId: 'price' };
   return {
-    ...{ ...made, ...of, trialEnd: null, asOf: second(at) },
+    ...{ ...made, ...of, trialEnd: null, asOf: asOfEvent(second(at)) },
     // The tables above name nothing but statuses.
     status: status as SubscriptionFacts['status'],
     currentPeriodStart: second(Number(period) * 100),
@@ -362,7 +399,7 @@ function invoiceFacts(state: string, at = 0): InvoiceFacts {
   const [status = '', amountDue = ''] = state.split(' ');
   const of = { processorInvoiceId: key, processorCustomerId: 'c', processorSubscriptionId: null };
   return {
-    ...{ ...of, currency: 'eur', hostedInvoiceUrl: null, createdAt: second(0), asOf: second(at) },
+    ...{ ...of, currency: 'eur', hostedInvoiceUrl: null, createdAt: second(0), asOf: asOfEvent(second(at)) },
     // The tables above name nothing but statuses.
     status: status as InvoiceFacts['status'],
     amountDue: Number(amountDue),
@@ -381,7 +418,7 @@ function invoiceLife(events: readonly InvoiceFacts[]): Life<Invoice, InvoiceFact
 
 function customerFacts(name: string, at = 0): CustomerFacts {
   const of = { processorCustomerId: key, email: 'ada@example.com', phone: null };
-  return { ...made, ...of, name, deleted: name === 'deleted', asOf: second(at) };
+  return { ...made, ...of, name, deleted: name === 'deleted', asOf: asOfEvent(second(at)) };
 }
 
 function customerLife(events: readonly CustomerFacts[]): Life<Customer, CustomerFacts> {

@@ -3,6 +3,8 @@ import type { Stripe } from 'stripe';
 import { Failure } from '../../errors.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { ProcessorOperation, ProcessorOutcome } from '../processor.ts';
+import type { AsOf } from '../processor-facts.ts';
+import { answerTime } from './answer-time.ts';
 import { judge, type Refusal, toFailure, type Verdict } from './refusal.ts';
 
 export interface CallLimits {
@@ -33,8 +35,8 @@ interface Call<T> {
   /** A read can have no effect, so its failure never leaves one unknown. */
   readonly kind: 'read' | 'write';
   readonly send: (options: Stripe.RequestOptions) => Promise<unknown>;
-  /** From the answer to the result; throws `UnmappableError` if it is not what was asked for. */
-  readonly take: (answer: unknown) => T;
+  /** From the answer, and when it was true, to the result; throws `UnmappableError` if it is not what was asked for. */
+  readonly take: (answer: unknown, asOf: AsOf) => T;
   /** The result for a refusal that the caller can act upon; undefined makes it a failure. */
   readonly refused?: (refusal: Refusal) => T | undefined;
 }
@@ -64,7 +66,7 @@ export function createCaller(
     }
     inFlight += 1;
     try {
-      return await tryUntilDeadline(call, limits, startedMs + limits.deadlineMs, observe);
+      return await tryUntilDeadline(call, limits, startedMs, observe);
     } finally {
       inFlight -= 1;
     }
@@ -74,15 +76,18 @@ export function createCaller(
 async function tryUntilDeadline<T>(
   call: Call<T>,
   limits: CallLimits,
-  deadlineMs: number,
+  startedMs: number,
   observe: (outcome: ProcessorOutcome) => void,
 ): Promise<T> {
+  const deadlineMs = startedMs + limits.deadlineMs;
   let maybeDone = false;
   for (let retries = 0; ; retries += 1) {
     const leftMs = deadlineMs - performance.now();
     try {
       const timeout = Math.ceil(Math.max(tryTimeoutMsMin, Math.min(limits.tryTimeoutMs, leftMs)));
-      const result = call.take(await call.send({ timeout }));
+      const answer = await call.send({ timeout });
+      // From the first try on: what answers a later one may be the processor's record of the first.
+      const result = call.take(answer, answerTime(answer, performance.now() - startedMs, Date.now()));
       observe('ok');
       return result;
     } catch (error) {

@@ -1,5 +1,6 @@
 import type { CustomerCalls } from '../processor.ts';
 import type { AdapterContext } from './adapter-context.ts';
+import { sinceCreation } from './answer-time.ts';
 import { done, isMissing, missing } from './attempt.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { mapCustomer } from './map-customer.ts';
@@ -16,7 +17,8 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
     call('customers.read', {
       kind: 'read',
       send: (options) => stripe.customers.retrieve(processorCustomerId, {}, options),
-      take: (answer) => (WireObject.parse(answer, 'customer').isDeleted() ? 'deleted' : mapCustomer(answer)),
+      take: (answer, asOf) =>
+        WireObject.parse(answer, 'customer').isDeleted() ? 'deleted' : mapCustomer(answer, asOf),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -34,7 +36,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer) => mapCustomer(answer),
+        take: (answer, asOf) => mapCustomer(answer, sinceCreation(answer, asOf)),
       }),
 
     read,
@@ -53,7 +55,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer) => done(mapCustomer(answer)),
+        take: (answer, asOf) => done(mapCustomer(answer, asOf)),
         refused: missing,
       }),
 
@@ -72,6 +74,6 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
       return found === 'deleted' ? null : found;
     },
 
-    list: () => mapPages(context, 'customers.list', fetchList({}), (value) => mapCustomer(value)),
+    list: () => mapPages(context, 'customers.list', fetchList({}), mapCustomer),
   };
 }

@@ -11,7 +11,7 @@ export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
       call('invoices.read', {
         kind: 'read',
         send: (options) => stripe.invoices.retrieve(processorInvoiceId, {}, options),
-        take: (answer) => mapInvoice(answer),
+        take: mapInvoice,
         refused: (refusal) => (isMissing(refusal) ? null : undefined),
       }),
 
@@ -24,7 +24,7 @@ export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
         context,
         'invoices.list',
         (page, options) => stripe.invoices.list({ ...filter, ...page }, options),
-        (value) => mapInvoice(value),
+        mapInvoice,
       );
     },
   };

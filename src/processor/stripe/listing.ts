@@ -1,7 +1,7 @@
 import type { Stripe } from 'stripe';
 import { Failure } from '../../errors.ts';
 import type { Pages, ProcessorOperation } from '../processor.ts';
-import { UnmappableError } from '../processor-facts.ts';
+import { type AsOf, UnmappableError } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { WireObject } from './wire-object.ts';
 
@@ -25,6 +25,9 @@ export interface PageRequest {
   readonly starting_after?: string;
 }
 
+/** From an item, and when its page was true, to the result. */
+type MapItem<T> = (value: unknown, asOf: AsOf) => T;
+
 export type Fetch = (page: PageRequest, options: Stripe.RequestOptions) => Promise<unknown>;
 
 /**
@@ -36,7 +39,7 @@ export async function* fetchPages<T>(
   operation: ProcessorOperation,
   fetch: Fetch,
   pagesMax: number,
-  map: (value: unknown) => T,
+  map: MapItem<T>,
 ): AsyncGenerator<readonly T[]> {
   let after: string | undefined;
   for (let pages = 0; pages < pagesMax; pages += 1) {
@@ -44,7 +47,7 @@ export async function* fetchPages<T>(
     const page = await call(operation, {
       kind: 'read',
       send: (options) => fetch(request, options),
-      take: (answer) => takePage(answer, map),
+      take: (answer, asOf) => takePage(answer, (value) => map(value, asOf)),
     });
     yield page.items;
     if (page.next === null) return;
@@ -62,11 +65,11 @@ export async function* mapPages<T>(
   context: AdapterContext,
   operation: ProcessorOperation,
   fetch: Fetch,
-  map: (value: unknown) => T,
+  map: MapItem<T>,
 ): Pages<T> {
-  const mapOrLog = (value: unknown): T[] => {
+  const mapOrLog = (value: unknown, asOf: AsOf): T[] => {
     try {
-      return [map(value)];
+      return [map(value, asOf)];
     } catch (error) {
       if (!(error instanceof UnmappableError)) throw error;
       const processorId = WireObject.parse(value, 'item').optionalText('id');

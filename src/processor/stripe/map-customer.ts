@@ -1,9 +1,8 @@
-import type { CustomerFacts } from '../processor-facts.ts';
+import type { AsOf, CustomerFacts } from '../processor-facts.ts';
 import { WireObject } from './wire-object.ts';
 
-export function mapCustomer(value: unknown, eventTime?: Date): CustomerFacts {
+export function mapCustomer(value: unknown, asOf: AsOf): CustomerFacts {
   const customer = WireObject.parse(value, 'customer').expectKind('customer');
-  const createdAt = customer.moment('created');
   return {
     processorCustomerId: customer.text('id'),
     localId: customer.localId(),
@@ -11,8 +10,8 @@ export function mapCustomer(value: unknown, eventTime?: Date): CustomerFacts {
     name: optionalFreeText(customer, 'name'),
     phone: optionalFreeText(customer, 'phone'),
     deleted: customer.isDeleted(),
-    createdAt,
-    asOf: eventTime ?? createdAt,
+    createdAt: customer.moment('created'),
+    asOf,
   };
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventFixture, eventFixtureWith } from '../../../test/fixtures/event-fixture.ts';
 import { eventTypes } from '../../webhooks/event-types.ts';
-import { UnmappableError } from '../processor-facts.ts';
+import { asOfEvent, UnmappableError } from '../processor-facts.ts';
 import { mapEventEnvelope, readEvent } from './map-event.ts';
 
 const eventTime = new Date('2026-01-01T00:01:00Z');
@@ -31,7 +31,7 @@ describe('payment events', () => {
         currency: 'eur',
         status: 'succeeded',
         createdAt: new Date('2026-01-01T00:00:00Z'),
-        asOf: eventTime,
+        asOf: asOfEvent(eventTime),
       },
     });
   });
@@ -118,7 +118,7 @@ describe('refund events', () => {
     status: 'succeeded',
     reason: 'requested_by_customer',
     createdAt: new Date('2026-01-01T00:00:50Z'),
-    asOf: eventTime,
+    asOf: asOfEvent(eventTime),
   };
 
   test('a refund says what was given back, and why', () => {
@@ -171,7 +171,7 @@ describe('customer and plan events', () => {
     phone: null,
     deleted: false,
     createdAt: new Date('2025-12-31T23:50:00Z'),
-    asOf: eventTime,
+    asOf: asOfEvent(eventTime),
   };
 
   test('a customer follows, and of one that is deleted, which only the type of the event says, nothing is told', () => {
@@ -195,7 +195,7 @@ describe('customer and plan events', () => {
       name: 'Gold',
       active: true,
       createdAt: new Date('2025-12-31T23:50:00Z'),
-      asOf: eventTime,
+      asOf: asOfEvent(eventTime),
     };
     assert.deepEqual(read('product.updated'), { resource: 'product', product });
     assert.deepEqual(read('product.deleted'), {
@@ -216,7 +216,7 @@ describe('customer and plan events', () => {
         interval: 'month',
         active: false,
         createdAt: new Date('2025-12-31T23:50:00Z'),
-        asOf: eventTime,
+        asOf: asOfEvent(eventTime),
       },
     });
   });
@@ -244,7 +244,7 @@ describe('subscription events', () => {
     currentPeriodEnd: new Date('2026-02-01T00:00:00Z'),
     trialEnd: null,
     createdAt: new Date('2026-01-01T00:00:00Z'),
-    asOf: eventTime,
+    asOf: asOfEvent(eventTime),
   };
 
   test('the period is found on the items of the newer shape and on the older shape itself', () => {
@@ -286,7 +286,7 @@ describe('invoice events', () => {
     status: 'paid',
     hostedInvoiceUrl: 'https://invoice.example.com/i/1',
     createdAt: new Date('2026-01-01T00:00:00Z'),
-    asOf: eventTime,
+    asOf: asOfEvent(eventTime),
   };
 
   test('the subscription is found in the newer and in the older shape', () => {

@@ -1,6 +1,6 @@
 import type { EventType } from '../../webhooks/event-types.ts';
 import type { ProcessorEvent } from '../processor.ts';
-import { type EventFacts, UnmappableError } from '../processor-facts.ts';
+import { type AsOf, asOfEvent, type EventFacts, UnmappableError } from '../processor-facts.ts';
 import { mapCustomer } from './map-customer.ts';
 import { mapInvoice } from './map-invoice.ts';
 import { mapPayment } from './map-payment.ts';
@@ -18,7 +18,7 @@ export function readEvent(payload: string): EventFacts {
   if (!isKnown(type)) return { resource: 'none', reason: 'unknown_type' };
   if (event.has(erasedMark)) return { resource: 'none', reason: 'erased' };
   if (!object.has('id')) return { resource: 'none', reason: 'object_without_id' };
-  return readers[type](event.object('data').raw('object'), event.moment('created'));
+  return readers[type](event.object('data').raw('object'), asOfEvent(event.moment('created')));
 }
 
 /** The part of an event that the inbox needs, whatever its type. */
@@ -37,52 +37,52 @@ export function mapEventEnvelope(value: unknown): ProcessorEvent {
   };
 }
 
-type Reader = (object: unknown, eventTime: Date) => EventFacts;
+type Reader = (object: unknown, asOf: AsOf) => EventFacts;
 
-const readCustomer: Reader = (object, at) => ({ resource: 'customer', customer: mapCustomer(object, at) });
-const readPrice: Reader = (object, at) => ({ resource: 'price', price: mapPrice(object, at) });
-const readProduct: Reader = (object, at) => ({ resource: 'product', product: mapProduct(object, at) });
-const readPayment: Reader = (object, at) => ({ resource: 'payment', payment: mapPayment(object, at) });
-const readRefund: Reader = (object, at) => ({ resource: 'refund', refund: mapRefund(object, at) });
-const readInvoice: Reader = (object, at) => ({ resource: 'invoice', invoice: mapInvoice(object, at) });
-const readSubscription: Reader = (object, at) => ({
+const readCustomer: Reader = (object, asOf) => ({
+  resource: 'customer',
+  customer: mapCustomer(object, asOf),
+});
+const readPrice: Reader = (object, asOf) => ({ resource: 'price', price: mapPrice(object, asOf) });
+const readProduct: Reader = (object, asOf) => ({ resource: 'product', product: mapProduct(object, asOf) });
+const readPayment: Reader = (object, asOf) => ({ resource: 'payment', payment: mapPayment(object, asOf) });
+const readRefund: Reader = (object, asOf) => ({ resource: 'refund', refund: mapRefund(object, asOf) });
+const readInvoice: Reader = (object, asOf) => ({ resource: 'invoice', invoice: mapInvoice(object, asOf) });
+const readSubscription: Reader = (object, asOf) => ({
   resource: 'subscription',
-  subscription: mapSubscription(object, at),
+  subscription: mapSubscription(object, asOf),
 });
 
 // What is deleted is shown as it last was, with nothing in the object to say so: only the event's type does. Of a person
 // nothing is taken in by that.
-const readDeletedCustomer: Reader = (object, at) => ({
+const readDeletedCustomer: Reader = (object, asOf) => ({
   resource: 'customer',
-  customer: { ...mapCustomer(object, at), email: null, name: null, phone: null, deleted: true },
+  customer: { ...mapCustomer(object, asOf), email: null, name: null, phone: null, deleted: true },
 });
-const readDeletedProduct: Reader = (object, at) => ({
+const readDeletedProduct: Reader = (object, asOf) => ({
   resource: 'product',
-  product: { ...mapProduct(object, at), active: false },
+  product: { ...mapProduct(object, asOf), active: false },
 });
-const readDeletedInvoice: Reader = (object, at) => ({
+const readDeletedInvoice: Reader = (object, asOf) => ({
   resource: 'invoice',
-  invoice: { ...mapInvoice(object, at), status: 'void' },
+  invoice: { ...mapInvoice(object, asOf), status: 'void' },
 });
 
-const readCharge: Reader = (object, at) => {
+const readCharge: Reader = (object, asOf) => {
   const charge = WireObject.parse(object, 'charge').expectKind('charge');
   return {
     resource: 'charge',
     processorPaymentIntentId: charge.referenceOrNull('payment_intent'),
-    refunds: refundsOf(charge, at),
+    refunds: refundsOf(charge, asOf),
   };
 };
 
 /** Only the older shape has the refunds with it, and of many only the first ten. */
-function refundsOf(
-  charge: WireObject,
-  eventTime: Date,
-): Extract<EventFacts, { resource: 'charge' }>['refunds'] {
+function refundsOf(charge: WireObject, asOf: AsOf): Extract<EventFacts, { resource: 'charge' }>['refunds'] {
   if (!charge.has('refunds')) return 'unread';
   const refunds = charge.objectOrNull('refunds');
   if (refunds === null || refunds.flag('has_more')) return 'unread';
-  return refunds.array('data').map((refund) => mapRefund(refund, eventTime));
+  return refunds.array('data').map((refund) => mapRefund(refund, asOf));
 }
 
 const readers: Readonly<Record<EventType, Reader>> = {

@@ -1,10 +1,9 @@
 import { invoiceStatuses } from '../../invoices/invoice.ts';
-import type { InvoiceFacts } from '../processor-facts.ts';
-import { newest, WireObject } from './wire-object.ts';
+import type { AsOf, InvoiceFacts } from '../processor-facts.ts';
+import { WireObject } from './wire-object.ts';
 
-export function mapInvoice(value: unknown, eventTime?: Date): InvoiceFacts {
+export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
   const invoice = WireObject.parse(value, 'invoice').expectKind('invoice');
-  const createdAt = invoice.moment('created');
   return {
     processorInvoiceId: invoice.text('id'),
     processorCustomerId: invoice.referenceOrNull('customer'),
@@ -14,8 +13,8 @@ export function mapInvoice(value: unknown, eventTime?: Date): InvoiceFacts {
     currency: invoice.currency('currency'),
     status: invoice.oneOf('status', invoiceStatuses),
     hostedInvoiceUrl: invoice.optionalText('hosted_invoice_url'),
-    createdAt,
-    asOf: eventTime ?? newest(createdAt, ...transitionsOf(invoice)),
+    createdAt: invoice.moment('created'),
+    asOf,
   };
 }
 
@@ -25,12 +24,4 @@ function subscriptionOf(invoice: WireObject): string | null {
   const parent = invoice.objectOrNull('parent');
   if (!parent?.has('subscription_details')) return null;
   return parent.objectOrNull('subscription_details')?.reference('subscription') ?? null;
-}
-
-function transitionsOf(invoice: WireObject): readonly (Date | null)[] {
-  if (!invoice.has('status_transitions')) return [];
-  const transitions = invoice.object('status_transitions');
-  return ['finalized_at', 'marked_uncollectible_at', 'paid_at', 'voided_at'].map((field) =>
-    transitions.optionalMoment(field),
-  );
 }

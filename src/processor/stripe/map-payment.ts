@@ -1,5 +1,5 @@
-import type { PaymentFacts } from '../processor-facts.ts';
-import { newest, WireObject } from './wire-object.ts';
+import type { AsOf, PaymentFacts } from '../processor-facts.ts';
+import { WireObject } from './wire-object.ts';
 
 /** The processor's statuses of a payment intent, and what Till calls them. */
 const statuses = {
@@ -13,9 +13,8 @@ const statuses = {
   canceled: 'canceled',
 } as const satisfies Record<string, PaymentFacts['status']>;
 
-export function mapPayment(value: unknown, eventTime?: Date): PaymentFacts {
+export function mapPayment(value: unknown, asOf: AsOf): PaymentFacts {
   const intent = WireObject.parse(value, 'payment_intent').expectKind('payment_intent');
-  const createdAt = intent.moment('created');
   return {
     processorPaymentIntentId: intent.text('id'),
     localId: intent.localId(),
@@ -24,8 +23,8 @@ export function mapPayment(value: unknown, eventTime?: Date): PaymentFacts {
     amountReceived: intent.amount('amount_received'),
     currency: intent.currency('currency'),
     status: intent.translate('status', statuses),
-    createdAt,
-    asOf: eventTime ?? newest(createdAt, intent.optionalMoment('canceled_at')),
+    createdAt: intent.moment('created'),
+    asOf,
   };
 }
 

@@ -1,23 +1,21 @@
 import { planIntervals } from '../../plans/plan.ts';
-import type { PlanFacts, PriceFacts, ProductFacts } from '../processor-facts.ts';
-import { newest, WireObject } from './wire-object.ts';
+import type { AsOf, PlanFacts, PriceFacts, ProductFacts } from '../processor-facts.ts';
+import { WireObject } from './wire-object.ts';
 
-export function mapProduct(value: unknown, eventTime?: Date): ProductFacts {
+export function mapProduct(value: unknown, asOf: AsOf): ProductFacts {
   const product = WireObject.parse(value, 'product').expectKind('product');
-  const createdAt = product.moment('created');
   return {
     processorProductId: product.text('id'),
     localId: product.localId(),
     name: product.text('name'),
     active: product.flag('active') && !product.isDeleted(),
-    createdAt,
-    asOf: eventTime ?? newest(createdAt, product.optionalMoment('updated')),
+    createdAt: product.moment('created'),
+    asOf,
   };
 }
 
-export function mapPrice(value: unknown, eventTime?: Date): PriceFacts {
+export function mapPrice(value: unknown, asOf: AsOf): PriceFacts {
   const price = WireObject.parse(value, 'price').expectKind('price');
-  const createdAt = price.moment('created');
   return {
     processorPriceId: price.text('id'),
     processorProductId: price.reference('product'),
@@ -26,15 +24,15 @@ export function mapPrice(value: unknown, eventTime?: Date): PriceFacts {
     currency: price.currency('currency'),
     interval: intervalOf(price),
     active: price.flag('active'),
-    createdAt,
-    asOf: eventTime ?? createdAt,
+    createdAt: price.moment('created'),
+    asOf,
   };
 }
 
 /** A price whose product was expanded, as create, read and list ask for it. */
-export function mapPlan(value: unknown): PlanFacts {
+export function mapPlan(value: unknown, asOf: AsOf): PlanFacts {
   const price = WireObject.parse(value, 'price');
-  return { price: mapPrice(value), product: mapProduct(price.raw('product')) };
+  return { price: mapPrice(value, asOf), product: mapProduct(price.raw('product'), asOf) };
 }
 
 function intervalOf(price: WireObject): PriceFacts['interval'] {

@@ -1,11 +1,10 @@
 import { refundReasons, refundStatuses } from '../../payments/refund.ts';
-import type { RefundFacts } from '../processor-facts.ts';
+import type { AsOf, RefundFacts } from '../processor-facts.ts';
 import { WireObject } from './wire-object.ts';
 
-export function mapRefund(value: unknown, eventTime?: Date): RefundFacts {
+export function mapRefund(value: unknown, asOf: AsOf): RefundFacts {
   const refund = WireObject.parse(value, 'refund').expectKind('refund');
   const reason = refund.textOrNull('reason');
-  const createdAt = refund.moment('created');
   return {
     processorRefundId: refund.text('id'),
     localId: refund.localId(),
@@ -15,7 +14,7 @@ export function mapRefund(value: unknown, eventTime?: Date): RefundFacts {
     status: refund.oneOf('status', refundStatuses),
     // The processor has reasons of its own (an expired authorisation) that no caller of Till can give.
     reason: refundReasons.find((known) => known === reason) ?? null,
-    createdAt,
-    asOf: eventTime ?? createdAt,
+    createdAt: refund.moment('created'),
+    asOf,
   };
 }

@@ -1,5 +1,5 @@
-import type { SubscriptionFacts } from '../processor-facts.ts';
-import { newest, WireObject } from './wire-object.ts';
+import type { AsOf, SubscriptionFacts } from '../processor-facts.ts';
+import { WireObject } from './wire-object.ts';
 
 /** The processor's statuses of a subscription, and what Till calls them. */
 const statuses = {
@@ -14,31 +14,22 @@ const statuses = {
   canceled: 'canceled',
 } as const satisfies Record<string, SubscriptionFacts['status']>;
 
-export function mapSubscription(value: unknown, eventTime?: Date): SubscriptionFacts {
+export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
   const subscription = WireObject.parse(value, 'subscription').expectKind('subscription');
-  const createdAt = subscription.moment('created');
   const item = firstItem(subscription);
   // Before 2025-03-31 the period was the subscription's own; since then it is its items'.
   const period = subscription.has('current_period_end') ? subscription : item;
-  const currentPeriodStart = period.moment('current_period_start');
   return {
     processorSubscriptionId: subscription.text('id'),
     localId: subscription.localId(),
     processorCustomerId: subscription.reference('customer'),
     processorPriceId: item.reference('price'),
     status: subscription.translate('status', statuses),
-    currentPeriodStart,
+    currentPeriodStart: period.moment('current_period_start'),
     currentPeriodEnd: period.moment('current_period_end'),
     trialEnd: subscription.momentOrNull('trial_end'),
-    createdAt,
-    asOf:
-      eventTime ??
-      newest(
-        createdAt,
-        currentPeriodStart,
-        subscription.optionalMoment('canceled_at'),
-        subscription.optionalMoment('ended_at'),
-      ),
+    createdAt: subscription.moment('created'),
+    asOf,
   };
 }
 

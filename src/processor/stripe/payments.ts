@@ -1,6 +1,8 @@
 import type { Stripe } from 'stripe';
 import type { PaymentCalls, PaymentWithSecret } from '../processor.ts';
+import type { AsOf } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
+import { sinceCreation } from './answer-time.ts';
 import { done, isMissing, missing, wrongState } from './attempt.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { clientSecretOfPayment, mapPayment } from './map-payment.ts';
@@ -36,7 +38,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: withSecret,
+        take: (answer, asOf) => withSecret(answer, sinceCreation(answer, asOf)),
       }),
 
     read,
@@ -46,7 +48,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
         kind: 'write',
         send: (options) =>
           stripe.paymentIntents.cancel(processorPaymentIntentId, {}, { ...options, idempotencyKey }),
-        take: (answer) => done(mapPayment(answer)),
+        take: (answer, asOf) => done(mapPayment(answer, asOf)),
         // The call has no values of the caller's, so whatever else is refused is refused because of the state.
         refused: (refusal) => missing(refusal) ?? wrongState(refusal),
       }),
@@ -62,11 +64,11 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
         context,
         'payments.list',
         fetchList(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
-        (value) => mapPayment(value),
+        mapPayment,
       ),
   };
 }
 
-function withSecret(answer: unknown): PaymentWithSecret {
-  return { payment: mapPayment(answer), clientSecret: clientSecretOfPayment(answer) };
+function withSecret(answer: unknown, asOf: AsOf): PaymentWithSecret {
+  return { payment: mapPayment(answer, asOf), clientSecret: clientSecretOfPayment(answer) };
 }

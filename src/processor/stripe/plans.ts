@@ -2,6 +2,7 @@ import type { Stripe } from 'stripe';
 import type { Attempt, PlanCalls } from '../processor.ts';
 import type { PriceFacts, ProductFacts } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
+import { sinceCreation } from './answer-time.ts';
 import { done, isMissing, missing } from './attempt.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { mapPlan, mapPrice, mapProduct } from './map-plan.ts';
@@ -39,7 +40,7 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: mapPlan,
+        take: (answer, asOf) => mapPlan(answer, sinceCreation(answer, asOf)),
       }),
 
     read,
@@ -70,7 +71,7 @@ function archivePrice(
   return context.call('plans.archive_price', {
     kind: 'write',
     send: (options) => context.stripe.prices.update(id, { active: false }, { ...options, idempotencyKey }),
-    take: (answer) => done(mapPrice(answer)),
+    take: (answer, asOf) => done(mapPrice(answer, asOf)),
     refused: missing,
   });
 }
@@ -83,7 +84,7 @@ function archiveProduct(
   return context.call('plans.archive_product', {
     kind: 'write',
     send: (options) => context.stripe.products.update(id, { active: false }, { ...options, idempotencyKey }),
-    take: (answer) => done(mapProduct(answer)),
+    take: (answer, asOf) => done(mapProduct(answer, asOf)),
     refused: missing,
   });
 }

@@ -1,5 +1,6 @@
 import type { RefundCalls } from '../processor.ts';
 import type { AdapterContext } from './adapter-context.ts';
+import { sinceCreation } from './answer-time.ts';
 import { done, wrongState } from './attempt.ts';
 import { type Fetch, fetchPages, lookUpPagesMax, mapPages } from './listing.ts';
 import { mapRefund } from './map-refund.ts';
@@ -22,7 +23,7 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer) => done(mapRefund(answer)),
+        take: (answer, asOf) => done(mapRefund(answer, sinceCreation(answer, asOf))),
         refused: (refusal) => {
           if (refusal.code === 'resource_missing') return { outcome: 'missing' };
           return isAboutState(refusal) ? wrongState(refusal) : undefined;
@@ -33,18 +34,13 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
       const fetch: Fetch = (page, options) =>
         stripe.refunds.list({ payment_intent: processorPaymentIntentId, ...page }, options);
       const refunds = [];
-      const pages = fetchPages(context, 'refunds.list', fetch, lookUpPagesMax, (value) => mapRefund(value));
+      const pages = fetchPages(context, 'refunds.list', fetch, lookUpPagesMax, mapRefund);
       for await (const page of pages) refunds.push(...page);
       return refunds;
     },
 
     list: () =>
-      mapPages(
-        context,
-        'refunds.list',
-        (page, options) => stripe.refunds.list(page, options),
-        (value) => mapRefund(value),
-      ),
+      mapPages(context, 'refunds.list', (page, options) => stripe.refunds.list(page, options), mapRefund),
   };
 }
 

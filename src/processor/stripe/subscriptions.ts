@@ -1,6 +1,8 @@
 import type { Stripe } from 'stripe';
 import type { SubscriptionCalls, SubscriptionWithSecret } from '../processor.ts';
+import type { AsOf } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
+import { sinceCreation } from './answer-time.ts';
 import { done, isMissing, missing, wrongState } from './attempt.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { clientSecretOfSubscription, mapSubscription } from './map-subscription.ts';
@@ -42,7 +44,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
             },
             { ...options, idempotencyKey },
           ),
-        take: withSecret,
+        take: (answer, asOf) => withSecret(answer, sinceCreation(answer, asOf)),
       }),
 
     read,
@@ -51,7 +53,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
       call('subscriptions.cancel', {
         kind: 'write',
         send: (options) => stripe.subscriptions.cancel(processorSubscriptionId, {}, options),
-        take: (answer) => done(mapSubscription(answer)),
+        take: (answer, asOf) => done(mapSubscription(answer, asOf)),
         // The call has no values of the caller's, so whatever else is refused is refused because of the state.
         refused: (refusal) => missing(refusal) ?? wrongState(refusal),
       }),
@@ -67,11 +69,11 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
         context,
         'subscriptions.list',
         fetchList(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
-        (value) => mapSubscription(value),
+        mapSubscription,
       ),
   };
 }
 
-function withSecret(answer: unknown): SubscriptionWithSecret {
-  return { subscription: mapSubscription(answer), clientSecret: clientSecretOfSubscription(answer) };
+function withSecret(answer: unknown, asOf: AsOf): SubscriptionWithSecret {
+  return { subscription: mapSubscription(answer, asOf), clientSecret: clientSecretOfSubscription(answer) };
 }

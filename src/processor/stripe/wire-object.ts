@@ -200,11 +200,6 @@ export class WireObject {
   }
 }
 
-/** The newest of the moments that an object names about itself. */
-export function newest(first: Date, ...others: readonly (Date | null)[]): Date {
-  return others.reduce<Date>((latest, other) => (other !== null && other > latest ? other : latest), first);
-}
-
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

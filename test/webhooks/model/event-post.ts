@@ -30,25 +30,31 @@ export class EventPost {
   readonly #options: PostOptions;
   readonly #random: Random;
   readonly #letters: Letter[] = [];
-  readonly #seen = new Map<string, Stripe.Event>();
+  readonly #seen = new Set<string>();
+  readonly #events: Stripe.Event[] = [];
 
   constructor(options: PostOptions) {
     this.#options = options;
     this.#random = createRandom(options.seed);
   }
 
-  /** Every event that the processor has made so far. */
+  /** Every event that the processor has made so far, oldest first. */
   get events(): readonly Stripe.Event[] {
-    return [...this.#seen.values()];
+    return this.#events;
   }
 
   /** Takes in what the processor has made since the last time, and decides what becomes of each. */
   async collect(): Promise<void> {
     const random = this.#random;
+    const made: Stripe.Event[] = [];
     // Newest first, so that the first one known from before ends it.
     for await (const event of this.#options.stripe.events.list({ limit: 100 })) {
       if (this.#seen.has(event.id)) break;
-      this.#seen.set(event.id, event);
+      made.push(event);
+    }
+    this.#events.push(...made.toReversed());
+    for (const event of made) {
+      this.#seen.add(event.id);
       if (random() < lostShare) continue;
       const copies = random() < repeatedShare ? 2 + Math.floor(random() * 2) : 1;
       for (let copy = 0; copy < copies; copy += 1)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Stripe } from 'stripe';
 import type { ApiClient } from './api-client.ts';
+import type { Reading } from './assert-not-older.ts';
 import type { Card, Command } from './world.ts';
 
 interface PaymentAnswer {
@@ -22,6 +23,8 @@ interface MadePayment {
   readonly id: string;
   readonly intentId: string;
   readonly amount: number;
+  /** The request that made it, with its key. */
+  readonly order: object;
 }
 
 interface MadeSubscription {
@@ -29,6 +32,8 @@ interface MadeSubscription {
   readonly processorId: string;
   /** The payment intent of the first invoice; null where a trial leaves nothing to confirm. */
   readonly intentId: string | null;
+  /** The request that made it, with its key. */
+  readonly order: object;
 }
 
 export interface ProcessorSide {
@@ -40,6 +45,7 @@ export interface ProcessorSide {
 
 type SubscriptionCommand =
   | 'subscribe'
+  | 'repeat subscription'
   | 'confirm subscription'
   | 'spoil card'
   | 'cancel subscription'
@@ -54,6 +60,7 @@ export class HistoryPlayer {
   readonly #payments: MadePayment[] = [];
   readonly #subscriptions: MadeSubscription[] = [];
   readonly #plans: PlanAnswer[] = [];
+  readonly #readings: Reading[] = [];
   #customer = { id: '', processorCustomerId: '' };
 
   constructor(till: ApiClient, processor: ProcessorSide) {
@@ -67,6 +74,11 @@ export class HistoryPlayer {
 
   get paymentIntentIds(): readonly string[] {
     return this.#payments.map(({ intentId }) => intentId);
+  }
+
+  /** What Till's own calls have shown it so far. */
+  get readings(): readonly Reading[] {
+    return this.#readings;
   }
 
   async begin(): Promise<void> {
@@ -89,6 +101,10 @@ export class HistoryPlayer {
     switch (command.what) {
       case 'pay':
         return this.#pay(command.amount, command.card);
+      case 'repeat payment':
+        return this.#withPayment(command.which, ({ intentId, order }) =>
+          this.#read([intentId], 'POST', 'payments', order),
+        );
       case 'confirm payment':
         return this.#withPayment(command.which, ({ intentId }) => this.#confirm(intentId, command.card));
       case 'authenticate':
@@ -98,7 +114,7 @@ export class HistoryPlayer {
       case 'cancel payment':
         return this.#withPayment(command.which, ({ id, intentId }) =>
           command.by === 'till'
-            ? this.#till.call('POST', `payments/${id}/cancel`)
+            ? this.#change([intentId], 'POST', `payments/${id}/cancel`)
             : this.#processor.stripe.paymentIntents.cancel(intentId),
         );
       case 'refund':
@@ -124,11 +140,11 @@ export class HistoryPlayer {
     const { customers } = this.#processor.stripe;
     if (command.what === 'delete customer') {
       return command.by === 'till'
-        ? this.#till.call('DELETE', `customers/${id}`)
+        ? this.#change([processorCustomerId], 'DELETE', `customers/${id}`)
         : customers.del(processorCustomerId);
     }
     return command.by === 'till'
-      ? this.#till.call('PATCH', `customers/${id}`, { name: command.name })
+      ? this.#change([processorCustomerId], 'PATCH', `customers/${id}`, { name: command.name })
       : customers.update(processorCustomerId, { name: command.name, phone: '+4912345' });
   }
 
@@ -139,7 +155,8 @@ export class HistoryPlayer {
     if (command.what === 'rename plan') {
       await stripe.products.update(plan.processorProductId, { name: command.name });
     } else if (command.what === 'archive plan' && command.by === 'till') {
-      await this.#till.call('POST', `plans/${plan.id}/archive`);
+      const ids = [plan.processorProductId, plan.processorPriceId];
+      await this.#change(ids, 'POST', `plans/${plan.id}/archive`);
     } else {
       const active = command.what === 'revive plan';
       await stripe.prices.update(plan.processorPriceId, { active });
@@ -151,16 +168,18 @@ export class HistoryPlayer {
     if (command.what === 'subscribe') return this.#subscribe(command);
     const subscription = pick(this.#subscriptions, command.which);
     if (subscription === undefined) return;
-    const { id, processorId, intentId } = subscription;
+    const { id, processorId, intentId, order } = subscription;
     const { stripe } = this.#processor;
     switch (command.what) {
+      case 'repeat subscription':
+        return this.#read([processorId], 'POST', 'subscriptions', order);
       case 'confirm subscription':
         return intentId === null ? undefined : this.#confirm(intentId, command.card);
       case 'spoil card':
         return this.#spoilCard(processorId);
       case 'cancel subscription':
         return command.by === 'till'
-          ? this.#till.call('DELETE', `subscriptions/${id}`)
+          ? this.#change([processorId], 'DELETE', `subscriptions/${id}`)
           : stripe.subscriptions.cancel(processorId);
       case 'end with period':
         return stripe.subscriptions.update(processorId, { cancel_at_period_end: true });
@@ -172,11 +191,11 @@ export class HistoryPlayer {
   }
 
   async #pay(amount: number, card: Card | null): Promise<void> {
-    const body = { customerId: this.#customer.id, amount, currency: 'eur', idempotencyKey: randomUUID() };
-    const made = await this.#till.call<PaymentAnswer>('POST', 'payments', body);
+    const order = { customerId: this.#customer.id, amount, currency: 'eur', idempotencyKey: randomUUID() };
+    const made = await this.#till.call<PaymentAnswer>('POST', 'payments', order);
     if (made === undefined) return;
     const { id, processorPaymentIntentId: intentId } = made.payment;
-    this.#payments.push({ id, intentId, amount });
+    this.#payments.push({ id, intentId, amount, order });
     if (card !== null) await this.#confirm(intentId, card);
   }
 
@@ -224,16 +243,17 @@ export class HistoryPlayer {
     });
     if (plan === undefined) return;
     this.#plans.push(plan);
-    const made = await this.#till.call<SubscriptionAnswer>('POST', 'subscriptions', {
+    const order = {
       customerId: this.#customer.id,
       planId: plan.id,
       trialPeriodDays: trialDays,
       idempotencyKey: randomUUID(),
-    });
+    };
+    const made = await this.#till.call<SubscriptionAnswer>('POST', 'subscriptions', order);
     if (made === undefined) return;
     const { id, processorSubscriptionId: processorId } = made.subscription;
     const intentId = made.clientSecret?.split('_secret_')[0] ?? null;
-    this.#subscriptions.push({ id, processorId, intentId });
+    this.#subscriptions.push({ id, processorId, intentId, order });
     if (card !== null && intentId !== null) await this.#confirm(intentId, card);
   }
 
@@ -268,6 +288,29 @@ export class HistoryPlayer {
     if (how === 'void') await invoices.voidInvoice(id);
     else if (how === 'uncollectible') await invoices.markUncollectible(id);
     else await invoices.pay(id, { paid_out_of_band: true });
+  }
+
+  /** A call that changes these objects at the processor. */
+  #change(objectIds: readonly string[], method: string, path: string, body?: object): Promise<void> {
+    return this.#call({ objectIds, isChange: true }, method, path, body);
+  }
+
+  /** A call for which Till reads these objects from the processor. */
+  #read(objectIds: readonly string[], method: string, path: string, body?: object): Promise<void> {
+    return this.#call({ objectIds, isChange: false }, method, path, body);
+  }
+
+  async #call(
+    { objectIds, isChange }: { readonly objectIds: readonly string[]; readonly isChange: boolean },
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<void> {
+    const { data } = await this.#processor.stripe.events.list({ limit: 1 });
+    const answer = await this.#till.call(method, path, body);
+    const eventId = data[0]?.id;
+    if (answer === undefined || eventId === undefined) return;
+    this.#readings.push(...objectIds.map((objectId) => ({ objectId, eventId, isChange })));
   }
 
   async #withPayment(which: number, act: (payment: MadePayment) => Promise<unknown>): Promise<void> {

@@ -4,6 +4,7 @@ import { startSandbox } from '../../../sandbox/sandbox.ts';
 import type { Queryable } from '../../../src/platform/postgres.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 import { createApiClient } from './api-client.ts';
+import { assertNotOlder, readProcessedEvents, readRows } from './assert-not-older.ts';
 import { assertMirrored } from './compare-mirrors.ts';
 import { EventPost, inLanes } from './event-post.ts';
 import { HistoryPlayer } from './history-player.ts';
@@ -121,6 +122,15 @@ export class Play {
     const advanceSeconds = this.#world.clockMovesSeconds[round] ?? 0;
     if (advanceSeconds > 0) await this.#stage.control('clock', { advanceSeconds });
     await this.post.collect();
+  }
+
+  /** No row is older than what Till has taken in by now. */
+  async assertNotOlder(db: Queryable): Promise<void> {
+    const events = await readProcessedEvents(db);
+    const readings = this.#players.flatMap((player) => player.readings);
+    const rows = await readRows(db);
+    await this.post.collect();
+    assertNotOlder(rows, this.post.events, { events, readings });
   }
 
   async assertMirrored(db: Queryable): Promise<void> {

@@ -16,6 +16,7 @@ export type Card = (typeof cards)[number];
 /** One thing that happens. `which` picks among what the history has made so far; with nothing to pick, nothing happens. */
 export type Command =
   | { readonly what: 'pay'; readonly amount: number; readonly card: Card | null }
+  | { readonly what: 'repeat payment'; readonly which: number }
   | { readonly what: 'confirm payment'; readonly which: number; readonly card: Card }
   | { readonly what: 'authenticate'; readonly which: number; readonly succeeds: boolean }
   | { readonly what: 'cancel payment'; readonly which: number; readonly by: Actor }
@@ -32,6 +33,7 @@ export type Command =
       readonly trialDays: number;
       readonly card: Card | null;
     }
+  | { readonly what: 'repeat subscription'; readonly which: number }
   | { readonly what: 'confirm subscription'; readonly which: number; readonly card: Card }
   | { readonly what: 'spoil card'; readonly which: number }
   | { readonly what: 'cancel subscription'; readonly which: number; readonly by: Actor }
@@ -83,6 +85,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       card: fc.option(card, { nil: null, freq: 3 }),
     }),
   },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('repeat payment' as const), which }) },
   {
     weight: 3,
     arbitrary: fc.record({ what: fc.constant('confirm payment' as const), which, card }),
@@ -115,6 +118,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       card: fc.option(card, { nil: null, freq: 3 }),
     }),
   },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('repeat subscription' as const), which }) },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('confirm subscription' as const), which, card }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('spoil card' as const), which }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('cancel subscription' as const), which, by }) },
