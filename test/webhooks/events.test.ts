@@ -502,8 +502,10 @@ describe('invoice.*', () => {
       ['invoice.voided', 'void', 'void'],
       ['invoice.marked_uncollectible', 'uncollectible', 'uncollectible'],
       ['invoice.deleted', 'draft', 'void'],
+      ['invoice.deleted', 'deleted', 'void'],
+      ['invoice.updated', 'deleted', 'void'],
     ] as const) {
-      test(`${type} in the ${shape} shape makes an invoice that is ${ours}, and changes one`, async () => {
+      test(`${type} (${wire}) in the ${shape} shape makes an invoice that is ${ours}, and changes one`, async () => {
         const customer = await newCustomer(till);
         const fresh = { id: `in_${randomUUID()}`, customer: customer.processorCustomerId };
         const known = { id: `in_${randomUUID()}`, customer: customer.processorCustomerId };
@@ -524,6 +526,18 @@ describe('invoice.*', () => {
       });
     }
   }
+
+  test('invoice.deleted as API version 2020-08-27 sends it voids the invoice', async () => {
+    const { processorCustomerId: customer } = await newCustomer(till);
+    const object = { id: `in_${randomUUID()}`, customer };
+    await till.take(
+      eventOf('invoice.paid.older', { ...object, status: 'draft' }, { type: 'invoice.created' }),
+    );
+    const deleted = eventOf('invoice.deleted.older', object, later());
+    await till.take(deleted);
+    assert.equal((await stateOf(deleted)).state, 'processed');
+    assert.equal((await readInvoice(till, object.id)).status, 'void');
+  });
 
   test("a stranger's invoice, and one of nobody, is stored without a customer", async () => {
     for (const customer of ['cus_stranger', null]) {

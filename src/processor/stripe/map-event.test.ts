@@ -313,10 +313,17 @@ describe('invoice events', () => {
     unmappable('invoice.paid.newer', 'status', null, /invoice\.status is null/);
   });
 
-  test('a deleted invoice is void', () => {
-    const facts = read('invoice.deleted');
-    assert(facts.resource === 'invoice');
-    assert.equal(facts.invoice.status, 'void');
+  test('a deleted invoice is void, also where its status says so and in events of other types', () => {
+    const events = [
+      eventFixture('invoice.deleted'),
+      eventFixture('invoice.deleted.older'),
+      eventFixtureWith('invoice.paid.older', 'status', 'deleted'),
+    ];
+    for (const event of events) {
+      const facts = readEvent(event);
+      assert(facts.resource === 'invoice');
+      assert.equal(facts.invoice.status, 'void');
+    }
   });
 });
 

@@ -1,6 +1,16 @@
-import { invoiceStatuses } from '../../invoices/invoice.ts';
 import type { InvoiceFacts } from '../processor-facts.ts';
 import { newest, WireObject } from './wire-object.ts';
+
+/** The processor's statuses of an invoice, and what Till calls them. */
+const statuses = {
+  draft: 'draft',
+  open: 'open',
+  paid: 'paid',
+  uncollectible: 'uncollectible',
+  void: 'void',
+  // API versions around 2020-08-27 send it with `invoice.deleted`; later ones show the draft as it last was.
+  deleted: 'void',
+} as const satisfies Record<string, InvoiceFacts['status']>;
 
 export function mapInvoice(value: unknown, eventTime?: Date): InvoiceFacts {
   const invoice = WireObject.parse(value, 'invoice').expectKind('invoice');
@@ -12,7 +22,7 @@ export function mapInvoice(value: unknown, eventTime?: Date): InvoiceFacts {
     amountDue: invoice.wholeNumber('amount_due'),
     amountPaid: invoice.wholeNumber('amount_paid'),
     currency: invoice.currency('currency'),
-    status: invoice.oneOf('status', invoiceStatuses),
+    status: invoice.translate('status', statuses),
     hostedInvoiceUrl: invoice.optionalText('hosted_invoice_url'),
     createdAt,
     asOf: eventTime ?? newest(createdAt, ...transitionsOf(invoice)),
