@@ -88,3 +88,14 @@ test('the halves keep their own times: news of the one does not make news of the
   const archived = { ...price, active: false, asOf: new Date(1_500_000) };
   assert.equal(takePriceFacts(row, archived, 'event', testNow).verdict, 'take');
 });
+
+test('a deletion is final: it counts whatever its time, and in the same second as another change', () => {
+  for (const second of [1, 1_000, 2_000]) {
+    const gone = { active: false, deleted: true, asOf: new Date(second * 1_000) } as const;
+    for (const { verdict, row } of [
+      takePriceFacts(plan, { ...price, ...gone }, 'event', testNow),
+      takeProductFacts(plan, { ...product, ...gone }, 'event', testNow),
+    ])
+      assert.deepEqual([verdict, row.active], ['take', false]);
+  }
+});

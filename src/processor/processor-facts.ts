@@ -38,6 +38,8 @@ export interface ProductFacts extends OwnFacts {
   readonly name: string;
   /** False once archived or deleted. */
   readonly active: boolean;
+  /** Nothing can come after that, whatever the times say. */
+  readonly deleted?: true;
 }
 
 /** The other half of a plan: what it costs, how often. */
@@ -49,7 +51,10 @@ export interface PriceFacts extends OwnFacts {
   readonly currency: string;
   /** Null for a price that is paid once, or every so many intervals: no plan of ours. */
   readonly interval: PlanInterval | null;
+  /** False once archived or deleted. */
   readonly active: boolean;
+  /** Nothing can come after that, whatever the times say. */
+  readonly deleted?: true;
 }
 
 export interface PlanFacts {

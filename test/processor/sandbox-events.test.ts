@@ -113,6 +113,8 @@ test('every event of the sandbox is verified and read, alike in both shapes and 
   // What it takes another card, plan or dunning schedule to see; their shapes are those of the types beside them.
   const unseen = [
     'payment_intent.processing',
+    // Only the dashboard deletes a price.
+    'price.deleted',
     'customer.subscription.paused',
     'customer.subscription.resumed',
     'invoice.payment_action_required',

@@ -358,8 +358,26 @@ describe('product.* and price.*', () => {
     assert.equal((await readPlan(plan)).active, false);
   });
 
+  test('price.deleted: the plan is archived, also in the second in which it was made, and stays so', async () => {
+    const plan = await newPlan(till);
+    const price = { id: plan.processorPriceId, product: plan.processorProductId };
+    const { created } = await till.stripe.prices.retrieve(plan.processorPriceId);
+    await till.take(eventOf('price.deleted', price, { created }));
+    assert.equal((await readPlan(plan)).active, false);
+    await till.take(eventOf('price.updated', { ...price, active: true }, { created: created - 1 }));
+    assert.equal((await readPlan(plan)).active, false);
+    const { customerId } = await newPayment(till);
+    const refused = await till.call('/api/v1/subscriptions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ customerId, planId: plan.id }),
+    });
+    assert.equal(refused.status, 409);
+  });
+
   test("a stranger's product and price are ignored", async () => {
     const events = [
+      eventOf('price.deleted', { id: 'price_stranger' }),
       eventOf('product.updated', { id: 'prod_stranger' }),
       eventOf('product.deleted', { id: 'prod_stranger' }),
       eventOf('price.updated', { id: 'price_stranger' }),

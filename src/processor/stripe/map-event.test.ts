@@ -200,25 +200,24 @@ describe('customer and plan events', () => {
     assert.deepEqual(read('product.updated'), { resource: 'product', product });
     assert.deepEqual(read('product.deleted'), {
       resource: 'product',
-      product: { ...product, active: false },
+      product: { ...product, active: false, deleted: true },
     });
   });
 
-  test('a price follows', () => {
-    assert.deepEqual(read('price.updated'), {
-      resource: 'price',
-      price: {
-        processorPriceId: 'price_1',
-        processorProductId: 'prod_1',
-        localId: '0199d3a2-0000-7000-8000-00000000000b',
-        amount: 900,
-        currency: 'eur',
-        interval: 'month',
-        active: false,
-        createdAt: new Date('2025-12-31T23:50:00Z'),
-        asOf: eventTime,
-      },
-    });
+  test('a price follows, and one that was deleted is not active', () => {
+    const price = {
+      processorPriceId: 'price_1',
+      processorProductId: 'prod_1',
+      localId: '0199d3a2-0000-7000-8000-00000000000b',
+      amount: 900,
+      currency: 'eur',
+      interval: 'month',
+      active: false,
+      createdAt: new Date('2025-12-31T23:50:00Z'),
+      asOf: eventTime,
+    };
+    assert.deepEqual(read('price.updated'), { resource: 'price', price });
+    assert.deepEqual(read('price.deleted'), { resource: 'price', price: { ...price, deleted: true } });
   });
 
   for (const [what, recurring] of [

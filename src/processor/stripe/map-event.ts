@@ -58,7 +58,11 @@ const readDeletedCustomer: Reader = (object, at) => ({
 });
 const readDeletedProduct: Reader = (object, at) => ({
   resource: 'product',
-  product: { ...mapProduct(object, at), active: false },
+  product: { ...mapProduct(object, at), active: false, deleted: true },
+});
+const readDeletedPrice: Reader = (object, at) => ({
+  resource: 'price',
+  price: { ...mapPrice(object, at), active: false, deleted: true },
 });
 const readDeletedInvoice: Reader = (object, at) => ({
   resource: 'invoice',
@@ -103,6 +107,7 @@ const readers: Readonly<Record<EventType, Reader>> = {
   'product.updated': readProduct,
   'product.deleted': readDeletedProduct,
   'price.updated': readPrice,
+  'price.deleted': readDeletedPrice,
   'customer.subscription.created': readSubscription,
   'customer.subscription.updated': readSubscription,
   'customer.subscription.deleted': readSubscription,
