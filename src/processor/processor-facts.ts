@@ -87,11 +87,20 @@ export interface RefundFacts extends OwnFacts {
 export interface SubscriptionFacts extends OwnFacts {
   readonly processorSubscriptionId: string;
   readonly processorCustomerId: string;
-  readonly processorPriceId: string;
+  /**
+   * Oldest first: Till makes subscriptions with one item, and others may add more on the processor's dashboard. Items
+   * beyond the first page of the processor's list are not read.
+   */
+  readonly items: readonly [SubscriptionItemFacts, ...SubscriptionItemFacts[]];
   readonly status: SubscriptionStatus;
+  readonly trialEnd: Date | null;
+}
+
+/** A price that a subscription bills, and the period that it bills now. */
+export interface SubscriptionItemFacts {
+  readonly processorPriceId: string;
   readonly currentPeriodStart: Date;
   readonly currentPeriodEnd: Date;
-  readonly trialEnd: Date | null;
 }
 
 export interface InvoiceFacts extends Facts {

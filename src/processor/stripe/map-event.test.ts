@@ -237,10 +237,14 @@ describe('subscription events', () => {
     processorSubscriptionId: 'sub_1',
     localId: '0199d3a2-0000-7000-8000-00000000000d',
     processorCustomerId: 'cus_1',
-    processorPriceId: 'price_1',
+    items: [
+      {
+        processorPriceId: 'price_1',
+        currentPeriodStart: new Date('2026-01-01T00:00:00Z'),
+        currentPeriodEnd: new Date('2026-02-01T00:00:00Z'),
+      },
+    ],
     status: 'active',
-    currentPeriodStart: new Date('2026-01-01T00:00:00Z'),
-    currentPeriodEnd: new Date('2026-02-01T00:00:00Z'),
     trialEnd: null,
     createdAt: new Date('2026-01-01T00:00:00Z'),
     asOf: eventTime,
@@ -271,6 +275,47 @@ describe('subscription events', () => {
     unmappable(name, 'items', { data: [] }, /subscription\.items\.data\[0\]/);
     unmappable(name, 'trial_end', undefined, /subscription\.trial_end is missing/);
     unmappable(name, 'status', 'dormant', /subscription\.status is "dormant"/);
+  });
+
+  const itemOf = (price: string, created: unknown, start: number) => ({
+    ...{ id: `si_${price}`, object: 'subscription_item', created, price: { id: price, object: 'price' } },
+    ...{ current_period_start: start, current_period_end: start + 60 },
+  });
+  const itemsIn = (name: string, data: readonly object[]) => {
+    const facts = readEvent(eventFixtureWith(name, 'items', { object: 'list', data, has_more: true }));
+    assert(facts.resource === 'subscription');
+    return facts.subscription.items.map(({ processorPriceId, currentPeriodStart }) => [
+      processorPriceId,
+      currentPeriodStart.getTime() / 1_000,
+    ]);
+  };
+
+  test('all items are told, oldest first, each with its own period', () => {
+    const items = [itemOf('addon', 30, 3), itemOf('first', 10, 1), itemOf('second', 20, 2)];
+    assert.deepEqual(itemsIn('customer.subscription.updated.newer', items), [
+      ['first', 1],
+      ['second', 2],
+      ['addon', 3],
+    ]);
+  });
+
+  test('items of one age, or of none that can be read, stay in the order of the processor', () => {
+    for (const created of [10, undefined, 'long ago']) {
+      const items = [itemOf('b', created, 1), itemOf('a', created, 2)];
+      assert.deepEqual(itemsIn('customer.subscription.updated.newer', items), [
+        ['b', 1],
+        ['a', 2],
+      ]);
+    }
+  });
+
+  test('in the older shape every item has the period of the subscription', () => {
+    const items = [itemOf('a', 10, 1), itemOf('b', 20, 2)];
+    const start = Date.UTC(2026, 0, 1) / 1_000;
+    assert.deepEqual(itemsIn('customer.subscription.updated.older', items), [
+      ['a', start],
+      ['b', start],
+    ]);
   });
 });
 

@@ -1,4 +1,4 @@
-import type { SubscriptionFacts } from '../processor-facts.ts';
+import { type SubscriptionFacts, type SubscriptionItemFacts, UnmappableError } from '../processor-facts.ts';
 import { newest, WireObject } from './wire-object.ts';
 
 /** The processor's statuses of a subscription, and what Till calls them. */
@@ -17,35 +17,49 @@ const statuses = {
 export function mapSubscription(value: unknown, eventTime?: Date): SubscriptionFacts {
   const subscription = WireObject.parse(value, 'subscription').expectKind('subscription');
   const createdAt = subscription.moment('created');
-  const item = firstItem(subscription);
-  // Before 2025-03-31 the period was the subscription's own; since then it is its items'.
-  const period = subscription.has('current_period_end') ? subscription : item;
-  const currentPeriodStart = period.moment('current_period_start');
+  const items = itemsOf(subscription);
   return {
     processorSubscriptionId: subscription.text('id'),
     localId: subscription.localId(),
     processorCustomerId: subscription.reference('customer'),
-    processorPriceId: item.reference('price'),
+    items,
     status: subscription.translate('status', statuses),
-    currentPeriodStart,
-    currentPeriodEnd: period.moment('current_period_end'),
     trialEnd: subscription.momentOrNull('trial_end'),
     createdAt,
     asOf:
       eventTime ??
       newest(
         createdAt,
-        currentPeriodStart,
+        ...items.map(({ currentPeriodStart }) => currentPeriodStart),
         subscription.optionalMoment('canceled_at'),
         subscription.optionalMoment('ended_at'),
       ),
   };
 }
 
-/** Till's subscriptions have one item; of somebody else's the first one speaks. */
-function firstItem(subscription: WireObject): WireObject {
-  const [item] = subscription.list('items');
-  return item ?? WireObject.parse(undefined, 'subscription.items.data[0]');
+/**
+ * The items of the list's first page, oldest first, and in the processor's order where they are of the same age. One of
+ * unknown age counts as the oldest.
+ */
+function itemsOf(subscription: WireObject): SubscriptionFacts['items'] {
+  const items = subscription
+    .list('items')
+    .map((item) => ({ createdAt: item.createdAt(), facts: itemFacts(subscription, item) }))
+    .toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
+    .map(({ facts }) => facts);
+  const [first, ...others] = items;
+  if (first === undefined) throw new UnmappableError('subscription.items.data[0] is missing');
+  return [first, ...others];
+}
+
+/** Before 2025-03-31 the period was the subscription's own; since then each item has its own. */
+function itemFacts(subscription: WireObject, item: WireObject): SubscriptionItemFacts {
+  const period = subscription.has('current_period_end') ? subscription : item;
+  return {
+    processorPriceId: item.reference('price'),
+    currentPeriodStart: period.moment('current_period_start'),
+    currentPeriodEnd: period.moment('current_period_end'),
+  };
 }
 
 /**

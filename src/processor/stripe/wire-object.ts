@@ -91,6 +91,11 @@ export class WireObject {
     return value;
   }
 
+  /** When the object was made. Only shown and sorted by, so a response without it is still good. */
+  createdAt(fallback = new Date(0)): Date {
+    return ifReadable(() => this.moment('created')) ?? fallback;
+  }
+
   moment(field: string): Date {
     const seconds = this.wholeNumber(field);
     if (seconds < 0 || seconds > momentSecondsMax) throw this.#wrong(field, seconds, 'a time in seconds');
@@ -197,6 +202,19 @@ export class WireObject {
     // The error is kept and logged, so it shows nothing of a person.
     const seen = isPersonalName(field) ? `hidden (${typeof value})` : describe(value);
     return new UnmappableError(`${this.path}.${field} is ${seen}, not ${expected}`);
+  }
+}
+
+/**
+ * Reads a decorative field: null where it is absent or cannot be read. A charge that was made must not be lost because of
+ * a field that Till only shows.
+ */
+export function ifReadable<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof UnmappableError) return null;
+    throw error;
   }
 }
 
