@@ -99,3 +99,8 @@ test('a deletion is final: it counts whatever its time, and in the same second a
       assert.deepEqual([verdict, row.active], ['take', false]);
   }
 });
+
+test('a product whose name cannot be read leaves the name of the plan as it was', () => {
+  const { row } = takeProductFacts(plan, { ...product, name: null, active: false }, 'present', testNow);
+  assert.deepEqual([row.name, row.active], [plan.name, false]);
+});

@@ -40,7 +40,8 @@ interface Taken {
 }
 
 export function takeProductFacts(plan: Plan, facts: ProductFacts, standing: Standing, now: Date): Taken {
-  const isSame = plan.name === facts.name && plan.productActive === facts.active;
+  const name = facts.name ?? plan.name;
+  const isSame = plan.name === name && plan.productActive === facts.active;
   const verdict = judge({
     rule: facts.deleted ? 'always' : planHalfTransitions[stateOf(plan.productActive)][stateOf(facts.active)],
     standing,
@@ -52,7 +53,7 @@ export function takeProductFacts(plan: Plan, facts: ProductFacts, standing: Stan
     verdict,
     row: {
       ...plan,
-      name: facts.name,
+      name,
       productActive: facts.active,
       active: facts.active && plan.priceActive,
       productAsOf: laterOf(plan.productAsOf, facts.asOf),

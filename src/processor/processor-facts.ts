@@ -35,7 +35,8 @@ export interface CustomerFacts extends OwnFacts {
 /** One half of a plan: what is sold. */
 export interface ProductFacts extends OwnFacts {
   readonly processorProductId: string;
-  readonly name: string;
+  /** Null where it cannot be read; the plan keeps its name then. */
+  readonly name: string | null;
   /** False once archived or deleted. */
   readonly active: boolean;
   /** Nothing can come after that, whatever the times say. */
@@ -79,14 +80,16 @@ export interface RefundFacts extends OwnFacts {
   readonly processorPaymentIntentId: string | null;
   readonly amount: number;
   readonly currency: string;
-  readonly status: RefundStatus;
+  /** `unknown`, in a response only: null, or a word that Till does not know. The refund exists and counts all the same. */
+  readonly status: RefundStatus | 'unknown';
   /** Null where none was given, or one that only the processor itself gives. */
   readonly reason: RefundReason | null;
 }
 
 export interface SubscriptionFacts extends OwnFacts {
   readonly processorSubscriptionId: string;
-  readonly processorCustomerId: string;
+  /** Null in a response that leaves it out. */
+  readonly processorCustomerId: string | null;
   /**
    * Oldest first: Till makes subscriptions with one item, and others may add more on the processor's dashboard. Items
    * beyond the first page of the processor's list are not read.

@@ -177,11 +177,11 @@ export class SubscriptionService {
     if (unknown.length === 0) return;
     const owners = await customers.findByProcessorIds(
       tx,
-      unknown.map(({ processorCustomerId }) => processorCustomerId),
+      unknown.flatMap(({ processorCustomerId }) => processorCustomerId ?? []),
     );
     const now = clock.now();
     const subscriptions = unknown.flatMap((facts) => {
-      const customer = owners.get(facts.processorCustomerId);
+      const customer = owners.get(facts.processorCustomerId ?? '');
       const item = followedItem(facts, planIdOf);
       const planId = planIdOf(item.processorPriceId);
       return customer === undefined || planId === undefined

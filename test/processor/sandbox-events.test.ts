@@ -43,7 +43,8 @@ async function live(sandboxed: Sandboxed): Promise<void> {
 
   const { subscription, clientSecret } = await newSubscription(sandboxed);
   await confirm(sandboxed, clientSecret?.split('_secret_')[0] ?? '', 'pm_card_visa');
-  const { processorCustomerId, processorSubscriptionId } = subscription;
+  const { processorSubscriptionId } = subscription;
+  const processorCustomerId = subscription.processorCustomerId ?? '';
   const { processorPriceId } = subscription.items[0];
   await newSubscription(sandboxed, 1);
   await control('clock', { advanceSeconds: aDayAndABitSeconds });

@@ -336,7 +336,10 @@ function refundFacts(status: RefundFacts['status'], at = 0): RefundFacts {
 function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
   return {
     events,
-    born: ({ asOf, ...facts }) => ({ ...facts, ...born, paymentId: 'p', processorAsOf: asOf }),
+    born: ({ asOf, status, ...facts }) => ({
+      ...{ ...facts, ...born, paymentId: 'p', processorAsOf: asOf },
+      status: status === 'unknown' ? 'pending' : status,
+    }),
     take: (row, facts, standing) => takeRefundFacts(row, facts, standing, now),
     view: ({ status }) => status,
   };

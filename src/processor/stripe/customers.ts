@@ -1,9 +1,10 @@
 import type { CustomerCalls } from '../processor.ts';
+import type { CustomerFacts } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { done, isMissing, missing } from './attempt.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { mapCustomer } from './map-customer.ts';
-import { localIdKey, WireObject } from './wire-object.ts';
+import { localIdKey, WireObject, withKnownLinks } from './wire-object.ts';
 
 export function createCustomerCalls(context: AdapterContext): CustomerCalls {
   const { stripe, call } = context;
@@ -16,7 +17,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
     call('customers.read', {
       kind: 'read',
       send: (options) => stripe.customers.retrieve(processorCustomerId, {}, options),
-      take: (answer) => (WireObject.parse(answer, 'customer').isDeleted() ? 'deleted' : mapCustomer(answer)),
+      take: (answer) => (WireObject.parse(answer, 'customer').isDeleted() ? 'deleted' : mapAnswer(answer)),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -34,7 +35,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer) => mapCustomer(answer),
+        take: (answer) => mapCreated(answer, { id, email }),
       }),
 
     read,
@@ -53,7 +54,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer) => done(mapCustomer(answer)),
+        take: (answer) => done(mapAnswer(answer)),
         refused: missing,
       }),
 
@@ -74,4 +75,17 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
 
     list: () => mapPages(context, 'customers.list', fetchList({}), (value) => mapCustomer(value)),
   };
+}
+
+/** A customer must have an address: the one that was sent, if the response leaves it out. */
+function mapCreated(
+  answer: unknown,
+  { id, email }: { readonly id: string; readonly email: string },
+): CustomerFacts {
+  const facts = mapCustomer(withKnownLinks(answer, { localId: id }));
+  return { ...facts, email: facts.email ?? email };
+}
+
+function mapAnswer(answer: unknown): CustomerFacts {
+  return mapCustomer(withKnownLinks(answer, { localId: null }));
 }

@@ -57,12 +57,13 @@ export async function* fetchPages<T>(
   );
 }
 
-/** For resync: what cannot be mapped is left out and logged, because one odd object must not hide all others. */
+/** What cannot be mapped is left out and logged, because one odd object must not hide all others. */
 export async function* mapPages<T>(
   context: AdapterContext,
   operation: ProcessorOperation,
   fetch: Fetch,
   map: (value: unknown) => T,
+  pagesMax = resyncPagesMax,
 ): Pages<T> {
   const mapOrLog = (value: unknown): T[] => {
     try {
@@ -74,8 +75,7 @@ export async function* mapPages<T>(
       return [];
     }
   };
-  for await (const items of fetchPages(context, operation, fetch, resyncPagesMax, mapOrLog))
-    yield items.flat();
+  for await (const items of fetchPages(context, operation, fetch, pagesMax, mapOrLog)) yield items.flat();
 }
 
 /** The id of the object that carries our id, among those that the listing holds. */

@@ -94,10 +94,33 @@ describe('payment events', () => {
       /payment_intent\.amount is 12\.5, not a whole number/,
     );
     unmappable('payment_intent.succeeded', 'amount', '12', /payment_intent\.amount is "12"/);
-    unmappable('payment_intent.succeeded', 'created', 1e15, /payment_intent\.created is .*not a time/);
+    unmappable('payment_intent.succeeded', 'amount_received', undefined, /amount_received is missing/);
+    unmappable('refund.created', 'payment_intent', undefined, /refund\.payment_intent is missing/);
     unmappable('payment_intent.succeeded', 'metadata', undefined, /payment_intent\.metadata is missing/);
     unmappable('payment_intent.succeeded', 'currency', 'e\0r', /payment_intent\.currency contains a NUL/);
     unmappable('payment_intent.succeeded', 'object', 'charge', /payment_intent is a charge/);
+  });
+
+  test('a decorative field that is missing or wrong is left out', () => {
+    for (const [name, field] of [
+      ['payment_intent.canceled', 'canceled_at'],
+      ['payment_intent.requires_action', 'amount_received'],
+      ['payment_intent.requires_action', 'client_secret'],
+      ['product.updated', 'updated'],
+      ['invoice.paid.newer', 'status_transitions'],
+    ] as const) {
+      for (const value of [undefined, null, 'odd', {}])
+        assert.deepEqual(readEvent(eventFixtureWith(name, field, value)), read(name), `${name} ${field}`);
+    }
+  });
+
+  test('an object that does not say when it was made is as old as the event', () => {
+    for (const created of [undefined, null, 'odd', 1e15]) {
+      for (const name of ['payment_intent.succeeded', 'refund.created', 'customer.subscription.paused']) {
+        const payload = eventFixtureWith(name, 'created', created);
+        assert.match(JSON.stringify(readEvent(payload)), /"createdAt":"2026-01-01T00:01:00.000Z"/);
+      }
+    }
   });
 
   test('fields that nobody knows change nothing', () => {
@@ -127,6 +150,13 @@ describe('refund events', () => {
       refund: { ...refund, status: 'pending' },
     });
     assert.deepEqual(read('refund.failed'), { resource: 'refund', refund: { ...refund, status: 'failed' } });
+  });
+
+  test('a reason that is missing or odd is none', () => {
+    for (const reason of [undefined, null, 7, '', 'because']) {
+      const facts = readEvent(eventFixtureWith('refund.created', 'reason', reason));
+      assert.deepEqual(facts, { resource: 'refund', refund: { ...refund, status: 'pending', reason: null } });
+    }
   });
 
   test("a reason that only the processor gives is none of a caller's", () => {
@@ -182,10 +212,13 @@ describe('customer and plan events', () => {
     });
   });
 
-  test('an empty name is no name', () => {
-    const facts = readEvent(eventFixtureWith('customer.updated', 'name', ''));
-    assert(facts.resource === 'customer');
-    assert.equal(facts.customer.name, null);
+  test('a name, phone or address that is empty, missing or no text is none', () => {
+    for (const field of ['name', 'phone', 'email'] as const) {
+      for (const value of ['', undefined, null, 7]) {
+        const facts = readEvent(eventFixtureWith('customer.updated', field, value));
+        assert.deepEqual(facts, { resource: 'customer', customer: { ...customer, [field]: null } });
+      }
+    }
   });
 
   test('a product follows, and one that was deleted is not active', () => {
@@ -202,6 +235,14 @@ describe('customer and plan events', () => {
       resource: 'product',
       product: { ...product, active: false, deleted: true },
     });
+  });
+
+  test('a product without a readable name says nothing about the name', () => {
+    for (const name of [undefined, null, 7, '']) {
+      const facts = readEvent(eventFixtureWith('product.updated', 'name', name));
+      assert(facts.resource === 'product');
+      assert.equal(facts.product.name, null);
+    }
   });
 
   test('a price follows, and one that was deleted is not active', () => {
@@ -222,7 +263,9 @@ describe('customer and plan events', () => {
 
   for (const [what, recurring] of [
     ['paid once', null],
+    ['that does not say how it is paid', undefined],
     ['paid every third month', { interval: 'month', interval_count: 3 }],
+    ['paid every decade', { interval: 'decade', interval_count: 1 }],
   ] as const) {
     test(`a price ${what} has no interval of ours`, () => {
       const facts = readEvent(eventFixtureWith('price.updated', 'recurring', recurring));
@@ -273,8 +316,19 @@ describe('subscription events', () => {
     const name = 'customer.subscription.updated.older';
     unmappable(name, 'current_period_end', undefined, /items\.data\[0\]\.current_period_start is missing/);
     unmappable(name, 'items', { data: [] }, /subscription\.items\.data\[0\]/);
-    unmappable(name, 'trial_end', undefined, /subscription\.trial_end is missing/);
+    unmappable(name, 'customer', undefined, /subscription\.customer is missing/);
     unmappable(name, 'status', 'dormant', /subscription\.status is "dormant"/);
+  });
+
+  test('the end of a trial must be known while the trial runs, and is only shown at other times', () => {
+    const name = 'customer.subscription.updated.newer';
+    const event = JSON.parse(eventFixture(name));
+    for (const trial_end of [undefined, null, 'soon']) {
+      const object = { ...event.data.object, trial_end };
+      assert.deepEqual(readEvent(JSON.stringify({ ...event, data: { object } })), read(name));
+      const trialing = { ...event, data: { object: { ...object, status: 'trialing' } } };
+      assert.throws(() => readEvent(JSON.stringify(trialing)), /subscription\.trial_end is/);
+    }
   });
 
   const itemOf = (price: string, created: unknown, start: number) => ({
@@ -367,6 +421,13 @@ describe('invoice events', () => {
       const facts = readEvent(event);
       assert(facts.resource === 'invoice');
       assert.equal(facts.invoice.status, 'void');
+    }
+  });
+
+  test('a page that cannot be read is no page', () => {
+    for (const url of [undefined, null, 7, '']) {
+      const facts = readEvent(eventFixtureWith('invoice.paid.newer', 'hosted_invoice_url', url));
+      assert.deepEqual(facts, { resource: 'invoice', invoice: { ...invoice, hostedInvoiceUrl: null } });
     }
   });
 });

@@ -1,5 +1,5 @@
 import type { InvoiceFacts } from '../processor-facts.ts';
-import { newest, WireObject } from './wire-object.ts';
+import { ifReadable, newest, WireObject } from './wire-object.ts';
 
 /** The processor's statuses of an invoice, and what Till calls them. */
 const statuses = {
@@ -14,7 +14,7 @@ const statuses = {
 
 export function mapInvoice(value: unknown, eventTime?: Date): InvoiceFacts {
   const invoice = WireObject.parse(value, 'invoice').expectKind('invoice');
-  const createdAt = invoice.moment('created');
+  const createdAt = invoice.createdAt(eventTime);
   return {
     processorInvoiceId: invoice.text('id'),
     processorCustomerId: invoice.referenceOrNull('customer'),
@@ -38,8 +38,8 @@ function subscriptionOf(invoice: WireObject): string | null {
 }
 
 function transitionsOf(invoice: WireObject): readonly (Date | null)[] {
-  if (!invoice.has('status_transitions')) return [];
-  const transitions = invoice.object('status_transitions');
+  const transitions = ifReadable(() => invoice.object('status_transitions'));
+  if (transitions === null) return [];
   return ['finalized_at', 'marked_uncollectible_at', 'paid_at', 'voided_at'].map((field) =>
     transitions.optionalMoment(field),
   );

@@ -1,5 +1,5 @@
 import { type SubscriptionFacts, type SubscriptionItemFacts, UnmappableError } from '../processor-facts.ts';
-import { newest, WireObject } from './wire-object.ts';
+import { ifReadable, newest, WireObject } from './wire-object.ts';
 
 /** The processor's statuses of a subscription, and what Till calls them. */
 const statuses = {
@@ -16,15 +16,18 @@ const statuses = {
 
 export function mapSubscription(value: unknown, eventTime?: Date): SubscriptionFacts {
   const subscription = WireObject.parse(value, 'subscription').expectKind('subscription');
-  const createdAt = subscription.moment('created');
+  const createdAt = subscription.createdAt(eventTime);
+  const status = subscription.translate('status', statuses);
   const items = itemsOf(subscription);
   return {
     processorSubscriptionId: subscription.text('id'),
     localId: subscription.localId(),
-    processorCustomerId: subscription.reference('customer'),
+    processorCustomerId: subscription.referenceOrNull('customer'),
     items,
-    status: subscription.translate('status', statuses),
-    trialEnd: subscription.momentOrNull('trial_end'),
+    status,
+    // While a trial runs its end must be known; at any other time it is only shown.
+    trialEnd:
+      status === 'trialing' ? subscription.moment('trial_end') : subscription.optionalMoment('trial_end'),
     createdAt,
     asOf:
       eventTime ??
@@ -68,7 +71,9 @@ function itemFacts(subscription: WireObject, item: WireObject): SubscriptionItem
  * Answers always come in the version that the adapter asks for, so only the newer shape is met here.
  */
 export function clientSecretOfSubscription(value: unknown): string | null {
-  const invoice = WireObject.parse(value, 'subscription').objectOrNull('latest_invoice');
-  if (invoice?.text('status') !== 'open') return null;
-  return invoice.objectOrNull('confirmation_secret')?.text('client_secret') ?? null;
+  return ifReadable(() => {
+    const invoice = WireObject.parse(value, 'subscription').object('latest_invoice');
+    if (invoice.text('status') !== 'open') return null;
+    return invoice.object('confirmation_secret').text('client_secret');
+  });
 }

@@ -2,22 +2,23 @@ import type { Stripe } from 'stripe';
 import type { PaymentCalls, PaymentWithSecret } from '../processor.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { done, isMissing, missing, wrongState } from './attempt.ts';
+import { warnOfMissingSecret } from './client-secret.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { clientSecretOfPayment, mapPayment } from './map-payment.ts';
-import { localIdKey } from './wire-object.ts';
+import { type KnownLinks, localIdKey, withKnownLinks } from './wire-object.ts';
 
 export function createPaymentCalls(context: AdapterContext): PaymentCalls {
-  const { stripe, call } = context;
+  const { stripe, call, logger } = context;
   const fetchList =
     (filter: Stripe.PaymentIntentListParams): Fetch =>
     (page, options) =>
       stripe.paymentIntents.list({ ...filter, ...page }, options);
 
-  const read: PaymentCalls['read'] = (processorPaymentIntentId) =>
+  const read = (processorPaymentIntentId: string, known: KnownLinks) =>
     call('payments.read', {
       kind: 'read',
       send: (options) => stripe.paymentIntents.retrieve(processorPaymentIntentId, {}, options),
-      take: withSecret,
+      take: (answer) => withSecret(answer, known),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -36,17 +37,22 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: withSecret,
+        take: (answer) => {
+          const made = withSecret(answer, { localId: id, customer: processorCustomerId });
+          if (made.clientSecret === null)
+            warnOfMissingSecret(logger, 'payments.create', made.payment.processorPaymentIntentId);
+          return made;
+        },
       }),
 
-    read,
+    read: (processorPaymentIntentId) => read(processorPaymentIntentId, noLinks),
 
     cancel: ({ processorPaymentIntentId, idempotencyKey }) =>
       call('payments.cancel', {
         kind: 'write',
         send: (options) =>
           stripe.paymentIntents.cancel(processorPaymentIntentId, {}, { ...options, idempotencyKey }),
-        take: (answer) => done(mapPayment(answer)),
+        take: (answer) => done(mapPayment(withKnownLinks(answer, noLinks))),
         // The call has no values of the caller's, so whatever else is refused is refused because of the state.
         refused: (refusal) => missing(refusal) ?? wrongState(refusal),
       }),
@@ -54,7 +60,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
     find: async ({ localId, since, processorCustomerId }) => {
       const fetch = fetchList({ customer: processorCustomerId, ...createdSince(since) });
       const id = await findByLocalId(context, 'payments.list', fetch, localId);
-      return id === null ? null : read(id);
+      return id === null ? null : read(id, { localId, customer: processorCustomerId });
     },
 
     list: ({ processorCustomerId }) =>
@@ -67,6 +73,12 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
   };
 }
 
-function withSecret(answer: unknown): PaymentWithSecret {
-  return { payment: mapPayment(answer), clientSecret: clientSecretOfPayment(answer) };
+/** The row of a payment that is read or canceled exists, and has its links. */
+const noLinks: KnownLinks = { localId: null, customer: null };
+
+function withSecret(answer: unknown, known: KnownLinks): PaymentWithSecret {
+  return {
+    payment: mapPayment(withKnownLinks(answer, known)),
+    clientSecret: clientSecretOfPayment(answer),
+  };
 }

@@ -1,11 +1,11 @@
 import type { Stripe } from 'stripe';
 import type { Attempt, PlanCalls } from '../processor.ts';
-import type { PriceFacts, ProductFacts } from '../processor-facts.ts';
+import { type PriceFacts, type ProductFacts, UnmappableError } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { done, isMissing, missing } from './attempt.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { mapPlan, mapPrice, mapProduct } from './map-plan.ts';
-import { localIdKey } from './wire-object.ts';
+import { localIdKey, withKnownLinks } from './wire-object.ts';
 
 export function createPlanCalls(context: AdapterContext): PlanCalls {
   const { stripe, call } = context;
@@ -19,7 +19,7 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
     call('plans.read', {
       kind: 'read',
       send: (options) => stripe.prices.retrieve(processorPriceId, { expand }, options),
-      take: mapPlan,
+      take: (answer) => mapPlan(withKnownLinks(answer, { localId: null })),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -39,14 +39,26 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: mapPlan,
+        take: (answer) => {
+          const { price, product } = mapPlan(withKnownLinks(answer, { localId: id }));
+          // The plan is sold for what the processor will bill, so the caller's amount cannot stand in for it.
+          if (price.amount === null) throw new UnmappableError('price.unit_amount is null, not an amount');
+          return {
+            price: { ...price, interval: price.interval ?? interval },
+            product: { ...product, localId: id, name: product.name ?? name },
+          };
+        },
       }),
 
     read,
 
     archive: async ({ processorPriceId, processorProductId, idempotencyKey }) => {
       // A key belongs to one request, so each half needs its own.
-      const price = await archivePrice(context, processorPriceId, `${idempotencyKey}:price`);
+      const price = await archivePrice(
+        context,
+        { processorPriceId, processorProductId },
+        `${idempotencyKey}:price`,
+      );
       if (price.outcome !== 'done') return price;
       const product = await archiveProduct(context, processorProductId, `${idempotencyKey}:product`);
       if (product.outcome !== 'done') return product;
@@ -64,13 +76,14 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
 
 function archivePrice(
   context: AdapterContext,
-  id: string,
+  { processorPriceId, processorProductId }: Pick<PriceFacts, 'processorPriceId' | 'processorProductId'>,
   idempotencyKey: string,
 ): Promise<Attempt<PriceFacts>> {
   return context.call('plans.archive_price', {
     kind: 'write',
-    send: (options) => context.stripe.prices.update(id, { active: false }, { ...options, idempotencyKey }),
-    take: (answer) => done(mapPrice(answer)),
+    send: (options) =>
+      context.stripe.prices.update(processorPriceId, { active: false }, { ...options, idempotencyKey }),
+    take: (answer) => done(mapPrice(withKnownLinks(answer, { localId: null, product: processorProductId }))),
     refused: missing,
   });
 }
@@ -83,7 +96,7 @@ function archiveProduct(
   return context.call('plans.archive_product', {
     kind: 'write',
     send: (options) => context.stripe.products.update(id, { active: false }, { ...options, idempotencyKey }),
-    take: (answer) => done(mapProduct(answer)),
+    take: (answer) => done(mapProduct(withKnownLinks(answer, { localId: null }))),
     refused: missing,
   });
 }

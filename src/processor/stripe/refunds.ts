@@ -1,13 +1,24 @@
-import type { RefundCalls } from '../processor.ts';
+import type { ProcessorOperation, RefundCalls } from '../processor.ts';
+import type { RefundFacts } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { done, wrongState } from './attempt.ts';
 import { type Fetch, fetchPages, lookUpPagesMax, mapPages } from './listing.ts';
-import { mapRefund } from './map-refund.ts';
+import { mapRefundAnswer } from './map-refund.ts';
 import type { Refusal } from './refusal.ts';
-import { localIdKey } from './wire-object.ts';
+import { localIdKey, WireObject, withKnownLinks } from './wire-object.ts';
 
 export function createRefundCalls(context: AdapterContext): RefundCalls {
-  const { stripe, call } = context;
+  const { stripe, call, logger } = context;
+  const fetchOfPayment =
+    (processorPaymentIntentId: string): Fetch =>
+    (page, options) =>
+      stripe.refunds.list({ payment_intent: processorPaymentIntentId, ...page }, options);
+  const map = (operation: ProcessorOperation, value: unknown): RefundFacts =>
+    mapRefundAnswer(value, (reason) => logger.warn({ operation, reason }, 'refund status unknown'));
+  // The listing was asked for one payment's refunds, so that is whose they are.
+  const mapOfPayment = (value: unknown, processorPaymentIntentId: string): RefundFacts =>
+    map('refunds.list', withKnownLinks(value, { payment_intent: processorPaymentIntentId }));
+
   return {
     create: ({ id, processorPaymentIntentId, amount, reason, idempotencyKey }) =>
       call('refunds.create', {
@@ -22,19 +33,35 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer) => done(mapRefund(answer)),
+        take: (answer) => {
+          const known = { localId: id, payment_intent: processorPaymentIntentId };
+          return done(map('refunds.create', withKnownLinks(answer, known)));
+        },
         refused: (refusal) => {
           if (refusal.code === 'resource_missing') return { outcome: 'missing' };
           return isAboutState(refusal) ? wrongState(refusal) : undefined;
         },
       }),
 
+    find: async ({ localId, processorPaymentIntentId }) => {
+      const fetch = fetchOfPayment(processorPaymentIntentId);
+      const mapOurs = (value: unknown) =>
+        WireObject.parse(value, 'refund').localId() === localId
+          ? [mapOfPayment(value, processorPaymentIntentId)]
+          : [];
+      for await (const page of fetchPages(context, 'refunds.list', fetch, lookUpPagesMax, mapOurs)) {
+        const [found] = page.flat();
+        if (found !== undefined) return found;
+      }
+      return null;
+    },
+
     listOfPayment: async (processorPaymentIntentId) => {
-      const fetch: Fetch = (page, options) =>
-        stripe.refunds.list({ payment_intent: processorPaymentIntentId, ...page }, options);
       const refunds = [];
-      const pages = fetchPages(context, 'refunds.list', fetch, lookUpPagesMax, (value) => mapRefund(value));
-      for await (const page of pages) refunds.push(...page);
+      const fetch = fetchOfPayment(processorPaymentIntentId);
+      const mapOne = (value: unknown) => mapOfPayment(value, processorPaymentIntentId);
+      for await (const page of mapPages(context, 'refunds.list', fetch, mapOne, lookUpPagesMax))
+        refunds.push(...page);
       return refunds;
     },
 
@@ -43,7 +70,7 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
         context,
         'refunds.list',
         (page, options) => stripe.refunds.list(page, options),
-        (value) => mapRefund(value),
+        (value) => map('refunds.list', value),
       ),
   };
 }

@@ -2,9 +2,10 @@ import type { Stripe } from 'stripe';
 import type { SubscriptionCalls, SubscriptionWithSecret } from '../processor.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { done, isMissing, missing, wrongState } from './attempt.ts';
+import { warnOfMissingSecret } from './client-secret.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { clientSecretOfSubscription, mapSubscription } from './map-subscription.ts';
-import { localIdKey } from './wire-object.ts';
+import { type KnownLinks, localIdKey, withKnownLinks } from './wire-object.ts';
 
 export function createSubscriptionCalls(context: AdapterContext): SubscriptionCalls {
   const { stripe, call } = context;
@@ -15,11 +16,11 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
     (page, options) =>
       stripe.subscriptions.list({ status: 'all', ...filter, ...page }, options);
 
-  const read: SubscriptionCalls['read'] = (processorSubscriptionId) =>
+  const read = (processorSubscriptionId: string, known: KnownLinks) =>
     call('subscriptions.read', {
       kind: 'read',
       send: (options) => stripe.subscriptions.retrieve(processorSubscriptionId, { expand }, options),
-      take: withSecret,
+      take: (answer) => withSecret(answer, known),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -42,16 +43,20 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
             },
             { ...options, idempotencyKey },
           ),
-        take: withSecret,
+        take: (answer) => {
+          const made = withSecret(answer, { localId: id, customer: processorCustomerId });
+          if (made.subscription.status === 'incomplete') warnIfNoSecret(context, made);
+          return made;
+        },
       }),
 
-    read,
+    read: (processorSubscriptionId) => read(processorSubscriptionId, noLinks),
 
     cancel: (processorSubscriptionId) =>
       call('subscriptions.cancel', {
         kind: 'write',
         send: (options) => stripe.subscriptions.cancel(processorSubscriptionId, {}, options),
-        take: (answer) => done(mapSubscription(answer)),
+        take: (answer) => done(mapSubscription(withKnownLinks(answer, noLinks))),
         // The call has no values of the caller's, so whatever else is refused is refused because of the state.
         refused: (refusal) => missing(refusal) ?? wrongState(refusal),
       }),
@@ -59,7 +64,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
     find: async ({ localId, since, processorCustomerId }) => {
       const fetch = fetchList({ customer: processorCustomerId, ...createdSince(since) });
       const id = await findByLocalId(context, 'subscriptions.list', fetch, localId);
-      return id === null ? null : read(id);
+      return id === null ? null : read(id, { localId, customer: processorCustomerId });
     },
 
     list: ({ processorCustomerId }) =>
@@ -72,6 +77,20 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
   };
 }
 
-function withSecret(answer: unknown): SubscriptionWithSecret {
-  return { subscription: mapSubscription(answer), clientSecret: clientSecretOfSubscription(answer) };
+function warnIfNoSecret(
+  { logger }: AdapterContext,
+  { subscription, clientSecret }: SubscriptionWithSecret,
+): void {
+  if (clientSecret === null)
+    warnOfMissingSecret(logger, 'subscriptions.create', subscription.processorSubscriptionId);
+}
+
+/** The row of a subscription that is read or canceled exists, and has its links. */
+const noLinks: KnownLinks = { localId: null, customer: null };
+
+function withSecret(answer: unknown, known: KnownLinks): SubscriptionWithSecret {
+  return {
+    subscription: mapSubscription(withKnownLinks(answer, known)),
+    clientSecret: clientSecretOfSubscription(answer),
+  };
 }

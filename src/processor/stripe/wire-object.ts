@@ -51,9 +51,9 @@ export class WireObject {
     return value === null ? null : this.#text(field, value);
   }
 
-  /** For the few fields that the processor itself leaves out at times. */
+  /** For decorative fields, and those that the processor itself leaves out at times. */
   optionalText(field: string): string | null {
-    return this.has(field) ? this.textOrNull(field) : null;
+    return ifReadable(() => this.text(field));
   }
 
   /** Many texts are free to be empty at the processor, and mean nothing then. */
@@ -91,6 +91,11 @@ export class WireObject {
     return value;
   }
 
+  /** A text that may be empty, absent or of another type, all of which mean that there is none. */
+  optionalFreeText(field: string): string | null {
+    return typeof this.#fields[field] === 'string' ? this.freeTextOrNull(field) : null;
+  }
+
   /** When the object was made. Only shown and sorted by, so a response without it is still good. */
   createdAt(fallback = new Date(0)): Date {
     return ifReadable(() => this.moment('created')) ?? fallback;
@@ -102,12 +107,8 @@ export class WireObject {
     return new Date(seconds * 1000);
   }
 
-  momentOrNull(field: string): Date | null {
-    return this.#present(field) === null ? null : this.moment(field);
-  }
-
   optionalMoment(field: string): Date | null {
-    return this.has(field) ? this.momentOrNull(field) : null;
+    return ifReadable(() => this.moment(field));
   }
 
   /** An id, or the object itself where it was expanded. */
@@ -216,6 +217,35 @@ export function ifReadable<T>(read: () => T): T | null {
     if (error instanceof UnmappableError) return null;
     throw error;
   }
+}
+
+/**
+ * The links of an object to our rows that a request already names. Null: the request does not name it, and the caller can
+ * do without it.
+ */
+export interface KnownLinks {
+  readonly localId?: string | null;
+  readonly customer?: string | null;
+  readonly payment_intent?: string | null;
+  readonly product?: string | null;
+}
+
+/**
+ * The response to a request about one object, with its links to our rows as the request has them. A response that leaves
+ * a link out must not fail a call that has had its effect. In events and listings only the links say whose an object is,
+ * so there they must be readable.
+ */
+export function withKnownLinks(answer: unknown, { localId, ...references }: KnownLinks): unknown {
+  if (!isRecord(answer)) return answer;
+  const object = WireObject.parse(answer, 'answer');
+  const links = Object.entries(references).map(([field, known]) => [
+    field,
+    known ?? ifReadable(() => object.reference(field)),
+  ]);
+  const known = { ...answer, ...Object.fromEntries(links) };
+  if (localId === undefined) return known;
+  const ownMetadata = isRecord(answer['metadata']) ? answer['metadata'] : null;
+  return { ...known, metadata: localId === null ? ownMetadata : { [localIdKey]: localId } };
 }
 
 /** The newest of the moments that an object names about itself. */
