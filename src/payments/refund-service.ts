@@ -86,8 +86,7 @@ export class RefundService {
     return {
       find: async (localId) => {
         const { processorPaymentIntentId } = await payments.read(paymentId);
-        const refunds = await processor.refunds.listOfPayment(processorPaymentIntentId);
-        return refunds.find((refund) => refund.localId === localId) ?? null;
+        return processor.refunds.find({ localId, processorPaymentIntentId });
       },
       record: async (tx, id, facts) => {
         await this.apply(tx, [facts], 'events');
@@ -221,10 +220,9 @@ export class RefundService {
     const { processorPaymentIntentId } = payment;
     const attempt = await processor.refunds.create({ ...order, processorPaymentIntentId });
     if (attempt.outcome === 'done') return attempt.value;
-    const refunds = await processor.refunds.listOfPayment(processorPaymentIntentId);
     // Refused because an earlier try, whose answer was lost, has done it.
-    const ours = refunds.find(({ localId }) => localId === order.id);
-    if (ours !== undefined) return ours;
+    const ours = await processor.refunds.find({ localId: order.id, processorPaymentIntentId });
+    if (ours !== null) return ours;
     // Refunded elsewhere, or not paid after all: ours is corrected, and then the answer tells the truth.
     const corrected = await payments.correct(payment);
     await untilSettled(() => this.askOfPayment(processorPaymentIntentId));
@@ -289,7 +287,7 @@ function toRefund(facts: RefundFacts, paymentId: string, now: Date): Refund {
     paymentId,
     amount: facts.amount,
     currency: facts.currency,
-    status: facts.status,
+    status: facts.status === 'unknown' ? 'pending' : facts.status,
     reason: facts.reason,
     processorAsOf: facts.asOf,
     createdAt: isOurId(facts.localId) ? idTime(id) : facts.createdAt,

@@ -66,3 +66,25 @@ test('the first that is heard of a reservation counts, whatever its status and i
     }
   }
 });
+
+test('a status that Till does not know resolves a reservation as pending, and any known status wins over it', () => {
+  const reserved: Refund = { ...refund, processorRefundId: null };
+  const later = atSecond(9_000);
+  const unknown: RefundFacts = { ...facts, status: 'unknown', asOf: later };
+  const { verdict, row } = takeRefundFacts(reserved, unknown, 'event', testNow);
+  assert.deepEqual([verdict, row.processorRefundId, row.status], ['take', 're_1', 'pending']);
+  for (const status of ['requires_action', 'succeeded', 'failed', 'canceled'] as const) {
+    const known = { ...facts, status, asOf: atSecond(1_001) };
+    assert.equal(takeRefundFacts(row, known, 'event', testNow).verdict, 'take');
+  }
+});
+
+test('a status that Till does not know leaves the status of a row as it was', () => {
+  for (const status of refundStatuses) {
+    for (const standing of ['event', 'present', 'moved'] as const) {
+      const unknown: RefundFacts = { ...facts, status: 'unknown', asOf: atSecond(9_000) };
+      const { row } = takeRefundFacts({ ...refund, status }, unknown, standing, testNow);
+      assert.deepEqual([row.status, row.updatedAt], [status, rowUpdatedAt]);
+    }
+  }
+});

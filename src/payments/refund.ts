@@ -58,28 +58,33 @@ export function takeRefundFacts(
   standing: Standing,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Refund } {
+  // A status that Till does not know is no news: the row keeps its own, which for a reservation is pending.
+  const isUnknown = facts.status === 'unknown';
+  const status = facts.status === 'unknown' ? refund.status : facts.status;
   const isSame =
     refund.processorRefundId === facts.processorRefundId &&
-    refund.status === facts.status &&
+    refund.status === status &&
     refund.amount === facts.amount;
   // The first that is heard of a reservation always counts.
   const isFirst = refund.processorRefundId === null;
   const verdict = judge({
-    rule: isFirst ? 'always' : refundTransitions[refund.status][facts.status],
+    rule: isFirst ? 'always' : refundTransitions[refund.status][status],
     standing,
     isSame,
     rowAsOf: refund.processorAsOf,
     factsAsOf: facts.asOf,
   });
+  const processorAsOf = isFirst ? facts.asOf : laterOf(refund.processorAsOf, facts.asOf);
   return {
     verdict,
     row: {
       ...refund,
       processorRefundId: facts.processorRefundId,
-      status: facts.status,
+      status,
       amount: facts.amount,
       currency: facts.currency,
-      processorAsOf: isFirst ? facts.asOf : laterOf(refund.processorAsOf, facts.asOf),
+      // So that any status that Till knows wins over the one that it could not read.
+      processorAsOf: isUnknown ? refund.processorAsOf : processorAsOf,
       updatedAt: isSame ? refund.updatedAt : now,
     },
   };

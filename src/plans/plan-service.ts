@@ -55,8 +55,10 @@ export class PlanService {
 
   async #record(tx: Transaction, id: string, { product, price }: PlanFacts): Promise<Plan> {
     const { store, clock } = this.#parts;
-    if (price.amount === null || price.interval === null) {
-      throw new Error(`the price ${price.processorPriceId} has no whole amount or no simple interval`);
+    if (product.name === null || price.amount === null || price.interval === null) {
+      throw new Error(
+        `the price ${price.processorPriceId} has no name, no whole amount or no simple interval`,
+      );
     }
     await store.insert(tx, {
       id,

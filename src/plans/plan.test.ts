@@ -95,3 +95,19 @@ test('the halves keep their own times: news of the one does not make news of the
   const archived = { ...price, active: false, asOf: atSecond(1_500) };
   assert.equal(takePriceFacts(row, archived, 'event', testNow).verdict, 'take');
 });
+
+test('a deletion is final: it counts whatever its time, and in the same second as another change', () => {
+  for (const second of [1, 1_000, 2_000]) {
+    const gone = { active: false, deleted: true, asOf: atSecond(second) } as const;
+    for (const { verdict, row } of [
+      takePriceFacts(plan, { ...price, ...gone }, 'event', testNow),
+      takeProductFacts(plan, { ...product, ...gone }, 'event', testNow),
+    ])
+      assert.deepEqual([verdict, row.active], ['take', false]);
+  }
+});
+
+test('a product whose name cannot be read leaves the name of the plan as it was', () => {
+  const { row } = takeProductFacts(plan, { ...product, name: null, active: false }, 'present', testNow);
+  assert.deepEqual([row.name, row.active], [plan.name, false]);
+});

@@ -28,7 +28,7 @@ export interface Plan {
 
 type HalfState = 'active' | 'archived';
 
-/** Product and price may be brought back at the processor, so neither state is final. */
+/** Product and price may be brought back at the processor, so neither state is final. Deletion is. */
 export const planHalfTransitions: TransitionTable<HalfState> = {
   active: { active: 'if newer', archived: 'if newer' },
   archived: { active: 'if newer', archived: 'if newer' },
@@ -40,9 +40,10 @@ interface Taken {
 }
 
 export function takeProductFacts(plan: Plan, facts: ProductFacts, standing: Standing, now: Date): Taken {
-  const isSame = plan.name === facts.name && plan.productActive === facts.active;
+  const name = facts.name ?? plan.name;
+  const isSame = plan.name === name && plan.productActive === facts.active;
   const verdict = judge({
-    rule: planHalfTransitions[stateOf(plan.productActive)][stateOf(facts.active)],
+    rule: facts.deleted ? 'always' : planHalfTransitions[stateOf(plan.productActive)][stateOf(facts.active)],
     standing,
     isSame,
     rowAsOf: plan.productAsOf,
@@ -52,7 +53,7 @@ export function takeProductFacts(plan: Plan, facts: ProductFacts, standing: Stan
     verdict,
     row: {
       ...plan,
-      name: facts.name,
+      name,
       productActive: facts.active,
       active: facts.active && plan.priceActive,
       productAsOf: laterOf(plan.productAsOf, facts.asOf),
@@ -64,7 +65,7 @@ export function takeProductFacts(plan: Plan, facts: ProductFacts, standing: Stan
 export function takePriceFacts(plan: Plan, facts: PriceFacts, standing: Standing, now: Date): Taken {
   const isSame = plan.priceActive === facts.active;
   const verdict = judge({
-    rule: planHalfTransitions[stateOf(plan.priceActive)][stateOf(facts.active)],
+    rule: facts.deleted ? 'always' : planHalfTransitions[stateOf(plan.priceActive)][stateOf(facts.active)],
     standing,
     isSame,
     rowAsOf: plan.priceAsOf,

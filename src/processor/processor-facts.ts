@@ -43,9 +43,12 @@ export interface CustomerFacts extends OwnFacts {
 /** One half of a plan: what is sold. */
 export interface ProductFacts extends OwnFacts {
   readonly processorProductId: string;
-  readonly name: string;
+  /** Null where it cannot be read; the plan keeps its name then. */
+  readonly name: string | null;
   /** False once archived or deleted. */
   readonly active: boolean;
+  /** Nothing can come after that, whatever the times say. */
+  readonly deleted?: true;
 }
 
 /** The other half of a plan: what it costs, how often. */
@@ -57,7 +60,10 @@ export interface PriceFacts extends OwnFacts {
   readonly currency: string;
   /** Null for a price that is paid once, or every so many intervals: no plan of ours. */
   readonly interval: PlanInterval | null;
+  /** False once archived or deleted. */
   readonly active: boolean;
+  /** Nothing can come after that, whatever the times say. */
+  readonly deleted?: true;
 }
 
 export interface PlanFacts {
@@ -82,19 +88,30 @@ export interface RefundFacts extends OwnFacts {
   readonly processorPaymentIntentId: string | null;
   readonly amount: number;
   readonly currency: string;
-  readonly status: RefundStatus;
+  /** `unknown`, in a response only: null, or a word that Till does not know. The refund exists and counts all the same. */
+  readonly status: RefundStatus | 'unknown';
   /** Null where none was given, or one that only the processor itself gives. */
   readonly reason: RefundReason | null;
 }
 
 export interface SubscriptionFacts extends OwnFacts {
   readonly processorSubscriptionId: string;
-  readonly processorCustomerId: string;
-  readonly processorPriceId: string;
+  /** Null in a response that leaves it out. */
+  readonly processorCustomerId: string | null;
+  /**
+   * Oldest first: Till makes subscriptions with one item, and others may add more on the processor's dashboard. Items
+   * beyond the first page of the processor's list are not read.
+   */
+  readonly items: readonly [SubscriptionItemFacts, ...SubscriptionItemFacts[]];
   readonly status: SubscriptionStatus;
+  readonly trialEnd: Date | null;
+}
+
+/** A price that a subscription bills, and the period that it bills now. */
+export interface SubscriptionItemFacts {
+  readonly processorPriceId: string;
   readonly currentPeriodStart: Date;
   readonly currentPeriodEnd: Date;
-  readonly trialEnd: Date | null;
 }
 
 export interface InvoiceFacts extends Facts {

@@ -180,7 +180,12 @@ export interface NewPayment {
 
 export interface RefundCalls {
   create(refund: KeyedWrite & NewRefund): Promise<Attempt<RefundFacts>>;
-  /** All refunds of a payment, ours and others'; complete, or a failure. The look-up is to find ours by `localId`. */
+  /** Null means surely not there. Other refunds of the payment that cannot be mapped do not matter. */
+  find(lookUp: {
+    readonly localId: string;
+    readonly processorPaymentIntentId: string;
+  }): Promise<RefundFacts | null>;
+  /** All refunds of a payment, ours and others'. Those that cannot be mapped are left out and logged. */
   listOfPayment(processorPaymentIntentId: string): Promise<readonly RefundFacts[]>;
   list(): Pages<RefundFacts>;
 }

@@ -12,8 +12,14 @@ import { idTime, isOurId, isUuid, newId } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { Processor, SubscriptionWithSecret } from '../processor/processor.ts';
-import type { SubscriptionFacts } from '../processor/processor-facts.ts';
-import { hasEnded, type Subscription, takeSubscriptionFacts } from './subscription.ts';
+import type { SubscriptionFacts, SubscriptionItemFacts } from '../processor/processor-facts.ts';
+import {
+  followedItem,
+  hasEnded,
+  type PlanIdOf,
+  type Subscription,
+  takeSubscriptionFacts,
+} from './subscription.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 
 export interface NewSubscriptionRequest {
@@ -138,12 +144,12 @@ export class SubscriptionService {
   async apply(tx: Transaction, facts: readonly SubscriptionFacts[], source: Source): Promise<Applied> {
     const { store, plans, clock } = this.#parts;
     const groups = groupFacts(facts, keyOf);
-    const prices = facts.map(({ processorPriceId }) => processorPriceId);
+    const prices = facts.flatMap(({ items }) => items.map(({ processorPriceId }) => processorPriceId));
     const [planOf, known] = await Promise.all([
       plans.findByPriceIds(tx, prices),
       store.lockByProcessorIds(tx, [...groups.keys()]),
     ]);
-    const planIdOf = ({ processorPriceId }: SubscriptionFacts) => planOf.get(processorPriceId)?.id;
+    const planIdOf: PlanIdOf = (processorPriceId) => planOf.get(processorPriceId)?.id;
     const unknown = withoutRow(groups, known, keyOf);
     await this.#insert(tx, unknown, planIdOf);
     const now = clock.now();
@@ -153,7 +159,7 @@ export class SubscriptionService {
       source,
       keyOf,
       take: (subscription, next: SubscriptionFacts, standing) =>
-        takeSubscriptionFacts(subscription, next, planIdOf(next), standing, now),
+        takeSubscriptionFacts(subscription, next, planIdOf, standing, now),
     });
     store.update(
       tx,
@@ -166,24 +172,21 @@ export class SubscriptionService {
    * A subscription of a customer and to a plan of ours is mirrored wherever it was made; under our id if we made it and
    * hear of it before our own row is written. Any other is somebody else's.
    */
-  async #insert(
-    tx: Transaction,
-    unknown: readonly SubscriptionFacts[],
-    planIdOf: (facts: SubscriptionFacts) => string | undefined,
-  ): Promise<void> {
+  async #insert(tx: Transaction, unknown: readonly SubscriptionFacts[], planIdOf: PlanIdOf): Promise<void> {
     const { store, customers, clock } = this.#parts;
     if (unknown.length === 0) return;
     const owners = await customers.findByProcessorIds(
       tx,
-      unknown.map(({ processorCustomerId }) => processorCustomerId),
+      unknown.flatMap(({ processorCustomerId }) => processorCustomerId ?? []),
     );
     const now = clock.now();
     const subscriptions = unknown.flatMap((facts) => {
-      const customer = owners.get(facts.processorCustomerId);
-      const planId = planIdOf(facts);
+      const customer = owners.get(facts.processorCustomerId ?? '');
+      const item = followedItem(facts, planIdOf);
+      const planId = planIdOf(item.processorPriceId);
       return customer === undefined || planId === undefined
         ? []
-        : [toSubscription(facts, { customerId: customer.id, planId, now })];
+        : [toSubscription(facts, { customerId: customer.id, planId, item, now })];
     });
     await store.insert(tx, subscriptions);
   }
@@ -218,7 +221,17 @@ export class SubscriptionService {
 
 function toSubscription(
   facts: SubscriptionFacts,
-  { customerId, planId, now }: { readonly customerId: string; readonly planId: string; readonly now: Date },
+  {
+    customerId,
+    planId,
+    item: { currentPeriodStart, currentPeriodEnd },
+    now,
+  }: {
+    readonly customerId: string;
+    readonly planId: string;
+    readonly item: SubscriptionItemFacts;
+    readonly now: Date;
+  },
 ): Subscription {
   const id = isOurId(facts.localId) ? facts.localId : newId(now);
   return {
@@ -227,8 +240,8 @@ function toSubscription(
     customerId,
     planId,
     status: facts.status,
-    currentPeriodStart: facts.currentPeriodStart,
-    currentPeriodEnd: facts.currentPeriodEnd,
+    currentPeriodStart,
+    currentPeriodEnd,
     trialEnd: facts.trialEnd,
     processorAsOf: facts.asOf,
     createdAt: isOurId(facts.localId) ? idTime(id) : facts.createdAt,

@@ -9,7 +9,13 @@ import {
   testNow,
 } from '../../test/support/transitions.ts';
 import type { SubscriptionFacts } from '../processor/processor-facts.ts';
-import { hasEnded, type Subscription, subscriptionStatuses, takeSubscriptionFacts } from './subscription.ts';
+import {
+  followedItem,
+  hasEnded,
+  type Subscription,
+  subscriptionStatuses,
+  takeSubscriptionFacts,
+} from './subscription.ts';
 
 const periodStart = new Date('2026-01-01T00:00:00Z');
 const periodEnd = new Date('2026-02-01T00:00:00Z');
@@ -33,14 +39,14 @@ const facts: SubscriptionFacts = {
   processorSubscriptionId: 'sub_1',
   localId: subscription.id,
   processorCustomerId: 'cus_1',
-  processorPriceId: 'price_1',
+  items: [{ processorPriceId: 'price_1', currentPeriodStart: periodStart, currentPeriodEnd: periodEnd }],
   status: 'incomplete',
-  currentPeriodStart: periodStart,
-  currentPeriodEnd: periodEnd,
   trialEnd: null,
   createdAt: rowCreatedAt,
   asOf: rowAsOf,
 };
+
+const noPlan = () => undefined;
 
 test('every status that stands meets every status that arrives, at every time, as decided', () => {
   assertTransitions(
@@ -55,7 +61,7 @@ test('every status that stands meets every status that arrives, at every time, a
     },
     ({ from, to, asOf, standing }) => {
       const row = { ...subscription, status: from };
-      const taken = takeSubscriptionFacts(row, { ...facts, status: to, asOf }, undefined, standing, testNow);
+      const taken = takeSubscriptionFacts(row, { ...facts, status: to, asOf }, noPlan, standing, testNow);
       const { status, processorAsOf, updatedAt } = taken.row;
       return { verdict: taken.verdict, status, asOf: processorAsOf, updatedAt };
     },
@@ -67,21 +73,60 @@ test('a renewal is news although the status stays active', () => {
   const renewed = {
     ...facts,
     status: 'active',
-    currentPeriodStart: periodEnd,
-    currentPeriodEnd: new Date('2026-03-01T00:00:00Z'),
+    items: [
+      {
+        processorPriceId: 'price_1',
+        currentPeriodStart: periodEnd,
+        currentPeriodEnd: new Date('2026-03-01T00:00:00Z'),
+      },
+    ],
   } as const;
-  assert.equal(takeSubscriptionFacts(active, renewed, undefined, 'event', testNow).verdict, 'ask');
+  assert.equal(takeSubscriptionFacts(active, renewed, noPlan, 'event', testNow).verdict, 'ask');
   const asOf = atSecond(1_001);
-  const { verdict, row } = takeSubscriptionFacts(active, { ...renewed, asOf }, undefined, 'event', testNow);
+  const { verdict, row } = takeSubscriptionFacts(active, { ...renewed, asOf }, noPlan, 'event', testNow);
   assert.deepEqual([verdict, row.currentPeriodStart, row.updatedAt], ['take', periodEnd, testNow]);
 });
 
 test('the plan follows the price, and a price that is no plan of ours leaves it as it was', () => {
   const otherPlan = '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e12';
   const later = { ...facts, asOf: atSecond(1_001) };
-  assert.equal(takeSubscriptionFacts(subscription, later, otherPlan, 'event', testNow).row.planId, otherPlan);
-  const { row } = takeSubscriptionFacts(subscription, later, undefined, 'event', testNow);
+  assert.equal(
+    takeSubscriptionFacts(subscription, later, () => otherPlan, 'event', testNow).row.planId,
+    otherPlan,
+  );
+  const { row } = takeSubscriptionFacts(subscription, later, noPlan, 'event', testNow);
   assert.equal(row.planId, subscription.planId);
+});
+
+test('of several items the oldest whose price is a plan of ours is followed, with its own period', () => {
+  const plans = new Map([
+    ['gold', 'plan-gold'],
+    ['silver', 'plan-silver'],
+  ]);
+  const planIdOf = (price: string) => plans.get(price);
+  const itemOf = (processorPriceId: string, month: number) => ({
+    processorPriceId,
+    currentPeriodStart: new Date(Date.UTC(2026, month)),
+    currentPeriodEnd: new Date(Date.UTC(2026, month + 1)),
+  });
+  const [addOn, gold, silver] = [itemOf('add-on', 3), itemOf('gold', 4), itemOf('silver', 5)];
+  for (const [items, followed, planId] of [
+    [[addOn, gold, silver], gold, 'plan-gold'],
+    [[silver, addOn, gold], silver, 'plan-silver'],
+    // None of ours: the plan stays, and the oldest says how long is paid for.
+    [[addOn], addOn, subscription.planId],
+  ] as const) {
+    const later = { ...facts, items, asOf: atSecond(1_001) };
+    assert.equal(followedItem(later, planIdOf), followed);
+    const { row } = takeSubscriptionFacts(subscription, later, planIdOf, 'event', testNow);
+    assert.deepEqual(
+      [row.planId, row.currentPeriodStart, row.currentPeriodEnd],
+      [planId, followed.currentPeriodStart, followed.currentPeriodEnd],
+    );
+    const other = { ...subscription, planId: 'plan-silver' };
+    const again = takeSubscriptionFacts(other, later, planIdOf, 'event', testNow).row;
+    assert.equal(again.currentPeriodStart, followed.currentPeriodStart, 'whatever plan the row has');
+  }
 });
 
 test('canceled and incomplete_expired have ended; nothing else has', () => {

@@ -1,5 +1,5 @@
 import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { AsOf, SubscriptionFacts } from '../processor/processor-facts.ts';
+import type { AsOf, SubscriptionFacts, SubscriptionItemFacts } from '../processor/processor-facts.ts';
 
 /** `active` and `trialing` both mean that the customer is entitled. */
 export const subscriptionStatuses = [
@@ -61,20 +61,35 @@ export const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
   canceled: { ...final, canceled: 'if newer' },
 };
 
-/** What a subscription becomes when the processor says this of it; `planId` is the plan that its price belongs to. */
+/** The id of the plan of ours that has this price at the processor, if there is one. */
+export type PlanIdOf = (processorPriceId: string) => string | undefined;
+
+/**
+ * The item that a subscription stands for: the oldest whose price is a plan of ours, else the oldest. It follows from the
+ * facts alone and not from the row, so that it is the same in whatever order events arrive.
+ */
+export function followedItem(
+  { items }: Pick<SubscriptionFacts, 'items'>,
+  planIdOf: PlanIdOf,
+): SubscriptionItemFacts {
+  return items.find(({ processorPriceId }) => planIdOf(processorPriceId) !== undefined) ?? items[0];
+}
+
+/** What a subscription becomes when the processor says this of it. */
 export function takeSubscriptionFacts(
   subscription: Subscription,
   facts: SubscriptionFacts,
-  planId: string | undefined,
+  planIdOf: PlanIdOf,
   standing: Standing,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Subscription } {
+  const { processorPriceId, currentPeriodStart, currentPeriodEnd } = followedItem(facts, planIdOf);
   const values = {
     // A price that is no plan of ours leaves the plan as it was.
-    planId: planId ?? subscription.planId,
+    planId: planIdOf(processorPriceId) ?? subscription.planId,
     status: facts.status,
-    currentPeriodStart: facts.currentPeriodStart,
-    currentPeriodEnd: facts.currentPeriodEnd,
+    currentPeriodStart,
+    currentPeriodEnd,
     trialEnd: facts.trialEnd,
   };
   const isSame =

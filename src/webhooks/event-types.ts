@@ -17,6 +17,7 @@ export const eventTypes = [
   'product.updated',
   'product.deleted',
   'price.updated',
+  'price.deleted',
   'customer.subscription.created',
   'customer.subscription.updated',
   'customer.subscription.deleted',

@@ -167,12 +167,13 @@ describe('a listing', () => {
     assert.equal(server.seen.length, 100);
   });
 
-  test('of refunds is complete or fails', async (t) => {
+  test('of refunds that does not show all ids of ours fails rather than call one missing', async (t) => {
     const server = await startScriptedServer(t, (response) =>
       answer(response, 200, list([{ id: 're_1', object: 'refund', status: 'odd' }])),
     );
     const { processor } = startAdapter(t, server.url);
-    await assert.rejects(processor.refunds.listOfPayment('pi_1'), isFailure('processor_bad_answer', 'none'));
+    const lookUp = { localId: '0199d3a2-0000-7000-8000-000000000001', processorPaymentIntentId: 'pi_1' };
+    await assert.rejects(processor.refunds.find(lookUp), isFailure('processor_bad_answer', 'none'));
   });
 
   for (const body of [{}, { object: 'list' }, list([], true), list([5]), { ...list([]), has_more: 'no' }]) {

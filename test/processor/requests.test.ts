@@ -93,6 +93,12 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'key-1',
   ],
   [
+    'refunds.find',
+    ({ refunds }) => refunds.find({ localId, processorPaymentIntentId: 'pi_1' }),
+    'GET /v1/refunds payment_intent=pi_1&limit=100',
+    undefined,
+  ],
+  [
     'refunds.listOfPayment',
     ({ refunds }) => refunds.listOfPayment('pi_1'),
     'GET /v1/refunds payment_intent=pi_1&limit=100',
@@ -314,6 +320,50 @@ describe('what comes back', () => {
       ...{ id: localId, processorCustomerId: 'cus_1', amount: 2000, currency: 'eur' },
     });
     assert.deepEqual(made.payment.asOf.earliest, new Date(paymentIntent.created * 1_000));
+  });
+
+  for (const status of [null, 'reversed', undefined]) {
+    test(`a refund with status ${status} is told as unknown, with a warning`, async (t) => {
+      const odd = { ...refund, status };
+      const server = await startScriptedServer(t, (response, { method }) =>
+        answer(response, 200, method === 'POST' ? odd : list([odd])),
+      );
+      const { processor, logged } = startAdapter(t, server.url);
+      const order = { ...key, id: localId, processorPaymentIntentId: 'pi_1', amount: 500, reason: null };
+      const made = await processor.refunds.create(order);
+      assert(made.outcome === 'done');
+      assert.equal(made.value.status, 'unknown');
+      const [listed] = await processor.refunds.listOfPayment('pi_1');
+      const found = await processor.refunds.find({ localId, processorPaymentIntentId: 'pi_1' });
+      // Each answer has its own time.
+      for (const other of [listed, found]) assert.deepEqual({ ...other, asOf: made.value.asOf }, made.value);
+      assert.equal(logged.length, 3);
+      for (const line of logged) assert.match(line, /refund\.status is .*refund status unknown/);
+    });
+  }
+
+  test('a refund that cannot be mapped hides no other one, but is not called missing either', async (t) => {
+    const otherId = '0199d3a2-0000-7000-8000-000000000001';
+    const odd = { ...refund, id: 're_2', amount: 'odd', metadata: { till_id: otherId } };
+    const server = await startScriptedServer(t, (response) => answer(response, 200, list([odd, refund])));
+    const { processor, logged } = startAdapter(t, server.url);
+    const found = await processor.refunds.listOfPayment('pi_1');
+    assert.deepEqual(
+      found.map(({ processorRefundId }) => processorRefundId),
+      ['re_1'],
+    );
+    assert.equal(logged.length, 1);
+    assert.match(logged.join(), /re_2.*left out of a listing/);
+    const lookUp = { localId: otherId, processorPaymentIntentId: 'pi_1' };
+    await assert.rejects(processor.refunds.find(lookUp), { code: 'processor_bad_answer' });
+  });
+
+  test('a payment whose secret is missing is told without it, with a warning', async (t) => {
+    const { client_secret: _, ...intent } = paymentIntent;
+    const server = await startScriptedServer(t, (response) => answer(response, 200, intent));
+    const { processor, logged } = startAdapter(t, server.url);
+    assert.equal((await processor.payments.create(newPayment)).clientSecret, null);
+    assert.match(logged.join(), /pi_1.*client secret missing from the response/);
   });
 
   test('customers and refunds are told in our words', async (t) => {

@@ -358,8 +358,26 @@ describe('product.* and price.*', () => {
     assert.equal((await readPlan(plan)).active, false);
   });
 
+  test('price.deleted: the plan is archived, also in the second in which it was made, and stays so', async () => {
+    const plan = await newPlan(till);
+    const price = { id: plan.processorPriceId, product: plan.processorProductId };
+    const { created } = await till.stripe.prices.retrieve(plan.processorPriceId);
+    await till.take(eventOf('price.deleted', price, { created }));
+    assert.equal((await readPlan(plan)).active, false);
+    await till.take(eventOf('price.updated', { ...price, active: true }, { created: created - 1 }));
+    assert.equal((await readPlan(plan)).active, false);
+    const { customerId } = await newPayment(till);
+    const refused = await till.call('/api/v1/subscriptions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ customerId, planId: plan.id }),
+    });
+    assert.equal(refused.status, 409);
+  });
+
   test("a stranger's product and price are ignored", async () => {
     const events = [
+      eventOf('price.deleted', { id: 'price_stranger' }),
       eventOf('product.updated', { id: 'prod_stranger' }),
       eventOf('product.deleted', { id: 'prod_stranger' }),
       eventOf('price.updated', { id: 'price_stranger' }),
@@ -442,6 +460,89 @@ describe('customer.subscription.*', () => {
     }
   });
 
+  /** A price that is no plan of ours, made on the dashboard. */
+  const newAddOn = async () => {
+    const recurring = { interval: 'month' } as const;
+    const values = { currency: 'eur', unit_amount: 300, recurring, product_data: { name: 'Add-on' } };
+    return (await till.stripe.prices.create(values)).id;
+  };
+
+  test('a subscription made on the dashboard with an add-on before our plan is mirrored under our plan', async () => {
+    const [customer, plan, addOn] = [await newCustomer(till), await newPlan(till), await newAddOn()];
+    const made = await till.stripe.subscriptions.create({
+      customer: customer.processorCustomerId,
+      items: [{ price: addOn }, { price: plan.processorPriceId }],
+      payment_behavior: 'default_incomplete',
+    });
+    assert.equal(made.items.data[0]?.price.id, addOn);
+    await till.settle();
+    const { data } = await till.get<{ data: { processorSubscriptionId: string; planId: string }[] }>(
+      `/subscriptions?customerId=${customer.id}`,
+    );
+    assert.deepEqual(
+      data.map(({ processorSubscriptionId, planId }) => [processorSubscriptionId, planId]),
+      [[made.id, plan.id]],
+    );
+  });
+
+  test('an add-on, of another plan of ours too, leaves the plan as it was; without the first item the other is followed', async () => {
+    const plan = await newPlan(till);
+    const { subscription, intentId } = await newSubscription(till, undefined, plan.id);
+    await pay(till, intentId);
+    const other = await newPlan(till);
+    const id = subscription.processorSubscriptionId;
+    const [first] = (await till.stripe.subscriptions.retrieve(id)).items.data;
+    assert(first);
+    // Younger than the first item.
+    await till.control('clock', { advanceSeconds: 2 });
+    seconds += 2;
+    for (const price of [await newAddOn(), other.processorPriceId]) {
+      await till.stripe.subscriptions.update(id, { items: [{ price }] });
+      await till.settle();
+      assert.equal((await readSubscription(till, subscription)).planId, plan.id);
+    }
+    await till.stripe.subscriptions.update(id, { items: [{ id: first.id, deleted: true }] });
+    await till.settle();
+    assert.equal((await readSubscription(till, subscription)).planId, other.id);
+  });
+
+  for (const shape of ['newer', 'older']) {
+    test(`items that come and go on the dashboard end the same in every order of events, in the ${shape} shape`, async () => {
+      const [customer, gold, silver] = [await newCustomer(till), await newPlan(till), await newPlan(till)];
+      const { created: start } = later();
+      const itemOf = (price: string, created: number) => {
+        const item = { id: `si_${created}`, object: 'subscription_item', created };
+        const period = { current_period_start: start + created, current_period_end: start + 100 };
+        return { ...item, price: { id: price, object: 'price' }, ...(shape === 'newer' ? period : {}) };
+      };
+      const period = { current_period_start: start, current_period_end: start + 100 };
+      const states = [
+        [itemOf(gold.processorPriceId, 1)],
+        [itemOf('price_addon', 2), itemOf(gold.processorPriceId, 1), itemOf(silver.processorPriceId, 3)],
+        [itemOf('price_addon', 2), itemOf(silver.processorPriceId, 3)],
+        [itemOf(gold.processorPriceId, 4), itemOf(silver.processorPriceId, 3)],
+      ].map((data) => ({
+        ...(shape === 'older' ? period : {}),
+        ...{ customer: customer.processorCustomerId, metadata: {}, items: { object: 'list', data } },
+      }));
+      const times = states.map(later);
+      for (const order of ['0123', '3210', '2031', '1302', '0321', '3012']) {
+        const id = `sub_${randomUUID()}`;
+        for (const index of [...order].map(Number)) {
+          const object = { id, ...states[index] };
+          await till.take(eventOf(`customer.subscription.updated.${shape}`, object, times[index]));
+        }
+        const [row] = await till.sql<{ plan_id: string; current_period_start: Date }>(
+          'select plan_id, current_period_start from till.subscriptions where processor_subscription_id = $1',
+          [id],
+        );
+        assert.equal(row?.plan_id, silver.id, order);
+        const itemStart = shape === 'newer' ? start + 3 : start;
+        assert.equal(row.current_period_start.getTime(), itemStart * 1_000, order);
+      }
+    });
+  }
+
   test("a stranger's subscription, or one to no plan of ours, is ignored and counted so", async () => {
     const [customer, plan] = [await newCustomer(till), await newPlan(till)];
     const type = 'customer.subscription.updated';
@@ -502,8 +603,10 @@ describe('invoice.*', () => {
       ['invoice.voided', 'void', 'void'],
       ['invoice.marked_uncollectible', 'uncollectible', 'uncollectible'],
       ['invoice.deleted', 'draft', 'void'],
+      ['invoice.deleted', 'deleted', 'void'],
+      ['invoice.updated', 'deleted', 'void'],
     ] as const) {
-      test(`${type} in the ${shape} shape makes an invoice that is ${ours}, and changes one`, async () => {
+      test(`${type} (${wire}) in the ${shape} shape makes an invoice that is ${ours}, and changes one`, async () => {
         const customer = await newCustomer(till);
         const fresh = { id: `in_${randomUUID()}`, customer: customer.processorCustomerId };
         const known = { id: `in_${randomUUID()}`, customer: customer.processorCustomerId };
@@ -524,6 +627,18 @@ describe('invoice.*', () => {
       });
     }
   }
+
+  test('invoice.deleted as API version 2020-08-27 sends it voids the invoice', async () => {
+    const { processorCustomerId: customer } = await newCustomer(till);
+    const object = { id: `in_${randomUUID()}`, customer };
+    await till.take(
+      eventOf('invoice.paid.older', { ...object, status: 'draft' }, { type: 'invoice.created' }),
+    );
+    const deleted = eventOf('invoice.deleted.older', object, later());
+    await till.take(deleted);
+    assert.equal((await stateOf(deleted)).state, 'processed');
+    assert.equal((await readInvoice(till, object.id)).status, 'void');
+  });
 
   test("a stranger's invoice, and one of nobody, is stored without a customer", async () => {
     for (const customer of ['cus_stranger', null]) {
@@ -556,12 +671,13 @@ describe('a status that nobody knows', () => {
         { payment_intent: payment.processorPaymentIntentId, status: 'lost' },
         later(),
       ),
+      eventOf('refund.created', { payment_intent: payment.processorPaymentIntentId, status: null }, later()),
     ];
     await till.take(...events);
     for (const event of events) {
       const { state, attempts, last_error } = await stateOf(event);
       assert.deepEqual([state, attempts], ['failed', 1]);
-      assert.match(last_error ?? '', /status is "(half_paid|dormant|lost)", not one of/);
+      assert.match(last_error ?? '', /status is ("(half_paid|dormant|lost)", not one of|null, not a text)/);
     }
     assert.deepEqual([await readPayment(till, payment), await readSubscription(till, subscription)], before);
     assert.equal(await till.count('webhook_events_failed_total'), failed + events.length);

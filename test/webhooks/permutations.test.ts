@@ -24,7 +24,11 @@ import {
   type RefundFacts,
   type SubscriptionFacts,
 } from '../../src/processor/processor-facts.ts';
-import { type Subscription, takeSubscriptionFacts } from '../../src/subscriptions/subscription.ts';
+import {
+  followedItem,
+  type Subscription,
+  takeSubscriptionFacts,
+} from '../../src/subscriptions/subscription.ts';
 import { testKey } from '../support/till-process.ts';
 import { createRandom } from './model/random.ts';
 import { openStage, Play, webhookSecret } from './model/stage.ts';
@@ -68,6 +72,15 @@ test("every order of a subscription's events ends as the processor's subscriptio
     ['incomplete 0', 'active 0', 'active 1', 'past_due 2', 'active 2', 'active 3', 'canceled 3'],
     ['trialing 0', 'active 1', 'past_due 2', 'unpaid 2', 'active 2', 'past_due 3', 'active 3'],
     ['incomplete 0', 'incomplete_expired 0'],
+    // Items come and go on the dashboard: an add-on, another plan of ours, the first plan again.
+    ['active 0', 'active 0 addon,gold', 'active 1 gold,silver', 'active 1 silver', 'active 2 silver,gold'],
+    [
+      'active 0',
+      'active 0 gold,addon',
+      'active 1 addon,silver',
+      'past_due 1 silver',
+      'canceled 1 addon,gold',
+    ],
   ]) {
     for (const seconds of timings(states.length, endsFinal(states))) {
       assertOrderProof(
@@ -360,33 +373,50 @@ function refundFacts(status: RefundFacts['status'], at = 0): RefundFacts {
 function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
   return {
     events,
-    born: ({ asOf, ...facts }) => ({ ...facts, ...born, paymentId: 'p', processorAsOf: asOf }),
+    born: ({ asOf, status, ...facts }) => ({
+      ...{ ...facts, ...born, paymentId: 'p', processorAsOf: asOf },
+      status: status === 'unknown' ? 'pending' : status,
+    }),
     take: (row, facts, standing) => takeRefundFacts(row, facts, standing, now),
     view: ({ status }) => status,
   };
 }
 
-/** A state is a status and the number of the period. */
+/** A state is a status, the number of the period and the prices of the items, oldest first. */
 function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
-  const [status = '', period = ''] = state.split(' ');
-  const of = { processorSubscriptionId: key, processorCustomerId: 'c', processorPriceId: 'price' };
+  const [status = '', period = '', prices = 'gold'] = state.split(' ');
+  const of = { processorSubscriptionId: key, processorCustomerId: 'c' };
+  const itemOf = (processorPriceId: string) => ({
+    processorPriceId,
+    // Each item has a period of its own.
+    currentPeriodStart: second(Number(period) * 100 + processorPriceId.length),
+    currentPeriodEnd: second(Number(period) * 100 + 100),
+  });
+  const [first = '', ...others] = prices.split(',');
   return {
     ...{ ...made, ...of, trialEnd: null, asOf: asOfEvent(second(at)) },
     // The tables above name nothing but statuses.
     status: status as SubscriptionFacts['status'],
-    currentPeriodStart: second(Number(period) * 100),
-    currentPeriodEnd: second(Number(period) * 100 + 100),
+    items: [itemOf(first), ...others.map(itemOf)],
   };
+}
+
+/** The add-on is no plan of ours. */
+function planIdOf(price: string): string | undefined {
+  return price === 'addon' ? undefined : `the plan ${price}`;
 }
 
 function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscription, SubscriptionFacts> {
   return {
     events,
-    born: ({ asOf, ...facts }) => ({
-      ...{ ...facts, ...born, customerId: 'c', planId: 'plan', processorAsOf: asOf },
-    }),
-    take: (row, facts, standing) => takeSubscriptionFacts(row, facts, 'plan', standing, now),
-    view: ({ status, currentPeriodStart, currentPeriodEnd }) => ({
+    born: ({ asOf, ...facts }) => {
+      const { processorPriceId, ...period } = followedItem(facts, planIdOf);
+      const planId = planIdOf(processorPriceId) ?? '';
+      return { ...facts, ...born, ...period, customerId: 'c', planId, processorAsOf: asOf };
+    },
+    take: (row, facts, standing) => takeSubscriptionFacts(row, facts, planIdOf, standing, now),
+    view: ({ planId, status, currentPeriodStart, currentPeriodEnd }) => ({
+      planId,
       status,
       currentPeriodStart,
       currentPeriodEnd,

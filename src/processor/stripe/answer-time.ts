@@ -17,7 +17,7 @@ export function answerTime(answer: unknown, elapsedMs: number, localNowMs: numbe
  * sure to lie before it.
  */
 export function sinceCreation(answer: unknown, asOf: AsOf): AsOf {
-  const createdAt = WireObject.parse(answer, 'object').moment('created');
+  const createdAt = WireObject.parse(answer, 'object').createdAt(asOf.earliest);
   return createdAt < asOf.earliest ? { ...asOf, earliest: createdAt } : asOf;
 }
 

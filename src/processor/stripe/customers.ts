@@ -1,10 +1,11 @@
 import type { CustomerCalls } from '../processor.ts';
+import type { AsOf, CustomerFacts } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { sinceCreation } from './answer-time.ts';
 import { done, isMissing, missing } from './attempt.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { mapCustomer } from './map-customer.ts';
-import { localIdKey, WireObject } from './wire-object.ts';
+import { localIdKey, WireObject, withKnownLinks } from './wire-object.ts';
 
 export function createCustomerCalls(context: AdapterContext): CustomerCalls {
   const { stripe, call } = context;
@@ -18,7 +19,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
       kind: 'read',
       send: (options) => stripe.customers.retrieve(processorCustomerId, {}, options),
       take: (answer, asOf) =>
-        WireObject.parse(answer, 'customer').isDeleted() ? 'deleted' : mapCustomer(answer, asOf),
+        WireObject.parse(answer, 'customer').isDeleted() ? 'deleted' : mapAnswer(answer, asOf),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -36,7 +37,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => mapCustomer(answer, sinceCreation(answer, asOf)),
+        take: (answer, asOf) => mapCreated(answer, { id, email }, sinceCreation(answer, asOf)),
       }),
 
     read,
@@ -55,7 +56,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => done(mapCustomer(answer, asOf)),
+        take: (answer, asOf) => done(mapAnswer(answer, asOf)),
         refused: missing,
       }),
 
@@ -76,4 +77,18 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
 
     list: () => mapPages(context, 'customers.list', fetchList({}), mapCustomer),
   };
+}
+
+/** A customer must have an address: the one that was sent, if the response leaves it out. */
+function mapCreated(
+  answer: unknown,
+  { id, email }: { readonly id: string; readonly email: string },
+  asOf: AsOf,
+): CustomerFacts {
+  const facts = mapCustomer(withKnownLinks(answer, { localId: id }), asOf);
+  return { ...facts, email: facts.email ?? email };
+}
+
+function mapAnswer(answer: unknown, asOf: AsOf): CustomerFacts {
+  return mapCustomer(withKnownLinks(answer, { localId: null }), asOf);
 }

@@ -60,12 +60,13 @@ export async function* fetchPages<T>(
   );
 }
 
-/** For resync: what cannot be mapped is left out and logged, because one odd object must not hide all others. */
+/** What cannot be mapped is left out and logged, because one odd object must not hide all others. */
 export async function* mapPages<T>(
   context: AdapterContext,
   operation: ProcessorOperation,
   fetch: Fetch,
   map: MapItem<T>,
+  pagesMax = resyncPagesMax,
 ): Pages<T> {
   const mapOrLog = (value: unknown, asOf: AsOf): T[] => {
     try {
@@ -77,8 +78,7 @@ export async function* mapPages<T>(
       return [];
     }
   };
-  for await (const items of fetchPages(context, operation, fetch, resyncPagesMax, mapOrLog))
-    yield items.flat();
+  for await (const items of fetchPages(context, operation, fetch, pagesMax, mapOrLog)) yield items.flat();
 }
 
 /** The id of the object that carries our id, among those that the listing holds. */

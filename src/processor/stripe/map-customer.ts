@@ -6,16 +6,11 @@ export function mapCustomer(value: unknown, asOf: AsOf): CustomerFacts {
   return {
     processorCustomerId: customer.text('id'),
     localId: customer.localId(),
-    email: customer.freeTextOrNull('email'),
-    name: optionalFreeText(customer, 'name'),
-    phone: optionalFreeText(customer, 'phone'),
+    email: customer.optionalFreeText('email'),
+    name: customer.optionalFreeText('name'),
+    phone: customer.optionalFreeText('phone'),
     deleted: customer.isDeleted(),
-    createdAt: customer.moment('created'),
+    createdAt: customer.createdAt(asOf.earliest),
     asOf,
   };
-}
-
-/** The processor's own type has these two as fields that may be left out. */
-function optionalFreeText(customer: WireObject, field: string): string | null {
-  return customer.has(field) ? customer.freeTextOrNull(field) : null;
 }

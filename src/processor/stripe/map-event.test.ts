@@ -94,10 +94,33 @@ describe('payment events', () => {
       /payment_intent\.amount is 12\.5, not a whole number/,
     );
     unmappable('payment_intent.succeeded', 'amount', '12', /payment_intent\.amount is "12"/);
-    unmappable('payment_intent.succeeded', 'created', 1e15, /payment_intent\.created is .*not a time/);
+    unmappable('payment_intent.succeeded', 'amount_received', undefined, /amount_received is missing/);
+    unmappable('refund.created', 'payment_intent', undefined, /refund\.payment_intent is missing/);
     unmappable('payment_intent.succeeded', 'metadata', undefined, /payment_intent\.metadata is missing/);
     unmappable('payment_intent.succeeded', 'currency', 'e\0r', /payment_intent\.currency contains a NUL/);
     unmappable('payment_intent.succeeded', 'object', 'charge', /payment_intent is a charge/);
+  });
+
+  test('a decorative field that is missing or wrong is left out', () => {
+    for (const [name, field] of [
+      ['payment_intent.canceled', 'canceled_at'],
+      ['payment_intent.requires_action', 'amount_received'],
+      ['payment_intent.requires_action', 'client_secret'],
+      ['product.updated', 'updated'],
+      ['invoice.paid.newer', 'status_transitions'],
+    ] as const) {
+      for (const value of [undefined, null, 'odd', {}])
+        assert.deepEqual(readEvent(eventFixtureWith(name, field, value)), read(name), `${name} ${field}`);
+    }
+  });
+
+  test('an object that does not say when it was made is as old as the event', () => {
+    for (const created of [undefined, null, 'odd', 1e15]) {
+      for (const name of ['payment_intent.succeeded', 'refund.created', 'customer.subscription.paused']) {
+        const payload = eventFixtureWith(name, 'created', created);
+        assert.match(JSON.stringify(readEvent(payload)), /"createdAt":"2026-01-01T00:01:00.000Z"/);
+      }
+    }
   });
 
   test('fields that nobody knows change nothing', () => {
@@ -127,6 +150,13 @@ describe('refund events', () => {
       refund: { ...refund, status: 'pending' },
     });
     assert.deepEqual(read('refund.failed'), { resource: 'refund', refund: { ...refund, status: 'failed' } });
+  });
+
+  test('a reason that is missing or odd is none', () => {
+    for (const reason of [undefined, null, 7, '', 'because']) {
+      const facts = readEvent(eventFixtureWith('refund.created', 'reason', reason));
+      assert.deepEqual(facts, { resource: 'refund', refund: { ...refund, status: 'pending', reason: null } });
+    }
   });
 
   test("a reason that only the processor gives is none of a caller's", () => {
@@ -182,10 +212,13 @@ describe('customer and plan events', () => {
     });
   });
 
-  test('an empty name is no name', () => {
-    const facts = readEvent(eventFixtureWith('customer.updated', 'name', ''));
-    assert(facts.resource === 'customer');
-    assert.equal(facts.customer.name, null);
+  test('a name, phone or address that is empty, missing or no text is none', () => {
+    for (const field of ['name', 'phone', 'email'] as const) {
+      for (const value of ['', undefined, null, 7]) {
+        const facts = readEvent(eventFixtureWith('customer.updated', field, value));
+        assert.deepEqual(facts, { resource: 'customer', customer: { ...customer, [field]: null } });
+      }
+    }
   });
 
   test('a product follows, and one that was deleted is not active', () => {
@@ -200,30 +233,39 @@ describe('customer and plan events', () => {
     assert.deepEqual(read('product.updated'), { resource: 'product', product });
     assert.deepEqual(read('product.deleted'), {
       resource: 'product',
-      product: { ...product, active: false },
+      product: { ...product, active: false, deleted: true },
     });
   });
 
-  test('a price follows', () => {
-    assert.deepEqual(read('price.updated'), {
-      resource: 'price',
-      price: {
-        processorPriceId: 'price_1',
-        processorProductId: 'prod_1',
-        localId: '0199d3a2-0000-7000-8000-00000000000b',
-        amount: 900,
-        currency: 'eur',
-        interval: 'month',
-        active: false,
-        createdAt: new Date('2025-12-31T23:50:00Z'),
-        asOf: asOfEvent(eventTime),
-      },
-    });
+  test('a product without a readable name says nothing about the name', () => {
+    for (const name of [undefined, null, 7, '']) {
+      const facts = readEvent(eventFixtureWith('product.updated', 'name', name));
+      assert(facts.resource === 'product');
+      assert.equal(facts.product.name, null);
+    }
+  });
+
+  test('a price follows, and one that was deleted is not active', () => {
+    const price = {
+      processorPriceId: 'price_1',
+      processorProductId: 'prod_1',
+      localId: '0199d3a2-0000-7000-8000-00000000000b',
+      amount: 900,
+      currency: 'eur',
+      interval: 'month',
+      active: false,
+      createdAt: new Date('2025-12-31T23:50:00Z'),
+      asOf: asOfEvent(eventTime),
+    };
+    assert.deepEqual(read('price.updated'), { resource: 'price', price });
+    assert.deepEqual(read('price.deleted'), { resource: 'price', price: { ...price, deleted: true } });
   });
 
   for (const [what, recurring] of [
     ['paid once', null],
+    ['that does not say how it is paid', undefined],
     ['paid every third month', { interval: 'month', interval_count: 3 }],
+    ['paid every decade', { interval: 'decade', interval_count: 1 }],
   ] as const) {
     test(`a price ${what} has no interval of ours`, () => {
       const facts = readEvent(eventFixtureWith('price.updated', 'recurring', recurring));
@@ -238,10 +280,14 @@ describe('subscription events', () => {
     processorSubscriptionId: 'sub_1',
     localId: '0199d3a2-0000-7000-8000-00000000000d',
     processorCustomerId: 'cus_1',
-    processorPriceId: 'price_1',
+    items: [
+      {
+        processorPriceId: 'price_1',
+        currentPeriodStart: new Date('2026-01-01T00:00:00Z'),
+        currentPeriodEnd: new Date('2026-02-01T00:00:00Z'),
+      },
+    ],
     status: 'active',
-    currentPeriodStart: new Date('2026-01-01T00:00:00Z'),
-    currentPeriodEnd: new Date('2026-02-01T00:00:00Z'),
     trialEnd: null,
     createdAt: new Date('2026-01-01T00:00:00Z'),
     asOf: asOfEvent(eventTime),
@@ -270,8 +316,60 @@ describe('subscription events', () => {
     const name = 'customer.subscription.updated.older';
     unmappable(name, 'current_period_end', undefined, /items\.data\[0\]\.current_period_start is missing/);
     unmappable(name, 'items', { data: [] }, /subscription\.items\.data\[0\]/);
-    unmappable(name, 'trial_end', undefined, /subscription\.trial_end is missing/);
+    unmappable(name, 'customer', undefined, /subscription\.customer is missing/);
     unmappable(name, 'status', 'dormant', /subscription\.status is "dormant"/);
+  });
+
+  test('the end of a trial must be known while the trial runs, and is only shown at other times', () => {
+    const name = 'customer.subscription.updated.newer';
+    const event = JSON.parse(eventFixture(name));
+    for (const trial_end of [undefined, null, 'soon']) {
+      const object = { ...event.data.object, trial_end };
+      assert.deepEqual(readEvent(JSON.stringify({ ...event, data: { object } })), read(name));
+      const trialing = { ...event, data: { object: { ...object, status: 'trialing' } } };
+      assert.throws(() => readEvent(JSON.stringify(trialing)), /subscription\.trial_end is/);
+    }
+  });
+
+  const itemOf = (price: string, created: unknown, start: number) => ({
+    ...{ id: `si_${price}`, object: 'subscription_item', created, price: { id: price, object: 'price' } },
+    ...{ current_period_start: start, current_period_end: start + 60 },
+  });
+  const itemsIn = (name: string, data: readonly object[]) => {
+    const facts = readEvent(eventFixtureWith(name, 'items', { object: 'list', data, has_more: true }));
+    assert(facts.resource === 'subscription');
+    return facts.subscription.items.map(({ processorPriceId, currentPeriodStart }) => [
+      processorPriceId,
+      currentPeriodStart.getTime() / 1_000,
+    ]);
+  };
+
+  test('all items are told, oldest first, each with its own period', () => {
+    const items = [itemOf('addon', 30, 3), itemOf('first', 10, 1), itemOf('second', 20, 2)];
+    assert.deepEqual(itemsIn('customer.subscription.updated.newer', items), [
+      ['first', 1],
+      ['second', 2],
+      ['addon', 3],
+    ]);
+  });
+
+  test('items of one age, or of none that can be read, stay in the order of the processor', () => {
+    for (const created of [10, undefined, 'long ago']) {
+      const items = [itemOf('b', created, 1), itemOf('a', created, 2)];
+      assert.deepEqual(itemsIn('customer.subscription.updated.newer', items), [
+        ['b', 1],
+        ['a', 2],
+      ]);
+    }
+  });
+
+  test('in the older shape every item has the period of the subscription', () => {
+    const items = [itemOf('a', 10, 1), itemOf('b', 20, 2)];
+    const start = Date.UTC(2026, 0, 1) / 1_000;
+    assert.deepEqual(itemsIn('customer.subscription.updated.older', items), [
+      ['a', start],
+      ['b', start],
+    ]);
   });
 });
 
@@ -313,10 +411,24 @@ describe('invoice events', () => {
     unmappable('invoice.paid.newer', 'status', null, /invoice\.status is null/);
   });
 
-  test('a deleted invoice is void', () => {
-    const facts = read('invoice.deleted');
-    assert(facts.resource === 'invoice');
-    assert.equal(facts.invoice.status, 'void');
+  test('a deleted invoice is void, also where its status says so and in events of other types', () => {
+    const events = [
+      eventFixture('invoice.deleted'),
+      eventFixture('invoice.deleted.older'),
+      eventFixtureWith('invoice.paid.older', 'status', 'deleted'),
+    ];
+    for (const event of events) {
+      const facts = readEvent(event);
+      assert(facts.resource === 'invoice');
+      assert.equal(facts.invoice.status, 'void');
+    }
+  });
+
+  test('a page that cannot be read is no page', () => {
+    for (const url of [undefined, null, 7, '']) {
+      const facts = readEvent(eventFixtureWith('invoice.paid.newer', 'hosted_invoice_url', url));
+      assert.deepEqual(facts, { resource: 'invoice', invoice: { ...invoice, hostedInvoiceUrl: null } });
+    }
   });
 });
 

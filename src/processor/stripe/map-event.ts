@@ -61,7 +61,11 @@ const readDeletedCustomer: Reader = (object, asOf) => ({
 });
 const readDeletedProduct: Reader = (object, asOf) => ({
   resource: 'product',
-  product: { ...mapProduct(object, asOf), active: false },
+  product: { ...mapProduct(object, asOf), active: false, deleted: true },
+});
+const readDeletedPrice: Reader = (object, asOf) => ({
+  resource: 'price',
+  price: { ...mapPrice(object, asOf), active: false, deleted: true },
 });
 const readDeletedInvoice: Reader = (object, asOf) => ({
   resource: 'invoice',
@@ -103,6 +107,7 @@ const readers: Readonly<Record<EventType, Reader>> = {
   'product.updated': readProduct,
   'product.deleted': readDeletedProduct,
   'price.updated': readPrice,
+  'price.deleted': readDeletedPrice,
   'customer.subscription.created': readSubscription,
   'customer.subscription.updated': readSubscription,
   'customer.subscription.deleted': readSubscription,

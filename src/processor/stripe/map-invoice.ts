@@ -1,6 +1,16 @@
-import { invoiceStatuses } from '../../invoices/invoice.ts';
 import type { AsOf, InvoiceFacts } from '../processor-facts.ts';
 import { WireObject } from './wire-object.ts';
+
+/** The processor's statuses of an invoice, and what Till calls them. */
+const statuses = {
+  draft: 'draft',
+  open: 'open',
+  paid: 'paid',
+  uncollectible: 'uncollectible',
+  void: 'void',
+  // API versions around 2020-08-27 send it with `invoice.deleted`; later ones show the draft as it last was.
+  deleted: 'void',
+} as const satisfies Record<string, InvoiceFacts['status']>;
 
 export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
   const invoice = WireObject.parse(value, 'invoice').expectKind('invoice');
@@ -11,9 +21,9 @@ export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
     amountDue: invoice.wholeNumber('amount_due'),
     amountPaid: invoice.wholeNumber('amount_paid'),
     currency: invoice.currency('currency'),
-    status: invoice.oneOf('status', invoiceStatuses),
+    status: invoice.translate('status', statuses),
     hostedInvoiceUrl: invoice.optionalText('hosted_invoice_url'),
-    createdAt: invoice.moment('created'),
+    createdAt: invoice.createdAt(asOf.earliest),
     asOf,
   };
 }

@@ -1,5 +1,5 @@
 import type { AsOf, PaymentFacts } from '../processor-facts.ts';
-import { WireObject } from './wire-object.ts';
+import { ifReadable, WireObject } from './wire-object.ts';
 
 /** The processor's statuses of a payment intent, and what Till calls them. */
 const statuses = {
@@ -15,17 +15,24 @@ const statuses = {
 
 export function mapPayment(value: unknown, asOf: AsOf): PaymentFacts {
   const intent = WireObject.parse(value, 'payment_intent').expectKind('payment_intent');
+  const status = intent.translate('status', statuses);
   return {
     processorPaymentIntentId: intent.text('id'),
     localId: intent.localId(),
     processorCustomerId: intent.referenceOrNull('customer'),
     amount: intent.amount('amount'),
-    amountReceived: intent.amount('amount_received'),
+    amountReceived: amountReceivedOf(intent, status),
     currency: intent.currency('currency'),
-    status: intent.translate('status', statuses),
-    createdAt: intent.moment('created'),
+    status,
+    createdAt: intent.createdAt(asOf.earliest),
     asOf,
   };
+}
+
+/** Nothing has arrived before a payment succeeds, so only then must the response say how much. */
+function amountReceivedOf(intent: WireObject, status: PaymentFacts['status']): number {
+  if (status === 'succeeded') return intent.amount('amount_received');
+  return ifReadable(() => intent.amount('amount_received')) ?? 0;
 }
 
 /** Statuses in which a frontend still has something to confirm. */
@@ -38,5 +45,5 @@ const confirmable: readonly string[] = [
 /** Null once nothing is left to confirm, although the processor keeps showing the secret. */
 export function clientSecretOfPayment(value: unknown): string | null {
   const intent = WireObject.parse(value, 'payment_intent');
-  return confirmable.includes(intent.text('status')) ? intent.textOrNull('client_secret') : null;
+  return confirmable.includes(intent.text('status')) ? intent.optionalText('client_secret') : null;
 }

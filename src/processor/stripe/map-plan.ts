@@ -1,15 +1,17 @@
 import { planIntervals } from '../../plans/plan.ts';
 import type { AsOf, PlanFacts, PriceFacts, ProductFacts } from '../processor-facts.ts';
-import { WireObject } from './wire-object.ts';
+import { ifReadable, WireObject, withKnownLinks } from './wire-object.ts';
 
 export function mapProduct(value: unknown, asOf: AsOf): ProductFacts {
   const product = WireObject.parse(value, 'product').expectKind('product');
+  const deleted = product.isDeleted();
   return {
     processorProductId: product.text('id'),
     localId: product.localId(),
-    name: product.text('name'),
-    active: product.flag('active') && !product.isDeleted(),
-    createdAt: product.moment('created'),
+    name: product.optionalText('name'),
+    active: !deleted && product.flag('active'),
+    ...(deleted ? { deleted } : {}),
+    createdAt: product.createdAt(asOf.earliest),
     asOf,
   };
 }
@@ -24,19 +26,24 @@ export function mapPrice(value: unknown, asOf: AsOf): PriceFacts {
     currency: price.currency('currency'),
     interval: intervalOf(price),
     active: price.flag('active'),
-    createdAt: price.moment('created'),
+    createdAt: price.createdAt(asOf.earliest),
     asOf,
   };
 }
 
-/** A price whose product was expanded, as create, read and list ask for it. */
+/** A price whose product was expanded, as create, read and list ask for it. Our id is the price's. */
 export function mapPlan(value: unknown, asOf: AsOf): PlanFacts {
   const price = WireObject.parse(value, 'price');
-  return { price: mapPrice(value, asOf), product: mapProduct(price.raw('product'), asOf) };
+  return {
+    price: mapPrice(value, asOf),
+    product: mapProduct(withKnownLinks(price.raw('product'), { localId: null }), asOf),
+  };
 }
 
 function intervalOf(price: WireObject): PriceFacts['interval'] {
-  const recurring = price.objectOrNull('recurring');
-  if (recurring === null || recurring.wholeNumber('interval_count') !== 1) return null;
-  return recurring.oneOf('interval', planIntervals);
+  return ifReadable(() => {
+    const recurring = price.object('recurring');
+    const isSimple = !recurring.has('interval_count') || recurring.wholeNumber('interval_count') === 1;
+    return isSimple ? recurring.oneOf('interval', planIntervals) : null;
+  });
 }

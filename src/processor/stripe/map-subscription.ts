@@ -1,5 +1,10 @@
-import type { AsOf, SubscriptionFacts } from '../processor-facts.ts';
-import { WireObject } from './wire-object.ts';
+import {
+  type AsOf,
+  type SubscriptionFacts,
+  type SubscriptionItemFacts,
+  UnmappableError,
+} from '../processor-facts.ts';
+import { ifReadable, WireObject } from './wire-object.ts';
 
 /** The processor's statuses of a subscription, and what Till calls them. */
 const statuses = {
@@ -16,27 +21,47 @@ const statuses = {
 
 export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
   const subscription = WireObject.parse(value, 'subscription').expectKind('subscription');
-  const item = firstItem(subscription);
-  // Before 2025-03-31 the period was the subscription's own; since then it is its items'.
-  const period = subscription.has('current_period_end') ? subscription : item;
+  const status = subscription.translate('status', statuses);
   return {
     processorSubscriptionId: subscription.text('id'),
     localId: subscription.localId(),
-    processorCustomerId: subscription.reference('customer'),
-    processorPriceId: item.reference('price'),
-    status: subscription.translate('status', statuses),
-    currentPeriodStart: period.moment('current_period_start'),
-    currentPeriodEnd: period.moment('current_period_end'),
-    trialEnd: subscription.momentOrNull('trial_end'),
-    createdAt: subscription.moment('created'),
+    processorCustomerId: subscription.referenceOrNull('customer'),
+    items: itemsOf(subscription),
+    status,
+    // While a trial runs its end must be known; at any other time it is only shown.
+    trialEnd:
+      status === 'trialing' ? subscription.moment('trial_end') : subscription.optionalMoment('trial_end'),
+    createdAt: subscription.createdAt(asOf.earliest),
     asOf,
   };
 }
 
-/** Till's subscriptions have one item; of somebody else's the first one speaks. */
-function firstItem(subscription: WireObject): WireObject {
-  const [item] = subscription.list('items');
-  return item ?? WireObject.parse(undefined, 'subscription.items.data[0]');
+/** Before everything else. */
+const unknownAge = new Date(0);
+
+/**
+ * The items of the list's first page, oldest first, and in the processor's order where they are of the same age. One of
+ * unknown age counts as the oldest.
+ */
+function itemsOf(subscription: WireObject): SubscriptionFacts['items'] {
+  const items = subscription
+    .list('items')
+    .map((item) => ({ createdAt: item.createdAt(unknownAge), facts: itemFacts(subscription, item) }))
+    .toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
+    .map(({ facts }) => facts);
+  const [first, ...others] = items;
+  if (first === undefined) throw new UnmappableError('subscription.items.data[0] is missing');
+  return [first, ...others];
+}
+
+/** Before 2025-03-31 the period was the subscription's own; since then each item has its own. */
+function itemFacts(subscription: WireObject, item: WireObject): SubscriptionItemFacts {
+  const period = subscription.has('current_period_end') ? subscription : item;
+  return {
+    processorPriceId: item.reference('price'),
+    currentPeriodStart: period.moment('current_period_start'),
+    currentPeriodEnd: period.moment('current_period_end'),
+  };
 }
 
 /**
@@ -45,7 +70,9 @@ function firstItem(subscription: WireObject): WireObject {
  * Answers always come in the version that the adapter asks for, so only the newer shape is met here.
  */
 export function clientSecretOfSubscription(value: unknown): string | null {
-  const invoice = WireObject.parse(value, 'subscription').objectOrNull('latest_invoice');
-  if (invoice?.text('status') !== 'open') return null;
-  return invoice.objectOrNull('confirmation_secret')?.text('client_secret') ?? null;
+  return ifReadable(() => {
+    const invoice = WireObject.parse(value, 'subscription').object('latest_invoice');
+    if (invoice.text('status') !== 'open') return null;
+    return invoice.object('confirmation_secret').text('client_secret');
+  });
 }

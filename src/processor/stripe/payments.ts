@@ -4,22 +4,23 @@ import type { AsOf } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { sinceCreation } from './answer-time.ts';
 import { done, isMissing, missing, wrongState } from './attempt.ts';
+import { warnOfMissingSecret } from './client-secret.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { clientSecretOfPayment, mapPayment } from './map-payment.ts';
-import { localIdKey } from './wire-object.ts';
+import { type KnownLinks, localIdKey, withKnownLinks } from './wire-object.ts';
 
 export function createPaymentCalls(context: AdapterContext): PaymentCalls {
-  const { stripe, call } = context;
+  const { stripe, call, logger } = context;
   const fetchList =
     (filter: Stripe.PaymentIntentListParams): Fetch =>
     (page, options) =>
       stripe.paymentIntents.list({ ...filter, ...page }, options);
 
-  const read: PaymentCalls['read'] = (processorPaymentIntentId) =>
+  const read = (processorPaymentIntentId: string, known: KnownLinks) =>
     call('payments.read', {
       kind: 'read',
       send: (options) => stripe.paymentIntents.retrieve(processorPaymentIntentId, {}, options),
-      take: withSecret,
+      take: (answer, asOf) => withSecret(answer, known, asOf),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -38,17 +39,23 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => withSecret(answer, sinceCreation(answer, asOf)),
+        take: (answer, asOf) => {
+          const known = { localId: id, customer: processorCustomerId };
+          const made = withSecret(answer, known, sinceCreation(answer, asOf));
+          if (made.clientSecret === null)
+            warnOfMissingSecret(logger, 'payments.create', made.payment.processorPaymentIntentId);
+          return made;
+        },
       }),
 
-    read,
+    read: (processorPaymentIntentId) => read(processorPaymentIntentId, noLinks),
 
     cancel: ({ processorPaymentIntentId, idempotencyKey }) =>
       call('payments.cancel', {
         kind: 'write',
         send: (options) =>
           stripe.paymentIntents.cancel(processorPaymentIntentId, {}, { ...options, idempotencyKey }),
-        take: (answer, asOf) => done(mapPayment(answer, asOf)),
+        take: (answer, asOf) => done(mapPayment(withKnownLinks(answer, noLinks), asOf)),
         // The call has no values of the caller's, so whatever else is refused is refused because of the state.
         refused: (refusal) => missing(refusal) ?? wrongState(refusal),
       }),
@@ -56,7 +63,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
     find: async ({ localId, since, processorCustomerId }) => {
       const fetch = fetchList({ customer: processorCustomerId, ...createdSince(since) });
       const id = await findByLocalId(context, 'payments.list', fetch, localId);
-      return id === null ? null : read(id);
+      return id === null ? null : read(id, { localId, customer: processorCustomerId });
     },
 
     list: ({ processorCustomerId }) =>
@@ -69,6 +76,12 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
   };
 }
 
-function withSecret(answer: unknown, asOf: AsOf): PaymentWithSecret {
-  return { payment: mapPayment(answer, asOf), clientSecret: clientSecretOfPayment(answer) };
+/** The row of a payment that is read or canceled exists, and has its links. */
+const noLinks: KnownLinks = { localId: null, customer: null };
+
+function withSecret(answer: unknown, known: KnownLinks, asOf: AsOf): PaymentWithSecret {
+  return {
+    payment: mapPayment(withKnownLinks(answer, known), asOf),
+    clientSecret: clientSecretOfPayment(answer),
+  };
 }

@@ -1,12 +1,12 @@
 import type { Stripe } from 'stripe';
 import type { Attempt, PlanCalls } from '../processor.ts';
-import type { PriceFacts, ProductFacts } from '../processor-facts.ts';
+import { type PriceFacts, type ProductFacts, UnmappableError } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { sinceCreation } from './answer-time.ts';
 import { done, isMissing, missing } from './attempt.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { mapPlan, mapPrice, mapProduct } from './map-plan.ts';
-import { localIdKey } from './wire-object.ts';
+import { localIdKey, withKnownLinks } from './wire-object.ts';
 
 export function createPlanCalls(context: AdapterContext): PlanCalls {
   const { stripe, call } = context;
@@ -20,7 +20,7 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
     call('plans.read', {
       kind: 'read',
       send: (options) => stripe.prices.retrieve(processorPriceId, { expand }, options),
-      take: mapPlan,
+      take: (answer, asOf) => mapPlan(withKnownLinks(answer, { localId: null }), asOf),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -40,14 +40,27 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => mapPlan(answer, sinceCreation(answer, asOf)),
+        take: (answer, asOf) => {
+          const known = withKnownLinks(answer, { localId: id });
+          const { price, product } = mapPlan(known, sinceCreation(answer, asOf));
+          // The plan is sold for what the processor will bill, so the caller's amount cannot stand in for it.
+          if (price.amount === null) throw new UnmappableError('price.unit_amount is null, not an amount');
+          return {
+            price: { ...price, interval: price.interval ?? interval },
+            product: { ...product, localId: id, name: product.name ?? name },
+          };
+        },
       }),
 
     read,
 
     archive: async ({ processorPriceId, processorProductId, idempotencyKey }) => {
       // A key belongs to one request, so each half needs its own.
-      const price = await archivePrice(context, processorPriceId, `${idempotencyKey}:price`);
+      const price = await archivePrice(
+        context,
+        { processorPriceId, processorProductId },
+        `${idempotencyKey}:price`,
+      );
       if (price.outcome !== 'done') return price;
       const product = await archiveProduct(context, processorProductId, `${idempotencyKey}:product`);
       if (product.outcome !== 'done') return product;
@@ -65,13 +78,15 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
 
 function archivePrice(
   context: AdapterContext,
-  id: string,
+  { processorPriceId, processorProductId }: Pick<PriceFacts, 'processorPriceId' | 'processorProductId'>,
   idempotencyKey: string,
 ): Promise<Attempt<PriceFacts>> {
   return context.call('plans.archive_price', {
     kind: 'write',
-    send: (options) => context.stripe.prices.update(id, { active: false }, { ...options, idempotencyKey }),
-    take: (answer, asOf) => done(mapPrice(answer, asOf)),
+    send: (options) =>
+      context.stripe.prices.update(processorPriceId, { active: false }, { ...options, idempotencyKey }),
+    take: (answer, asOf) =>
+      done(mapPrice(withKnownLinks(answer, { localId: null, product: processorProductId }), asOf)),
     refused: missing,
   });
 }
@@ -84,7 +99,7 @@ function archiveProduct(
   return context.call('plans.archive_product', {
     kind: 'write',
     send: (options) => context.stripe.products.update(id, { active: false }, { ...options, idempotencyKey }),
-    take: (answer, asOf) => done(mapProduct(answer, asOf)),
+    take: (answer, asOf) => done(mapProduct(withKnownLinks(answer, { localId: null }), asOf)),
     refused: missing,
   });
 }

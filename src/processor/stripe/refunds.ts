@@ -1,14 +1,25 @@
-import type { RefundCalls } from '../processor.ts';
+import type { ProcessorOperation, RefundCalls } from '../processor.ts';
+import type { AsOf, RefundFacts } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { sinceCreation } from './answer-time.ts';
 import { done, wrongState } from './attempt.ts';
 import { type Fetch, fetchPages, lookUpPagesMax, mapPages } from './listing.ts';
-import { mapRefund } from './map-refund.ts';
+import { mapRefundAnswer } from './map-refund.ts';
 import type { Refusal } from './refusal.ts';
-import { localIdKey } from './wire-object.ts';
+import { localIdKey, WireObject, withKnownLinks } from './wire-object.ts';
 
 export function createRefundCalls(context: AdapterContext): RefundCalls {
-  const { stripe, call } = context;
+  const { stripe, call, logger } = context;
+  const fetchOfPayment =
+    (processorPaymentIntentId: string): Fetch =>
+    (page, options) =>
+      stripe.refunds.list({ payment_intent: processorPaymentIntentId, ...page }, options);
+  const map = (operation: ProcessorOperation, value: unknown, asOf: AsOf): RefundFacts =>
+    mapRefundAnswer(value, asOf, (reason) => logger.warn({ operation, reason }, 'refund status unknown'));
+  // The listing was asked for one payment's refunds, so that is whose they are.
+  const mapOfPayment = (value: unknown, processorPaymentIntentId: string, asOf: AsOf): RefundFacts =>
+    map('refunds.list', withKnownLinks(value, { payment_intent: processorPaymentIntentId }), asOf);
+
   return {
     create: ({ id, processorPaymentIntentId, amount, reason, idempotencyKey }) =>
       call('refunds.create', {
@@ -23,24 +34,45 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => done(mapRefund(answer, sinceCreation(answer, asOf))),
+        take: (answer, asOf) => {
+          const known = { localId: id, payment_intent: processorPaymentIntentId };
+          return done(map('refunds.create', withKnownLinks(answer, known), sinceCreation(answer, asOf)));
+        },
         refused: (refusal) => {
           if (refusal.code === 'resource_missing') return { outcome: 'missing' };
           return isAboutState(refusal) ? wrongState(refusal) : undefined;
         },
       }),
 
+    find: async ({ localId, processorPaymentIntentId }) => {
+      const fetch = fetchOfPayment(processorPaymentIntentId);
+      const mapOurs = (value: unknown, asOf: AsOf) =>
+        WireObject.parse(value, 'refund').localId() === localId
+          ? [mapOfPayment(value, processorPaymentIntentId, asOf)]
+          : [];
+      for await (const page of fetchPages(context, 'refunds.list', fetch, lookUpPagesMax, mapOurs)) {
+        const [found] = page.flat();
+        if (found !== undefined) return found;
+      }
+      return null;
+    },
+
     listOfPayment: async (processorPaymentIntentId) => {
-      const fetch: Fetch = (page, options) =>
-        stripe.refunds.list({ payment_intent: processorPaymentIntentId, ...page }, options);
       const refunds = [];
-      const pages = fetchPages(context, 'refunds.list', fetch, lookUpPagesMax, mapRefund);
-      for await (const page of pages) refunds.push(...page);
+      const fetch = fetchOfPayment(processorPaymentIntentId);
+      const mapOne = (value: unknown, asOf: AsOf) => mapOfPayment(value, processorPaymentIntentId, asOf);
+      for await (const page of mapPages(context, 'refunds.list', fetch, mapOne, lookUpPagesMax))
+        refunds.push(...page);
       return refunds;
     },
 
     list: () =>
-      mapPages(context, 'refunds.list', (page, options) => stripe.refunds.list(page, options), mapRefund),
+      mapPages(
+        context,
+        'refunds.list',
+        (page, options) => stripe.refunds.list(page, options),
+        (value, asOf) => map('refunds.list', value, asOf),
+      ),
   };
 }
 

@@ -4,9 +4,10 @@ import type { AsOf } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { sinceCreation } from './answer-time.ts';
 import { done, isMissing, missing, wrongState } from './attempt.ts';
+import { warnOfMissingSecret } from './client-secret.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { clientSecretOfSubscription, mapSubscription } from './map-subscription.ts';
-import { localIdKey } from './wire-object.ts';
+import { type KnownLinks, localIdKey, withKnownLinks } from './wire-object.ts';
 
 export function createSubscriptionCalls(context: AdapterContext): SubscriptionCalls {
   const { stripe, call } = context;
@@ -17,11 +18,11 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
     (page, options) =>
       stripe.subscriptions.list({ status: 'all', ...filter, ...page }, options);
 
-  const read: SubscriptionCalls['read'] = (processorSubscriptionId) =>
+  const read = (processorSubscriptionId: string, known: KnownLinks) =>
     call('subscriptions.read', {
       kind: 'read',
       send: (options) => stripe.subscriptions.retrieve(processorSubscriptionId, { expand }, options),
-      take: withSecret,
+      take: (answer, asOf) => withSecret(answer, known, asOf),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -44,16 +45,21 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => withSecret(answer, sinceCreation(answer, asOf)),
+        take: (answer, asOf) => {
+          const known = { localId: id, customer: processorCustomerId };
+          const made = withSecret(answer, known, sinceCreation(answer, asOf));
+          if (made.subscription.status === 'incomplete') warnIfNoSecret(context, made);
+          return made;
+        },
       }),
 
-    read,
+    read: (processorSubscriptionId) => read(processorSubscriptionId, noLinks),
 
     cancel: (processorSubscriptionId) =>
       call('subscriptions.cancel', {
         kind: 'write',
         send: (options) => stripe.subscriptions.cancel(processorSubscriptionId, {}, options),
-        take: (answer, asOf) => done(mapSubscription(answer, asOf)),
+        take: (answer, asOf) => done(mapSubscription(withKnownLinks(answer, noLinks), asOf)),
         // The call has no values of the caller's, so whatever else is refused is refused because of the state.
         refused: (refusal) => missing(refusal) ?? wrongState(refusal),
       }),
@@ -61,7 +67,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
     find: async ({ localId, since, processorCustomerId }) => {
       const fetch = fetchList({ customer: processorCustomerId, ...createdSince(since) });
       const id = await findByLocalId(context, 'subscriptions.list', fetch, localId);
-      return id === null ? null : read(id);
+      return id === null ? null : read(id, { localId, customer: processorCustomerId });
     },
 
     list: ({ processorCustomerId }) =>
@@ -74,6 +80,20 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
   };
 }
 
-function withSecret(answer: unknown, asOf: AsOf): SubscriptionWithSecret {
-  return { subscription: mapSubscription(answer, asOf), clientSecret: clientSecretOfSubscription(answer) };
+function warnIfNoSecret(
+  { logger }: AdapterContext,
+  { subscription, clientSecret }: SubscriptionWithSecret,
+): void {
+  if (clientSecret === null)
+    warnOfMissingSecret(logger, 'subscriptions.create', subscription.processorSubscriptionId);
+}
+
+/** The row of a subscription that is read or canceled exists, and has its links. */
+const noLinks: KnownLinks = { localId: null, customer: null };
+
+function withSecret(answer: unknown, known: KnownLinks, asOf: AsOf): SubscriptionWithSecret {
+  return {
+    subscription: mapSubscription(withKnownLinks(answer, known), asOf),
+    clientSecret: clientSecretOfSubscription(answer),
+  };
 }

@@ -51,9 +51,9 @@ export class WireObject {
     return value === null ? null : this.#text(field, value);
   }
 
-  /** For the few fields that the processor itself leaves out at times. */
+  /** For decorative fields, and those that the processor itself leaves out at times. */
   optionalText(field: string): string | null {
-    return this.has(field) ? this.textOrNull(field) : null;
+    return ifReadable(() => this.text(field));
   }
 
   /** Many texts are free to be empty at the processor, and mean nothing then. */
@@ -91,18 +91,24 @@ export class WireObject {
     return value;
   }
 
+  /** A text that may be empty, absent or of another type, all of which mean that there is none. */
+  optionalFreeText(field: string): string | null {
+    return typeof this.#fields[field] === 'string' ? this.freeTextOrNull(field) : null;
+  }
+
+  /** When the object was made. Only shown and sorted by, so a response without it is still good. */
+  createdAt(fallback: Date): Date {
+    return ifReadable(() => this.moment('created')) ?? fallback;
+  }
+
   moment(field: string): Date {
     const seconds = this.wholeNumber(field);
     if (seconds < 0 || seconds > momentSecondsMax) throw this.#wrong(field, seconds, 'a time in seconds');
     return new Date(seconds * 1000);
   }
 
-  momentOrNull(field: string): Date | null {
-    return this.#present(field) === null ? null : this.moment(field);
-  }
-
   optionalMoment(field: string): Date | null {
-    return this.has(field) ? this.momentOrNull(field) : null;
+    return ifReadable(() => this.moment(field));
   }
 
   /** An id, or the object itself where it was expanded. */
@@ -198,6 +204,48 @@ export class WireObject {
     const seen = isPersonalName(field) ? `hidden (${typeof value})` : describe(value);
     return new UnmappableError(`${this.path}.${field} is ${seen}, not ${expected}`);
   }
+}
+
+/**
+ * Reads a decorative field: null where it is absent or cannot be read. A charge that was made must not be lost because of
+ * a field that Till only shows.
+ */
+export function ifReadable<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof UnmappableError) return null;
+    throw error;
+  }
+}
+
+/**
+ * The links of an object to our rows that a request already names. Null: the request does not name it, and the caller can
+ * do without it.
+ */
+export interface KnownLinks {
+  readonly localId?: string | null;
+  readonly customer?: string | null;
+  readonly payment_intent?: string | null;
+  readonly product?: string | null;
+}
+
+/**
+ * The response to a request about one object, with its links to our rows as the request has them. A response that leaves
+ * a link out must not fail a call that has had its effect. In events and listings only the links say whose an object is,
+ * so there they must be readable.
+ */
+export function withKnownLinks(answer: unknown, { localId, ...references }: KnownLinks): unknown {
+  if (!isRecord(answer)) return answer;
+  const object = WireObject.parse(answer, 'answer');
+  const links = Object.entries(references).map(([field, known]) => [
+    field,
+    known ?? ifReadable(() => object.reference(field)),
+  ]);
+  const known = { ...answer, ...Object.fromEntries(links) };
+  if (localId === undefined) return known;
+  const ownMetadata = isRecord(answer['metadata']) ? answer['metadata'] : null;
+  return { ...known, metadata: localId === null ? ownMetadata : { [localIdKey]: localId } };
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,0 +1,331 @@
+/**
+ * Responses of the processor in which something is missing or odd. Whatever was made or changed there must be recorded and
+ * answered with success as long as the response says which object it is, how much it is about and how it stands.
+ */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { type AlteringLine, type Passing, startAlteringLine } from '../support/altering-line.ts';
+import { type Ground, layGround } from '../support/creations.ts';
+import { type Lab, type LabTill, startLab, startLabTill } from '../support/fault-lab.ts';
+import { testKey } from '../support/frame.ts';
+
+interface Scene {
+  readonly lab: Lab;
+  readonly line: AlteringLine;
+  readonly till: LabTill;
+  readonly ground: Ground;
+  /** A request below /api/v1 that must succeed. */
+  readonly call: (method: string, path: string, body?: object) => Promise<Readonly<Record<string, unknown>>>;
+}
+
+async function setScene(t: TestContext): Promise<Scene> {
+  const lab = await startLab(t);
+  const line = await startAlteringLine(lab);
+  const till = await startLabTill(t, lab, { processorUrl: line.url });
+  const call = async (method: string, path: string, body?: object) => {
+    const response = await fetch(`${till.url}/api/v1${path}`, {
+      method,
+      headers: { 'x-api-key': testKey, 'content-type': 'application/json' },
+      body: method === 'POST' || method === 'PATCH' ? JSON.stringify(body ?? {}) : null,
+    });
+    const text = await response.text();
+    assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);
+    return JSON.parse(text);
+  };
+  return { lab, line, till, ground: await layGround(lab, till.post), call };
+}
+
+interface OddCase {
+  readonly name: string;
+  /** The response that is altered. */
+  readonly response: RegExp;
+  /** What a response must say. Anything else may be missing. */
+  readonly essential: readonly string[];
+  /** Does what must have been done before; returns the request itself. */
+  readonly prepare: (scene: Scene) => Promise<() => Promise<unknown>>;
+}
+
+const money = ['id', 'object', 'amount', 'currency', 'status'];
+const customer = ['id', 'object'];
+const product = ['id', 'object', 'active'];
+const price = ['id', 'object', 'unit_amount', 'currency', 'active'];
+const subscription = ['id', 'object', 'status', 'items'];
+
+/** The resource as the answer shows it must be the one that was asked for, and be stored so. */
+async function assertStored(
+  { call }: Scene,
+  path: string,
+  answer: Readonly<Record<string, unknown>>,
+  expected: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  assert.partialDeepStrictEqual(answer, expected);
+  assert.deepEqual(await call('GET', `${path}/${answer['id']}`), answer);
+}
+
+const cases: readonly OddCase[] = [
+  {
+    name: 'customers.create',
+    response: /^POST \/v1\/customers$/,
+    essential: customer,
+    prepare: async (scene) => async () => {
+      const answer = await scene.call('POST', '/customers', { email: 'grace@example.com', name: 'Grace' });
+      await assertStored(scene, '/customers', answer, { email: 'grace@example.com' });
+    },
+  },
+  {
+    name: 'customers.update',
+    response: /^POST \/v1\/customers\/\w+$/,
+    essential: customer,
+    prepare: async (scene) => async () => {
+      const { customerId } = scene.ground;
+      const answer = await scene.call('PATCH', `/customers/${customerId}`, { phone: '+1' });
+      await assertStored(scene, '/customers', answer, { email: 'ada@example.com' });
+    },
+  },
+  {
+    name: 'plans.create',
+    response: /^POST \/v1\/prices$/,
+    essential: [...price, 'product'],
+    prepare: async (scene) => async () => {
+      const values = { name: 'Gold', amount: 900, currency: 'eur', interval: 'week' };
+      const answer = await scene.call('POST', '/plans', values);
+      await assertStored(scene, '/plans', answer, { ...values, active: true });
+    },
+  },
+  ...(['prices', 'products'] as const).map((half) => ({
+    name: `plans.archive, the response about ${half}`,
+    response: new RegExp(`^POST /v1/${half}/\\w+$`),
+    essential: half === 'prices' ? price : product,
+    prepare: async (scene: Scene) => {
+      const values = { name: 'Gold', amount: 900, currency: 'eur', interval: 'week' };
+      const { id } = await scene.call('POST', '/plans', values);
+      return async () => {
+        const answer = await scene.call('POST', `/plans/${id}/archive`);
+        await assertStored(scene, '/plans', answer, { ...values, active: false });
+      };
+    },
+  })),
+  {
+    name: 'payments.create',
+    response: /^POST \/v1\/payment_intents$/,
+    essential: money,
+    prepare: async (scene) => async () => {
+      const values = { customerId: scene.ground.customerId, amount: 700, currency: 'eur' };
+      const { payment } = await scene.call('POST', '/payments', values);
+      // The shape that the API promises for a created payment.
+      const answer = payment as Readonly<Record<string, unknown>>;
+      await assertStored(scene, '/payments', answer, { ...values, status: 'requires_payment_method' });
+    },
+  },
+  {
+    name: 'payments.cancel',
+    response: /^POST \/v1\/payment_intents\/\w+\/cancel$/,
+    essential: money,
+    prepare: async (scene) => {
+      const values = { customerId: scene.ground.customerId, amount: 700, currency: 'eur' };
+      const { payment } = await scene.call('POST', '/payments', values);
+      return async () => {
+        const answer = await scene.call('POST', `/payments/${Object(payment).id}/cancel`);
+        await assertStored(scene, '/payments', answer, { ...values, status: 'canceled' });
+      };
+    },
+  },
+  {
+    name: 'refunds.create',
+    response: /^POST \/v1\/refunds$/,
+    essential: ['id', 'object', 'amount', 'currency'],
+    prepare: async (scene) => async () => {
+      const { paymentId } = scene.ground;
+      const { refund } = await scene.call('POST', `/payments/${paymentId}/refund`, {
+        amount: 3,
+        reason: 'duplicate',
+      });
+      assert.partialDeepStrictEqual(refund, { paymentId, amount: 3, currency: 'eur', reason: 'duplicate' });
+      const { data } = await scene.call('GET', `/payments/${paymentId}/refunds`);
+      assert(Array.isArray(data));
+      assert.deepEqual(data[0], refund);
+      const reserved = 'select 1 from till.refunds where processor_refund_id is null';
+      assert.deepEqual(await scene.lab.sql(reserved), []);
+    },
+  },
+  {
+    name: 'subscriptions.create',
+    response: /^POST \/v1\/subscriptions$/,
+    essential: subscription,
+    prepare: async (scene) => async () => {
+      const { customerId, planId } = scene.ground;
+      const answer = await scene.call('POST', '/subscriptions', { customerId, planId });
+      // The shape that the API promises for a created subscription.
+      const made = answer['subscription'] as Readonly<Record<string, unknown>>;
+      await assertStored(scene, '/subscriptions', made, { customerId, planId, status: 'incomplete' });
+    },
+  },
+  {
+    name: 'subscriptions.cancel',
+    response: /^DELETE \/v1\/subscriptions\/\w+$/,
+    essential: subscription,
+    prepare: async (scene) => {
+      const { customerId, planId } = scene.ground;
+      const answer = await scene.call('POST', '/subscriptions', { customerId, planId });
+      const id: unknown = Object(answer['subscription']).id;
+      return async () => {
+        const canceled = await scene.call('DELETE', `/subscriptions/${id}`);
+        await assertStored(scene, '/subscriptions', canceled, {
+          customerId,
+          planId,
+          status: 'canceled',
+        });
+      };
+    },
+  },
+];
+
+type Body = Passing['body'];
+
+/** A value that is surely not of the field's type. */
+function odd(value: unknown): unknown {
+  return typeof value === 'number' ? 'odd' : 7;
+}
+
+test('a response with only what it must say is enough', async (t) => {
+  const scene = await setScene(t);
+  for (const { name, response, essential, prepare } of cases) {
+    await t.test(`${name}: what else is missing, null or odd does not undo what was done`, async () => {
+      let fields: readonly string[] = [];
+      const request = async (change: (body: Body) => unknown) => {
+        const send = await prepare(scene);
+        let altered = 0;
+        scene.line.alter(({ method, path, body }) => {
+          if (!response.test(`${method} ${path}`)) return body;
+          altered += 1;
+          fields = Object.keys(body).filter((field) => !essential.includes(field));
+          return change(body);
+        });
+        await send();
+        scene.line.stop();
+        assert.equal(altered, 1);
+      };
+      await request((body) => body);
+      const changed = (body: Body, put: (value: unknown) => unknown): Body => ({
+        ...body,
+        ...Object.fromEntries(fields.map((field) => [field, put(body[field])])),
+      });
+      await request((body) => changed(body, () => undefined));
+      await request((body) => changed(body, () => null));
+      await request((body) => changed(body, odd));
+      for (const field of fields) await request((body) => ({ ...body, [field]: undefined }));
+    });
+  }
+
+  await t.test('plans.create: the product inside the response may say as little', async () => {
+    const { call, line } = scene;
+    line.alter(({ method, path, body }) => {
+      if (`${method} ${path}` !== 'POST /v1/prices') return body;
+      const { id, object, active } = Object(body['product']);
+      return { ...body, product: { id, object, active } };
+    });
+    const answer = await call('POST', '/plans', {
+      name: 'Lean',
+      amount: 9,
+      currency: 'eur',
+      interval: 'day',
+    });
+    assert.equal(answer['name'], 'Lean');
+  });
+});
+
+test('a response that does not say how much, or of what, is not taken for success', async (t) => {
+  const scene = await setScene(t);
+  for (const { name, response, essential, prepare } of cases) {
+    await t.test(`${name} is a 502`, async () => {
+      for (const field of essential) {
+        const send = await prepare(scene);
+        scene.line.alter(({ method, path, body }) =>
+          response.test(`${method} ${path}`) ? { ...body, [field]: undefined } : body,
+        );
+        await assert.rejects(send(), /: 502 .*processor_bad_answer/, field);
+        scene.line.stop();
+      }
+    });
+  }
+});
+
+test('a refund whose status is null or unknown is recorded and blocks nothing', async (t) => {
+  const shared = await setScene(t);
+  /** With a payment of its own. */
+  const nextScene = async (): Promise<Scene> => {
+    shared.line.stop();
+    return { ...shared, ground: await layGround(shared.lab, shared.till.post) };
+  };
+  const refundsOf = async ({ call, ground }: Scene) => {
+    const { data } = await call('GET', `/payments/${ground.paymentId}/refunds`);
+    assert(Array.isArray(data));
+    return data.map(({ amount, status }) => [amount, status]);
+  };
+  const statuses = [null, 'reversed', undefined];
+
+  for (const status of statuses) {
+    await t.test(`${status}: is recorded as pending, counts, and follows a later status`, async () => {
+      const scene = await nextScene();
+      const { call, line, till, ground } = scene;
+      line.alter(({ path, body }) => (path === '/v1/refunds' ? withStatus(body, status) : body));
+      const after = await call('POST', `/payments/${ground.paymentId}/refund`);
+      assert.equal(after['status'], 'refunded');
+      assert.deepEqual(await refundsOf(scene), [[2_000, 'pending']]);
+      const again = await till.post(`/api/v1/payments/${ground.paymentId}/refund`, {});
+      assert.equal(again.body['code'], 'payment_not_refundable');
+      line.stop();
+      await till.services.refunds.askOfPayment(ground.processorPaymentIntentId);
+      assert.deepEqual(await refundsOf(scene), [[2_000, 'succeeded']]);
+    });
+  }
+
+  await t.test('a status that was known stays as it was', async () => {
+    const scene = await nextScene();
+    const { call, line, till, ground } = scene;
+    await call('POST', `/payments/${ground.paymentId}/refund`, { amount: 500 });
+    line.alter(({ path, body }) => (path === '/v1/refunds' ? withStatus(body, 'reversed') : body));
+    await till.services.refunds.askOfPayment(ground.processorPaymentIntentId);
+    assert.deepEqual(await refundsOf(scene), [[500, 'succeeded']]);
+  });
+
+  for (const status of statuses) {
+    await t.test(`${status}: is found by our id, which frees what was reserved for it`, async () => {
+      const scene = await nextScene();
+      const { lab, line, till, ground } = scene;
+      // The response to the refund cannot be read, and another refund of the payment can never be.
+      const odd = await lab.dashboard.refunds.create({
+        payment_intent: ground.processorPaymentIntentId,
+        amount: 1,
+      });
+      line.alter(({ method, path, body }) => {
+        if (path !== '/v1/refunds') return body;
+        return method === 'POST' ? { ...body, amount: 'odd' } : withStatus(body, status, odd.id);
+      });
+      const path = `/api/v1/payments/${ground.paymentId}/refund`;
+      const lost = await till.post(path, { amount: 1_000 }, `lost-${status}`);
+      assert.equal(lost.status, 502, JSON.stringify(lost.body));
+      const blocked = await till.post(path, { amount: 1_500 });
+      assert.equal(blocked.body['code'], 'refund_in_flight');
+      await lab.sql(
+        `update till.idempotency_claims set attempted_at = attempted_at - interval '2 minutes',
+           created_at = created_at - interval '2 minutes', leased_until = leased_until - interval '2 minutes'
+         where completed_at is null`,
+      );
+      await till.services.sweeper.sweep();
+      assert.deepEqual(await refundsOf(scene), [[1_000, 'pending']]);
+      const more = await till.post(path, { amount: 1_500 });
+      assert.equal(more.body['code'], 'refund_exceeds_remaining');
+      const replayed = await till.post(path, { amount: 1_000 }, `lost-${status}`);
+      assert.deepEqual([replayed.status, replayed.replayed], [200, true]);
+    });
+  }
+});
+
+/** A refund, or every refund of a listing, with another status; of the one with this id the amount is odd, too. */
+function withStatus(body: Body, status: unknown, oddId?: string): unknown {
+  if (Array.isArray(body['data'])) {
+    return { ...body, data: body['data'].map((refund) => withStatus(refund, status, oddId)) };
+  }
+  return { ...body, status, ...(body['id'] === oddId ? { amount: 'odd' } : {}) };
+}
