@@ -4,6 +4,7 @@ import { ingestGrowth } from './scenarios/ingest-growth.ts';
 import { lists } from './scenarios/lists.ts';
 import { memory } from './scenarios/memory.ts';
 import { reads } from './scenarios/reads.ts';
+import { sameKeyStorm } from './scenarios/same-key-storm.ts';
 import { scaleOut } from './scenarios/scale-out.ts';
 import { starts } from './scenarios/starts.ts';
 import { webhookEndToEnd } from './scenarios/webhook-end-to-end.ts';
@@ -17,6 +18,7 @@ export const scenarios: readonly Scenario[] = [
   reads,
   webhookLag,
   creates,
+  sameKeyStorm,
   lists,
   ingestGrowth,
   starts,

@@ -4,10 +4,12 @@ import { joinDatabase, joinProcessor, migrateDatabase } from './compose-parts.ts
 import { composeServices, type Services } from './compose-services.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { Failure } from './errors.ts';
+import { pageMax } from './http/api-schema.ts';
 import { noMarks } from './idempotency/marks.ts';
 import { systemClock } from './platform/clock.ts';
 import { createLogger } from './platform/logger.ts';
 import { createMetrics } from './platform/metrics.ts';
+import { parsePlainInteger } from './platform/plain-integer.ts';
 import { Shutdown } from './platform/shutdown.ts';
 import { ProgressBar } from './progress-bar.ts';
 import { type WebhookEvent, webhookEventStates } from './webhooks/webhook-event.ts';
@@ -130,7 +132,8 @@ async function resync({ resync: comparison, recovery }: Services, { all, custome
     );
     return;
   }
-  if (customer !== undefined) await comparison.ofCustomer(customer, (progress) => bar.show(progress));
+  if (customer !== undefined)
+    await comparison.ofCustomer(customer.toLowerCase(), (progress) => bar.show(progress));
   else await comparison.all((progress) => bar.show(progress));
   bar.end();
   process.stdout.write('Everything that the processor lists has been compared.\n');
@@ -141,8 +144,8 @@ async function listEvents({ webhookEvents }: Services, options: Options): Promis
   if (options.state !== undefined && state === undefined) {
     throw new UsageError(`--state must be one of ${webhookEventStates.join(', ')}.`);
   }
-  const page = /^[1-9]\d{0,8}$/.test(options.page) ? Number(options.page) : undefined;
-  if (page === undefined) throw new UsageError('--page must be a number from 1.');
+  const page = parsePlainInteger(options.page) ?? 0;
+  if (page < 1 || page > pageMax) throw new UsageError(`--page must be a whole number from 1 to ${pageMax}.`);
   const filter = { state, type: options.type, objectId: options.object };
   const { data, total } = await webhookEvents.list(filter, { page, limit: 50 });
   for (const event of data) process.stdout.write(`${eventLine(event)}\n`);

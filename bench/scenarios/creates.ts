@@ -1,11 +1,10 @@
 import type { BenchDatabase } from '../lab/database.ts';
-import type { Lab, Run } from '../lab/lab.ts';
+import type { Run } from '../lab/lab.ts';
 import { median } from '../lab/numbers.ts';
 import { takeTurns } from '../lab/rounds.ts';
 import type { Scenario } from '../lab/scenario.ts';
 import type { ServerProcess } from '../lab/server-process.ts';
-import { Connection } from '../load/connection.ts';
-import { createRequest } from '../load/requests.ts';
+import { createCustomer, slowDown } from '../lab/shop.ts';
 
 /** Enough that the sandbox is busy, few enough that nothing waits for long. */
 const connections = 16;
@@ -13,11 +12,6 @@ const createsFull = 3_000;
 const createsQuick = 1_500;
 const createsAtOnce = 200;
 const processorLatencyMs = 300;
-
-interface Owner {
-  readonly id: string;
-  readonly processorCustomerId: string;
-}
 
 /** What a create costs beside the call to the processor, and whether a slow processor holds creates up. */
 export const creates: Scenario = {
@@ -41,7 +35,7 @@ export const creates: Scenario = {
     });
     const slowMs: number[] = [];
     for (let round = 0; round < lab.scale.rounds; round += 1) {
-      await slowDown(lab);
+      await slowDown(lab, processorLatencyMs, createsAtOnce);
       const { ratePerSecond } = await create(till, owner.id, createsAtOnce, createsAtOnce);
       slowMs.push((createsAtOnce / ratePerSecond) * 1_000);
     }
@@ -70,29 +64,6 @@ function overhead(till: Run, bare: Run) {
     goal: { atMost: 2 },
     note: `${Math.round(till.ratePerSecond)} creates/s, the baseline ${Math.round(bare.ratePerSecond)}/s`,
   };
-}
-
-async function createCustomer(till: ServerProcess): Promise<Owner> {
-  const connection = await Connection.open(till.url);
-  const request = createRequest(JSON.stringify({ email: 'bench@example.com' }), '/api/v1/customers');
-  const { status, body } = await connection.send(request);
-  connection.close();
-  if (status !== 201) throw new Error(`the customer was not made: ${body}`);
-  return JSON.parse(body);
-}
-
-async function slowDown(lab: Lab): Promise<void> {
-  const fault = {
-    operation: 'payment_intents.create',
-    kind: 'latency',
-    latencyMs: processorLatencyMs,
-    times: createsAtOnce,
-  };
-  const answer = await fetch(`${lab.sandboxUrl}/sandbox/faults`, {
-    method: 'POST',
-    body: JSON.stringify(fault),
-  });
-  if (!answer.ok) throw new Error(`the sandbox was not slowed down: ${await answer.text()}`);
 }
 
 /** Every create that was answered must have left its row. */

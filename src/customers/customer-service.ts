@@ -75,7 +75,7 @@ export class CustomerService {
   }
 
   async read(id: string): Promise<Customer> {
-    return found(isUuid(id) ? await this.#reads.read(id.toLowerCase()) : undefined);
+    return found(isUuid(id) ? await this.#reads.read(id) : undefined);
   }
 
   list(request: PageRequest): Promise<Page<Customer>> {

@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import type { FailureCode } from '../errors.ts';
 import { failureStatus, problemContentType, problemExample } from './problem.ts';
+import { comparedWithIds } from './validator.ts';
 
 /** The pieces that the schemas of all resources share. */
 export const Id = Type.String({ format: 'uuid', examples: ['0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90'] });
@@ -20,7 +21,8 @@ export const IdempotencyKey = Type.String({
     'Repeating a request with its key answers with what the first one made. Also as header Idempotency-Key.',
 });
 
-const pageMax = 2_147_483_647;
+/** The largest page of every list; `till events --page` takes the same. */
+export const pageMax = 2_147_483_647;
 const limitMax = 100;
 const limitDefault = 20;
 
@@ -34,7 +36,9 @@ export const PageQuery = Type.Object(
 
 export const CustomerPageQuery = Type.Object(
   {
-    customerId: Type.Optional(Type.String({ description: 'Only what belongs to this customer.' })),
+    customerId: Type.Optional(
+      Type.String({ description: 'Only what belongs to this customer.', [comparedWithIds]: true }),
+    ),
     page: PageQuery.properties.page,
     limit: PageQuery.properties.limit,
   },

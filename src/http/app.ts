@@ -87,7 +87,11 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema, httpPart));
   app.addSchema(ProblemSchema);
   const open = new OpenRequests();
-  registerRequestDeadline(app, open, parts.requestDeadlineMs ?? requestTimeoutMs);
+  registerRequestDeadline(app, {
+    logger: parts.logger,
+    open,
+    timeoutMs: parts.requestDeadlineMs ?? requestTimeoutMs,
+  });
   // Hooks that every request passes take callbacks: a promise for each would cost more than what they do.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
-import { optionalBody } from './validator.ts';
+import { comparedWithIds, optionalBody } from './validator.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
@@ -73,7 +73,9 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
  * What has a default, or is a body that may be missing, need not be sent. The schemas make it look required all the
  * same, because by the time that anybody looks it has been filled in.
  */
-function requireNoDefaults(_key: string, value: unknown): unknown {
+function requireNoDefaults(key: string, value: unknown): unknown {
+  // Only the validator needs it.
+  if (key === comparedWithIds) return undefined;
   if (typeof value !== 'object' || value === null || !('required' in value)) return value;
   // A parameter or a body of the document, as far as it matters here; anything else has neither of the two.
   const { schema, content } = value as {

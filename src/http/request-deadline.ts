@@ -1,17 +1,39 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Failure } from '../errors.ts';
+import type { Logger } from '../platform/logger.ts';
 import type { OpenRequests } from './open-requests.ts';
 
 /** A look a second for a deadline of half a minute. */
 const looksPerDeadline = 30;
 
+interface DeadlineParts {
+  readonly logger: Logger;
+  readonly open: OpenRequests;
+  readonly timeoutMs: number;
+}
+
 /**
- * Answers requests that could not be finished in time: nobody is left hanging. Their work goes on and its outcome is
- * dropped: who asks again under the same idempotency key meets it. A look at the oldest open requests now and then does it.
+ * Answers requests that could not be finished in time: nobody is left hanging. Their work goes on, and its outcome is only
+ * logged: who asks again under the same idempotency key meets it. A look at the oldest open requests now and then does it.
  * The framework's own `handlerTimeout` takes a timer and an abort signal for each, and gives up watching as soon as a
  * body has been read.
  */
-export function registerRequestDeadline(app: FastifyInstance, open: OpenRequests, timeoutMs: number): void {
+export function registerRequestDeadline(
+  app: FastifyInstance,
+  { logger, open, timeoutMs }: DeadlineParts,
+): void {
+  /** Responses that the deadline has sent, while their handlers still run. */
+  const late = new WeakSet<FastifyReply>();
+  const silent = logger.child({}, { level: 'silent' });
+  const end = (reply: FastifyReply) => {
+    // Whoever takes so long to read an answer is not waiting for it.
+    if (reply.raw.headersSent) return void reply.raw.destroy();
+    if (reply.sent) return;
+    reply.send(deadlinePassed);
+    late.add(reply);
+    // The framework reports late outcomes too, but without the request id, and an expected failure as an error.
+    reply.log = silent;
+  };
   const lookIntervalMs = timeoutMs / looksPerDeadline;
   const timer = setInterval(() => {
     // Whoever would be past its time at the next look is answered at this one.
@@ -19,14 +41,32 @@ export function registerRequestDeadline(app: FastifyInstance, open: OpenRequests
   }, lookIntervalMs);
   timer.unref();
   app.addHook('onClose', async () => clearInterval(timer));
+  app.addHook('onRoute', (route) => {
+    const { handler } = route;
+    route.handler = function (request, reply) {
+      const outcome: unknown = handler.call(this, request, reply);
+      // Deleted when it is logged: a route for HEAD passes through here twice.
+      if (outcome instanceof Promise) {
+        outcome.then(
+          () =>
+            late.delete(reply) &&
+            logger.info({ requestId: request.id }, 'request completed after its deadline'),
+          (error: unknown) => late.delete(reply) && logFailure(logger, request.id, error),
+        );
+      }
+      return outcome;
+    };
+  });
 }
 
-function end(reply: FastifyReply): void {
-  // Whoever takes so long to read an answer is not waiting for it.
-  if (reply.raw.headersSent) reply.raw.destroy();
-  else if (!reply.sent) {
-    const detail =
-      'The request could not be finished in time, and may be carried out all the same: repeat it under the same idempotency key.';
-    reply.send(new Failure('overloaded', detail, { retryAfterSeconds: 1 }));
-  }
+const deadlinePassed = new Failure(
+  'overloaded',
+  'The request could not be finished in time, and may be carried out all the same: repeat it under the same idempotency key.',
+  { retryAfterSeconds: 1 },
+);
+
+function logFailure(logger: Logger, requestId: string, error: unknown): void {
+  const message = 'request failed after its deadline';
+  if (error instanceof Failure) logger.warn({ requestId, code: error.code, err: error }, message);
+  else logger.error({ requestId, err: error }, message);
 }

@@ -51,6 +51,16 @@ export class ClaimStore {
     return rows.map(toClaim);
   }
 
+  /** Without a lock, so that it neither waits for anyone nor keeps anyone waiting. */
+  async find(db: Queryable, operation: ClaimOperation, key: string): Promise<StoredClaim | undefined> {
+    const rows = await db.query<ClaimRow>(
+      `select ${columns} from till.idempotency_claims where operation = $1 and key = $2`,
+      [operation, key],
+      'find_claim',
+    );
+    return rows[0] && toClaim(rows[0]);
+  }
+
   async lock(tx: Queryable, operation: ClaimOperation, key: string): Promise<StoredClaim | undefined> {
     const rows = await tx.query<ClaimRow>(
       `select ${columns} from till.idempotency_claims where operation = $1 and key = $2 for update`,

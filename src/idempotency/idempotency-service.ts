@@ -1,23 +1,22 @@
-import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { newId } from '../platform/id.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { isGone, type Presence } from '../platform/presence.ts';
 import { refreshQuietly } from './adoption.ts';
 import { type Claim, callEndedMs, hashRequest, processorKey, processorKeyLifeMs } from './claim.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
+import { ClaimWatches } from './claim-watches.ts';
 import type { Created, Creation } from './creation.ts';
 import { keepsClaim } from './keeps-claim.ts';
+import { keyInFlight, keyReused } from './key-failures.ts';
 import { LateCompletions } from './late-completions.ts';
 import type { Marks } from './marks.ts';
 import { SharedClaims } from './shared-claims.ts';
 
 /** How long a request waits for another one with the same key: as long as a call to the processor may take. */
 const waitMsDefault = 10_000;
-const pollDelayMs = 20;
-const pollDelayMsMax = 250;
 
 type Standing =
   | { readonly state: 'ours'; readonly claim: StoredClaim; readonly isResumed: boolean }
@@ -41,6 +40,7 @@ export class IdempotencyService {
   /** What this process is at work on: a claim of ours that is not in here was given up. */
   readonly #running = new Set<string>();
   readonly #shared: SharedClaims;
+  readonly #watches: ClaimWatches;
   readonly #late: LateCompletions;
 
   constructor(parts: IdempotencyParts) {
@@ -48,7 +48,11 @@ export class IdempotencyService {
     this.#shared = new SharedClaims(parts.database, parts.claims);
     this.#late = new LateCompletions({
       ...parts,
-      onEnd: ({ resourceId }) => this.#running.delete(resourceId),
+      onEnd: (claim) => this.#end(claim),
+    });
+    this.#watches = new ClaimWatches({
+      read: (operation, key) => parts.claims.find(parts.database, operation, key),
+      isAtWork: (claim) => this.#isAtWork(parts.database, claim),
     });
   }
 
@@ -56,24 +60,19 @@ export class IdempotencyService {
     const { marks, waitMs = waitMsDefault } = this.#parts;
     const giveUpAtMs = performance.now() + waitMs;
     const requestHash = hashRequest(creation.request);
-    for (let delayMs = pollDelayMs; ; delayMs = Math.min(delayMs * 2, pollDelayMsMax)) {
-      await marks.pass('claim.before');
-      const standing =
-        (delayMs === pollDelayMs ? await this.#claimAtOnce(creation, requestHash) : undefined) ??
-        (await this.#claim(creation, requestHash));
-      if (standing.state === 'completed') {
-        return { result: await creation.replay(standing.claim.resourceId), replayed: true };
-      }
-      if (standing.state === 'ours') {
-        await marks.pass('claim.after');
-        const result = await this.#carryOut(creation, standing);
-        if (standing.isResumed) await refreshQuietly(creation, result, this.#parts.logger);
-        await marks.pass('answer.before');
-        return { result, replayed: false };
-      }
-      if (performance.now() + delayMs > giveUpAtMs) throw inFlight();
-      await setTimeout(delayMs);
+    await marks.pass('claim.before');
+    let standing = await this.#claimAtOnce(creation, requestHash);
+    while (standing === undefined || standing.state === 'running') {
+      standing = await this.#claimInTurn(creation, requestHash, giveUpAtMs);
     }
+    if (standing.state === 'completed') {
+      return { result: await creation.replay(standing.claim.resourceId), replayed: true };
+    }
+    await marks.pass('claim.after');
+    const result = await this.#carryOut(creation, standing);
+    if (standing.isResumed) await refreshQuietly(creation, result, this.#parts.logger);
+    await marks.pass('answer.before');
+    return { result, replayed: false };
   }
 
   /** Waits for what goes on after the answers. */
@@ -81,26 +80,40 @@ export class IdempotencyService {
     return this.#late.stop();
   }
 
+  /** Waits until the key may be claimed, or until what was made under it can be shown. */
+  async #claimInTurn<Made, Result>(
+    creation: Creation<Made, Result>,
+    requestHash: Buffer,
+    giveUpAtMs: number,
+  ): Promise<Standing> {
+    const { operation, key } = creation;
+    // Without a key of the caller's there is nobody to wait for.
+    if (key === undefined) return this.#claim(creation, requestHash);
+    const turn = await this.#watches.wait({ operation, key, requestHash }, giveUpAtMs - performance.now());
+    if (turn === undefined) throw keyInFlight();
+    return turn.state === 'completed' ? turn : this.#claim(creation, requestHash);
+  }
+
   async #claim<Made, Result>(creation: Creation<Made, Result>, requestHash: Buffer): Promise<Standing> {
-    let claimed: string | undefined;
+    let claimed: Claim | undefined;
     try {
       return await this.#parts.database.transaction(async (tx) => {
         const standing = await this.#stand(tx, creation, requestHash);
         if (standing.state !== 'ours') return standing;
-        claimed = standing.claim.resourceId;
-        await creation.reserve?.(tx, claimed);
+        claimed = standing.claim;
+        await creation.reserve?.(tx, claimed.resourceId);
         await this.#parts.marks.pass('claim.prepared');
         // Before the commit, because others see the claim a moment before we learn that it is committed.
-        this.#running.add(claimed);
+        this.#running.add(claimed.resourceId);
         return standing;
       });
     } catch (error) {
-      if (claimed !== undefined) this.#running.delete(claimed);
+      if (claimed !== undefined) this.#end(claimed);
       throw error;
     }
   }
 
-  /** Most keys are new, and most creations reserve nothing: then one statement will do. Undefined if the key is taken. */
+  /** Most keys are new, and most creations reserve nothing: then one statement will do. Undefined if it takes more. */
   async #claimAtOnce<Made, Result>(
     creation: Creation<Made, Result>,
     requestHash: Buffer,
@@ -142,17 +155,17 @@ export class IdempotencyService {
     const claim = await claims.lock(tx, newClaim.operation, newClaim.key);
     // Refused and removed between the two statements: its place is free again.
     if (claim === undefined) return { state: 'running' };
-    if (!claim.requestHash.equals(requestHash)) throw reused();
+    if (!claim.requestHash.equals(requestHash)) throw keyReused();
     if (claim.completedAt !== null) return { state: 'completed', claim };
     if (await this.#isAtWork(tx, claim)) return { state: 'running' };
     return { state: 'ours', claim: await claims.takeOver(tx, claim, newClaim.owner), isResumed: true };
   }
 
-  async #isAtWork(tx: Transaction, claim: StoredClaim): Promise<boolean> {
+  async #isAtWork(db: Queryable, claim: StoredClaim): Promise<boolean> {
     // Past its lease as well: a process always knows what it is at work on itself.
     if (this.#running.has(claim.resourceId)) return true;
     if (!claim.isLeased || claim.owner === this.#parts.presence.owner) return false;
-    return !(await isGone(tx, claim.owner));
+    return !(await isGone(db, claim.owner));
   }
 
   async #carryOut<Made, Result>(
@@ -192,7 +205,7 @@ export class IdempotencyService {
       await marks.pass('record.row');
       return recorded;
     });
-    this.#running.delete(claim.resourceId);
+    this.#end(claim);
     return result;
   }
 
@@ -236,7 +249,7 @@ export class IdempotencyService {
     const found = await creation.find(claim.resourceId, claim.attemptedAt);
     if (found !== null) return found;
     const next = await claims.nextAttempt(database, claim);
-    if (next === undefined) throw inFlight();
+    if (next === undefined) throw keyInFlight();
     return this.#call(creation, next);
   }
 
@@ -266,23 +279,12 @@ export class IdempotencyService {
   async #giveUp(claim: Claim): Promise<void> {
     const { claims, database } = this.#parts;
     await claims.endLease(database, claim).catch(() => {});
-    this.#running.delete(claim.resourceId);
+    this.#end(claim);
   }
-}
 
-function reused(): Failure {
-  return new Failure(
-    'idempotency_key_reused',
-    'This idempotency key was used for a different request; send the same request again, or use a new key.',
-  );
-}
-
-function inFlight(): Failure {
-  return new Failure(
-    'idempotency_key_in_flight',
-    'A request with this idempotency key is still running; try again.',
-    {
-      retryAfterSeconds: 1,
-    },
-  );
+  /** This process is no longer at work on the claim. */
+  #end({ operation, key, resourceId }: Claim): void {
+    this.#running.delete(resourceId);
+    this.#watches.look(operation, key);
+  }
 }

@@ -99,8 +99,8 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
     async (request, reply) => {
       const { idempotencyKey, customerId, amount, currency } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
-      // Written alike, so that the same request in another case is the same request.
-      const values = { customerId: customerId.toLowerCase(), amount, currency: currency.toLowerCase() };
+      // The same request with its currency in another case is the same request.
+      const values = { customerId, amount, currency: currency.toLowerCase() };
       const { result, replayed } = await payments.create(values, key);
       const { payment, clientSecret } = result;
       return answerCreated(reply, replayed).send({ payment: paymentAnswer(payment), clientSecret });

@@ -122,7 +122,7 @@ export class PaymentService {
   }
 
   async read(id: string): Promise<Payment> {
-    return found(isUuid(id) ? await this.#reads.read(id.toLowerCase()) : undefined);
+    return found(isUuid(id) ? await this.#reads.read(id) : undefined);
   }
 
   list(request: PageRequest, customerId: string | undefined): Promise<Page<Payment>> {

@@ -35,7 +35,9 @@ const RefundSchema = Type.Object({
 
 const CreateBody = Type.Object(
   {
-    amount: Type.Optional(Type.Integer({ minimum: 1, description: 'Default: all that is left.' })),
+    amount: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 999_999_999_999, description: 'Default: all that is left.' }),
+    ),
     reason: Type.Optional(Type.Enum([...refundReasons])),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },

@@ -81,7 +81,7 @@ export class PlanService {
   }
 
   async read(id: string): Promise<Plan> {
-    return found(isUuid(id) ? await this.#reads.read(id.toLowerCase()) : undefined);
+    return found(isUuid(id) ? await this.#reads.read(id) : undefined);
   }
 
   list(activeOnly: boolean): Promise<readonly Plan[]> {

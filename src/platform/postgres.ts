@@ -229,6 +229,12 @@ const unavailableClasses = ['08', '40', '53', '57', '58'];
 /** What a standby says to those who write: after a failover the address leads elsewhere soon, or the standby is one no more. */
 const readOnlyCode = '25006';
 const diskFullCode = '53100';
+/**
+ * PostgreSQL ended the session because its transaction was idle, or open, for too long: this process was frozen meanwhile. The
+ * transaction was rolled back.
+ */
+const sessionEndedCodes = ['25P03', '25P04'];
+const unavailableCodes = [readOnlyCode, ...sessionEndedCodes];
 const unavailableMessages = [
   'timeout exceeded when trying to connect',
   'Connection terminated',
@@ -239,7 +245,8 @@ const unavailableMessages = [
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = codeOf(error);
-  if (code !== undefined) return code === readOnlyCode || unavailableClasses.includes(code.slice(0, 2));
+  if (code !== undefined)
+    return unavailableCodes.includes(code) || unavailableClasses.includes(code.slice(0, 2));
   // A name with several addresses, none of which can be reached, brings them all in one error.
   if ('syscall' in error || error instanceof AggregateError) return true;
   return unavailableMessages.some((message) => error.message.startsWith(message));
@@ -249,13 +256,13 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
-/** A statement that took too long, and a transaction that stood in another's way: this one failed, others need not. */
-const statementTimeoutCode = '57014';
+/** A statement or a transaction that took too long, or stood in another's way: this one failed, others need not. */
+const singleFailureCodes = ['57014', ...sessionEndedCodes];
 const rollbackClass = '40';
 
 /** Whether what `Database` threw means that it cannot be reached, so that nothing else would go better. */
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof Failure) || error.code !== 'database_unavailable') return false;
-  const code = codeOf(error.cause);
-  return code !== statementTimeoutCode && !code?.startsWith(rollbackClass);
+  const code = codeOf(error.cause) ?? '';
+  return !singleFailureCodes.includes(code) && !code.startsWith(rollbackClass);
 }

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import pg from 'pg';
 import type { Logger } from './logger.ts';
-import type { Transaction } from './postgres.ts';
+import type { Queryable } from './postgres.ts';
 
 /** The first half of the advisory locks by which processes show that they live ("tlpr" in ASCII). */
 const lockClass = 0x746c7072;
@@ -59,9 +59,9 @@ export class Presence {
   }
 }
 
-/** Whether the process that showed itself as `owner` has ended. Asked inside a transaction. */
-export async function isGone(tx: Transaction, owner: number): Promise<boolean> {
-  const [row] = await tx.query<{ gone: boolean }>('select pg_try_advisory_xact_lock($1, $2) as gone', [
+/** Whether the process that showed itself as `owner` has ended. Nothing stays locked after the transaction, or the statement alone. */
+export async function isGone(db: Queryable, owner: number): Promise<boolean> {
+  const [row] = await db.query<{ gone: boolean }>('select pg_try_advisory_xact_lock($1, $2) as gone', [
     lockClass,
     owner,
   ]);

@@ -112,9 +112,7 @@ function registerWrites(fastify: FastifyInstance, subscriptions: SubscriptionSer
     async (request, reply) => {
       const { idempotencyKey, trialPeriodDays = 0, customerId, planId } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
-      // Written alike, so that the same request in another case is the same request.
-      const values = { customerId: customerId.toLowerCase(), planId: planId.toLowerCase(), trialPeriodDays };
-      const { result, replayed } = await subscriptions.create(values, key);
+      const { result, replayed } = await subscriptions.create({ customerId, planId, trialPeriodDays }, key);
       const { subscription, clientSecret } = result;
       return answerCreated(reply, replayed).send({ subscription: toAnswer(subscription), clientSecret });
     },

@@ -106,7 +106,7 @@ export class SubscriptionService {
   }
 
   async read(id: string): Promise<Subscription> {
-    return found(isUuid(id) ? await this.#reads.read(id.toLowerCase()) : undefined);
+    return found(isUuid(id) ? await this.#reads.read(id) : undefined);
   }
 
   list(request: PageRequest, customerId: string | undefined): Promise<Page<Subscription>> {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { Failure } from '../../src/errors.ts';
 import { startFrame } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';
 
@@ -27,3 +29,67 @@ test('503: a request that is not finished in time is answered all the same, with
     [],
   );
 });
+
+/** Passes the deadline of one request whose handler waits for `work`, then lets the handler end. */
+async function endLate(
+  t: TestContext,
+  register: (app: FastifyInstance, work: Promise<object>) => void,
+  settle: (work: PromiseWithResolvers<object>) => void,
+) {
+  const work = Promise.withResolvers<object>();
+  const { call, lines } = await startFrame(t, async (app) => register(app, work.promise), {
+    requestDeadlineMs: 50,
+  });
+  const headers = { 'x-request-id': 'late-request' };
+  const late = await call('/api/v1/things', { headers });
+  await readProblem(late, 503, 'overloaded');
+  const before = lines.length;
+  settle(work);
+  // Whatever is logged about the late outcome has been logged before this request is served.
+  assert.equal((await call('/health/live')).status, 200);
+  return lines.slice(before).filter(({ route }) => route !== '/health/live');
+}
+
+const handlers = {
+  'returns its response': (app: FastifyInstance, work: Promise<object>) =>
+    void app.get('/api/v1/things', () => work),
+  'sends its response': (app: FastifyInstance, work: Promise<object>) =>
+    void app.get('/api/v1/things', async (_request, reply) => reply.code(201).send(await work)),
+};
+
+for (const [how, register] of Object.entries(handlers)) {
+  test(`a handler that ${how} and fails as expected after the deadline is logged once, as a warning with the request id`, async (t) => {
+    const failure = new Failure('processor_timeout', 'The processor did not respond in time.');
+    const lines = await endLate(t, register, ({ reject }) => reject(failure));
+    assert.deepEqual(
+      lines.map(({ level, msg, requestId, code }) => ({ level, msg, requestId, code })),
+      [
+        {
+          level: 'warn',
+          msg: 'request failed after its deadline',
+          requestId: 'late-request',
+          code: 'processor_timeout',
+        },
+      ],
+    );
+  });
+
+  test(`a handler that ${how} and has a defect after the deadline is logged once, as an error with its cause and the request id`, async (t) => {
+    const lines = await endLate(t, register, ({ reject }) =>
+      reject(new TypeError('x is not a function', { cause: new Error('the reason') })),
+    );
+    assert.deepEqual(
+      lines.map(({ level, msg, requestId }) => ({ level, msg, requestId })),
+      [{ level: 'error', msg: 'request failed after its deadline', requestId: 'late-request' }],
+    );
+    assert.match(JSON.stringify(lines[0]), /x is not a function.*the reason/);
+  });
+
+  test(`a handler that ${how} and succeeds after the deadline is logged once, for information, with the request id`, async (t) => {
+    const lines = await endLate(t, register, ({ resolve }) => resolve({}));
+    assert.deepEqual(
+      lines.map(({ level, msg, requestId }) => ({ level, msg, requestId })),
+      [{ level: 'info', msg: 'request completed after its deadline', requestId: 'late-request' }],
+    );
+  });
+}

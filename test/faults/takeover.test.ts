@@ -9,6 +9,7 @@ import { failureOf } from '../processor/adapter.ts';
 import { assertMadeOnce, claimState, creationCase, type Ground, layGround } from '../support/creations.ts';
 import { type Answer, type Lab, type LabTill, startLab, startLabTill } from '../support/fault-lab.ts';
 import { startGate } from '../support/gate.ts';
+import { countStatements } from '../support/statement-counter.ts';
 
 const payments = creationCase('payments.create');
 const refunds = creationCase('refunds.create');
@@ -68,25 +69,22 @@ test('a claim that a living process is at work on is not taken over, and who wai
 test('a process never works twice at once on one claim, even past its lease', async (t) => {
   const lab = await startLab(t);
   const gate = await startGate(lab);
-  const claims = Promise.withResolvers<void>();
-  let claimsLeft = 0;
-  const marks = {
-    pass: (mark: string) => {
-      if (mark !== 'claim.before') return;
-      claimsLeft -= 1;
-      if (claimsLeft === 0) claims.resolve();
-    },
-  };
-  const till = await startLabTill(t, lab, { processorUrl: gate.url, marks });
+  const counter = await countStatements(lab);
+  const till = await startLabTill(
+    t,
+    { ...lab, databaseUrl: counter.databaseUrl },
+    { processorUrl: gate.url },
+  );
   const ground = await layGround(lab, till.post);
   gate.hold(paymentsAtProcessor);
   const first = pay(till, ground, 'slow');
   await gate.nextHeld();
   await endLeases(lab);
-  // The second request has looked at the claim once, and found it taken, when it comes to look again.
-  claimsLeft = 2;
+  // The second request has looked at the claim once, and found it taken, when it looks again. The first look names its
+  // statement twice: to prepare it, and to run it.
+  const looked = counter.sent('find_claim', 3);
   const second = pay(till, ground, 'slow');
-  await Promise.race([claims.promise, gate.nextHeld()]);
+  await Promise.race([looked, gate.nextHeld()]);
   gate.open();
   assert.deepEqual([(await first).replayed, (await second).replayed], [false, true]);
   const id = payments.idOf(await first);

@@ -128,6 +128,76 @@ test('a statement that takes too long can be tried again, and is no outage of ev
   assert.equal(isOutage(failure), false);
 });
 
+/** What PostgreSQL says when it ends a session that held a transaction open for too long. */
+const sessionLimits = [
+  { setting: 'idle_in_transaction_session_timeout', code: '25P03' },
+  { setting: 'transaction_timeout', code: '25P04' },
+] as const;
+
+for (const { setting, code } of sessionLimits) {
+  const goingOn: readonly ((tx: Transaction) => Promise<unknown>)[] = [
+    async () => {},
+    (tx) => tx.query('insert into numbers values (1)'),
+    async (tx) => tx.send('insert into numbers values (1)'),
+    async (tx) => {
+      tx.send('insert into numbers values (1)');
+      await tx.query('select 1');
+    },
+  ];
+
+  test(`${code}: a transaction that outlives ${setting} in a frozen process can be tried again, whatever it does next`, async (t) => {
+    // To a socket file that the server has closed nothing can be written; over TCP its last words are still read.
+    const { line, url } = await lineToDatabase(server.url);
+    t.after(() => line.close());
+    const distant = new Database({ url, poolSize: 2, logger });
+    t.after(() => distant.close());
+    await database.query('truncate numbers');
+    for (const reached of [database, distant]) {
+      for (const goOn of goingOn) {
+        const failure = await failureOf(
+          reached.transaction(async (tx) => {
+            await tx.query(`set local ${setting} = '50ms'`);
+            freeze(300);
+            await goOn(tx);
+          }),
+        );
+        assert.ok(failure instanceof Failure && failure.code === 'database_unavailable', String(failure));
+        assert.equal(failure.extras.retryAfterSeconds, 1);
+        if (reached === distant) {
+          assert.equal((failure.cause as { readonly code?: string }).code, code);
+          assert.equal(isOutage(failure), false, 'nothing is wrong with any other session');
+        }
+        assert.deepEqual(await reached.query('select n from numbers'), []);
+      }
+    }
+  });
+
+  test(`${code}: a transaction whose session PostgreSQL has ended while nobody was frozen can be tried again`, async () => {
+    const failure = await failureOf(
+      database.transaction(async (tx) => {
+        await tx.query(`set local ${setting} = '50ms'`);
+        const [own] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
+        // The other connection sees the session end; then our side has been told as well.
+        const isThere = 'select from pg_stat_activity where pid = $1';
+        while ((await database.query(isThere, [own?.pid])).length > 0);
+        await tx.query('select 1');
+      }),
+    );
+    assert.ok(failure instanceof Failure && failure.code === 'database_unavailable', String(failure));
+    assert.deepEqual(await database.query('select 1 as one'), [{ one: 1 }]);
+  });
+}
+
+test('25P04: a statement that runs when the transaction has taken too long can be tried again', async () => {
+  const failure = await failureOf(
+    database.transaction(async (tx) => {
+      await tx.query(`set local transaction_timeout = '50ms'`);
+      await tx.query('select pg_sleep(10)');
+    }),
+  );
+  assert.ok(failure instanceof Failure && failure.code === 'database_unavailable', String(failure));
+});
+
 test('a server that is not there is an outage', async () => {
   const nowhere = new Database({
     url: `postgres://x:y@127.0.0.1:${await freePort()}/x`,
@@ -215,6 +285,18 @@ test('a connection that is ended the moment it is ready fails its transaction, n
   await assert.rejects(ending.query('select 1'), isOutage);
   await assert.rejects(ending.ping());
 });
+
+/** Stops the whole process, as a machine does that is short of memory or is being moved. */
+function freeze(durationMs: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs);
+}
+
+function failureOf(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => assert.fail('it succeeded'),
+    (error: unknown) => error,
+  );
+}
 
 /** A message of PostgreSQL's protocol. */
 function message(type: string, body: Buffer): Buffer {

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type CreatedPaymentBody,
+  type CreatedSubscriptionBody,
+  makeCustomer,
+  makePaidPayment,
+  makePayment,
+  makePlan,
+  makeSubscription,
+  type PageBody,
+  type RefundedBody,
+} from '../support/resources.ts';
+import { readJson, useService } from '../support/service.ts';
+
+const service = await useService();
+const { call, sql } = service;
+
+/** The same id, written in another case: all upper, and mixed. */
+const spellings = (id: string) => [
+  id.toUpperCase(),
+  [...id].map((letter, index) => (index % 2 === 0 ? letter.toUpperCase() : letter)).join(''),
+];
+
+test('a refund repeated with its payment id in another case is the same refund', async () => {
+  const { id } = await makePaidPayment(service);
+  const refund = (paymentId: string) =>
+    call('POST', `/payments/${paymentId}/refund`, { amount: 500 }, { 'idempotency-key': 'refund-case' });
+  const first = await readJson<RefundedBody>(await refund(id.toUpperCase()), 200);
+  assert.equal(first.id, id);
+  for (const spelling of [id, ...spellings(id)]) {
+    const answer = await refund(spelling);
+    assert.equal(answer.headers.get('idempotent-replayed'), 'true');
+    assert.deepEqual(await readJson<RefundedBody>(answer, 200), first);
+  }
+  await assertParent('refunds.create', 'refund-case', id);
+});
+
+test('a payment repeated with its customer id in another case is the same payment', async () => {
+  const { id } = await makeCustomer(service);
+  const pay = (customerId: string) =>
+    call('POST', '/payments', { customerId, amount: 2_000, currency: 'eur', idempotencyKey: 'pay-case' });
+  const first = await readJson<CreatedPaymentBody>(await pay(id.toUpperCase()), 201);
+  assert.equal(first.payment.customerId, id);
+  for (const spelling of [id, ...spellings(id)]) {
+    const answer = await pay(spelling);
+    assert.equal(answer.headers.get('idempotent-replayed'), 'true');
+    assert.deepEqual(await readJson<CreatedPaymentBody>(answer, 201), first);
+  }
+  await assertParent('payments.create', 'pay-case', id);
+});
+
+test('a subscription repeated with its ids in another case is the same subscription', async () => {
+  const [customer, plan] = [await makeCustomer(service), await makePlan(service)];
+  const subscribe = (customerId: string, planId: string) =>
+    call('POST', '/subscriptions', { customerId, planId, idempotencyKey: 'subscribe-case' });
+  const first = await readJson<CreatedSubscriptionBody>(
+    await subscribe(customer.id.toUpperCase(), plan.id),
+    201,
+  );
+  const { customerId, planId } = first.subscription;
+  assert.deepEqual([customerId, planId], [customer.id, plan.id]);
+  for (const [index, spelling] of spellings(customer.id).entries()) {
+    const answer = await subscribe(spelling, spellings(plan.id)[index] ?? '');
+    assert.equal(answer.headers.get('idempotent-replayed'), 'true');
+    assert.deepEqual(await readJson<CreatedSubscriptionBody>(answer, 201), first);
+  }
+  await assertParent('subscriptions.create', 'subscribe-case', customer.id);
+});
+
+test('every resource is read, listed, changed and canceled by its id in any case', async () => {
+  const customer = await makeCustomer(service);
+  const plan = await makePlan(service);
+  const { payment } = await makePayment(service, { customerId: customer.id });
+  const { subscription } = await makeSubscription(service, { customerId: customer.id, planId: plan.id });
+  const [invoice] = await sql<{ id: string }>(
+    `insert into till.invoices (id, processor_invoice_id, customer_id, amount_due, amount_paid, currency, status,
+       processor_as_of, created_at, updated_at)
+     values (gen_random_uuid(), 'in_case', $1, 1900, 0, 'eur', 'open', now(), now(), now()) returning id`,
+    [customer.id],
+  );
+  const things = {
+    customers: customer.id,
+    plans: plan.id,
+    payments: payment.id,
+    subscriptions: subscription.id,
+    invoices: invoice?.id ?? '',
+  };
+  for (const [resource, id] of Object.entries(things)) {
+    for (const spelling of spellings(id))
+      assert.equal(await idFrom('GET', `/${resource}/${spelling}`), id, resource);
+  }
+  for (const resource of ['payments', 'subscriptions', 'invoices']) {
+    for (const spelling of spellings(customer.id)) {
+      const page = await readJson<PageBody<object>>(
+        await call('GET', `/${resource}?customerId=${spelling}`),
+        200,
+      );
+      assert.equal(page.total, 1, resource);
+    }
+  }
+  const [upper] = spellings(payment.id);
+  const refunds = await readJson<PageBody<object>>(await call('GET', `/payments/${upper}/refunds`), 200);
+  assert.equal(refunds.total, 0);
+  assert.equal(
+    await idFrom('PATCH', `/customers/${customer.id.toUpperCase()}`, { name: 'Ada' }),
+    customer.id,
+  );
+  assert.equal(await idFrom('POST', `/payments/${payment.id.toUpperCase()}/cancel`), payment.id);
+  assert.equal(await idFrom('DELETE', `/subscriptions/${subscription.id.toUpperCase()}`), subscription.id);
+  assert.equal(await idFrom('POST', `/plans/${plan.id.toUpperCase()}/archive`), plan.id);
+  assert.equal((await call('DELETE', `/customers/${customer.id.toUpperCase()}`)).status, 204);
+  assert.equal((await call('GET', `/customers/${customer.id}`)).status, 404);
+});
+
+test('the processor’s ids keep their case', async () => {
+  const id = `evt_Case${Date.now()}`;
+  await sql(
+    `insert into till.webhook_events (id, type, created_at, payload, state, next_try_at, received_at)
+     values ($1, 'balance.available', now(), '{}', 'ignored', now(), now())`,
+    [id],
+  );
+  assert.equal((await call('GET', `/webhook-events/${id}`)).status, 200);
+  assert.equal((await call('GET', `/webhook-events/${id.toUpperCase()}`)).status, 404);
+});
+
+async function idFrom(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object) {
+  return (await readJson<{ readonly id: string }>(await call(method, path, body), 200)).id;
+}
+
+/** What the sweeper finds the parent by. */
+async function assertParent(operation: string, key: string, parentId: string): Promise<void> {
+  const claims = await sql<{ parent_id: string }>(
+    'select parent_id from till.idempotency_claims where operation = $1 and key like $2',
+    [operation, `%${key}`],
+  );
+  assert.deepEqual(claims, [{ parent_id: parentId }]);
+}

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fieldsOf, queryOf } from '../fuzz/operation-parts.ts';
+import { type Documented, loadOpenapi, type Schema } from '../support/openapi-document.ts';
+import { readProblem } from '../support/problem.ts';
+import { makeCustomer, makePaidPayment, makePayment, makePlan } from '../support/resources.ts';
+import { useService } from '../support/service.ts';
+
+const service = await useService();
+const { operations } = await loadOpenapi(service.url);
+const api = operations.filter(({ isApi }) => isApi);
+
+/** Every other way to write a number, as it stands in an address: a query number is digits alone. */
+const wrongTexts = [
+  ...['1e400', '-1e400', '1e2', '1E0', '1.0', '1.5', '.5', '1.', '0x10', '0b1', '0o7', '1_0', '1,0', '01'],
+  ...['%201', '1%20', '%0a1', '%2b1', '+1', '-0', '--1', '', '%20', 'x', 'null', 'true', 'NaN', 'Infinity'],
+  ...['[1]', '%D9%A1', '%EF%BC%91', '9'.repeat(400), '12345678901234567890', '9007199254740993', '1e15'],
+];
+
+/** Numbers as they stand in JSON that no amount and no number of days can be. */
+const wrongNumbers = [
+  ...['1e400', '-1e400', '1e15', '-0', '-0.0', '-1', '1.5', '0.1', '-1e-400'],
+  ...['12345678901234567890', '9007199254740993', '1000000000000', '9'.repeat(400)],
+  ...['"1"', '""', 'null', 'true', '[]', '[1]', '{}'],
+];
+
+const isInteger = ([, { type }]: readonly [string, Schema]) => type === 'integer';
+const integersOf = (fields: Readonly<Record<string, Schema>>) =>
+  Object.entries(fields)
+    .filter(isInteger)
+    .map(([name]) => name);
+
+test('400: every integer parameter of every operation takes decimal digits and nothing else', async () => {
+  let tried = 0;
+  for (const operation of api) {
+    const names = integersOf(queryOf(operation));
+    if (names.length === 0) continue;
+    const path = await pathOf(operation);
+    for (const name of names) {
+      const queries = [...wrongTexts.map((text) => `${name}=${text}`), `${name}=1&${name}=1`, name];
+      for (const query of queries) {
+        const answer = await send(operation.method, `${path}?${query}`);
+        await assertNames(answer, `query.${name}`, `${operation.name}?${query}`);
+        tried += 1;
+      }
+      assert.equal((await send(operation.method, `${path}?${name}=1`)).status, 200, operation.name);
+    }
+  }
+  assert.ok(tried > 400, `only ${tried} queries were tried`);
+});
+
+test('400: every integer field of every body takes whole numbers within its limits, and no negative zero', async () => {
+  let tried = 0;
+  for (const operation of api) {
+    for (const name of integersOf(fieldsOf(operation))) {
+      const path = await pathOf(operation);
+      const body = await bodyOf(operation);
+      for (const number of wrongNumbers) {
+        // By hand: most of these numbers would not survive JSON.stringify.
+        const text = JSON.stringify({ ...body, [name]: '<number>' }).replace('"<number>"', number);
+        const answer = await send(operation.method, path, text);
+        await assertNames(answer, `body.${name}`, `${operation.name} ${text.slice(0, 300)}`);
+        tried += 1;
+      }
+    }
+  }
+  assert.ok(tried > 60, `only ${tried} bodies were tried`);
+});
+
+test('a JSON number may be written in any way that is the same whole number', async () => {
+  const { id } = await makeCustomer(service);
+  for (const amount of ['2000', '2000.0', '2e3', '200000e-2']) {
+    const text = `{"customerId":"${id}","amount":${amount},"currency":"eur","idempotencyKey":"written-${id}"}`;
+    const answer = await send('POST', '/api/v1/payments', text);
+    assert.equal(answer.status, 201, await answer.text());
+  }
+});
+
+function send(method: string, path: string, body?: string): Promise<Response> {
+  return fetch(`${service.url}${path}`, {
+    method,
+    headers: {
+      'x-api-key': service.key,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body }),
+  });
+}
+
+async function assertNames(answer: Response, path: string, what: string): Promise<void> {
+  assert.equal(answer.status, 400, `${what}: ${await answer.clone().text()}`);
+  const { errors, detail } = await readProblem(answer, 400, 'invalid_request');
+  assert.deepEqual([...new Set(errors?.map((error) => error.path))], [path], what);
+  assert.ok(detail.includes(path), `${what}: ${detail}`);
+}
+
+async function pathOf({ path }: Documented): Promise<string> {
+  if (!path.includes('{id}')) return path;
+  assert.ok(path.startsWith('/api/v1/payments/{id}/'), `nothing is made for ${path}`);
+  const { id } = path.endsWith('/refund')
+    ? await makePaidPayment(service)
+    : (await makePayment(service)).payment;
+  return path.replace('{id}', id);
+}
+
+/** The documented example, about things that exist. */
+async function bodyOf({ requestBody }: Documented): Promise<object> {
+  const example = requestBody?.content['application/json']?.example ?? {};
+  return {
+    ...example,
+    ...('customerId' in example ? { customerId: (await makeCustomer(service)).id } : {}),
+    ...('planId' in example ? { planId: (await makePlan(service)).id } : {}),
+  };
+}
