@@ -88,6 +88,7 @@ export async function startLab(t: TestContext): Promise<Lab> {
 }
 
 export interface LabTill {
+  readonly url: string;
   readonly services: Services;
   readonly processor: Processor;
   readonly database: Database;
@@ -137,6 +138,7 @@ export async function startLabTill(t: TestContext, lab: Lab, options: LabTillOpt
     registerRoutes(scope, services, { processor, clock: systemClock }),
   );
   return {
+    url,
     services,
     processor,
     database,

@@ -1,4 +1,5 @@
-import type { CustomerCalls } from '../processor.ts';
+import type { Attempt, CustomerCalls } from '../processor.ts';
+import { type CustomerFacts, UnmappableError } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { done, isMissing, missing } from './attempt.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
@@ -16,7 +17,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
     call('customers.read', {
       kind: 'read',
       send: (options) => stripe.customers.retrieve(processorCustomerId, {}, options),
-      take: (answer) => (WireObject.parse(answer, 'customer').isDeleted() ? 'deleted' : mapCustomer(answer)),
+      take: takeCustomer,
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -57,14 +58,13 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
         refused: missing,
       }),
 
-    delete: async (processorCustomerId) => {
-      await call('customers.delete', {
+    delete: (processorCustomerId) =>
+      call('customers.delete', {
         kind: 'write',
         send: (options) => stripe.customers.del(processorCustomerId, {}, options),
-        take: (answer) => WireObject.parse(answer, 'customer').expectKind('customer').flag('deleted'),
-        refused: (refusal) => isMissing(refusal) || undefined,
-      });
-    },
+        take: takeDeleted,
+        refused: missing,
+      }),
 
     find: async ({ localId, since }) => {
       const id = await findByLocalId(context, 'customers.list', fetchList(createdSince(since)), localId);
@@ -74,4 +74,15 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
 
     list: () => mapPages(context, 'customers.list', fetchList({}), (value) => mapCustomer(value)),
   };
+}
+
+function takeCustomer(answer: unknown): CustomerFacts | 'deleted' {
+  const customer = WireObject.parse(answer, 'customer').expectKind('customer');
+  return customer.isDeleted() ? 'deleted' : mapCustomer(answer);
+}
+
+function takeDeleted(answer: unknown): Attempt<'deleted'> {
+  if (takeCustomer(answer) !== 'deleted')
+    throw new UnmappableError('the customer was to be deleted and is not');
+  return done('deleted');
 }

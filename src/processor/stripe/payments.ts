@@ -1,7 +1,7 @@
 import type { Stripe } from 'stripe';
 import type { PaymentCalls, PaymentWithSecret } from '../processor.ts';
 import type { AdapterContext } from './adapter-context.ts';
-import { done, isMissing, missing, wrongState } from './attempt.ts';
+import { done, isMissing, missing, refused } from './attempt.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { clientSecretOfPayment, mapPayment } from './map-payment.ts';
 import { localIdKey } from './wire-object.ts';
@@ -48,7 +48,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
           stripe.paymentIntents.cancel(processorPaymentIntentId, {}, { ...options, idempotencyKey }),
         take: (answer) => done(mapPayment(answer)),
         // The call has no values of the caller's, so whatever else is refused is refused because of the state.
-        refused: (refusal) => missing(refusal) ?? wrongState(refusal),
+        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
 
     find: async ({ localId, since, processorCustomerId }) => {

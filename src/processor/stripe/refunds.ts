@@ -1,6 +1,6 @@
 import type { RefundCalls } from '../processor.ts';
 import type { AdapterContext } from './adapter-context.ts';
-import { done, wrongState } from './attempt.ts';
+import { done, refused } from './attempt.ts';
 import { type Fetch, fetchPages, lookUpPagesMax, mapPages } from './listing.ts';
 import { mapRefund } from './map-refund.ts';
 import type { Refusal } from './refusal.ts';
@@ -24,8 +24,8 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
           ),
         take: (answer) => done(mapRefund(answer)),
         refused: (refusal) => {
-          if (refusal.code === 'resource_missing') return { outcome: 'missing' };
-          return isAboutState(refusal) ? wrongState(refusal) : undefined;
+          if (refusal.code === 'resource_missing') return refused('missing', refusal);
+          return isAboutState(refusal) ? refused('wrong_state', refusal) : undefined;
         },
       }),
 

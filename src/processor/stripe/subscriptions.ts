@@ -1,7 +1,7 @@
 import type { Stripe } from 'stripe';
 import type { SubscriptionCalls, SubscriptionWithSecret } from '../processor.ts';
 import type { AdapterContext } from './adapter-context.ts';
-import { done, isMissing, missing, wrongState } from './attempt.ts';
+import { done, isMissing, missing, refused } from './attempt.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { clientSecretOfSubscription, mapSubscription } from './map-subscription.ts';
 import { localIdKey } from './wire-object.ts';
@@ -53,7 +53,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
         send: (options) => stripe.subscriptions.cancel(processorSubscriptionId, {}, options),
         take: (answer) => done(mapSubscription(answer)),
         // The call has no values of the caller's, so whatever else is refused is refused because of the state.
-        refused: (refusal) => missing(refusal) ?? wrongState(refusal),
+        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
 
     find: async ({ localId, since, processorCustomerId }) => {
