@@ -26,6 +26,8 @@ export interface Processor {
   readonly subscriptions: SubscriptionCalls;
   readonly invoices: InvoiceCalls;
   readonly events: EventCalls;
+  /** The id of the account that our key belongs to; null if the key is a restricted one that may not read it. */
+  readAccount(): Promise<string | null>;
   /** Whether the bytes are an event that the processor signed. Pure, apart from the secrets. */
   verifyWebhook(body: Uint8Array, signature: string | undefined, now: Date): VerifiedWebhook;
   /** What a stored event says. Throws `UnmappableError` for what no retry can mend. */
@@ -43,6 +45,7 @@ export interface Processor {
 
 /** Every operation, as the metric `processor_request_duration_seconds` names it. */
 export const processorOperations = [
+  'account.read',
   'customers.create',
   'customers.read',
   'customers.update',

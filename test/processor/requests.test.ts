@@ -130,6 +130,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     undefined,
   ],
   ['invoices.read', ({ invoices }) => invoices.read('in_1'), 'GET /v1/invoices/in_1 ', undefined],
+  ['account.read', ({ readAccount }) => readAccount(), 'GET /v1/account ', undefined],
 ];
 
 describe('what goes over the wire', () => {
