@@ -28,6 +28,8 @@ export interface SandboxOptions {
   /** An endpoint that gets every event, apart from those registered over the API. */
   readonly webhook?: { readonly url: string; readonly secret: string };
   readonly log?: SandboxLog;
+  /** The account that all keys belong to. */
+  readonly accountId?: string;
 }
 
 /**
@@ -53,6 +55,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     faults,
     operations,
     baseUrl,
+    accountId: options.accountId ?? accountIdDefault,
     logError,
   });
   const operationNames = operations.map(({ name }) => name);
@@ -94,6 +97,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     },
   };
 }
+
+/** Fixed, so that every sandbox is the same account to whoever remembers it. */
+const accountIdDefault = 'acct_sandbox';
 
 async function openJournal(store: Store, dataDir: string | undefined) {
   if (dataDir === undefined) return { journal: null, doneUntil: 0 };

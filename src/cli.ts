@@ -1,6 +1,12 @@
 import { parseArgs } from 'node:util';
 import { metricLabels } from './compose.ts';
-import { joinDatabase, joinProcessor, migrateDatabase } from './compose-parts.ts';
+import {
+  joinDatabase,
+  joinProcessor,
+  migrateDatabase,
+  openDatabase,
+  openProcessor,
+} from './compose-parts.ts';
 import { composeServices, type Services } from './compose-services.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { Failure } from './errors.ts';
@@ -11,6 +17,10 @@ import { createLogger } from './platform/logger.ts';
 import { createMetrics } from './platform/metrics.ts';
 import { parsePlainInteger } from './platform/plain-integer.ts';
 import { Shutdown } from './platform/shutdown.ts';
+import { describeAccount, type ProcessorAccount } from './processor/account.ts';
+import { AccountStore } from './processor/account-store.ts';
+import { compareAccount } from './processor/compare-account.ts';
+import type { Processor } from './processor/processor.ts';
 import { ProgressBar } from './progress-bar.ts';
 import { type WebhookEvent, webhookEventStates } from './webhooks/webhook-event.ts';
 
@@ -23,9 +33,11 @@ const usage = `Usage: npm run till -- COMMAND
                               list webhook events; states: ${webhookEventStates.join(', ')}
   events show ID              one webhook event with its payload
   events replay ID            process a webhook event again
+  adopt-account               let the database belong to the processor account and mode of the present key
   migrate                     bring the database to the newest schema, which a start does by itself where it may
 
-It works beside a service with the same settings: on its database, with its processor.
+It works beside a service with the same settings: on its database, with its processor. adopt-account and migrate
+also work without one.
 `;
 
 class UsageError extends Error {}
@@ -52,8 +64,12 @@ async function main(): Promise<void> {
   }
   const config = loadConfig(process.env, process.cwd());
   if (command === 'migrate' && verb === undefined) return migrate(config);
-  await withServices(config, async (services) => {
-    if (command === 'resync' && verb === undefined) return resync(services, values);
+  if (command === 'adopt-account' && verb === undefined) return adoptAccount(config);
+  await withServices(config, async (services, requireAccount) => {
+    if (command === 'resync' && verb === undefined) {
+      await requireAccount();
+      return resync(services, values);
+    }
     if (command === 'events' && verb === undefined) return listEvents(services, values);
     if (command === 'events' && verb === 'show' && id !== undefined) return showEvent(services, id);
     if (command === 'events' && verb === 'replay' && id !== undefined) return replayEvent(services, id);
@@ -83,7 +99,10 @@ function readArguments() {
 type Options = ReturnType<typeof readArguments>['values'];
 
 /** What the service is made of, without the service: nothing is started, and all is closed at the end. */
-async function withServices(config: Config, work: (services: Services) => Promise<void>): Promise<void> {
+async function withServices(
+  config: Config,
+  work: (services: Services, requireAccount: () => Promise<void>) => Promise<void>,
+): Promise<void> {
   // Standard output belongs to the answers; only what goes wrong is logged.
   const logger = createLogger(config.logLevel === 'info' ? 'error' : config.logLevel);
   const shutdown = new Shutdown(logger);
@@ -102,10 +121,48 @@ async function withServices(config: Config, work: (services: Services) => Promis
       marks: noMarks,
       retentionDays: config.webhookRetentionDays,
     });
-    await work(services);
+    await work(services, async () => {
+      const difference = await compareAccount({ database, store: new AccountStore(), logger }, processor);
+      if (difference !== undefined) throw new Error(difference);
+    });
   } finally {
     await shutdown.run();
   }
+}
+
+/** Starts the embedded parts that do not run: with another account, the service refuses to start them. */
+async function adoptAccount(config: Config): Promise<void> {
+  const logger = createLogger(config.logLevel === 'info' ? 'error' : config.logLevel);
+  const shutdown = new Shutdown(logger);
+  const start = { config, logger, shutdown };
+  try {
+    const { database } = await joinDatabase(start).catch((error: unknown) => {
+      if (config.databaseUrl !== undefined) throw error;
+      return openDatabase(start);
+    });
+    const metrics = createMetrics(metricLabels);
+    const joined = joinProcessor(start, metrics).processor;
+    const present = await readAccount(joined).catch(async (error: unknown) => {
+      if (config.processor.secretKey !== undefined) throw error;
+      const { processor } = await openProcessor(start, metrics, {
+        url: `http://${config.host}:${config.port}`,
+      });
+      return readAccount(processor);
+    });
+    const store = new AccountStore();
+    const before = await store.read(database);
+    await store.replace(database, present);
+    const from = before === undefined ? 'none' : describeAccount(before);
+    process.stdout.write(`Processor account: ${from} → ${describeAccount(present)}\n`);
+    if (present.id === null)
+      process.stdout.write('This key may not read its account; only the mode will be compared.\n');
+  } finally {
+    await shutdown.run();
+  }
+}
+
+async function readAccount(processor: Processor): Promise<ProcessorAccount> {
+  return { id: await processor.readAccount(), livemode: processor.livemode };
 }
 
 /** For a service whose own role may not change the schema. */

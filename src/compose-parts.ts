@@ -109,10 +109,11 @@ export async function openProcessor(
   start: Start,
   metrics: Metrics,
   till: { readonly url: string },
+  beforeCall?: () => void,
 ): Promise<OpenedProcessor> {
   const { config, logger, shutdown } = start;
   if (config.processor.secretKey !== undefined)
-    return openRealProcessor(start, metrics, config.processor.secretKey);
+    return openRealProcessor(start, metrics, config.processor.secretKey, beforeCall);
   const { startSandbox } = await import('../sandbox/sandbox.ts');
   const generated = `whsec_${randomBytes(webhookSecretBytes).toString('base64url')}`;
   const [secret = generated, ...older] = config.processor.webhookSecrets;
@@ -139,6 +140,7 @@ export async function openProcessor(
     secretKey: sandboxKey,
     apiBase: new URL(sandbox.url),
     webhookSecrets: [secret, ...older],
+    beforeCall,
   });
   return { processor, name: `sandbox at ${sandbox.url}` };
 }
@@ -156,23 +158,42 @@ export function joinProcessor(start: Start, metrics: Metrics): OpenedProcessor {
   return { processor, name: `sandbox at ${apiBase.origin}` };
 }
 
-function openRealProcessor(start: Start, metrics: Metrics, secretKey: string): OpenedProcessor {
+function openRealProcessor(
+  start: Start,
+  metrics: Metrics,
+  secretKey: string,
+  beforeCall?: () => void,
+): OpenedProcessor {
   const { config, logger } = start;
   const apiBase = new URL(config.processor.apiBase ?? publicApiBase);
   const nodeEnv = config.production ? 'production' : undefined;
   for (const warning of checkProcessorKeys({ secretKey, apiBase, nodeEnv })) logger.warn(warning);
   const { webhookSecrets } = config.processor;
-  const processor = connectProcessor(start, metrics, { secretKey, apiBase, webhookSecrets });
+  const processor = connectProcessor(start, metrics, { secretKey, apiBase, webhookSecrets, beforeCall });
   return { processor, name: `${apiBase.origin}, ${processor.livemode ? 'live' : 'test'} mode` };
 }
 
 function connectProcessor(
   { config, logger, shutdown }: Start,
   metrics: Metrics,
-  to: { readonly secretKey: string; readonly apiBase: URL; readonly webhookSecrets: readonly string[] },
+  {
+    beforeCall,
+    ...to
+  }: {
+    readonly secretKey: string;
+    readonly apiBase: URL;
+    readonly webhookSecrets: readonly string[];
+    readonly beforeCall?: (() => void) | undefined;
+  },
 ): Processor {
   const { maxInFlight } = config.processor;
-  const processor = createStripeProcessor({ ...to, maxInFlight, metrics, logger });
+  const processor = createStripeProcessor({
+    ...to,
+    maxInFlight,
+    metrics,
+    logger,
+    ...(beforeCall === undefined ? {} : { beforeCall }),
+  });
   shutdown.add('processor', closeTimeoutMs, async () => processor.close());
   return processor;
 }

@@ -25,6 +25,8 @@ import { createMetrics, type Metrics } from './platform/metrics.ts';
 import type { Database } from './platform/postgres.ts';
 import { Repeater } from './platform/repeater.ts';
 import { Shutdown } from './platform/shutdown.ts';
+import { AccountGuard } from './processor/account-guard.ts';
+import { AccountStore } from './processor/account-store.ts';
 import { type Processor, processorOperations } from './processor/processor.ts';
 import { eventTypes } from './webhooks/event-types.ts';
 import type { WelcomeFacts } from './welcome.ts';
@@ -69,7 +71,10 @@ async function start(from: Start, marks: Marks): Promise<Till> {
   const cache = await openCache(from);
   const metrics = createMetrics(metricLabels);
   const address = { url: `http://${config.host}:${config.port}` };
-  const { processor, name } = await openProcessor(from, metrics, address);
+  const account = new AccountGuard({ database, store: new AccountStore(), logger });
+  const { processor, name } = await openProcessor(from, metrics, address, () => account.require());
+  shutdown.add('processor account', closeTimeoutMs, async () => account.stop());
+  await account.start(processor);
   const services = composeServices({
     database,
     presence,
@@ -80,7 +85,7 @@ async function start(from: Start, marks: Marks): Promise<Till> {
     marks,
     retentionDays: config.webhookRetentionDays,
   });
-  const startBackgroundWork = composeBackgroundWork(from, services);
+  const startBackgroundWork = composeBackgroundWork(from, services, account);
   const app = await composeApp(from, { database, cache, metrics, keys, services, processor });
   address.url = await listen(app, config);
   if (config.role !== 'api') startBackgroundWork();
@@ -99,9 +104,13 @@ async function start(from: Start, marks: Marks): Promise<Till> {
 }
 
 /** To be started once requests are served: at a shutdown, requests end first and this after them. */
-function composeBackgroundWork({ logger, shutdown }: Start, services: Services): () => void {
+function composeBackgroundWork(
+  { logger, shutdown }: Start,
+  services: Services,
+  account: AccountGuard,
+): () => void {
   const { idempotency, worker, sweeper, recovery, retention, erasure } = services;
-  const repeaters = [
+  const askingRepeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
       name: 'recovery',
@@ -109,6 +118,8 @@ function composeBackgroundWork({ logger, shutdown }: Start, services: Services):
       work: (signal) => recovery.run(signal),
       logger,
     }),
+  ];
+  const repeaters = [
     new Repeater({ name: 'retention', delayMs: retentionDelayMs, work: () => retention.run(), logger }),
     new Repeater({
       name: 'erasure',
@@ -119,10 +130,16 @@ function composeBackgroundWork({ logger, shutdown }: Start, services: Services):
   ];
   const parts = [worker, ...repeaters];
   shutdown.add('background work', closeTimeoutMs, () =>
-    Promise.all([idempotency, ...parts].map((part) => part.stop())),
+    Promise.all([idempotency, ...parts, ...askingRepeaters].map((part) => part.stop())),
   );
   return () => {
     for (const part of parts) part.start();
+    void account.verdict.then((verdict) => {
+      if (shutdown.hasBegun) return;
+      if (verdict === 'same') for (const repeater of askingRepeaters) repeater.start();
+      // Another account's events stay in the queue.
+      else void worker.stop();
+    });
   };
 }
 

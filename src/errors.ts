@@ -25,6 +25,7 @@ export const failureTitles = {
   rate_limited: 'Too many requests',
   internal_error: 'Something went wrong on our side',
   processor_misconfigured: 'The processor does not accept our credentials',
+  processor_object_missing: 'Object unknown to the processor',
   processor_bad_answer: 'The processor gave an answer that makes no sense',
   processor_unavailable: 'The processor cannot be reached',
   processor_timeout: 'The processor did not answer in time',

@@ -1,4 +1,5 @@
 import type { Operation } from '../wire/operation.ts';
+import { accountOperations } from './account.ts';
 import { chargeOperations } from './charges.ts';
 import { customerOperations } from './customers.ts';
 import { eventOperations } from './events.ts';
@@ -15,6 +16,7 @@ import { webhookEndpointOperations } from './webhook-endpoints.ts';
 
 /** Everything that the wire API can do. */
 export const operations: readonly Operation[] = [
+  ...accountOperations,
   ...chargeOperations,
   ...customerOperations,
   ...eventOperations,

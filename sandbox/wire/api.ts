@@ -36,6 +36,7 @@ export class Api {
   readonly #routes = new Map<string, Operation>();
   readonly #keysInFlight = new Set<string>();
   readonly #baseUrl: () => string;
+  readonly #accountId: string;
   readonly #logError: LogError;
 
   constructor(options: {
@@ -43,11 +44,13 @@ export class Api {
     readonly faults: Faults;
     readonly operations: readonly Operation[];
     readonly baseUrl: () => string;
+    readonly accountId: string;
     readonly logError: LogError;
   }) {
     this.#store = options.store;
     this.#faults = options.faults;
     this.#baseUrl = options.baseUrl;
+    this.#accountId = options.accountId;
     this.#logError = options.logError;
     for (const operation of options.operations) {
       const route = `${operation.method} ${operation.path}`;
@@ -80,7 +83,13 @@ export class Api {
         code: 'secret_key_required',
         message: 'A publishable key does not suffice for this call; it needs a secret key.',
       });
-    const call: Call = { store: this.#store, ids, fromBrowser, baseUrl: this.#baseUrl() };
+    const call: Call = {
+      store: this.#store,
+      ids,
+      fromBrowser,
+      baseUrl: this.#baseUrl(),
+      accountId: this.#accountId,
+    };
     const key = operation.method === 'POST' ? checkedKey(request.idempotencyKey) : null;
     if (key === null) return this.#perform(request, requestId, operation, call, form, null);
     if (this.#keysInFlight.has(key)) throw keyInUse(key);

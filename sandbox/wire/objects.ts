@@ -54,6 +54,7 @@ export type Invoice = Omit<
 export type InvoicePayment = WithIds<Stripe.InvoicePayment, 'invoice'> & {
   payment: { type: 'payment_intent'; payment_intent: string };
 };
+export type Account = Stripe.Account;
 export type WebhookEndpoint = Stripe.WebhookEndpoint & { secret: string };
 export type EventType = Stripe.Event.Type;
 

@@ -15,6 +15,7 @@ export interface Call {
   readonly fromBrowser: boolean;
   /** Where the sandbox itself can be reached, for links to its own pages. */
   readonly baseUrl: string;
+  readonly accountId: string;
 }
 
 export interface Operation {

@@ -3,16 +3,17 @@ import { Failure, isDefiniteRefusal } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
+import { nothingApplied, unknownThere, untilKnown, untilSettled } from '../mirrors/ask.ts';
 import { type Applied, foldFacts, groupFacts, type Source } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isUuid } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
-import type { CustomerValues, Processor } from '../processor/processor.ts';
+import type { CustomerValues, Processor, Refused } from '../processor/processor.ts';
 import type { CustomerFacts } from '../processor/processor-facts.ts';
-import { type Customer, eraseCustomer, takeCustomerFacts } from './customer.ts';
+import { notReached, objectMissing } from '../processor/refused-write.ts';
+import { type Customer, eraseCustomer, isChangeIgnored, takeCustomerFacts } from './customer.ts';
 import type { CustomerStore } from './customer-store.ts';
 
 /** Rows at a time when all are walked through: few enough to hold, many enough that the walk is short. */
@@ -94,13 +95,15 @@ export class CustomerService {
       idempotencyKey: randomUUID(),
     });
     if (attempt.outcome !== 'done') {
-      // Deleted at the processor, and the news has not arrived: ours is corrected first.
-      await this.#erase(processorCustomerId);
-      throw notFound();
+      // Deleted at the processor, perhaps, and the event has not arrived. Then the row is erased, and the read is a 404.
+      await this.#correct(processorCustomerId);
+      await this.read(id);
+      throw notReached(attempt, 'customer', 'unchanged');
     }
+    if (isChangeIgnored(customer, change, attempt.value)) throw notReached(attempt, 'customer', 'unchanged');
     const revisions = new Map([[processorCustomerId, customer.revision]]);
     const { unsettled } = await database.transaction((tx) => this.apply(tx, [attempt.value], revisions));
-    if (unsettled.length > 0) await untilSettled(() => this.ask(processorCustomerId));
+    if (unsettled.length > 0) await this.#correct(processorCustomerId);
     return this.read(id);
   }
 
@@ -110,21 +113,47 @@ export class CustomerService {
    */
   async delete(id: string, correctSubscriptions: (customerId: string) => Promise<void>): Promise<void> {
     const { processor } = this.#parts;
-    const { processorCustomerId } = await this.read(id);
-    await processor.customers.delete(processorCustomerId);
+    const customer = await this.read(id);
+    const { processorCustomerId } = customer;
+    const attempt = await processor.customers.delete(processorCustomerId);
+    if (attempt.outcome !== 'done') await this.#requireDeleted(customer, attempt);
     await correctSubscriptions(id);
     await this.#erase(processorCustomerId);
   }
 
+  /** A refused deletion proves nothing; only a read that says `deleted` does. */
+  async #requireDeleted({ processorCustomerId, revision }: Customer, refused: Refused): Promise<void> {
+    const { database, processor } = this.#parts;
+    const present = await processor.customers.read(processorCustomerId);
+    if (present === 'deleted') return;
+    if (present === null) throw objectMissing('customer');
+    const revisions = new Map([[processorCustomerId, revision]]);
+    await database.transaction((tx) => this.apply(tx, [present], revisions));
+    throw notReached(refused, 'customer', 'not deleted');
+  }
+
+  #correct(processorCustomerId: string): Promise<void> {
+    return untilKnown('customer', () => this.ask(processorCustomerId));
+  }
+
+  /** Calls the processor about a customer. If it refuses because of the customer, the failure says what is wrong with it. */
+  async tellTruth<T>(id: string, call: () => Promise<T>): Promise<T> {
+    try {
+      return await call();
+    } catch (error) {
+      throw await this.truthBehind(error, id);
+    }
+  }
+
   /**
-   * What to tell a caller whose request the processor refused because of the customer. If it is gone there, ours is
-   * corrected first, and the answer tells the truth.
+   * What to tell a caller whose request the processor refused because of the customer. If it is deleted there, ours is
+   * corrected first, and the answer tells the truth. If it is unknown there, this throws.
    */
   async truthBehind(error: unknown, id: string): Promise<unknown> {
     const isAboutCustomer = isDefiniteRefusal(error) && error.extras.processorParam === 'customer';
     const customer = isAboutCustomer ? await this.findAny(this.#parts.database, id) : undefined;
     if (customer === undefined) return error;
-    await untilSettled(() => this.ask(customer.processorCustomerId));
+    await this.#correct(customer.processorCustomerId);
     const corrected = await this.findAny(this.#parts.database, id);
     return corrected?.deletedAt === null ? error : notFound();
   }
@@ -145,7 +174,8 @@ export class CustomerService {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByProcessorIds(database, [processorCustomerId]);
     const facts = row && (await processor.customers.read(processorCustomerId));
-    if (!row || !facts) return nothingApplied;
+    if (!row) return nothingApplied;
+    if (!facts) return unknownThere;
     if (facts === 'deleted') {
       const erased = await this.#erase(processorCustomerId);
       return { ...nothingApplied, changed: erased ? [processorCustomerId] : [] };

@@ -9,7 +9,7 @@ import {
   testNow,
 } from '../../test/support/transitions.ts';
 import { asOfEvent, type CustomerFacts } from '../processor/processor-facts.ts';
-import { type Customer, eraseCustomer, takeCustomerFacts } from './customer.ts';
+import { type Customer, eraseCustomer, isChangeIgnored, takeCustomerFacts } from './customer.ts';
 
 const customer: Customer = {
   id: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
@@ -70,4 +70,16 @@ test('of a deleted customer nothing personal is left', () => {
   const { row } = takeCustomerFacts(customer, deleted, 'event', testNow);
   assert.deepEqual([row.email, row.name, row.phone, row.deletedAt], [null, null, null, testNow]);
   assert.deepEqual([row.id, row.processorCustomerId], [customer.id, 'cus_1']);
+});
+
+test('a change is ignored if the answer shows a field as it was, but not if the processor tidied the value up', () => {
+  const before = { email: 'ada@example.com', name: 'Ada', phone: null };
+  const ignored = (change: object, after: object) => isChangeIgnored(before, change, { ...before, ...after });
+  assert.equal(ignored({ name: 'Grace' }, {}), true);
+  assert.equal(ignored({ phone: '+1' }, { name: 'Grace' }), true);
+  assert.equal(ignored({ name: null }, {}), true);
+  assert.equal(ignored({ name: 'Grace' }, { name: 'Grace' }), false);
+  assert.equal(ignored({ name: ' Grace' }, { name: 'Grace' }), false);
+  assert.equal(ignored({ name: 'Ada ', phone: null }, {}), false);
+  assert.equal(ignored({}, {}), false);
 });

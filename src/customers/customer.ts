@@ -56,3 +56,26 @@ export function takeCustomerFacts(
 export function eraseCustomer(customer: Customer, now: Date): Customer {
   return { ...customer, email: null, name: null, phone: null, deletedAt: now, updatedAt: now };
 }
+
+type CustomerData = Pick<Customer, 'email' | 'name' | 'phone'>;
+
+/**
+ * Whether the processor's answer to a change still shows the value before it. The answer need not be equal to the
+ * request: the processor may tidy texts up.
+ */
+export function isChangeIgnored(
+  before: CustomerData,
+  change: Partial<CustomerData>,
+  after: CustomerData,
+): boolean {
+  const fields = ['email', 'name', 'phone'] as const;
+  return fields.some((field) => {
+    const requested = change[field];
+    if (requested === undefined || tidied(requested) === tidied(before[field])) return false;
+    return after[field] === before[field];
+  });
+}
+
+function tidied(text: string | null): string {
+  return (text ?? '').trim().toLowerCase();
+}

@@ -88,6 +88,7 @@ const everywhere: readonly FailureCode[] = [
 export const processorFailures: readonly FailureCode[] = [
   'processor_rejected',
   'processor_misconfigured',
+  'processor_object_missing',
   'processor_bad_answer',
   'processor_unavailable',
   'processor_timeout',

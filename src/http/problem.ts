@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { type Static, Type } from 'typebox';
 import { Failure, type FailureCode, failureTitles } from '../errors.ts';
+import { objectMissing } from '../processor/refused-write.ts';
 import { securityHeaders } from './security-headers.ts';
 
 /** The one place where failures become HTTP statuses. */
@@ -26,6 +27,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   headers_too_large: 431,
   internal_error: 500,
   processor_misconfigured: 502,
+  processor_object_missing: 502,
   processor_bad_answer: 502,
   processor_unavailable: 503,
   database_unavailable: 503,
@@ -121,6 +123,7 @@ const exampleDetails: Partial<Record<FailureCode, string>> = {
   payload_too_large: 'The body may hold at most 1048576 bytes.',
   unsupported_media_type: 'Send the body as application/json.',
   processor_rejected: 'Amount must be at least 50 cents.',
+  processor_object_missing: objectMissing('customer').message,
   rate_limited: 'More than 6000 requests in a minute; try again in 12 s.',
   internal_error: 'The failure has been logged under this request id.',
 };

@@ -1,3 +1,4 @@
+import { type ObjectKind, objectMissing } from '../processor/refused-write.ts';
 import type { Applied } from './fold.ts';
 
 /** A row that moves while the processor is asked is rare; one that does so five times in a row is left to the next event. */
@@ -12,5 +13,16 @@ export async function untilSettled(ask: () => Promise<Applied>): Promise<boolean
   return false;
 }
 
-/** What is applied when the processor knows nothing of the object: nothing, and the row stays. */
+/** The same for a request, which must fail if the processor does not know the object. */
+export async function untilKnown(kind: ObjectKind, ask: () => Promise<Applied>): Promise<void> {
+  await untilSettled(async () => {
+    const applied = await ask();
+    if (applied.isUnknown === true) throw objectMissing(kind);
+    return applied;
+  });
+}
+
 export const nothingApplied: Applied = { changed: [], ignored: [], unsettled: [] };
+
+/** The processor does not know the object: nothing is applied, and the row stays as it is. */
+export const unknownThere: Applied = { ...nothingApplied, isUnknown: true };

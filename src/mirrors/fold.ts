@@ -8,6 +8,8 @@ export interface Applied {
   readonly ignored: readonly string[];
   /** Only the processor itself can settle them: two different values carry the same second, or the row moved meanwhile. */
   readonly unsettled: readonly string[];
+  /** The processor was asked about an object and does not know it. */
+  readonly isUnknown?: true;
 }
 
 /** The revisions that rows had when the processor was asked, by the processor's ids of the objects. */

@@ -4,7 +4,7 @@ import { Failure } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
+import { nothingApplied, unknownThere, untilKnown } from '../mirrors/ask.ts';
 import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -14,6 +14,7 @@ import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedReads, SharedStatement } from '../platform/shared-statement.ts';
 import type { PaymentWithSecret, Processor } from '../processor/processor.ts';
 import type { PaymentFacts } from '../processor/processor-facts.ts';
+import { notReached, objectMissing } from '../processor/refused-write.ts';
 import { type Payment, takePaymentFacts } from './payment.ts';
 import type { PaymentStore } from './payment-store.ts';
 
@@ -38,6 +39,9 @@ export interface AppliedPayments extends Applied {
 
 /** A row follows its payment within a second, unless a process died in between or a backup was restored. */
 const lateAfterMs = 60_000;
+
+/** The processor cancels no payment in these states. */
+const uncancelable: readonly Payment['intentStatus'][] = ['succeeded', 'processing'];
 
 interface PaymentParts {
   readonly database: Database;
@@ -82,19 +86,10 @@ export class PaymentService {
       check: async () => {
         ({ processorCustomerId } = await customers.read(customerId));
       },
-      call: async (id, idempotencyKey) => {
-        try {
-          return await processor.payments.create({
-            id,
-            processorCustomerId,
-            amount,
-            currency,
-            idempotencyKey,
-          });
-        } catch (error) {
-          throw await customers.truthBehind(error, customerId);
-        }
-      },
+      call: (id, idempotencyKey) =>
+        customers.tellTruth(customerId, () =>
+          processor.payments.create({ id, processorCustomerId, amount, currency, idempotencyKey }),
+        ),
       insert: async (localId, { payment, clientSecret }) => {
         const made = await this.#inserting.add(toPayment({ ...payment, localId }, customerId, clock.now()));
         return made && { payment: made, clientSecret };
@@ -110,7 +105,10 @@ export class PaymentService {
       find: async (localId, since) => {
         const customer = await customers.findAny(database, customerId);
         if (customer === undefined) return null;
-        return processor.payments.find({ localId, since, processorCustomerId: customer.processorCustomerId });
+        const { processorCustomerId } = customer;
+        return customers.tellTruth(customerId, () =>
+          processor.payments.find({ localId, since, processorCustomerId }),
+        );
       },
       record: async (tx, id, { payment, clientSecret }) => {
         // The row, if there is one already, was made by a webhook, and so is at least as new as this answer.
@@ -144,13 +142,15 @@ export class PaymentService {
       attempt.outcome === 'done'
         ? await this.#applyAnswer(payment, attempt.value)
         : await this.correct(payment);
-    if (corrected.status !== 'canceled') throw notCancelable(corrected.status);
-    return corrected;
+    if (corrected.status === 'canceled') return corrected;
+    throw uncancelable.includes(corrected.intentStatus)
+      ? notCancelable(corrected.status)
+      : notReached(attempt, 'payment', corrected.status);
   }
 
-  /** Reads the processor's present state into ours, and returns what ours is then. */
+  /** Reads the processor's present state into ours, and returns what ours is then. Throws if it is unknown there. */
   async correct({ id, processorPaymentIntentId }: Payment): Promise<Payment> {
-    await untilSettled(() => this.ask(processorPaymentIntentId));
+    await untilKnown('payment', () => this.ask(processorPaymentIntentId));
     return this.read(id);
   }
 
@@ -159,7 +159,8 @@ export class PaymentService {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByProcessorIds(database, [processorPaymentIntentId]);
     const present = row && (await processor.payments.read(processorPaymentIntentId));
-    if (!row || !present) return nothingApplied;
+    if (!row) return nothingApplied;
+    if (!present) return unknownThere;
     return this.#applyAndCount(present.payment, row.revision);
   }
 
@@ -243,7 +244,7 @@ export class PaymentService {
       return { payment, clientSecret: null };
     }
     const present = await processor.payments.read(payment.processorPaymentIntentId);
-    if (present === null) return { payment, clientSecret: null };
+    if (present === null) throw objectMissing('payment');
     return { payment: await this.#applyAnswer(payment, present.payment), clientSecret: present.clientSecret };
   }
 }

@@ -10,6 +10,7 @@ import { idTime, isOurId, newId } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { RefundFacts } from '../processor/processor-facts.ts';
+import { notRefunded } from '../processor/refused-write.ts';
 import { amountLeft, type Payment } from './payment.ts';
 import type { PaymentService } from './payment-service.ts';
 import type { PaymentStore } from './payment-store.ts';
@@ -220,18 +221,17 @@ export class RefundService {
     const { processorPaymentIntentId } = payment;
     const attempt = await processor.refunds.create({ ...order, processorPaymentIntentId });
     if (attempt.outcome === 'done') return attempt.value;
+    // First of all, because a payment that is unknown there fails here, and nothing is concluded from its refunds.
+    const corrected = await payments.correct(payment);
     // Refused because an earlier try, whose answer was lost, has done it.
     const ours = await processor.refunds.find({ localId: order.id, processorPaymentIntentId });
     if (ours !== null) return ours;
     // Refunded elsewhere, or not paid after all: ours is corrected, and then the answer tells the truth.
-    const corrected = await payments.correct(payment);
     await untilSettled(() => this.askOfPayment(processorPaymentIntentId));
     const { amountRefunded, amountReserved } = await payments.read(payment.id);
     const others = { amountRefunded, amountReserved: amountReserved - order.amount };
     refuseIfTooMuch({ ...corrected, ...others }, order.amount);
-    throw new Failure('payment_not_refundable', 'The processor does not refund this payment.', {
-      effect: 'none',
-    });
+    throw notRefunded(attempt);
   }
 
   async #read(db: Queryable, id: string): Promise<RefundedPayment> {

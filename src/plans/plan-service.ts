@@ -3,7 +3,7 @@ import { Failure, isDefiniteRefusal } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
+import { nothingApplied, unknownThere, untilKnown, untilSettled } from '../mirrors/ask.ts';
 import { type Applied, foldFacts, groupFacts, type Source } from '../mirrors/fold.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isUuid } from '../platform/id.ts';
@@ -11,6 +11,7 @@ import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { NewPlan, Processor } from '../processor/processor.ts';
 import type { PlanFacts, PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
+import { notReached } from '../processor/refused-write.ts';
 import { type Plan, takePriceFacts, takeProductFacts } from './plan.ts';
 import type { PlanStore } from './plan-store.ts';
 
@@ -94,15 +95,16 @@ export class PlanService {
     const plan = await this.read(id);
     if (!plan.active) return plan;
     const attempt = await processor.plans.archive({ ...plan, idempotencyKey: randomUUID() });
-    // What is gone at the processor can take no subscription either.
-    const gone = { active: false, localId: id, createdAt: plan.createdAt, asOf: plan.productAsOf };
-    const facts =
-      attempt.outcome === 'done'
-        ? attempt.value
-        : { product: { ...plan, ...gone }, price: { ...plan, ...gone } };
-    const { unsettled } = await this.#applyPresent(plan, facts);
-    if (unsettled.length > 0) await untilSettled(() => this.ask(plan.processorPriceId));
-    return this.read(id);
+    const isSettled =
+      attempt.outcome === 'done' && (await this.#applyPresent(plan, attempt.value)).unsettled.length === 0;
+    if (!isSettled) await this.#correct(plan.processorPriceId);
+    const archived = await this.read(id);
+    if (archived.active) throw notReached(attempt, 'plan', 'active');
+    return archived;
+  }
+
+  #correct(processorPriceId: string): Promise<void> {
+    return untilKnown('plan', () => this.ask(processorPriceId));
   }
 
   /** Reads the processor's present state into ours. */
@@ -110,7 +112,8 @@ export class PlanService {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByPriceIds(database, [processorPriceId]);
     const facts = row && (await processor.plans.read(processorPriceId));
-    return row && facts ? this.#applyPresent(row, facts) : nothingApplied;
+    if (!row) return nothingApplied;
+    return facts ? this.#applyPresent(row, facts) : unknownThere;
   }
 
   /** The same for the plan that a product belongs to. */
@@ -144,12 +147,15 @@ export class PlanService {
     return plan;
   }
 
-  /** What to tell a caller whose request the processor refused because of the price: ours is corrected first. */
+  /**
+   * What to tell a caller whose request the processor refused because of the price: ours is corrected first. If the
+   * price is unknown there, this throws.
+   */
   async truthBehind(error: unknown, id: string): Promise<unknown> {
     const isAboutPrice = isDefiniteRefusal(error) && error.extras.processorParam?.includes('price') === true;
     if (!isAboutPrice) return error;
     const { processorPriceId } = await this.read(id);
-    await untilSettled(() => this.ask(processorPriceId));
+    await this.#correct(processorPriceId);
     return (await this.read(id)).active ? error : archived();
   }
 

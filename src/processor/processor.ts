@@ -26,6 +26,8 @@ export interface Processor {
   readonly subscriptions: SubscriptionCalls;
   readonly invoices: InvoiceCalls;
   readonly events: EventCalls;
+  /** The id of the account that our key belongs to; null if the key is a restricted one that may not read it. */
+  readAccount(): Promise<string | null>;
   /** Whether the bytes are an event that the processor signed. Pure, apart from the secrets. */
   verifyWebhook(body: Uint8Array, signature: string | undefined, now: Date): VerifiedWebhook;
   /** What a stored event says. Throws `UnmappableError` for what no retry can mend. */
@@ -43,6 +45,7 @@ export interface Processor {
 
 /** Every operation, as the metric `processor_request_duration_seconds` names it. */
 export const processorOperations = [
+  'account.read',
   'customers.create',
   'customers.read',
   'customers.update',
@@ -86,12 +89,17 @@ export type ProcessorOutcome = (typeof processorOutcomes)[number];
 
 /**
  * What became of a change. `wrong_state`: the processor's object is in another state than ours said, and nothing was
- * done; read it, correct the mirror, then answer. `missing`: the processor has no such object (any more).
+ * done; read it, correct the mirror, then answer. `missing`: the processor says that there is no such object. That
+ * alone proves nothing, because a key of another account gets the same answer: read the object.
  */
-export type Attempt<T> =
-  | { readonly outcome: 'done'; readonly value: T }
-  | { readonly outcome: 'wrong_state'; readonly processorCode: string | null; readonly message: string }
-  | { readonly outcome: 'missing' };
+export type Attempt<T> = { readonly outcome: 'done'; readonly value: T } | Refused;
+
+/** The processor's refusal, in its own words. */
+export interface Refused {
+  readonly outcome: 'wrong_state' | 'missing';
+  readonly processorCode: string | null;
+  readonly message: string;
+}
 
 /**
  * A write, under a key that the caller derived from its own id: the same key with the same values is the same
@@ -123,8 +131,8 @@ export interface CustomerCalls {
   update(
     change: KeyedWrite & Partial<CustomerValues> & { readonly processorCustomerId: string },
   ): Promise<Attempt<CustomerFacts>>;
-  /** Cancels its subscriptions too. That it was gone already is success: the wire knows no key for deleting. */
-  delete(processorCustomerId: string): Promise<void>;
+  /** Cancels its subscriptions too. One that is deleted already is `missing`: the wire knows no key for deleting. */
+  delete(processorCustomerId: string): Promise<Attempt<'deleted'>>;
   find(lookUp: LookUp): Promise<CustomerFacts | null>;
   /** Without the deleted ones. */
   list(): Pages<CustomerFacts>;

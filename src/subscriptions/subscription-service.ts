@@ -3,7 +3,7 @@ import { Failure } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
+import { nothingApplied, unknownThere, untilKnown } from '../mirrors/ask.ts';
 import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { PlanService } from '../plans/plan-service.ts';
@@ -13,6 +13,7 @@ import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { Processor, SubscriptionWithSecret } from '../processor/processor.ts';
 import type { SubscriptionFacts, SubscriptionItemFacts } from '../processor/processor-facts.ts';
+import { notReached, objectMissing } from '../processor/refused-write.ts';
 import {
   followedItem,
   hasEnded,
@@ -90,11 +91,10 @@ export class SubscriptionService {
       find: async (localId, since) => {
         const customer = await customers.findAny(database, customerId);
         if (customer === undefined) return null;
-        return processor.subscriptions.find({
-          localId,
-          since,
-          processorCustomerId: customer.processorCustomerId,
-        });
+        const { processorCustomerId } = customer;
+        return customers.tellTruth(customerId, () =>
+          processor.subscriptions.find({ localId, since, processorCustomerId }),
+        );
       },
       record: async (tx, id, { subscription, clientSecret }) => {
         // The row, if there is one already, was made by a webhook, and so is at least as new as this answer.
@@ -119,9 +119,13 @@ export class SubscriptionService {
     const subscription = await this.read(id);
     if (hasEnded(subscription.status)) return subscription;
     const attempt = await processor.subscriptions.cancel(subscription.processorSubscriptionId);
-    if (attempt.outcome === 'done') return this.#applyAnswer(subscription, attempt.value);
-    // Ended at the processor, and the news has not arrived: ours is corrected.
-    return this.#correct(subscription);
+    // A refusal may mean that it has ended and the event has not arrived: ours is corrected.
+    const corrected =
+      attempt.outcome === 'done'
+        ? await this.#applyAnswer(subscription, attempt.value)
+        : await this.#correct(subscription);
+    if (!hasEnded(corrected.status)) throw notReached(attempt, 'subscription', corrected.status);
+    return corrected;
   }
 
   /** Reads the present state of everything of a customer that has not ended, as far as we know. */
@@ -137,7 +141,8 @@ export class SubscriptionService {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByProcessorIds(database, [processorSubscriptionId]);
     const present = row && (await processor.subscriptions.read(processorSubscriptionId));
-    return row && present ? this.#applyPresent(present.subscription, row.revision) : nothingApplied;
+    if (!row) return nothingApplied;
+    return present ? this.#applyPresent(present.subscription, row.revision) : unknownThere;
   }
 
   /** Takes in what the processor says. */
@@ -196,7 +201,7 @@ export class SubscriptionService {
     const subscription = await this.read(id);
     if (hasEnded(subscription.status)) return { subscription, clientSecret: null };
     const present = await processor.subscriptions.read(subscription.processorSubscriptionId);
-    if (present === null) return { subscription, clientSecret: null };
+    if (present === null) throw objectMissing('subscription');
     return {
       subscription: await this.#applyAnswer(subscription, present.subscription),
       clientSecret: present.clientSecret,
@@ -209,7 +214,7 @@ export class SubscriptionService {
   }
 
   async #correct({ id, processorSubscriptionId }: Subscription): Promise<Subscription> {
-    await untilSettled(() => this.ask(processorSubscriptionId));
+    await untilKnown('subscription', () => this.ask(processorSubscriptionId));
     return this.read(id);
   }
 

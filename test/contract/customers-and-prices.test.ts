@@ -100,3 +100,10 @@ test('a webhook endpoint shows its secret once', async (t) => {
   assert.equal((await stripe.webhookEndpoints.retrieve(endpoint.id)).secret, undefined);
   assert.equal((await stripe.webhookEndpoints.del(endpoint.id)).deleted, true);
 });
+
+test('the account of a key can be read', async (t) => {
+  const { stripe } = await useContract(t);
+  const account = await stripe.accounts.retrieveCurrent();
+  assert.deepEqual([account.object, (await stripe.accounts.retrieveCurrent()).id], ['account', account.id]);
+  assert.match(account.id, /^acct_\w+$/);
+});

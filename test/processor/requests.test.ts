@@ -136,6 +136,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     undefined,
   ],
   ['invoices.read', ({ invoices }) => invoices.read('in_1'), 'GET /v1/invoices/in_1 ', undefined],
+  ['account.read', ({ readAccount }) => readAccount(), 'GET /v1/account ', undefined],
 ];
 
 describe('what goes over the wire', () => {
@@ -192,7 +193,7 @@ describe('a refusal that the state of things explains', () => {
     processorCode,
     message: 'No.',
   });
-  const missing = { outcome: 'missing' };
+  const missing = { outcome: 'missing', processorCode: 'resource_missing', message: 'No.' };
   const gone = { code: 'resource_missing', param: 'id' };
   const table: readonly [string, (processor: Processor) => Promise<unknown>, number, object, unknown][] = [
     ['payments.read', ({ payments }) => payments.read('pi_1'), 404, gone, null],
@@ -218,7 +219,7 @@ describe('a refusal that the state of things explains', () => {
     ],
     ['refunds.create', giveBack, 400, { param: 'amount' }, wrongState(null)],
     ['refunds.create', giveBack, 404, { code: 'resource_missing', param: 'payment_intent' }, missing],
-    ['customers.delete', ({ customers }) => customers.delete('cus_1'), 404, gone, undefined],
+    ['customers.delete', ({ customers }) => customers.delete('cus_1'), 404, gone, missing],
     [
       'customers.update',
       ({ customers }) => customers.update({ ...key, processorCustomerId: 'cus_1' }),
@@ -284,7 +285,7 @@ describe('what comes back', () => {
     const server = await startScriptedServer(t, (response) => answer(response, 200, stump));
     const { processor } = startAdapter(t, server.url);
     assert.equal(await processor.customers.read('cus_1'), 'deleted');
-    await processor.customers.delete('cus_1');
+    assert.deepEqual(await processor.customers.delete('cus_1'), { outcome: 'done', value: 'deleted' });
   });
 
   test("an answer is dated by the processor's clock: from the start of the request to its Date", async (t) => {

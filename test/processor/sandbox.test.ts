@@ -15,6 +15,7 @@ import { localId } from './wire-objects.ts';
 
 const since = new Date();
 const otherId = '0199d3a2-0000-7000-8000-000000000001';
+const missing = { outcome: 'missing', processorCode: 'resource_missing' };
 
 async function all<T>(pages: Pages<T>): Promise<T[]> {
   const items: T[] = [];
@@ -47,11 +48,11 @@ describe('customers', () => {
     const changed = await customers.update({ processorCustomerId, name: null, email: 'a@b.de', ...newKey() });
     assert.deepEqual(resultOf(changed), { ...made, name: null, email: 'a@b.de' });
 
-    await customers.delete(processorCustomerId);
-    await customers.delete(processorCustomerId);
+    assert.equal(resultOf(await customers.delete(processorCustomerId)), 'deleted');
+    assert.partialDeepStrictEqual(await customers.delete(processorCustomerId), missing);
     assert.equal(await customers.read(processorCustomerId), 'deleted');
     const late = await customers.update({ processorCustomerId, name: 'B', ...newKey() });
-    assert.deepEqual(late, { outcome: 'missing' });
+    assert.partialDeepStrictEqual(late, missing);
   });
 });
 
@@ -145,7 +146,7 @@ describe('payments', () => {
       });
     }
     const unknown = await payments.cancel({ processorPaymentIntentId: 'pi_none', ...newKey() });
-    assert.deepEqual(unknown, { outcome: 'missing' });
+    assert.partialDeepStrictEqual(unknown, missing);
   });
 
   test("the caller's values are rejected with the code and the parameter that the processor names", async (t) => {
@@ -209,7 +210,7 @@ describe('refunds', () => {
       outcome: 'wrong_state',
     });
     const unknown = { ...order, processorPaymentIntentId: 'pi_none', ...newKey() };
-    assert.deepEqual(await refunds.create(unknown), { outcome: 'missing' });
+    assert.partialDeepStrictEqual(await refunds.create(unknown), missing);
   });
 
   test('a refund may stay pending', async (t) => {
@@ -274,7 +275,7 @@ describe('subscriptions and invoices', () => {
     const { subscriptions } = sandboxed.processor;
     const { processorSubscriptionId } = (await newSubscription(sandboxed, 14)).subscription;
     assert.equal(resultOf(await subscriptions.cancel(processorSubscriptionId)).status, 'canceled');
-    assert.deepEqual(await subscriptions.cancel(processorSubscriptionId), { outcome: 'missing' });
+    assert.partialDeepStrictEqual(await subscriptions.cancel(processorSubscriptionId), missing);
     assert.equal((await subscriptions.read(processorSubscriptionId))?.subscription.status, 'canceled');
     assert.equal((await all(subscriptions.list({}))).length, 1);
     assert.equal(await subscriptions.read('sub_none'), null);

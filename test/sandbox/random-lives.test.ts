@@ -65,6 +65,7 @@ async function createWorld(afterDunning: 'cancel' | 'unpaid'): Promise<World> {
     store,
     faults: new Faults(),
     operations,
+    accountId: 'acct_sandbox',
     baseUrl: () => '',
     logError: ({ error }: { error?: unknown }) => assert.fail(error as Error),
   });

@@ -18,7 +18,7 @@ function run(
 ): { data: { id: string; created: number }[]; has_more: boolean; id: string } {
   const operation = operations.find((candidate) => candidate.name === name);
   assert.ok(operation);
-  const call: Call = { store, ids, fromBrowser: false, baseUrl: '' };
+  const call: Call = { store, ids, fromBrowser: false, accountId: 'acct_sandbox', baseUrl: '' };
   // Lists and objects are looked at for what both may have.
   return operation.run(call, parseForm(form)) as {
     data: { id: string; created: number }[];

@@ -173,7 +173,7 @@ function updated({ processorCustomerId: id }: Whose): string {
 
 /** Its object lacks what every customer has, so that it fails at once. */
 function brokenEvent({ processorCustomerId: id }: Whose): string {
-  return eventOf('customer.updated', { id, ...person, created: undefined });
+  return eventOf('customer.updated', { id, ...person, metadata: undefined });
 }
 
 /** Events of many kinds that tell of the person. */

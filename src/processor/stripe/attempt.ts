@@ -1,4 +1,4 @@
-import type { Attempt } from '../processor.ts';
+import type { Attempt, Refused } from '../processor.ts';
 import type { Refusal } from './refusal.ts';
 
 export function done<T>(value: T): Attempt<T> {
@@ -10,10 +10,10 @@ export function isMissing(refusal: Refusal): boolean {
   return refusal.status === 404 && refusal.code === 'resource_missing';
 }
 
-export function missing(refusal: Refusal): { readonly outcome: 'missing' } | undefined {
-  return isMissing(refusal) ? { outcome: 'missing' } : undefined;
+export function missing(refusal: Refusal): Refused | undefined {
+  return isMissing(refusal) ? refused('missing', refusal) : undefined;
 }
 
-export function wrongState(refusal: Refusal): Extract<Attempt<never>, { outcome: 'wrong_state' }> {
-  return { outcome: 'wrong_state', processorCode: refusal.code, message: refusal.message };
+export function refused(outcome: Refused['outcome'], { code, message }: Refusal): Refused {
+  return { outcome, processorCode: code, message };
 }

@@ -28,6 +28,11 @@ export function checkProcessorKeys({ secretKey, apiBase, nodeEnv }: ProcessorKey
   return warnings;
 }
 
+/** Restricted keys may be forbidden any call. */
+export function isRestrictedKey(secretKey: string): boolean {
+  return secretKey.startsWith('rk_');
+}
+
 /** Secret and restricted keys say their mode in their prefix. */
 export function isLiveKey(secretKey: string): boolean {
   return /^(?:sk|rk)_live_/.test(secretKey);

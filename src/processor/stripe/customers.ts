@@ -1,5 +1,5 @@
-import type { CustomerCalls } from '../processor.ts';
-import type { AsOf, CustomerFacts } from '../processor-facts.ts';
+import type { Attempt, CustomerCalls, CustomerValues } from '../processor.ts';
+import { type AsOf, type CustomerFacts, UnmappableError } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { sinceCreation } from './answer-time.ts';
 import { done, isMissing, missing } from './attempt.ts';
@@ -18,8 +18,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
     call('customers.read', {
       kind: 'read',
       send: (options) => stripe.customers.retrieve(processorCustomerId, {}, options),
-      take: (answer, asOf) =>
-        WireObject.parse(answer, 'customer').isDeleted() ? 'deleted' : mapAnswer(answer, asOf),
+      take: takeCustomer,
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -37,7 +36,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => mapCreated(answer, { id, email }, sinceCreation(answer, asOf)),
+        take: (answer, asOf) => mapCreated(answer, sinceCreation(answer, asOf), id, { email, name, phone }),
       }),
 
     read,
@@ -56,18 +55,17 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => done(mapAnswer(answer, asOf)),
+        take: (answer, asOf) => done(mapAnswer(withSent(answer, { email, name, phone }), asOf)),
         refused: missing,
       }),
 
-    delete: async (processorCustomerId) => {
-      await call('customers.delete', {
+    delete: (processorCustomerId) =>
+      call('customers.delete', {
         kind: 'write',
         send: (options) => stripe.customers.del(processorCustomerId, {}, options),
-        take: (answer) => WireObject.parse(answer, 'customer').expectKind('customer').flag('deleted'),
-        refused: (refusal) => isMissing(refusal) || undefined,
-      });
-    },
+        take: takeDeleted,
+        refused: missing,
+      }),
 
     find: async ({ localId, since }) => {
       const id = await findByLocalId(context, 'customers.list', fetchList(createdSince(since)), localId);
@@ -79,16 +77,32 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
   };
 }
 
-/** A customer must have an address: the one that was sent, if the response leaves it out. */
-function mapCreated(
-  answer: unknown,
-  { id, email }: { readonly id: string; readonly email: string },
-  asOf: AsOf,
-): CustomerFacts {
-  const facts = mapCustomer(withKnownLinks(answer, { localId: id }), asOf);
-  return { ...facts, email: facts.email ?? email };
+/** Where the response does not show a value that was sent, the customer has it all the same. */
+function mapCreated(answer: unknown, asOf: AsOf, id: string, sent: CustomerValues): CustomerFacts {
+  const shown: ReadonlyMap<string, unknown> = new Map(Object.entries(Object(answer)));
+  const isShown = (field: string) => typeof shown.get(field) === 'string' && shown.get(field) !== '';
+  const unshown = Object.entries(sent).filter(([field]) => !isShown(field));
+  const whole = Object.fromEntries([...shown, ...unshown]);
+  return mapCustomer(withKnownLinks(whole, { localId: id }), asOf);
+}
+
+/** A value that was sent and that the response leaves out is as it was sent. One that it shows otherwise was not taken. */
+function withSent(answer: unknown, sent: { readonly [field: string]: unknown }): unknown {
+  const given = Object.entries(sent).filter(([, value]) => value !== undefined);
+  return { ...Object.fromEntries(given), ...Object(answer) };
 }
 
 function mapAnswer(answer: unknown, asOf: AsOf): CustomerFacts {
   return mapCustomer(withKnownLinks(answer, { localId: null }), asOf);
+}
+
+function takeCustomer(answer: unknown, asOf: AsOf): CustomerFacts | 'deleted' {
+  const customer = WireObject.parse(answer, 'customer').expectKind('customer');
+  return customer.isDeleted() ? 'deleted' : mapAnswer(answer, asOf);
+}
+
+function takeDeleted(answer: unknown, asOf: AsOf): Attempt<'deleted'> {
+  if (takeCustomer(answer, asOf) !== 'deleted')
+    throw new UnmappableError('the customer was to be deleted and is not');
+  return done('deleted');
 }

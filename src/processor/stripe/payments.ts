@@ -3,7 +3,7 @@ import type { PaymentCalls, PaymentWithSecret } from '../processor.ts';
 import type { AsOf } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { sinceCreation } from './answer-time.ts';
-import { done, isMissing, missing, wrongState } from './attempt.ts';
+import { done, isMissing, missing, refused } from './attempt.ts';
 import { warnOfMissingSecret } from './client-secret.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { clientSecretOfPayment, mapPayment } from './map-payment.ts';
@@ -57,7 +57,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
           stripe.paymentIntents.cancel(processorPaymentIntentId, {}, { ...options, idempotencyKey }),
         take: (answer, asOf) => done(mapPayment(withKnownLinks(answer, noLinks), asOf)),
         // The call has no values of the caller's, so whatever else is refused is refused because of the state.
-        refused: (refusal) => missing(refusal) ?? wrongState(refusal),
+        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
 
     find: async ({ localId, since, processorCustomerId }) => {

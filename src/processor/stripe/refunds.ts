@@ -2,7 +2,7 @@ import type { ProcessorOperation, RefundCalls } from '../processor.ts';
 import type { AsOf, RefundFacts } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { sinceCreation } from './answer-time.ts';
-import { done, wrongState } from './attempt.ts';
+import { done, refused } from './attempt.ts';
 import { type Fetch, fetchPages, lookUpPagesMax, mapPages } from './listing.ts';
 import { mapRefundAnswer } from './map-refund.ts';
 import type { Refusal } from './refusal.ts';
@@ -39,8 +39,8 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
           return done(map('refunds.create', withKnownLinks(answer, known), sinceCreation(answer, asOf)));
         },
         refused: (refusal) => {
-          if (refusal.code === 'resource_missing') return { outcome: 'missing' };
-          return isAboutState(refusal) ? wrongState(refusal) : undefined;
+          if (refusal.code === 'resource_missing') return refused('missing', refusal);
+          return isAboutState(refusal) ? refused('wrong_state', refusal) : undefined;
         },
       }),
 

@@ -4,9 +4,10 @@ import { Stripe } from 'stripe';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Processor } from '../processor.ts';
+import { createAccountRead } from './account.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { type CallLimits, callLimits, createCaller } from './calls.ts';
-import { isLiveKey } from './check-processor-keys.ts';
+import { isLiveKey, isRestrictedKey } from './check-processor-keys.ts';
 import { createCustomerCalls } from './customers.ts';
 import { createEventCalls } from './events.ts';
 import { createExchangeClient } from './exchange.ts';
@@ -28,20 +29,22 @@ export interface StripeProcessorOptions {
   readonly maxInFlight: number;
   readonly metrics: Pick<Metrics, 'processorRequestDuration'>;
   readonly logger: Logger;
+  /** Throws while the processor may not be called. Reading the account is always allowed. */
+  readonly beforeCall?: () => void;
   /** For tests, which cannot wait as long as people can. */
   readonly limits?: Partial<CallLimits>;
 }
 
 /** Till's processor port, on Stripe's wire API through its official package. */
 export function createStripeProcessor(options: StripeProcessorOptions): Processor {
-  const { secretKey, webhookSecrets, maxInFlight, metrics, logger } = options;
+  const { secretKey, webhookSecrets, maxInFlight, metrics, logger, beforeCall } = options;
   if (webhookSecrets.length === 0 || webhookSecrets.some((secret) => secret.trim() === '')) {
     throw new Error('an empty webhook secret would let anyone forge events');
   }
   const address = parseApiBase(options.apiBase);
   // As many connections as calls, so that none waits for a connection while its time runs.
   const agent = new address.client.Agent({ keepAlive: true, maxSockets: maxInFlight });
-  const context: AdapterContext = {
+  const ungated: AdapterContext = {
     stripe: new Stripe(secretKey, {
       host: address.host,
       port: address.port,
@@ -54,6 +57,13 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     call: createCaller(metrics, maxInFlight, { ...callLimits, ...options.limits }),
     logger,
   };
+  const context: AdapterContext = {
+    ...ungated,
+    call: async (operation, call) => {
+      beforeCall?.();
+      return ungated.call(operation, call);
+    },
+  };
   return {
     livemode: isLiveKey(secretKey),
     customers: createCustomerCalls(context),
@@ -63,6 +73,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     subscriptions: createSubscriptionCalls(context),
     invoices: createInvoiceCalls(context),
     events: createEventCalls(context),
+    readAccount: createAccountRead(ungated, isRestrictedKey(secretKey)),
     verifyWebhook: (body, signature, now) => verifyWebhook(body, signature, webhookSecrets, now),
     readEvent,
     minimise: minimiseStored,

@@ -3,7 +3,7 @@ import type { SubscriptionCalls, SubscriptionWithSecret } from '../processor.ts'
 import type { AsOf } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { sinceCreation } from './answer-time.ts';
-import { done, isMissing, missing, wrongState } from './attempt.ts';
+import { done, isMissing, missing, refused } from './attempt.ts';
 import { warnOfMissingSecret } from './client-secret.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from './listing.ts';
 import { clientSecretOfSubscription, mapSubscription } from './map-subscription.ts';
@@ -61,7 +61,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
         send: (options) => stripe.subscriptions.cancel(processorSubscriptionId, {}, options),
         take: (answer, asOf) => done(mapSubscription(withKnownLinks(answer, noLinks), asOf)),
         // The call has no values of the caller's, so whatever else is refused is refused because of the state.
-        refused: (refusal) => missing(refusal) ?? wrongState(refusal),
+        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
 
     find: async ({ localId, since, processorCustomerId }) => {

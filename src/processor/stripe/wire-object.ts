@@ -91,9 +91,9 @@ export class WireObject {
     return value;
   }
 
-  /** A text that may be empty, absent or of another type, all of which mean that there is none. */
+  /** One that may be absent, too. A value of another type is an error: null would erase what the row has. */
   optionalFreeText(field: string): string | null {
-    return typeof this.#fields[field] === 'string' ? this.freeTextOrNull(field) : null;
+    return this.has(field) ? this.freeTextOrNull(field) : null;
   }
 
   /** When the object was made. Only shown and sorted by, so a response without it is still good. */

@@ -1,7 +1,7 @@
 import pg from 'pg';
 
 /** Kept by the service itself, in one row or by triggers: an older process writes them only by writing the others. */
-const keptTables = ['migrations', 'list_counts', 'recovery'];
+const keptTables = ['migrations', 'list_counts', 'recovery', 'processor_account'];
 
 interface Table {
   readonly name: string;

@@ -33,4 +33,6 @@ export const seeds: Readonly<Record<string, string>> = {
   '0003': `
     insert into till.webhook_events (id, type, object_id, created_at, payload, state, next_try_at, received_at, processed_at)
       values ('evt_seed', 'payment_intent.succeeded', 'pi_seed', now(), '{}', 'processed', now(), now(), now());`,
+  '0005': `
+    insert into till.processor_account (account_id, livemode) values ('acct_sandbox', false);`,
 };

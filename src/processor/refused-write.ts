@@ -1,0 +1,44 @@
+import { Failure, type FailureCode } from '../errors.ts';
+import type { Attempt, Refused } from './processor.ts';
+
+/** The kinds of objects that requests change at the processor. */
+export type ObjectKind = 'customer' | 'plan' | 'payment' | 'subscription';
+
+/**
+ * The processor does not know an object that we have a row for. That is never a deletion: most likely the key belongs
+ * to another account, so the row must stay as it is.
+ */
+export function objectMissing(kind: ObjectKind): Failure {
+  return new Failure(
+    'processor_object_missing',
+    `The processor does not know this ${kind}, and Till changed nothing. ` +
+      'Check that PROCESSOR_SECRET_KEY belongs to the account and mode that hold it.',
+    { effect: 'none' },
+  );
+}
+
+/** The failure for a write after which the object, read again, is not in the requested state. */
+export function notReached(attempt: Attempt<unknown>, kind: ObjectKind, state: string): Failure {
+  if (attempt.outcome === 'done') {
+    return new Failure(
+      'processor_bad_answer',
+      `The processor accepted the request, but the ${kind} is ${state}.`,
+      { effect: 'unknown' },
+    );
+  }
+  return passOn('processor_rejected', attempt);
+}
+
+/** The failure for a refund of a payment that, read again, has enough left to refund. */
+export function notRefunded(refused: Refused): Failure {
+  // With a code, the processor names a state that our mirror does not hold, such as a dispute.
+  const isState = refused.outcome === 'wrong_state' && refused.processorCode !== null;
+  return passOn(isState ? 'payment_not_refundable' : 'processor_rejected', refused);
+}
+
+function passOn(code: FailureCode, { message, processorCode }: Refused): Failure {
+  return new Failure(code, message === '' ? 'The processor gives no reason.' : message, {
+    effect: 'none',
+    ...(processorCode === null ? {} : { processorCode }),
+  });
+}

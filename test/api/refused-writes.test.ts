@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { type ProblemBody, readProblem } from '../support/problem.ts';
+import {
+  type CreatedPaymentBody,
+  makeCustomer,
+  makePaidPayment,
+  makePayment,
+  makePlan,
+  makeSubscription,
+} from '../support/resources.ts';
+import { type Method, readJson, useService } from '../support/service.ts';
+
+const service = await useService();
+const { call, control } = service;
+
+type Request = readonly [method: Method, path: string, body?: object];
+
+interface Write {
+  readonly name: string;
+  /** What the processor calls it. */
+  readonly there: string;
+  /** Creates the object, and returns the request and the path under which the object is read. */
+  readonly prepare: () => Promise<{ readonly request: Request; readonly shown: string }>;
+  /** The kind of object that the processor must know for it. */
+  readonly kind: string;
+}
+
+/** Every write about an object that exists already. */
+const writes: readonly Write[] = [
+  {
+    name: 'change a customer',
+    there: 'customers.update',
+    prepare: async () => {
+      const shown = `/customers/${(await makeCustomer(service)).id}`;
+      return { request: ['PATCH', shown, { name: 'Grace' }], shown };
+    },
+    kind: 'customer',
+  },
+  {
+    name: 'delete a customer',
+    there: 'customers.delete',
+    prepare: async () => {
+      const shown = `/customers/${(await makeCustomer(service)).id}`;
+      return { request: ['DELETE', shown], shown };
+    },
+    kind: 'customer',
+  },
+  {
+    name: 'archive a plan',
+    there: 'prices.update',
+    prepare: async () => {
+      const shown = `/plans/${(await makePlan(service)).id}`;
+      return { request: ['POST', `${shown}/archive`], shown };
+    },
+    kind: 'plan',
+  },
+  {
+    name: 'create a payment',
+    there: 'payment_intents.create',
+    prepare: async () => {
+      const { id: customerId } = await makeCustomer(service);
+      const body = { customerId, amount: 2_000, currency: 'eur' };
+      return { request: ['POST', '/payments', body], shown: `/customers/${customerId}` };
+    },
+    kind: 'customer',
+  },
+  {
+    name: 'cancel a payment',
+    there: 'payment_intents.cancel',
+    prepare: async () => {
+      const shown = `/payments/${(await makePayment(service)).payment.id}`;
+      return { request: ['POST', `${shown}/cancel`], shown };
+    },
+    kind: 'payment',
+  },
+  {
+    name: 'refund a payment',
+    there: 'refunds.create',
+    prepare: async () => {
+      const { id } = await makePaidPayment(service);
+      const shown = `/payments/${id}`;
+      // Brings the mirror up to date: the payment is paid and one part of it is refunded.
+      await readJson(await call('POST', `${shown}/refund`, { amount: 100 }), 200);
+      return { request: ['POST', `${shown}/refund`, { amount: 500 }], shown };
+    },
+    kind: 'payment',
+  },
+  {
+    name: 'create a subscription',
+    there: 'subscriptions.create',
+    prepare: async () => {
+      const { id: customerId } = await makeCustomer(service);
+      const { id: planId } = await makePlan(service);
+      return {
+        request: ['POST', '/subscriptions', { customerId, planId }],
+        shown: `/customers/${customerId}`,
+      };
+    },
+    kind: 'customer',
+  },
+  {
+    name: 'cancel a subscription',
+    there: 'subscriptions.cancel',
+    prepare: async () => {
+      const { subscription } = await makeSubscription(service, { trialPeriodDays: 7 });
+      const shown = `/subscriptions/${subscription.id}`;
+      return { request: ['DELETE', shown], shown };
+    },
+    kind: 'subscription',
+  },
+];
+
+async function read(path: string): Promise<unknown> {
+  return readJson(await call('GET', path), 200);
+}
+
+/** Forgets everything at the processor, as a key of another account does. */
+async function emptyProcessor(): Promise<void> {
+  await control('POST', 'reset');
+  await control('POST', 'delivery', { mode: 'paused' });
+}
+
+beforeEach(() => control('DELETE', 'faults'));
+
+for (const { name, there, prepare, kind } of writes)
+  describe(name, () => {
+    for (const { status, code } of [
+      { status: 400, code: 'made_up' },
+      { status: 402, code: 'made_up' },
+      { status: 404, code: 'resource_missing' },
+    ])
+      test(`422: the processor refuses with ${status}; the refusal is passed on and nothing changes`, async () => {
+        const { request, shown } = await prepare();
+        const before = await read(shown);
+        await control('POST', 'faults', { operation: there, kind: 'error', status, code });
+        const problem = await readProblem(await call(...request), 422, 'processor_rejected');
+        assert.equal(problem.processorCode, code);
+        assert.match(problem.detail, new RegExp(`told to answer ${status}`));
+        assert.deepEqual(await read(shown), before);
+      });
+
+    test('502: the processor does not know the object; the answer says so and nothing changes', async () => {
+      const { request, shown } = await prepare();
+      const before = await read(shown);
+      await emptyProcessor();
+      for (let times = 0; times < 2; times += 1)
+        assertNames(kind, await readProblem(await call(...request), 502, 'processor_object_missing'));
+      assert.deepEqual(await read(shown), before);
+    });
+  });
+
+function assertNames(kind: string, { detail }: ProblemBody): void {
+  assert.match(detail, new RegExp(`\\b${kind}\\b`));
+  assert.match(detail, /changed nothing.*PROCESSOR_SECRET_KEY/);
+}
+
+describe('an unknown plan', () => {
+  test('502: a subscription to a plan that the processor does not know', async () => {
+    const plan = await makePlan(service);
+    await emptyProcessor();
+    const { id: customerId } = await makeCustomer(service);
+    const answer = await call('POST', '/subscriptions', { customerId, planId: plan.id });
+    assertNames('plan', await readProblem(answer, 502, 'processor_object_missing'));
+    assert.deepEqual(await read(`/plans/${plan.id}`), plan);
+  });
+});
+
+describe('a repeated creation', () => {
+  test('502: of a payment that the processor does not know', async () => {
+    const { id: customerId } = await makeCustomer(service);
+    const body = { customerId, amount: 2_000, currency: 'eur', idempotencyKey: 'replayed-payment' };
+    const { payment } = await readJson<CreatedPaymentBody>(await call('POST', '/payments', body), 201);
+    await emptyProcessor();
+    const again = await call('POST', '/payments', body);
+    assertNames('payment', await readProblem(again, 502, 'processor_object_missing'));
+    assert.deepEqual(await read(`/payments/${payment.id}`), payment);
+  });
+
+  test('502: of a subscription that the processor does not know', async () => {
+    const [{ id: customerId }, { id: planId }] = [await makeCustomer(service), await makePlan(service)];
+    const body = { customerId, planId, idempotencyKey: 'replayed-subscription' };
+    await readJson(await call('POST', '/subscriptions', body), 201);
+    await emptyProcessor();
+    const again = await call('POST', '/subscriptions', body);
+    assertNames('subscription', await readProblem(again, 502, 'processor_object_missing'));
+  });
+});
+
+describe('the idempotency key of a request that met an unknown object', () => {
+  test('is kept for the same request, which goes through once the right account answers', async () => {
+    const { id: customerId, processorCustomerId } = await makeCustomer(service);
+    const body = { customerId, amount: 2_000, currency: 'eur', idempotencyKey: 'wrong-account' };
+    await service.sql('update till.customers set processor_customer_id = $1 where id = $2', [
+      'cus_elsewhere',
+      customerId,
+    ]);
+    await readProblem(await call('POST', '/payments', body), 502, 'processor_object_missing');
+    await readProblem(await call('POST', '/payments', { ...body, amount: 1 }), 422, 'idempotency_key_reused');
+    await service.sql('update till.customers set processor_customer_id = $1 where id = $2', [
+      processorCustomerId,
+      customerId,
+    ]);
+    const { payment } = await readJson<CreatedPaymentBody>(await call('POST', '/payments', body), 201);
+    assert.equal(payment.customerId, customerId);
+  });
+});
+
+describe('an unpaid payment', () => {
+  test('502: is not refunded if the processor does not know it', async () => {
+    const { payment } = await makePayment(service);
+    await emptyProcessor();
+    const answer = await call('POST', `/payments/${payment.id}/refund`);
+    assertNames('payment', await readProblem(answer, 502, 'processor_object_missing'));
+  });
+});
