@@ -31,9 +31,9 @@ export function notReached(attempt: Attempt<unknown>, kind: ObjectKind, state: s
 
 /** The failure for a refund of a payment that, read again, has enough left to refund. */
 export function notRefunded(refused: Refused): Failure {
-  // With a code, the processor names a state that our mirror does not hold, such as a dispute.
-  const isState = refused.outcome === 'wrong_state' && refused.processorCode !== null;
-  return passOn(isState ? 'payment_not_refundable' : 'processor_rejected', refused);
+  // The processor looks at a state that our mirror does not hold, such as a dispute.
+  const isAboutState = refused.outcome === 'wrong_state';
+  return passOn(isAboutState ? 'payment_not_refundable' : 'processor_rejected', refused);
 }
 
 function passOn(code: FailureCode, { message, processorCode }: Refused): Failure {
