@@ -27,6 +27,7 @@ const facts: InvoiceFacts = {
   processorInvoiceId: 'in_1',
   processorCustomerId: 'cus_1',
   processorSubscriptionId: 'sub_1',
+  subscriptionLocalId: null,
   amountDue: 1_900,
   amountPaid: 0,
   currency: 'eur',

@@ -1,4 +1,4 @@
-import type { Applied } from './fold.ts';
+import type { Applied, Revisions } from './fold.ts';
 
 /** A row that moves while the processor is asked is rare; one that does so five times in a row is left to the next event. */
 const asksMax = 5;
@@ -14,3 +14,11 @@ export async function untilSettled(ask: () => Promise<Applied>): Promise<boolean
 
 /** What is applied when the processor knows nothing of the object: nothing, and the row stays. */
 export const nothingApplied: Applied = { changed: [], ignored: [], unsettled: [] };
+
+/** What is applied when the object turns out to be somebody else's. */
+export function ignoredAll(...keys: readonly string[]): Applied {
+  return { ...nothingApplied, ignored: keys };
+}
+
+/** For answers about objects that had no row when the processor was asked. */
+export const noRevisions: Revisions = new Map();

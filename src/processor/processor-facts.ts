@@ -83,6 +83,8 @@ export interface SubscriptionFacts extends OwnFacts {
   readonly processorSubscriptionId: string;
   readonly processorCustomerId: string;
   readonly processorPriceId: string;
+  /** Our id of the plan, from the metadata of the price that the subscription shows; null if it is no plan of ours. */
+  readonly planLocalId: string | null;
   readonly status: SubscriptionStatus;
   readonly currentPeriodStart: Date;
   readonly currentPeriodEnd: Date;
@@ -93,6 +95,8 @@ export interface InvoiceFacts extends Facts {
   readonly processorInvoiceId: string;
   readonly processorCustomerId: string | null;
   readonly processorSubscriptionId: string | null;
+  /** Our id of the subscription that it bills, from the metadata that the processor copies into the invoice. */
+  readonly subscriptionLocalId: string | null;
   readonly amountDue: number;
   readonly amountPaid: number;
   readonly currency: string;

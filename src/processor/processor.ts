@@ -58,6 +58,7 @@ export const processorOperations = [
   'payments.cancel',
   'payments.list',
   'refunds.create',
+  'refunds.read',
   'refunds.list',
   'subscriptions.create',
   'subscriptions.read',
@@ -126,8 +127,8 @@ export interface CustomerCalls {
   /** Cancels its subscriptions too. That it was gone already is success: the wire knows no key for deleting. */
   delete(processorCustomerId: string): Promise<void>;
   find(lookUp: LookUp): Promise<CustomerFacts | null>;
-  /** Without the deleted ones. */
-  list(): Pages<CustomerFacts>;
+  /** Without the deleted ones; `since`: only those created at or after this time. */
+  list(filter?: { readonly since?: Date }): Pages<CustomerFacts>;
 }
 
 /** Null clears a value; in an update, an absent one stays. */
@@ -146,7 +147,7 @@ export interface PlanCalls {
     plan: KeyedWrite & { readonly processorPriceId: string; readonly processorProductId: string },
   ): Promise<Attempt<PlanFacts>>;
   find(lookUp: LookUp): Promise<PlanFacts | null>;
-  list(): Pages<PlanFacts>;
+  list(filter?: { readonly processorProductId?: string }): Pages<PlanFacts>;
 }
 
 export interface NewPlan {
@@ -180,6 +181,7 @@ export interface NewPayment {
 
 export interface RefundCalls {
   create(refund: KeyedWrite & NewRefund): Promise<Attempt<RefundFacts>>;
+  read(processorRefundId: string): Promise<RefundFacts | null>;
   /** All refunds of a payment, ours and others'; complete, or a failure. The look-up is to find ours by `localId`. */
   listOfPayment(processorPaymentIntentId: string): Promise<readonly RefundFacts[]>;
   list(): Pages<RefundFacts>;
@@ -226,6 +228,14 @@ export interface InvoiceCalls {
 export interface EventCalls {
   /** Events of these types made at or after `since`, in no order that means anything. The processor keeps 30 days. */
   listSince(since: Date, types: readonly string[]): Pages<ProcessorEvent>;
+  /**
+   * A deleted customer as its deletion event shows it, by either id: without personal data, but with our id, which a read
+   * of a deleted customer lacks. Null if the processor does not remember the event any more (after 30 days).
+   */
+  findDeletedCustomer(wanted: {
+    readonly processorCustomerId?: string;
+    readonly localId?: string;
+  }): Promise<CustomerFacts | null>;
 }
 
 /** An event as the inbox stores it: what is needed to queue it, and as much of its payload as may be kept. */

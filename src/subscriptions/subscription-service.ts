@@ -1,14 +1,23 @@
 import type { CustomerService } from '../customers/customer-service.ts';
+import type { LostCustomers } from '../customers/lost-customers.ts';
 import { Failure } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
-import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
+import { ignoredAll, noRevisions, nothingApplied, untilSettled } from '../mirrors/ask.ts';
+import {
+  type Applied,
+  foldFacts,
+  groupFacts,
+  type Revisions,
+  type Source,
+  withoutRow,
+  withRecovery,
+} from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Clock } from '../platform/clock.ts';
-import { idTime, isOurId, isUuid, newId } from '../platform/id.ts';
+import { derivedId, idTime, isOurId, isUuid } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { Processor, SubscriptionWithSecret } from '../processor/processor.ts';
@@ -36,6 +45,7 @@ interface SubscriptionParts {
   readonly database: Database;
   readonly store: SubscriptionStore;
   readonly customers: CustomerService;
+  readonly lostCustomers: LostCustomers;
   readonly plans: PlanService;
   readonly processor: Processor;
   readonly idempotency: IdempotencyService;
@@ -128,14 +138,37 @@ export class SubscriptionService {
 
   /** Reads the processor's present state into ours. */
   async ask(processorSubscriptionId: string): Promise<Applied> {
-    const { database, store, processor } = this.#parts;
+    const { database, store, processor, plans } = this.#parts;
     const [row] = await store.findByProcessorIds(database, [processorSubscriptionId]);
-    const present = row && (await processor.subscriptions.read(processorSubscriptionId));
-    return row && present ? this.#applyPresent(present.subscription, row.revision) : nothingApplied;
+    const facts = (await processor.subscriptions.read(processorSubscriptionId))?.subscription;
+    if (row === undefined)
+      return facts === undefined ? ignoredAll(processorSubscriptionId) : this.#recover(facts);
+    if (facts === undefined) return nothingApplied;
+    if (isOurId(facts.planLocalId)) await plans.recover(facts.processorPriceId);
+    return this.#applyPresent(facts, new Map([[processorSubscriptionId, row.revision]]));
+  }
+
+  /** A subscription of ours whose row was lost. Its customer and plan may have been lost too, and are recovered first. */
+  async #recover(facts: SubscriptionFacts): Promise<Applied> {
+    const { lostCustomers, plans } = this.#parts;
+    const isOurs =
+      isOurId(facts.localId) &&
+      (await lostCustomers.recover(facts.processorCustomerId, facts)) &&
+      (await plans.recover(facts.processorPriceId));
+    return isOurs ? this.#applyPresent(facts, noRevisions) : ignoredAll(keyOf(facts));
   }
 
   /** Takes in what the processor says. */
   async apply(tx: Transaction, facts: readonly SubscriptionFacts[], source: Source): Promise<Applied> {
+    const { applied, lost } = await this.#apply(tx, facts, source);
+    return withRecovery(applied, { lost });
+  }
+
+  async #apply(
+    tx: Transaction,
+    facts: readonly SubscriptionFacts[],
+    source: Source,
+  ): Promise<{ readonly applied: Applied; readonly lost: readonly string[] }> {
     const { store, plans, clock } = this.#parts;
     const groups = groupFacts(facts, keyOf);
     const prices = facts.map(({ processorPriceId }) => processorPriceId);
@@ -145,7 +178,7 @@ export class SubscriptionService {
     ]);
     const planIdOf = ({ processorPriceId }: SubscriptionFacts) => planOf.get(processorPriceId)?.id;
     const unknown = withoutRow(groups, known, keyOf);
-    await this.#insert(tx, unknown, planIdOf);
+    const { made, lost } = await this.#insert(tx, unknown, planIdOf);
     const now = clock.now();
     const { written, applied } = foldFacts({
       rows: unknown.length === 0 ? known : await store.lockByProcessorIds(tx, [...groups.keys()]),
@@ -159,20 +192,24 @@ export class SubscriptionService {
       tx,
       written.map(({ after }) => after),
     );
-    return applied;
+    const knownKeys = new Set(known.map(keyOf));
+    const ofLostPlans = facts.filter(
+      (one) => knownKeys.has(keyOf(one)) && isOurId(one.planLocalId) && planIdOf(one) === undefined,
+    );
+    return { applied: withRecovery(applied, { made }), lost: [...lost, ...ofLostPlans.map(keyOf)] };
   }
 
   /**
-   * A subscription of a customer and to a plan of ours is mirrored wherever it was made; under our id if we made it and
-   * hear of it before our own row is written. Any other is somebody else's.
+   * A subscription of a customer and to a plan of ours is mirrored wherever it was made, under our id if we made it. One
+   * that we made and whose customer or plan has no row is lost, and has to wait for them. Any other is somebody else's.
    */
   async #insert(
     tx: Transaction,
     unknown: readonly SubscriptionFacts[],
     planIdOf: (facts: SubscriptionFacts) => string | undefined,
-  ): Promise<void> {
+  ): Promise<{ readonly made: readonly string[]; readonly lost: readonly string[] }> {
     const { store, customers, clock } = this.#parts;
-    if (unknown.length === 0) return;
+    if (unknown.length === 0) return { made: [], lost: [] };
     const owners = await customers.findByProcessorIds(
       tx,
       unknown.map(({ processorCustomerId }) => processorCustomerId),
@@ -186,6 +223,9 @@ export class SubscriptionService {
         : [toSubscription(facts, { customerId: customer.id, planId, now })];
     });
     await store.insert(tx, subscriptions);
+    const made = new Set(subscriptions.map(keyOf));
+    const lost = unknown.filter((facts) => isOurId(facts.localId) && !made.has(keyOf(facts)));
+    return { made: [...made], lost: lost.map(keyOf) };
   }
 
   async #replay(id: string): Promise<CreatedSubscription> {
@@ -201,7 +241,8 @@ export class SubscriptionService {
   }
 
   async #applyAnswer(subscription: Subscription, facts: SubscriptionFacts): Promise<Subscription> {
-    const { unsettled } = await this.#applyPresent(facts, subscription.revision);
+    const revisions = new Map([[subscription.processorSubscriptionId, subscription.revision]]);
+    const { unsettled } = await this.#applyPresent(facts, revisions);
     return unsettled.length > 0 ? this.#correct(subscription) : this.read(subscription.id);
   }
 
@@ -210,9 +251,10 @@ export class SubscriptionService {
     return this.read(id);
   }
 
-  #applyPresent(facts: SubscriptionFacts, revision: number): Promise<Applied> {
-    const revisions = new Map([[facts.processorSubscriptionId, revision]]);
-    return this.#parts.database.transaction((tx) => this.apply(tx, [facts], revisions));
+  /** Whatever could be recovered has been, so nothing is lost. */
+  async #applyPresent(facts: SubscriptionFacts, revisions: Revisions): Promise<Applied> {
+    const { database } = this.#parts;
+    return (await database.transaction((tx) => this.#apply(tx, [facts], revisions))).applied;
   }
 }
 
@@ -220,10 +262,10 @@ function toSubscription(
   facts: SubscriptionFacts,
   { customerId, planId, now }: { readonly customerId: string; readonly planId: string; readonly now: Date },
 ): Subscription {
-  const id = isOurId(facts.localId) ? facts.localId : newId(now);
+  const { localId, processorSubscriptionId, createdAt } = facts;
   return {
-    id,
-    processorSubscriptionId: facts.processorSubscriptionId,
+    id: isOurId(localId) ? localId : derivedId('subscription', processorSubscriptionId, createdAt),
+    processorSubscriptionId,
     customerId,
     planId,
     status: facts.status,
@@ -231,7 +273,7 @@ function toSubscription(
     currentPeriodEnd: facts.currentPeriodEnd,
     trialEnd: facts.trialEnd,
     processorAsOf: facts.asOf,
-    createdAt: isOurId(facts.localId) ? idTime(id) : facts.createdAt,
+    createdAt: isOurId(localId) ? idTime(localId) : createdAt,
     updatedAt: now,
     revision: 0,
   };

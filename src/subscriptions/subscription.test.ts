@@ -27,6 +27,7 @@ const facts: SubscriptionFacts = {
   localId: subscription.id,
   processorCustomerId: 'cus_1',
   processorPriceId: 'price_1',
+  planLocalId: null,
   status: 'incomplete',
   currentPeriodStart: periodStart,
   currentPeriodEnd: periodEnd,

@@ -334,7 +334,7 @@ function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
   const [status = '', period = ''] = state.split(' ');
   const of = { processorSubscriptionId: key, processorCustomerId: 'c', processorPriceId: 'price' };
   return {
-    ...{ ...made, ...of, trialEnd: null, asOf: second(at) },
+    ...{ ...made, ...of, planLocalId: null, trialEnd: null, asOf: second(at) },
     // The tables above name nothing but statuses.
     status: status as SubscriptionFacts['status'],
     currentPeriodStart: second(Number(period) * 100),
@@ -363,6 +363,7 @@ function invoiceFacts(state: string, at = 0): InvoiceFacts {
   const of = { processorInvoiceId: key, processorCustomerId: 'c', processorSubscriptionId: null };
   return {
     ...{ ...of, currency: 'eur', hostedInvoiceUrl: null, createdAt: second(0), asOf: second(at) },
+    subscriptionLocalId: null,
     // The tables above name nothing but statuses.
     status: status as InvoiceFacts['status'],
     amountDue: Number(amountDue),

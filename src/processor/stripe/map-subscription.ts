@@ -26,6 +26,7 @@ export function mapSubscription(value: unknown, eventTime?: Date): SubscriptionF
     localId: subscription.localId(),
     processorCustomerId: subscription.reference('customer'),
     processorPriceId: item.reference('price'),
+    planLocalId: item.localIdOf('price'),
     status: subscription.translate('status', statuses),
     currentPeriodStart,
     currentPeriodEnd: period.moment('current_period_end'),

@@ -1,6 +1,6 @@
 import type { RefundCalls } from '../processor.ts';
 import type { AdapterContext } from './adapter-context.ts';
-import { done, wrongState } from './attempt.ts';
+import { done, isMissing, wrongState } from './attempt.ts';
 import { type Fetch, fetchPages, lookUpPagesMax, mapPages } from './listing.ts';
 import { mapRefund } from './map-refund.ts';
 import type { Refusal } from './refusal.ts';
@@ -27,6 +27,14 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
           if (refusal.code === 'resource_missing') return { outcome: 'missing' };
           return isAboutState(refusal) ? wrongState(refusal) : undefined;
         },
+      }),
+
+    read: (processorRefundId) =>
+      call('refunds.read', {
+        kind: 'read',
+        send: (options) => stripe.refunds.retrieve(processorRefundId, {}, options),
+        take: (answer) => mapRefund(answer),
+        refused: (refusal) => (isMissing(refusal) ? null : undefined),
       }),
 
     listOfPayment: async (processorPaymentIntentId) => {
