@@ -60,7 +60,7 @@ export class InvoiceService {
     if (processorCustomerId !== null && isOurs(facts))
       await lostCustomers.recover(processorCustomerId, facts);
     const revisions = row === undefined ? noRevisions : new Map([[processorInvoiceId, row.revision]]);
-    return database.transaction((tx) => this.#apply(tx, [facts], revisions, new Set()));
+    return database.transaction((tx) => this.#apply(tx, [facts], revisions, false));
   }
 
   /**
@@ -68,14 +68,7 @@ export class InvoiceService {
    * if that has no row.
    */
   async apply(tx: Transaction, facts: readonly InvoiceFacts[], source: Source): Promise<Applied> {
-    const { customers } = this.#parts;
-    const ours = facts.filter(isOurs);
-    const owners = await customers.findByProcessorIds(
-      tx,
-      ours.flatMap(({ processorCustomerId }) => processorCustomerId ?? []),
-    );
-    const lost = ours.filter(({ processorCustomerId }) => !owners.has(processorCustomerId ?? ''));
-    return this.#apply(tx, facts, source, new Set(lost.map(keyOf)));
+    return this.#apply(tx, facts, source, true);
   }
 
   /** Invoices that were stored before their customer was known get it now. */
@@ -87,7 +80,7 @@ export class InvoiceService {
     tx: Transaction,
     facts: readonly InvoiceFacts[],
     source: Source,
-    lost: ReadonlySet<string>,
+    waitsForCustomers: boolean,
   ): Promise<Applied> {
     const { store, customers, clock } = this.#parts;
     const groups = groupFacts(facts, keyOf);
@@ -98,6 +91,8 @@ export class InvoiceService {
     ]);
     const customerIdOf = ({ processorCustomerId }: InvoiceFacts) =>
       owners.get(processorCustomerId ?? '')?.id ?? null;
+    const isLost = (one: InvoiceFacts) => waitsForCustomers && isOurs(one) && customerIdOf(one) === null;
+    const lost = new Set(facts.filter(isLost).map(keyOf));
     const now = clock.now();
     const unknown = withoutRow(groups, known, keyOf).filter((first) => !lost.has(keyOf(first)));
     await store.insert(

@@ -74,3 +74,10 @@ test('an invoice finds its customer as soon as the customer is known', () => {
   const { verdict, row } = takeInvoiceFacts(stranger, later, customerId, 'event', testNow);
   assert.deepEqual([verdict, row.customerId, row.updatedAt], ['take', customerId, testNow]);
 });
+
+test('an invoice keeps its customer if facts about the same customer were read before the customer was known', () => {
+  const later = { ...facts, status: 'open', asOf: new Date(1_001_000) } as const;
+  assert.equal(takeInvoiceFacts(invoice, later, null, 'event', testNow).row.customerId, customerId);
+  const elsewhere = { ...later, processorCustomerId: 'cus_2' };
+  assert.equal(takeInvoiceFacts(invoice, elsewhere, null, 'event', testNow).row.customerId, null);
+});
