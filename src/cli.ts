@@ -22,13 +22,16 @@ import { AccountStore } from './processor/account-store.ts';
 import { compareAccount } from './processor/compare-account.ts';
 import type { Processor } from './processor/processor.ts';
 import { ProgressBar } from './progress-bar.ts';
+import type { ResyncProgress } from './webhooks/resync.ts';
 import { type WebhookEvent, webhookEventStates } from './webhooks/webhook-event.ts';
 
 const usage = `Usage: npm run till -- COMMAND
 
   resync                      read the processor's list of events from where it was last read
-  resync --customer ID        compare everything of one customer with the processor
-  resync --all                compare everything with the processor
+  resync --customer ID        compare everything of one customer with the processor; a customer that is missing
+                              here is looked for among all that the processor has made since
+  resync --all                compare everything with the processor, recover what is missing here, and correct the
+                              totals of lists
   events [--state S] [--type T] [--object ID] [--page N]
                               list webhook events; states: ${webhookEventStates.join(', ')}
   events show ID              one webhook event with its payload
@@ -189,10 +192,14 @@ async function resync({ resync: comparison, recovery }: Services, { all, custome
     );
     return;
   }
-  if (customer !== undefined)
-    await comparison.ofCustomer(customer.toLowerCase(), (progress) => bar.show(progress));
-  else await comparison.all((progress) => bar.show(progress));
+  const show = (progress: ResyncProgress) => bar.show(progress);
+  if (customer !== undefined) await comparison.ofCustomer(customer.toLowerCase(), show);
+  const { totals } = customer === undefined ? await comparison.all(show) : { totals: [] };
   bar.end();
+  for (const { resource, correction } of totals)
+    process.stdout.write(
+      `Corrected the total of ${resource} by ${correction > 0 ? '+' : ''}${correction}.\n`,
+    );
   process.stdout.write('Everything that the processor lists has been compared.\n');
 }
 

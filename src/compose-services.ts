@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { registerCustomerRoutes } from './customers/customer-routes.ts';
 import { CustomerService } from './customers/customer-service.ts';
 import { CustomerStore } from './customers/customer-store.ts';
+import { LostCustomers } from './customers/lost-customers.ts';
 import type { Adoption } from './idempotency/adoption.ts';
 import type { Claim } from './idempotency/claim.ts';
 import { ClaimStore } from './idempotency/claim-store.ts';
@@ -74,17 +75,23 @@ export function composeServices(parts: ServiceParts) {
   const shared = { ...parts, idempotency };
   const paymentStore = new PaymentStore();
 
-  const customers = new CustomerService({ ...shared, store: new CustomerStore() });
+  const customers = new CustomerService({
+    ...shared,
+    store: new CustomerStore(),
+    onRecovered: (tx, recovered) => invoices.attach(tx, recovered),
+  });
+  const lostCustomers = new LostCustomers({ ...parts, customers });
   const plans = new PlanService({ ...shared, store: new PlanStore() });
-  const payments = new PaymentService({ ...shared, store: paymentStore, customers });
+  const payments = new PaymentService({ ...shared, store: paymentStore, customers, lostCustomers });
   const refunds = new RefundService({ ...shared, store: new RefundStore(), payments, paymentStore });
   const subscriptions = new SubscriptionService({
     ...shared,
     store: new SubscriptionStore(),
     customers,
+    lostCustomers,
     plans,
   });
-  const invoices = new InvoiceService({ ...shared, store: new InvoiceStore(), customers });
+  const invoices = new InvoiceService({ ...shared, store: new InvoiceStore(), customers, lostCustomers });
 
   const adoptionOf = ({ operation, parentId }: Claim): Adoption<unknown, unknown> => {
     const adoptions = {
@@ -98,12 +105,13 @@ export function composeServices(parts: ServiceParts) {
     return adoptions[operation]() as Adoption<unknown, unknown>;
   };
   const sweeper = new Sweeper({ database, claims, adoptionOf, logger });
-  const mirrors = { customers, plans, payments, refunds, subscriptions, invoices };
+  const mirrors = { customers, lostCustomers, plans, payments, refunds, subscriptions, invoices };
   return { ...mirrors, idempotency, sweeper, ...composeWebhooks({ ...parts, ...mirrors }) };
 }
 
 interface Mirrors {
   readonly customers: CustomerService;
+  readonly lostCustomers: LostCustomers;
   readonly plans: PlanService;
   readonly payments: PaymentService;
   readonly refunds: RefundService;

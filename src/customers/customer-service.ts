@@ -3,11 +3,25 @@ import { Failure, isDefiniteRefusal } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { nothingApplied, unknownThere, untilKnown, untilSettled } from '../mirrors/ask.ts';
-import { type Applied, foldFacts, groupFacts, type Source } from '../mirrors/fold.ts';
+import {
+  ignoredAll,
+  noRevisions,
+  nothingApplied,
+  unknownThere,
+  untilKnown,
+  untilSettled,
+} from '../mirrors/ask.ts';
+import {
+  type Applied,
+  foldFacts,
+  groupFacts,
+  type Source,
+  withoutRow,
+  withRecovery,
+} from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Clock } from '../platform/clock.ts';
-import { idTime, isUuid } from '../platform/id.ts';
+import { idTime, isOurId, isUuid } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { CustomerValues, Processor, Refused } from '../processor/processor.ts';
@@ -25,6 +39,8 @@ interface CustomerParts {
   readonly processor: Processor;
   readonly idempotency: IdempotencyService;
   readonly clock: Clock;
+  /** Called in the transaction that makes rows for customers that were lost. */
+  readonly onRecovered: (tx: Transaction, customers: readonly Customer[]) => Promise<void>;
 }
 
 export class CustomerService {
@@ -60,18 +76,7 @@ export class CustomerService {
 
   async #record(tx: Transaction, id: string, facts: CustomerFacts): Promise<Customer> {
     const { store, clock } = this.#parts;
-    await store.insert(tx, {
-      id,
-      processorCustomerId: facts.processorCustomerId,
-      email: facts.email,
-      name: facts.name,
-      phone: facts.phone,
-      deletedAt: null,
-      processorAsOf: facts.asOf,
-      createdAt: idTime(id),
-      updatedAt: clock.now(),
-      revision: 0,
-    });
+    await store.insert(tx, toCustomer(id, facts, clock.now()));
     return found((await store.find(tx, [id]))[0]);
   }
 
@@ -173,16 +178,14 @@ export class CustomerService {
   async ask(processorCustomerId: string): Promise<Applied> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByProcessorIds(database, [processorCustomerId]);
-    const facts = row && (await processor.customers.read(processorCustomerId));
-    if (!row) return nothingApplied;
-    if (!facts) return unknownThere;
+    const facts = await processor.customers.read(processorCustomerId);
+    if (facts === null) return row === undefined ? ignoredAll(processorCustomerId) : unknownThere;
     if (facts === 'deleted') {
       const erased = await this.#erase(processorCustomerId);
       return { ...nothingApplied, changed: erased ? [processorCustomerId] : [] };
     }
-    return database.transaction((tx) =>
-      this.apply(tx, [facts], new Map([[processorCustomerId, row.revision]])),
-    );
+    const revisions = row === undefined ? noRevisions : new Map([[processorCustomerId, row.revision]]);
+    return database.transaction((tx) => this.apply(tx, [facts], revisions));
   }
 
   /** All that are not deleted, page after page. */
@@ -197,12 +200,21 @@ export class CustomerService {
 
   /** Takes in what the processor says. */
   async apply(tx: Transaction, facts: readonly CustomerFacts[], source: Source): Promise<Applied> {
-    const { store, clock } = this.#parts;
+    const { store, clock, onRecovered } = this.#parts;
     const groups = groupFacts(facts, keyOf);
-    const rows = await store.lockByProcessorIds(tx, [...groups.keys()]);
+    const known = await store.lockByProcessorIds(tx, [...groups.keys()]);
     const now = clock.now();
+    const lost = withoutRow(groups, known, keyOf).filter(({ localId }) => isOurId(localId));
+    // An event that shows no address may be one whose personal data was removed: the processor is asked instead.
+    const isComplete = ({ email, deleted }: CustomerFacts) =>
+      email !== null || deleted || source !== 'events';
+    const made = await store.insertRecovered(
+      tx,
+      lost.filter(isComplete).map((first) => toCustomer(first.localId ?? '', first, now)),
+    );
+    if (made.length > 0) await onRecovered(tx, made);
     const { written, applied } = foldFacts({
-      rows,
+      rows: lost.length === 0 ? known : await store.lockByProcessorIds(tx, [...groups.keys()]),
       groups,
       source,
       keyOf,
@@ -212,7 +224,10 @@ export class CustomerService {
       tx,
       written.map(({ after }) => after),
     );
-    return applied;
+    return withRecovery(applied, {
+      made: made.map(keyOf),
+      lost: lost.filter((first) => !isComplete(first)).map(keyOf),
+    });
   }
 
   /** False if there was nothing left to erase. */
@@ -225,6 +240,22 @@ export class CustomerService {
       return true;
     });
   }
+}
+
+/** A customer of ours always has an address; one that was cleared at the processor before it was recovered is empty. */
+function toCustomer(id: string, facts: CustomerFacts, now: Date): Customer {
+  const { processorCustomerId, email, name, phone, deleted, asOf } = facts;
+  const person = deleted ? { email: null, name: null, phone: null } : { email: email ?? '', name, phone };
+  return {
+    id,
+    processorCustomerId,
+    ...person,
+    deletedAt: deleted ? now : null,
+    processorAsOf: asOf,
+    createdAt: idTime(id),
+    updatedAt: now,
+    revision: 0,
+  };
 }
 
 function found(customer: Customer | undefined): Customer {

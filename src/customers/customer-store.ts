@@ -57,14 +57,15 @@ export class CustomerStore {
     return rows.map(toCustomer);
   }
 
-  /** A row that a retry finds already there stays as it is. */
-  async insert(tx: Queryable, customer: Customer): Promise<void> {
-    await tx.query(
+  /** A row that a retry finds already there stays as it is; false then. */
+  async insert(tx: Queryable, customer: Customer): Promise<boolean> {
+    const rows = await tx.query(
       `insert into till.customers
          (id, processor_customer_id, email, name, phone, deleted_at, processor_as_of, processor_as_of_latest,
            created_at, updated_at)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-       on conflict do nothing`,
+       on conflict do nothing
+       returning 1 as inserted`,
       [
         customer.id,
         customer.processorCustomerId,
@@ -78,6 +79,15 @@ export class CustomerStore {
         customer.updatedAt,
       ],
     );
+    return rows.length > 0;
+  }
+
+  /** Rows that were lost; returns those that were not there. In one order, so that two recoveries never wait in a circle. */
+  async insertRecovered(tx: Queryable, customers: readonly Customer[]): Promise<readonly Customer[]> {
+    const sorted = customers.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const inserted: Customer[] = [];
+    for (const customer of sorted) if (await this.insert(tx, customer)) inserted.push(customer);
+    return inserted;
   }
 
   update(tx: Transaction, customers: readonly Customer[]): void {

@@ -1,10 +1,19 @@
+import type { Customer } from '../customers/customer.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
+import type { LostCustomers } from '../customers/lost-customers.ts';
 import { Failure } from '../errors.ts';
-import { nothingApplied } from '../mirrors/ask.ts';
-import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
+import { ignoredAll, noRevisions, nothingApplied } from '../mirrors/ask.ts';
+import {
+  type Applied,
+  foldFacts,
+  groupFacts,
+  type Source,
+  withoutRow,
+  withRecovery,
+} from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Clock } from '../platform/clock.ts';
-import { isUuid, newId } from '../platform/id.ts';
+import { derivedId, isOurId, isUuid } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { Processor } from '../processor/processor.ts';
@@ -16,6 +25,7 @@ interface InvoiceParts {
   readonly database: Database;
   readonly store: InvoiceStore;
   readonly customers: CustomerService;
+  readonly lostCustomers: LostCustomers;
   readonly processor: Processor;
   readonly clock: Clock;
 }
@@ -42,17 +52,36 @@ export class InvoiceService {
 
   /** Reads the processor's present state into ours. */
   async ask(processorInvoiceId: string): Promise<Applied> {
-    const { database, store, processor } = this.#parts;
+    const { database, store, processor, lostCustomers } = this.#parts;
     const [row] = await store.findByProcessorIds(database, [processorInvoiceId]);
-    const facts = row && (await processor.invoices.read(processorInvoiceId));
-    if (!row || !facts) return nothingApplied;
-    return database.transaction((tx) =>
-      this.apply(tx, [facts], new Map([[processorInvoiceId, row.revision]])),
-    );
+    const facts = await processor.invoices.read(processorInvoiceId);
+    if (facts === null) return row === undefined ? ignoredAll(processorInvoiceId) : nothingApplied;
+    const { processorCustomerId } = facts;
+    if (processorCustomerId !== null && isOurs(facts))
+      await lostCustomers.recover(processorCustomerId, facts);
+    const revisions = row === undefined ? noRevisions : new Map([[processorInvoiceId, row.revision]]);
+    return database.transaction((tx) => this.#apply(tx, [facts], revisions, false));
   }
 
-  /** Takes in what the processor says, of strangers' invoices too. */
+  /**
+   * Takes in what the processor says, of strangers' invoices too. One of a subscription of ours waits for its customer,
+   * if that has no row.
+   */
   async apply(tx: Transaction, facts: readonly InvoiceFacts[], source: Source): Promise<Applied> {
+    return this.#apply(tx, facts, source, true);
+  }
+
+  /** Invoices that were stored before their customer was known get it now. */
+  async attach(tx: Transaction, customers: readonly Customer[]): Promise<void> {
+    await this.#parts.store.attach(tx, customers, this.#parts.clock.now());
+  }
+
+  async #apply(
+    tx: Transaction,
+    facts: readonly InvoiceFacts[],
+    source: Source,
+    waitsForCustomers: boolean,
+  ): Promise<Applied> {
     const { store, customers, clock } = this.#parts;
     const groups = groupFacts(facts, keyOf);
     const ownerIds = facts.flatMap(({ processorCustomerId }) => processorCustomerId ?? []);
@@ -62,8 +91,10 @@ export class InvoiceService {
     ]);
     const customerIdOf = ({ processorCustomerId }: InvoiceFacts) =>
       owners.get(processorCustomerId ?? '')?.id ?? null;
+    const isLost = (one: InvoiceFacts) => waitsForCustomers && isOurs(one) && customerIdOf(one) === null;
+    const lost = new Set(facts.filter(isLost).map(keyOf));
     const now = clock.now();
-    const unknown = withoutRow(groups, known, keyOf);
+    const unknown = withoutRow(groups, known, keyOf).filter((first) => !lost.has(keyOf(first)));
     await store.insert(
       tx,
       unknown.map((first) => toInvoice(first, customerIdOf(first), now)),
@@ -80,14 +111,14 @@ export class InvoiceService {
       tx,
       written.map(({ after }) => after),
     );
-    return applied;
+    return withRecovery(applied, { made: unknown.map(keyOf), lost: [...lost] });
   }
 }
 
 function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): Invoice {
   const { processorInvoiceId, processorCustomerId, processorSubscriptionId, amountDue, amountPaid } = facts;
   return {
-    id: newId(now),
+    id: derivedId('invoice', processorInvoiceId, facts.createdAt),
     processorInvoiceId,
     customerId,
     processorCustomerId,
@@ -102,6 +133,11 @@ function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): I
     updatedAt: now,
     revision: 0,
   };
+}
+
+/** Whether it names a customer and bills a subscription that carries an id of ours. */
+function isOurs({ subscriptionLocalId, processorCustomerId }: InvoiceFacts): boolean {
+  return isOurId(subscriptionLocalId) && processorCustomerId !== null;
 }
 
 function keyOf({ processorInvoiceId }: { readonly processorInvoiceId: string }): string {

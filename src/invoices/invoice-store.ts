@@ -74,6 +74,20 @@ export class InvoiceStore {
     );
   }
 
+  /** Gives invoices without a customer to these customers, if they are theirs. */
+  async attach(
+    tx: Queryable,
+    customers: readonly { readonly id: string; readonly processorCustomerId: string }[],
+    now: Date,
+  ): Promise<void> {
+    await tx.query(
+      `update till.invoices set customer_id = v.id, revision = revision + 1, updated_at = $3
+       from unnest($1::uuid[], $2::text[]) as v (id, processor_customer_id)
+       where invoices.customer_id is null and invoices.processor_customer_id = v.processor_customer_id`,
+      [customers.map(({ id }) => id), customers.map(({ processorCustomerId }) => processorCustomerId), now],
+    );
+  }
+
   list(db: Queryable, request: PageRequest, customerId: string | undefined): Promise<Page<Invoice>> {
     const parent = customerId === undefined ? {} : { parent: { column: 'customer_id', id: customerId } };
     return listPage(db, { table: 'invoices', ...parent }, request, toInvoice);

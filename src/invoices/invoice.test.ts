@@ -34,6 +34,7 @@ const facts: InvoiceFacts = {
   processorInvoiceId: 'in_1',
   processorCustomerId: 'cus_1',
   processorSubscriptionId: 'sub_1',
+  subscriptionLocalId: null,
   amountDue: 1_900,
   amountPaid: 0,
   currency: 'eur',
@@ -79,4 +80,11 @@ test('an invoice finds its customer as soon as the customer is known', () => {
   const later = { ...facts, asOf: atSecond(1_001) };
   const { verdict, row } = takeInvoiceFacts(stranger, later, customerId, 'event', testNow);
   assert.deepEqual([verdict, row.customerId, row.updatedAt], ['take', customerId, testNow]);
+});
+
+test('an invoice keeps its customer if facts about the same customer were read before the customer was known', () => {
+  const later = { ...facts, status: 'open', asOf: atSecond(1_001) } as const;
+  assert.equal(takeInvoiceFacts(invoice, later, null, 'event', testNow).row.customerId, customerId);
+  const elsewhere = { ...later, processorCustomerId: 'cus_2' };
+  assert.equal(takeInvoiceFacts(invoice, elsewhere, null, 'event', testNow).row.customerId, null);
 });

@@ -57,8 +57,10 @@ export function takeInvoiceFacts(
   standing: Standing,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Invoice } {
+  const isSameOwner = facts.processorCustomerId === invoice.processorCustomerId;
   const values = {
-    customerId,
+    // It may have been given to a recovered customer after `customerId` was looked up.
+    customerId: customerId ?? (isSameOwner ? invoice.customerId : null),
     processorCustomerId: facts.processorCustomerId,
     processorSubscriptionId: facts.processorSubscriptionId,
     amountDue: facts.amountDue,

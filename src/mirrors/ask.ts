@@ -1,5 +1,5 @@
 import { type ObjectKind, objectMissing } from '../processor/refused-write.ts';
-import type { Applied } from './fold.ts';
+import type { Applied, Revisions } from './fold.ts';
 
 /** A row that moves while the processor is asked is rare; one that does so five times in a row is left to the next event. */
 const asksMax = 5;
@@ -26,3 +26,11 @@ export const nothingApplied: Applied = { changed: [], ignored: [], unsettled: []
 
 /** The processor does not know the object: nothing is applied, and the row stays as it is. */
 export const unknownThere: Applied = { ...nothingApplied, isUnknown: true };
+
+/** What is applied when the object turns out to be somebody else's. */
+export function ignoredAll(...keys: readonly string[]): Applied {
+  return { ...nothingApplied, ignored: keys };
+}
+
+/** For answers about objects that had no row when the processor was asked. */
+export const noRevisions: Revisions = new Map();

@@ -74,6 +74,21 @@ function standingOf(source: Source, key: string, revision: number): Standing {
   return source.get(key) === revision ? 'present' : 'moved';
 }
 
+/**
+ * Adds to what folding tells: rows that were made, and objects without a row that carry an id of ours. The latter are not
+ * somebody else's: their row was lost, or depends on a row that was, and the processor has to be asked.
+ */
+export function withRecovery(
+  applied: Applied,
+  { made = [], lost = [] }: { readonly made?: readonly string[]; readonly lost?: readonly string[] },
+): Applied {
+  return {
+    changed: [...new Set([...applied.changed, ...made])],
+    ignored: applied.ignored.filter((key) => !lost.includes(key)),
+    unsettled: [...new Set([...applied.unsettled, ...lost])],
+  };
+}
+
 /** Facts by the object that they are about, each object's in the order given. */
 export function groupFacts<Facts>(
   facts: readonly Facts[],

@@ -1,20 +1,30 @@
 import { randomUUID } from 'node:crypto';
 import type { CustomerService } from '../customers/customer-service.ts';
+import type { LostCustomers } from '../customers/lost-customers.ts';
 import { Failure } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { nothingApplied, unknownThere, untilKnown } from '../mirrors/ask.ts';
-import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
+import { ignoredAll, noRevisions, unknownThere, untilKnown } from '../mirrors/ask.ts';
+import {
+  type Applied,
+  foldFacts,
+  groupFacts,
+  type Revisions,
+  type Source,
+  withoutRow,
+  withRecovery,
+} from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Clock } from '../platform/clock.ts';
-import { idTime, isOurId, isUuid } from '../platform/id.ts';
+import { isOurId, isUuid } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedReads, SharedStatement } from '../platform/shared-statement.ts';
 import type { PaymentWithSecret, Processor } from '../processor/processor.ts';
 import type { PaymentFacts } from '../processor/processor-facts.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
+import { toPayment } from './new-payment.ts';
 import { type Payment, takePaymentFacts } from './payment.ts';
 import type { PaymentStore } from './payment-store.ts';
 
@@ -47,6 +57,7 @@ interface PaymentParts {
   readonly database: Database;
   readonly store: PaymentStore;
   readonly customers: CustomerService;
+  readonly lostCustomers: LostCustomers;
   readonly processor: Processor;
   readonly idempotency: IdempotencyService;
   readonly metrics: Pick<Metrics, 'paymentsSucceeded'>;
@@ -158,10 +169,22 @@ export class PaymentService {
   async ask(processorPaymentIntentId: string): Promise<Applied> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByProcessorIds(database, [processorPaymentIntentId]);
-    const present = row && (await processor.payments.read(processorPaymentIntentId));
-    if (!row) return nothingApplied;
-    if (!present) return unknownThere;
-    return this.#applyAndCount(present.payment, row.revision);
+    const present = await processor.payments.read(processorPaymentIntentId);
+    if (row === undefined)
+      return present === null ? ignoredAll(processorPaymentIntentId) : this.#recover(present.payment);
+    if (present === null) return unknownThere;
+    return this.#applyAndCount(present.payment, new Map([[processorPaymentIntentId, row.revision]]));
+  }
+
+  /** A payment of ours whose row was lost. Its customer may have been lost too, and is recovered first. */
+  async #recover(facts: PaymentFacts): Promise<Applied> {
+    const { lostCustomers } = this.#parts;
+    const { localId, processorCustomerId } = facts;
+    const isOurs =
+      isOurId(localId) &&
+      processorCustomerId !== null &&
+      (await lostCustomers.recover(processorCustomerId, facts));
+    return isOurs ? this.#applyAndCount(facts, noRevisions) : ignoredAll(keyOf(facts));
   }
 
   /** For whoever will apply facts to them in several steps. */
@@ -175,7 +198,7 @@ export class PaymentService {
     const groups = groupFacts(facts, keyOf);
     const known = await store.lockByProcessorIds(tx, [...groups.keys()]);
     const unknown = withoutRow(groups, known, keyOf);
-    const made = await this.#insert(tx, unknown);
+    const { made, lost } = await this.#insert(tx, unknown);
     const now = clock.now();
     const { written, applied } = foldFacts({
       rows: unknown.length === 0 ? known : await store.lockByProcessorIds(tx, [...groups.keys()]),
@@ -194,20 +217,23 @@ export class PaymentService {
     const bornSucceeded = made.filter(({ intentStatus }) => intentStatus === 'succeeded');
     const late = made.filter(({ createdAt }) => now.getTime() - createdAt.getTime() > lateAfterMs);
     return {
-      ...applied,
+      ...withRecovery(applied, { made: made.map(keyOf), lost }),
       succeeded: turned.length + bornSucceeded.length,
       late: late.map(keyOf),
     };
   }
 
   /**
-   * A payment intent that we made, heard of before our own row is written: the row is made from it. One that carries no
-   * id of ours, or whose customer is not ours, is somebody else's.
+   * A payment intent that we made and that has no row yet: the row is made from it, unless its customer has no row either.
+   * Then it is lost, and has to wait for its customer. One that carries no id of ours is somebody else's.
    */
-  async #insert(tx: Transaction, unknown: readonly PaymentFacts[]): Promise<readonly Payment[]> {
+  async #insert(
+    tx: Transaction,
+    unknown: readonly PaymentFacts[],
+  ): Promise<{ readonly made: readonly Payment[]; readonly lost: readonly string[] }> {
     const { store, customers, clock } = this.#parts;
     const ours = unknown.filter(({ localId }) => isOurId(localId));
-    if (ours.length === 0) return [];
+    if (ours.length === 0) return { made: [], lost: [] };
     const owners = await customers.findByProcessorIds(
       tx,
       ours.flatMap(({ processorCustomerId }) => processorCustomerId ?? []),
@@ -217,17 +243,18 @@ export class PaymentService {
       const customer = owners.get(facts.processorCustomerId ?? '');
       return customer === undefined ? [] : [toPayment(facts, customer.id, now)];
     });
-    return store.insert(tx, payments);
+    const lost = ours.filter(({ processorCustomerId }) => !owners.has(processorCustomerId ?? ''));
+    return { made: await store.insert(tx, payments), lost: lost.map(keyOf) };
   }
 
   async #applyAnswer(payment: Payment, facts: PaymentFacts): Promise<Payment> {
-    const { unsettled } = await this.#applyAndCount(facts, payment.revision);
+    const revisions = new Map([[payment.processorPaymentIntentId, payment.revision]]);
+    const { unsettled } = await this.#applyAndCount(facts, revisions);
     return unsettled.length > 0 ? this.correct(payment) : this.read(payment.id);
   }
 
-  async #applyAndCount(facts: PaymentFacts, revision: number): Promise<Applied> {
+  async #applyAndCount(facts: PaymentFacts, revisions: Revisions): Promise<Applied> {
     const { database, metrics } = this.#parts;
-    const revisions = new Map([[facts.processorPaymentIntentId, revision]]);
     const {
       succeeded,
       late: _,
@@ -247,26 +274,6 @@ export class PaymentService {
     if (present === null) throw objectMissing('payment');
     return { payment: await this.#applyAnswer(payment, present.payment), clientSecret: present.clientSecret };
   }
-}
-
-function toPayment(facts: PaymentFacts, customerId: string, now: Date): Payment {
-  const id = facts.localId ?? '';
-  return {
-    id,
-    processorPaymentIntentId: facts.processorPaymentIntentId,
-    customerId,
-    amount: facts.amount,
-    amountReceived: facts.amountReceived,
-    amountRefunded: 0,
-    amountReserved: 0,
-    currency: facts.currency,
-    intentStatus: facts.status,
-    status: facts.status,
-    processorAsOf: facts.asOf,
-    createdAt: idTime(id),
-    updatedAt: now,
-    revision: 0,
-  };
 }
 
 function found(payment: Payment | undefined): Payment {

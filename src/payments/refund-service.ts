@@ -2,15 +2,24 @@ import { Failure } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { nothingApplied, untilSettled } from '../mirrors/ask.ts';
-import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
+import { ignoredAll, nothingApplied, untilSettled } from '../mirrors/ask.ts';
+import {
+  type Applied,
+  foldFacts,
+  groupFacts,
+  type Source,
+  withoutRow,
+  withRecovery,
+} from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Clock } from '../platform/clock.ts';
-import { idTime, isOurId, newId } from '../platform/id.ts';
+import { idTime, isOurId } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { RefundFacts } from '../processor/processor-facts.ts';
 import { notRefunded } from '../processor/refused-write.ts';
+import { recoverPaymentOf } from './lost-refunds.ts';
+import { reservedIds, toRefund } from './new-refund.ts';
 import { amountLeft, type Payment } from './payment.ts';
 import type { PaymentService } from './payment-service.ts';
 import type { PaymentStore } from './payment-store.ts';
@@ -147,10 +156,17 @@ export class RefundService {
       payments.map(({ id }) => id),
       now,
     );
-    const strangers = facts
-      .filter((fact) => !ours.includes(fact))
-      .map(({ processorRefundId }) => processorRefundId);
-    return { ...applied, ignored: [...applied.ignored, ...strangers] };
+    const others = facts.filter((fact) => !ours.includes(fact));
+    const idsOf = (refunds: readonly RefundFacts[]) =>
+      refunds.map(({ processorRefundId }) => processorRefundId);
+    return withRecovery(
+      { ...applied, ignored: [...applied.ignored, ...idsOf(others)] },
+      {
+        made: made.map(keyOf),
+        // One that we made belongs to a payment of ours, whose row was lost.
+        lost: idsOf(others.filter(({ localId }) => isOurId(localId))),
+      },
+    );
   }
 
   /** Those of the payment intents that are payments of ours. */
@@ -162,9 +178,11 @@ export class RefundService {
   /** Reads the processor's present state of a refund into ours, together with its payment's other refunds. */
   async ask(processorRefundId: string): Promise<Applied> {
     const { database, store } = this.#parts;
-    const processorPaymentIntentId = await store.findPaymentIntentId(database, processorRefundId);
+    const processorPaymentIntentId =
+      (await store.findPaymentIntentId(database, processorRefundId)) ??
+      (await recoverPaymentOf(processorRefundId, this.#parts));
     return processorPaymentIntentId === undefined
-      ? nothingApplied
+      ? ignoredAll(processorRefundId)
       : this.askOfPayment(processorPaymentIntentId);
   }
 
@@ -244,16 +262,6 @@ export class RefundService {
   }
 }
 
-/** Which of our ids stand for which of the processor's, where rows may not carry the processor's id yet. */
-function reservedIds(
-  groups: ReadonlyMap<string, readonly [RefundFacts, ...RefundFacts[]]>,
-): ReadonlyMap<string, string> {
-  const entries = [...groups.values()].flatMap(([{ localId, processorRefundId }]) =>
-    isOurId(localId) ? [[localId, processorRefundId] as const] : [],
-  );
-  return new Map(entries);
-}
-
 function refuseIfTooMuch(payment: Payment, amount: number): void {
   if (payment.intentStatus !== 'succeeded') {
     throw new Failure(
@@ -277,21 +285,4 @@ function refuseIfTooMuch(payment: Payment, amount: number): void {
       `Only ${left} of the payment is left to refund; ask for that or less.`,
     );
   }
-}
-
-function toRefund(facts: RefundFacts, paymentId: string, now: Date): Refund {
-  const id = isOurId(facts.localId) ? facts.localId : newId(now);
-  return {
-    id,
-    processorRefundId: facts.processorRefundId,
-    paymentId,
-    amount: facts.amount,
-    currency: facts.currency,
-    status: facts.status === 'unknown' ? 'pending' : facts.status,
-    reason: facts.reason,
-    processorAsOf: facts.asOf,
-    createdAt: isOurId(facts.localId) ? idTime(id) : facts.createdAt,
-    updatedAt: now,
-    revision: 0,
-  };
 }

@@ -3,10 +3,17 @@ import { Failure, isDefiniteRefusal } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { nothingApplied, unknownThere, untilKnown, untilSettled } from '../mirrors/ask.ts';
-import { type Applied, foldFacts, groupFacts, type Source } from '../mirrors/fold.ts';
+import { ignoredAll, nothingApplied, unknownThere, untilKnown, untilSettled } from '../mirrors/ask.ts';
+import {
+  type Applied,
+  foldFacts,
+  groupFacts,
+  type Source,
+  withoutRow,
+  withRecovery,
+} from '../mirrors/fold.ts';
 import type { Clock } from '../platform/clock.ts';
-import { idTime, isUuid } from '../platform/id.ts';
+import { idTime, isOurId, isUuid } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { NewPlan, Processor } from '../processor/processor.ts';
@@ -56,28 +63,13 @@ export class PlanService {
 
   async #record(tx: Transaction, id: string, { product, price }: PlanFacts): Promise<Plan> {
     const { store, clock } = this.#parts;
-    if (product.name === null || price.amount === null || price.interval === null) {
+    const plan = toPlan(id, { product, price }, clock.now());
+    if (plan === undefined) {
       throw new Error(
         `the price ${price.processorPriceId} has no name, no whole amount or no simple interval`,
       );
     }
-    await store.insert(tx, {
-      id,
-      processorProductId: product.processorProductId,
-      processorPriceId: price.processorPriceId,
-      name: product.name,
-      amount: price.amount,
-      currency: price.currency,
-      interval: price.interval,
-      productActive: product.active,
-      priceActive: price.active,
-      active: product.active && price.active,
-      productAsOf: product.asOf,
-      priceAsOf: price.asOf,
-      createdAt: idTime(id),
-      updatedAt: clock.now(),
-      revision: 0,
-    });
+    await store.insert(tx, plan);
     return found((await store.find(tx, [id]))[0]);
   }
 
@@ -111,16 +103,45 @@ export class PlanService {
   async ask(processorPriceId: string): Promise<Applied> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByPriceIds(database, [processorPriceId]);
-    const facts = row && (await processor.plans.read(processorPriceId));
-    if (!row) return nothingApplied;
-    return facts ? this.#applyPresent(row, facts) : unknownThere;
+    const facts = await processor.plans.read(processorPriceId);
+    if (row === undefined) {
+      const isOurs = facts !== null && (await this.#recoverFrom(facts));
+      return isOurs ? { ...nothingApplied, changed: [processorPriceId] } : ignoredAll(processorPriceId);
+    }
+    return facts === null ? unknownThere : this.#applyPresent(row, facts);
+  }
+
+  /**
+   * Makes sure that there is a plan for the price of a subscription, as after the restore of an older backup. False if
+   * the price is no plan of ours.
+   */
+  async recover(processorPriceId: string): Promise<boolean> {
+    const { database, store, processor } = this.#parts;
+    if ((await store.findByPriceIds(database, [processorPriceId])).length > 0) return true;
+    const facts = await processor.plans.read(processorPriceId);
+    return facts !== null && this.#recoverFrom(facts);
+  }
+
+  async #recoverFrom(facts: PlanFacts): Promise<boolean> {
+    const { database, store, clock } = this.#parts;
+    const { localId, processorPriceId } = facts.price;
+    const plan = isOurId(localId) ? toPlan(localId, facts, clock.now()) : undefined;
+    if (plan === undefined) return false;
+    await store.insert(database, plan);
+    return (await store.findByPriceIds(database, [processorPriceId])).length > 0;
   }
 
   /** The same for the plan that a product belongs to. */
   async askByProduct(processorProductId: string): Promise<Applied> {
-    const { database, store } = this.#parts;
+    const { database, store, processor } = this.#parts;
     const [row] = await store.findByProductIds(database, [processorProductId]);
-    return row === undefined ? nothingApplied : this.ask(row.processorPriceId);
+    if (row !== undefined) return this.ask(row.processorPriceId);
+    for await (const page of processor.plans.list({ processorProductId })) {
+      const ours = page.find(({ product, price }) => price.localId === product.localId);
+      if (ours !== undefined && (await this.#recoverFrom(ours)))
+        return { ...nothingApplied, changed: [processorProductId] };
+    }
+    return ignoredAll(processorProductId);
   }
 
   /** Both halves, in one transaction; the second meets the row as the first left it. */
@@ -177,38 +198,69 @@ export class PlanService {
   async applyProducts(tx: Transaction, facts: readonly ProductFacts[], source: Source): Promise<Applied> {
     const { store, clock } = this.#parts;
     const now = clock.now();
-    const groups = groupFacts(facts, ({ processorProductId }) => processorProductId);
+    const keyOf = ({ processorProductId }: { readonly processorProductId: string }) => processorProductId;
+    const groups = groupFacts(facts, keyOf);
+    const rows = await store.lockByProductIds(tx, [...groups.keys()]);
     const { written, applied } = foldFacts({
-      rows: await store.lockByProductIds(tx, [...groups.keys()]),
+      rows,
       groups,
       source,
-      keyOf: ({ processorProductId }) => processorProductId,
+      keyOf,
       take: (plan, next: ProductFacts, standing) => takeProductFacts(plan, next, standing, now),
     });
     store.update(
       tx,
       written.map(({ after }) => after),
     );
-    return applied;
+    return withRecovery(applied, { lost: withoutRow(groups, rows, keyOf).filter(isOurs).map(keyOf) });
   }
 
   async applyPrices(tx: Transaction, facts: readonly PriceFacts[], source: Source): Promise<Applied> {
     const { store, clock } = this.#parts;
     const now = clock.now();
-    const groups = groupFacts(facts, ({ processorPriceId }) => processorPriceId);
+    const keyOf = ({ processorPriceId }: { readonly processorPriceId: string }) => processorPriceId;
+    const groups = groupFacts(facts, keyOf);
+    const rows = await store.lockByPriceIds(tx, [...groups.keys()]);
     const { written, applied } = foldFacts({
-      rows: await store.lockByPriceIds(tx, [...groups.keys()]),
+      rows,
       groups,
       source,
-      keyOf: ({ processorPriceId }) => processorPriceId,
+      keyOf,
       take: (plan, next: PriceFacts, standing) => takePriceFacts(plan, next, standing, now),
     });
     store.update(
       tx,
       written.map(({ after }) => after),
     );
-    return applied;
+    return withRecovery(applied, { lost: withoutRow(groups, rows, keyOf).filter(isOurs).map(keyOf) });
   }
+}
+
+/** An event shows one half of a plan, so a plan that was lost is read whole from the processor. */
+function isOurs({ localId }: ProductFacts | PriceFacts): boolean {
+  return isOurId(localId);
+}
+
+/** Undefined for a price that no plan of ours can have. */
+function toPlan(id: string, { product, price }: PlanFacts, now: Date): Plan | undefined {
+  if (product.name === null || price.amount === null || price.interval === null) return undefined;
+  return {
+    id,
+    processorProductId: product.processorProductId,
+    processorPriceId: price.processorPriceId,
+    name: product.name,
+    amount: price.amount,
+    currency: price.currency,
+    interval: price.interval,
+    productActive: product.active,
+    priceActive: price.active,
+    active: product.active && price.active,
+    productAsOf: product.asOf,
+    priceAsOf: price.asOf,
+    createdAt: idTime(id),
+    updatedAt: now,
+    revision: 0,
+  };
 }
 
 function archived(): Failure {

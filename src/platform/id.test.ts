@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { idTime, isOurId, isUuid, newId } from './id.ts';
+import { derivedId, idTime, isOurId, isUuid, newId } from './id.ts';
 
 test('an id is a UUIDv7 that carries its time, to the millisecond', () => {
   for (const text of ['2026-11-15T09:30:00.123Z', '1970-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z']) {
@@ -37,6 +37,18 @@ test('a UUID of any version and case can be asked for; nothing else can', () => 
   }
 });
 
+test('a derived id is an id of ours with the given time, and the same for the same object alone', () => {
+  const createdAt = new Date('2026-01-02T03:04:05Z');
+  const id = derivedId('invoice', 'in_1', createdAt);
+  assert.equal(id, derivedId('invoice', 'in_1', createdAt));
+  assert.ok(isOurId(id), id);
+  assert.deepEqual(idTime(id), createdAt);
+  // Written down, because a later release must derive the same.
+  assert.equal(id, '019b7ca9-8c88-737f-8d68-1b872538a531');
+  const others = [derivedId('refund', 'in_1', createdAt), derivedId('invoice', 'in_2', createdAt)];
+  assert.equal(new Set([id, ...others]).size, 3);
+});
+
 test('an id of ours is told from what others write into metadata', () => {
   assert.ok(isOurId('0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90'));
   for (const text of [
@@ -46,6 +58,8 @@ test('an id of ours is told from what others write into metadata', () => {
     '6ba7b810-9dad-11d1-80b4-00c04fd430c8',
     '0199C1F0-6A3E-7C52-9D4B-2F6C1A7E8B90',
     '0199c1f0-6a3e-7c52-1d4b-2f6c1a7e8b90',
+    // A time after the year 9999.
+    'ffffffff-ffff-7c52-9d4b-2f6c1a7e8b90',
   ]) {
     assert.ok(!isOurId(text), String(text));
   }

@@ -1,12 +1,27 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const version7Pattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
+/** The end of the year 9999: JSON and PostgreSQL write later times in different ways. */
+const idTimeMsMax = 253_402_300_799_999;
+
 /** A new UUIDv7: 48 bits of time, so that ids sort and index in the order of their making, then 74 random bits. */
 export function newId(now: Date): string {
-  const bytes = randomBytes(16);
-  bytes.writeUIntBE(now.getTime(), 0, 6);
+  return toVersion7(randomBytes(16), now);
+}
+
+/**
+ * The id of a row for an object that Till did not make and that therefore carries no id of ours. It is a UUIDv7 that
+ * follows from the processor's own id and creation time, so a row that is lost and recovered gets the same id again.
+ */
+export function derivedId(kind: string, processorId: string, createdAt: Date): string {
+  const digest = createHash('sha256').update(`${kind}:${processorId}`).digest();
+  return toVersion7(digest.subarray(0, 16), createdAt);
+}
+
+function toVersion7(bytes: Buffer, time: Date): string {
+  bytes.writeUIntBE(time.getTime(), 0, 6);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x70, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = bytes.toString('hex');
@@ -20,7 +35,7 @@ export function isUuid(text: string): boolean {
 
 /** Whether the text is an id that we may have made; what others write into metadata need not be. */
 export function isOurId(text: string | null): text is string {
-  return text !== null && version7Pattern.test(text);
+  return text !== null && version7Pattern.test(text) && idTime(text).getTime() <= idTimeMsMax;
 }
 
 /** When an id of ours was made: whoever writes the row first, the request or a webhook, finds the same time in it. */

@@ -110,6 +110,8 @@ export interface SubscriptionFacts extends OwnFacts {
 /** A price that a subscription bills, and the period that it bills now. */
 export interface SubscriptionItemFacts {
   readonly processorPriceId: string;
+  /** Our id of the plan, from the metadata of the price; null if it is no plan of ours. */
+  readonly planLocalId: string | null;
   readonly currentPeriodStart: Date;
   readonly currentPeriodEnd: Date;
 }
@@ -118,6 +120,8 @@ export interface InvoiceFacts extends Facts {
   readonly processorInvoiceId: string;
   readonly processorCustomerId: string | null;
   readonly processorSubscriptionId: string | null;
+  /** Our id of the subscription that it bills, from the metadata that the processor copies into the invoice. */
+  readonly subscriptionLocalId: string | null;
   readonly amountDue: number;
   readonly amountPaid: number;
   readonly currency: string;

@@ -61,6 +61,7 @@ export const processorOperations = [
   'payments.cancel',
   'payments.list',
   'refunds.create',
+  'refunds.read',
   'refunds.list',
   'subscriptions.create',
   'subscriptions.read',
@@ -134,8 +135,8 @@ export interface CustomerCalls {
   /** Cancels its subscriptions too. One that is deleted already is `missing`: the wire knows no key for deleting. */
   delete(processorCustomerId: string): Promise<Attempt<'deleted'>>;
   find(lookUp: LookUp): Promise<CustomerFacts | null>;
-  /** Without the deleted ones. */
-  list(): Pages<CustomerFacts>;
+  /** Without the deleted ones; `since`: only those created at or after this time. */
+  list(filter?: { readonly since?: Date }): Pages<CustomerFacts>;
 }
 
 /** Null clears a value; in an update, an absent one stays. */
@@ -154,7 +155,7 @@ export interface PlanCalls {
     plan: KeyedWrite & { readonly processorPriceId: string; readonly processorProductId: string },
   ): Promise<Attempt<PlanFacts>>;
   find(lookUp: LookUp): Promise<PlanFacts | null>;
-  list(): Pages<PlanFacts>;
+  list(filter?: { readonly processorProductId?: string }): Pages<PlanFacts>;
 }
 
 export interface NewPlan {
@@ -193,6 +194,7 @@ export interface RefundCalls {
     readonly localId: string;
     readonly processorPaymentIntentId: string;
   }): Promise<RefundFacts | null>;
+  read(processorRefundId: string): Promise<RefundFacts | null>;
   /** All refunds of a payment, ours and others'. Those that cannot be mapped are left out and logged. */
   listOfPayment(processorPaymentIntentId: string): Promise<readonly RefundFacts[]>;
   list(): Pages<RefundFacts>;
@@ -239,6 +241,14 @@ export interface InvoiceCalls {
 export interface EventCalls {
   /** Events of these types made at or after `since`, in no order that means anything. The processor keeps 30 days. */
   listSince(since: Date, types: readonly string[]): Pages<ProcessorEvent>;
+  /**
+   * A deleted customer as its deletion event shows it, by either id: without personal data, but with our id, which a read
+   * of a deleted customer lacks. Null if the processor does not remember the event any more (after 30 days).
+   */
+  findDeletedCustomer(wanted: {
+    readonly processorCustomerId?: string;
+    readonly localId?: string;
+  }): Promise<CustomerFacts | null>;
 }
 
 /** An event as the inbox stores it: what is needed to queue it, and as much of its payload as may be kept. */

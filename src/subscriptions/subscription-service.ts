@@ -1,19 +1,29 @@
 import type { CustomerService } from '../customers/customer-service.ts';
+import type { LostCustomers } from '../customers/lost-customers.ts';
 import { Failure } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { nothingApplied, unknownThere, untilKnown } from '../mirrors/ask.ts';
-import { type Applied, foldFacts, groupFacts, type Source, withoutRow } from '../mirrors/fold.ts';
+import { ignoredAll, noRevisions, unknownThere, untilKnown } from '../mirrors/ask.ts';
+import {
+  type Applied,
+  foldFacts,
+  groupFacts,
+  type Revisions,
+  type Source,
+  withoutRow,
+  withRecovery,
+} from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Clock } from '../platform/clock.ts';
-import { idTime, isOurId, isUuid, newId } from '../platform/id.ts';
+import { isOurId, isUuid } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { Processor, SubscriptionWithSecret } from '../processor/processor.ts';
 import type { SubscriptionFacts, SubscriptionItemFacts } from '../processor/processor-facts.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
+import { toSubscription } from './new-subscription.ts';
 import {
   followedItem,
   hasEnded,
@@ -43,6 +53,7 @@ interface SubscriptionParts {
   readonly database: Database;
   readonly store: SubscriptionStore;
   readonly customers: CustomerService;
+  readonly lostCustomers: LostCustomers;
   readonly plans: PlanService;
   readonly processor: Processor;
   readonly idempotency: IdempotencyService;
@@ -140,13 +151,44 @@ export class SubscriptionService {
   async ask(processorSubscriptionId: string): Promise<Applied> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByProcessorIds(database, [processorSubscriptionId]);
-    const present = row && (await processor.subscriptions.read(processorSubscriptionId));
-    if (!row) return nothingApplied;
-    return present ? this.#applyPresent(present.subscription, row.revision) : unknownThere;
+    const facts = (await processor.subscriptions.read(processorSubscriptionId))?.subscription;
+    if (row === undefined)
+      return facts === undefined ? ignoredAll(processorSubscriptionId) : this.#recover(facts);
+    if (facts === undefined) return unknownThere;
+    await this.#recoverPlans(facts);
+    return this.#applyPresent(facts, new Map([[processorSubscriptionId, row.revision]]));
+  }
+
+  /** A subscription of ours whose row was lost. Its customer and plan may have been lost too, and are recovered first. */
+  async #recover(facts: SubscriptionFacts): Promise<Applied> {
+    const { lostCustomers } = this.#parts;
+    const { localId, processorCustomerId } = facts;
+    const isOurs =
+      isOurId(localId) &&
+      processorCustomerId !== null &&
+      (await lostCustomers.recover(processorCustomerId, facts));
+    if (!isOurs) return ignoredAll(keyOf(facts));
+    await this.#recoverPlans(facts);
+    return this.#applyPresent(facts, noRevisions);
+  }
+
+  async #recoverPlans({ items }: SubscriptionFacts): Promise<void> {
+    const { plans } = this.#parts;
+    for (const { planLocalId, processorPriceId } of items)
+      if (isOurId(planLocalId)) await plans.recover(processorPriceId);
   }
 
   /** Takes in what the processor says. */
   async apply(tx: Transaction, facts: readonly SubscriptionFacts[], source: Source): Promise<Applied> {
+    const { applied, lost } = await this.#apply(tx, facts, source);
+    return withRecovery(applied, { lost });
+  }
+
+  async #apply(
+    tx: Transaction,
+    facts: readonly SubscriptionFacts[],
+    source: Source,
+  ): Promise<{ readonly applied: Applied; readonly lost: readonly string[] }> {
     const { store, plans, clock } = this.#parts;
     const groups = groupFacts(facts, keyOf);
     const prices = facts.flatMap(({ items }) => items.map(({ processorPriceId }) => processorPriceId));
@@ -156,7 +198,7 @@ export class SubscriptionService {
     ]);
     const planIdOf: PlanIdOf = (processorPriceId) => planOf.get(processorPriceId)?.id;
     const unknown = withoutRow(groups, known, keyOf);
-    await this.#insert(tx, unknown, planIdOf);
+    const { made, lost } = await this.#insert(tx, unknown, planIdOf);
     const now = clock.now();
     const { written, applied } = foldFacts({
       rows: unknown.length === 0 ? known : await store.lockByProcessorIds(tx, [...groups.keys()]),
@@ -170,16 +212,24 @@ export class SubscriptionService {
       tx,
       written.map(({ after }) => after),
     );
-    return applied;
+    const knownKeys = new Set(known.map(keyOf));
+    const isLost = ({ planLocalId, processorPriceId }: SubscriptionItemFacts) =>
+      isOurId(planLocalId) && planIdOf(processorPriceId) === undefined;
+    const ofLostPlans = facts.filter((one) => knownKeys.has(keyOf(one)) && one.items.some(isLost));
+    return { applied: withRecovery(applied, { made }), lost: [...lost, ...ofLostPlans.map(keyOf)] };
   }
 
   /**
-   * A subscription of a customer and to a plan of ours is mirrored wherever it was made; under our id if we made it and
-   * hear of it before our own row is written. Any other is somebody else's.
+   * A subscription of a customer and to a plan of ours is mirrored wherever it was made, under our id if we made it. One
+   * that we made and whose customer or plan has no row is lost, and has to wait for them. Any other is somebody else's.
    */
-  async #insert(tx: Transaction, unknown: readonly SubscriptionFacts[], planIdOf: PlanIdOf): Promise<void> {
+  async #insert(
+    tx: Transaction,
+    unknown: readonly SubscriptionFacts[],
+    planIdOf: PlanIdOf,
+  ): Promise<{ readonly made: readonly string[]; readonly lost: readonly string[] }> {
     const { store, customers, clock } = this.#parts;
-    if (unknown.length === 0) return;
+    if (unknown.length === 0) return { made: [], lost: [] };
     const owners = await customers.findByProcessorIds(
       tx,
       unknown.flatMap(({ processorCustomerId }) => processorCustomerId ?? []),
@@ -194,6 +244,9 @@ export class SubscriptionService {
         : [toSubscription(facts, { customerId: customer.id, planId, item, now })];
     });
     await store.insert(tx, subscriptions);
+    const made = new Set(subscriptions.map(keyOf));
+    const lost = unknown.filter((facts) => isOurId(facts.localId) && !made.has(keyOf(facts)));
+    return { made: [...made], lost: lost.map(keyOf) };
   }
 
   async #replay(id: string): Promise<CreatedSubscription> {
@@ -209,7 +262,8 @@ export class SubscriptionService {
   }
 
   async #applyAnswer(subscription: Subscription, facts: SubscriptionFacts): Promise<Subscription> {
-    const { unsettled } = await this.#applyPresent(facts, subscription.revision);
+    const revisions = new Map([[subscription.processorSubscriptionId, subscription.revision]]);
+    const { unsettled } = await this.#applyPresent(facts, revisions);
     return unsettled.length > 0 ? this.#correct(subscription) : this.read(subscription.id);
   }
 
@@ -218,41 +272,11 @@ export class SubscriptionService {
     return this.read(id);
   }
 
-  #applyPresent(facts: SubscriptionFacts, revision: number): Promise<Applied> {
-    const revisions = new Map([[facts.processorSubscriptionId, revision]]);
-    return this.#parts.database.transaction((tx) => this.apply(tx, [facts], revisions));
+  /** Whatever could be recovered has been, so nothing is lost. */
+  async #applyPresent(facts: SubscriptionFacts, revisions: Revisions): Promise<Applied> {
+    const { database } = this.#parts;
+    return (await database.transaction((tx) => this.#apply(tx, [facts], revisions))).applied;
   }
-}
-
-function toSubscription(
-  facts: SubscriptionFacts,
-  {
-    customerId,
-    planId,
-    item: { currentPeriodStart, currentPeriodEnd },
-    now,
-  }: {
-    readonly customerId: string;
-    readonly planId: string;
-    readonly item: SubscriptionItemFacts;
-    readonly now: Date;
-  },
-): Subscription {
-  const id = isOurId(facts.localId) ? facts.localId : newId(now);
-  return {
-    id,
-    processorSubscriptionId: facts.processorSubscriptionId,
-    customerId,
-    planId,
-    status: facts.status,
-    currentPeriodStart,
-    currentPeriodEnd,
-    trialEnd: facts.trialEnd,
-    processorAsOf: facts.asOf,
-    createdAt: isOurId(facts.localId) ? idTime(id) : facts.createdAt,
-    updatedAt: now,
-    revision: 0,
-  };
 }
 
 function found(subscription: Subscription | undefined): Subscription {

@@ -39,7 +39,14 @@ const facts: SubscriptionFacts = {
   processorSubscriptionId: 'sub_1',
   localId: subscription.id,
   processorCustomerId: 'cus_1',
-  items: [{ processorPriceId: 'price_1', currentPeriodStart: periodStart, currentPeriodEnd: periodEnd }],
+  items: [
+    {
+      processorPriceId: 'price_1',
+      planLocalId: null,
+      currentPeriodStart: periodStart,
+      currentPeriodEnd: periodEnd,
+    },
+  ],
   status: 'incomplete',
   trialEnd: null,
   createdAt: rowCreatedAt,
@@ -76,6 +83,7 @@ test('a renewal is news although the status stays active', () => {
     items: [
       {
         processorPriceId: 'price_1',
+        planLocalId: null,
         currentPeriodStart: periodEnd,
         currentPeriodEnd: new Date('2026-03-01T00:00:00Z'),
       },
@@ -106,6 +114,7 @@ test('of several items the oldest whose price is a plan of ours is followed, wit
   const planIdOf = (price: string) => plans.get(price);
   const itemOf = (processorPriceId: string, month: number) => ({
     processorPriceId,
+    planLocalId: null,
     currentPeriodStart: new Date(Date.UTC(2026, month)),
     currentPeriodEnd: new Date(Date.UTC(2026, month + 1)),
   });

@@ -168,7 +168,7 @@ export class EventProcessor {
     );
     metrics.paymentsSucceeded.inc(succeeded);
     const waiting = [...asks];
-    const answers = new Map<string, Promise<void>>();
+    const answers = new Map<string, Promise<boolean>>();
     const lanes = Array.from({ length: Math.min(asksAtOnceMax, waiting.length) }, async () => {
       for (let ask = waiting.shift(); ask !== undefined; ask = waiting.shift()) await this.#ask(ask, answers);
     });
@@ -177,15 +177,16 @@ export class EventProcessor {
   }
 
   /** Events of one batch about one object share an answer. */
-  async #ask({ event, family, keys }: Ask, answers: Map<string, Promise<void>>): Promise<void> {
+  async #ask({ event, family, keys }: Ask, answers: Map<string, Promise<boolean>>): Promise<void> {
     try {
+      let isOurs = false;
       for (const key of keys) {
         const name = `${this.#parts.families.indexOf(family)} ${key}`;
         const answer = answers.get(name) ?? settleByAsking(family, key);
         answers.set(name, answer);
-        await answer;
+        isOurs = (await answer) || isOurs;
       }
-      await this.#settleAlone({ event, state: 'processed', error: null });
+      await this.#settleAlone({ event, state: isOurs ? 'processed' : 'ignored', error: null });
     } catch (error) {
       if (isOutage(error)) throw error;
       await this.#retryLater(event, error);
@@ -215,8 +216,16 @@ export class EventProcessor {
   }
 }
 
-async function settleByAsking(family: EventFamily, key: string): Promise<void> {
-  if (!(await untilSettled(() => family.ask(key)))) throw new Error(`the row of ${key} never stood still`);
+/** False if the object turned out to be somebody else's. */
+async function settleByAsking(family: EventFamily, key: string): Promise<boolean> {
+  let isOurs = true;
+  const isSettled = await untilSettled(async () => {
+    const applied = await family.ask(key);
+    isOurs = !applied.ignored.includes(key);
+    return applied;
+  });
+  if (!isSettled) throw new Error(`the row of ${key} never stood still`);
+  return isOurs;
 }
 
 function settlementOf({ event, state, error }: Outcome): Settlement {

@@ -1,10 +1,15 @@
+import type { Customer } from '../customers/customer.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
+import type { LostCustomers } from '../customers/lost-customers.ts';
+import { Failure } from '../errors.ts';
 import type { InvoiceService } from '../invoices/invoice-service.ts';
-import { untilSettled } from '../mirrors/ask.ts';
-import type { Applied, Revisions } from '../mirrors/fold.ts';
+import { noRevisions, untilSettled } from '../mirrors/ask.ts';
+import type { Applied } from '../mirrors/fold.ts';
+import { correctListTotals, type TotalCorrection } from '../mirrors/list-totals.ts';
 import type { PaymentService } from '../payments/payment-service.ts';
 import type { RefundService } from '../payments/refund-service.ts';
 import type { PlanService } from '../plans/plan-service.ts';
+import { isUuid } from '../platform/id.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
@@ -15,6 +20,7 @@ interface ResyncParts {
   readonly database: Database;
   readonly processor: Processor;
   readonly customers: CustomerService;
+  readonly lostCustomers: LostCustomers;
   readonly plans: PlanService;
   readonly payments: PaymentService;
   readonly refunds: RefundService;
@@ -37,10 +43,11 @@ type Report = (progress: ResyncProgress) => Promise<void> | void;
 
 const onePage = { page: 1, limit: 1 };
 
-/** No answer is for a row as it stands: what is the same stays, what differs is asked about one by one. */
-const noRevisions: Revisions = new Map();
-
-/** Compares mirrors with the processor's own objects, all of them or one customer's, and corrects what differs. */
+/**
+ * Compares mirrors with the processor's own objects, all of them or one customer's, corrects what differs and recovers what
+ * is missing. No answer is for a row as it stands: what is the same stays, what differs or has no row is asked about one
+ * by one. The order matters: what others depend on comes first.
+ */
 export class Resync {
   readonly #parts: ResyncParts;
 
@@ -48,8 +55,8 @@ export class Resync {
     this.#parts = parts;
   }
 
-  async all(report: Report = () => {}): Promise<void> {
-    const { processor, customers, plans } = this.#parts;
+  async all(report: Report = () => {}): Promise<{ readonly totals: readonly TotalCorrection[] }> {
+    const { database, processor, customers, plans, logger } = this.#parts;
     const listed = new Set<string>();
     await this.#compare('customer', processor.customers.list(), report, {
       apply: (tx, facts) => {
@@ -92,12 +99,17 @@ export class Resync {
     });
     await this.#compareMoney(undefined, report);
     await this.#compareRefunds(processor.refunds.list(), report);
+    const totals = await correctListTotals(database);
+    for (const correction of totals) logger.warn(correction, 'list total corrected');
+    return { totals };
   }
 
   async ofCustomer(id: string, report: Report = () => {}): Promise<void> {
-    const { customers, payments, refunds } = this.#parts;
-    const { processorCustomerId } = await customers.read(id);
-    this.#note('customer', await this.#ask(() => customers.ask(processorCustomerId)));
+    const { database, customers, payments, refunds } = this.#parts;
+    const known = isUuid(id) ? await customers.findAny(database, id) : undefined;
+    const { processorCustomerId } = known ?? (await this.#recoverCustomer(id));
+    if (known?.deletedAt === null)
+      this.#note('customer', await this.#ask(() => customers.ask(processorCustomerId)));
     await this.#compareMoney({ id, processorCustomerId }, report);
     for (let page = 1; ; page += 1) {
       const { data } = await payments.list({ page, limit: 100 }, id);
@@ -106,6 +118,13 @@ export class Resync {
         this.#note('refund', await this.#ask(() => refunds.askOfPayment(processorPaymentIntentId)));
       }
     }
+  }
+
+  async #recoverCustomer(id: string): Promise<Customer> {
+    const recovered = await this.#parts.lostCustomers.recoverById(id);
+    if (recovered === undefined) throw new Failure('not_found', 'No customer has this id.');
+    this.#note('customer', [recovered.processorCustomerId]);
+    return recovered;
   }
 
   async #compareMoney(

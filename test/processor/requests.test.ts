@@ -41,6 +41,12 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     undefined,
   ],
   [
+    'events.findDeletedCustomer',
+    ({ events }) => events.findDeletedCustomer({ localId }),
+    'GET /v1/events type=customer.deleted&limit=100',
+    undefined,
+  ],
+  [
     'plans.create',
     ({ plans }) =>
       plans.create({ ...key, id: localId, name: 'Gold', amount: 900, currency: 'eur', interval: 'month' }),
@@ -92,6 +98,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     `POST /v1/refunds payment_intent=pi_1&amount=5&reason=duplicate&metadata[till_id]=${localId}`,
     'key-1',
   ],
+  ['refunds.read', ({ refunds }) => refunds.read('re_1'), 'GET /v1/refunds/re_1 ', undefined],
   [
     'refunds.find',
     ({ refunds }) => refunds.find({ localId, processorPaymentIntentId: 'pi_1' }),

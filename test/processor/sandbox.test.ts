@@ -30,7 +30,7 @@ function resultOf<T>(attempt: Attempt<T>): T {
 
 describe('customers', () => {
   test('a customer is made, read, found, listed, changed and deleted', async (t) => {
-    const { customers } = (await startSandboxed(t)).processor;
+    const { customers, events } = (await startSandboxed(t)).processor;
     const values = { id: localId, email: 'ada@example.com', name: 'Ada', phone: '+49 30 1' };
     const made = await customers.create({ ...values, ...newKey() });
     assert.partialDeepStrictEqual(made, {
@@ -43,6 +43,7 @@ describe('customers', () => {
     assert.deepEqual(await customers.find({ localId, since }), made);
     assert.equal(await customers.find({ localId: otherId, since }), null);
     assert.deepEqual(await all(customers.list()), [made]);
+    assert.deepEqual(await all(customers.list({ since })), [made]);
 
     const { processorCustomerId } = made;
     const changed = await customers.update({ processorCustomerId, name: null, email: 'a@b.de', ...newKey() });
@@ -51,6 +52,11 @@ describe('customers', () => {
     assert.equal(resultOf(await customers.delete(processorCustomerId)), 'deleted');
     assert.partialDeepStrictEqual(await customers.delete(processorCustomerId), missing);
     assert.equal(await customers.read(processorCustomerId), 'deleted');
+    for (const wanted of [{ processorCustomerId }, { localId }]) {
+      const deleted = await events.findDeletedCustomer(wanted);
+      assert.partialDeepStrictEqual(deleted, { processorCustomerId, localId, deleted: true, email: null });
+    }
+    assert.equal(await events.findDeletedCustomer({ localId: otherId }), null);
     const late = await customers.update({ processorCustomerId, name: 'B', ...newKey() });
     assert.partialDeepStrictEqual(late, missing);
   });

@@ -168,7 +168,9 @@ test('an event that cannot be read is reported without what it says of a person'
 type Whose = Pick<CustomerAnswer, 'processorCustomerId'>;
 
 function updated({ processorCustomerId: id }: Whose): string {
-  return eventOf('customer.updated', { id, ...person, address: { line1: street }, description: person.name });
+  const details = { ...person, address: { line1: street }, description: person.name };
+  // Without an id of ours: a customer that has no row is a stranger.
+  return eventOf('customer.updated', { id, ...details, metadata: {} });
 }
 
 /** Its object lacks what every customer has, so that it fails at once. */

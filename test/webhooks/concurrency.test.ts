@@ -144,6 +144,7 @@ test('batches that change a customer and record the invoice of another never wai
       processorInvoiceId: `in_${processorCustomerId}`,
       processorCustomerId,
       processorSubscriptionId: null,
+      subscriptionLocalId: null,
     },
     ...{ amountDue: 1, amountPaid: 0, currency: 'eur', status: 'open', hostedInvoiceUrl: null },
     ...{ createdAt, asOf },

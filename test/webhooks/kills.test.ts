@@ -68,7 +68,8 @@ test(`of ${eventsCount} events every acknowledged one is applied, through ${kill
   await till.isUp();
   for (let looks = 0; looks < looksMax && (await countEvents(api, 'pending')) > 0; looks += 1)
     await setTimeout(lookDelayMs);
-  assert.equal(await countEvents(api, 'processed'), eventsCount);
+  // Recovery also reads the events of the customers' making from the list.
+  assert.equal(await countEvents(api, 'processed&type=customer.updated'), eventsCount);
   for (const [index, { id }] of customers.entries()) {
     const newest = events.findLast((_, position) => position % customersCount === index);
     const customer = await api.call<{ name: string }>('GET', `customers/${id}`);

@@ -388,6 +388,7 @@ function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
   const of = { processorSubscriptionId: key, processorCustomerId: 'c' };
   const itemOf = (processorPriceId: string) => ({
     processorPriceId,
+    planLocalId: null,
     // Each item has a period of its own.
     currentPeriodStart: second(Number(period) * 100 + processorPriceId.length),
     currentPeriodEnd: second(Number(period) * 100 + 100),
@@ -430,6 +431,7 @@ function invoiceFacts(state: string, at = 0): InvoiceFacts {
   const of = { processorInvoiceId: key, processorCustomerId: 'c', processorSubscriptionId: null };
   return {
     ...{ ...of, currency: 'eur', hostedInvoiceUrl: null, createdAt: second(0), asOf: asOfEvent(second(at)) },
+    subscriptionLocalId: null,
     // The tables above name nothing but statuses.
     status: status as InvoiceFacts['status'],
     amountDue: Number(amountDue),

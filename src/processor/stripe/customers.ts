@@ -10,9 +10,9 @@ import { localIdKey, WireObject, withKnownLinks } from './wire-object.ts';
 export function createCustomerCalls(context: AdapterContext): CustomerCalls {
   const { stripe, call } = context;
   const fetchList =
-    (filter: { created?: { gte: number } }): Fetch =>
+    (since: Date | undefined): Fetch =>
     (page, options) =>
-      stripe.customers.list({ ...filter, ...page }, options);
+      stripe.customers.list({ ...(since && createdSince(since)), ...page }, options);
 
   const read: CustomerCalls['read'] = (processorCustomerId) =>
     call('customers.read', {
@@ -68,12 +68,12 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
       }),
 
     find: async ({ localId, since }) => {
-      const id = await findByLocalId(context, 'customers.list', fetchList(createdSince(since)), localId);
+      const id = await findByLocalId(context, 'customers.list', fetchList(since), localId);
       const found = id === null ? null : await read(id);
       return found === 'deleted' ? null : found;
     },
 
-    list: () => mapPages(context, 'customers.list', fetchList({}), mapCustomer),
+    list: ({ since } = {}) => mapPages(context, 'customers.list', fetchList(since), mapCustomer),
   };
 }
 

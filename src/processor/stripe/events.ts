@@ -1,5 +1,6 @@
 import type { EventCalls } from '../processor.ts';
 import type { AdapterContext } from './adapter-context.ts';
+import { findDeletedCustomer } from './deleted-customers.ts';
 import { mapPages } from './listing.ts';
 import { mapEventEnvelope } from './map-event.ts';
 
@@ -9,6 +10,8 @@ const typesPerListingMax = 20;
 export function createEventCalls(context: AdapterContext): EventCalls {
   const { stripe } = context;
   return {
+    findDeletedCustomer: (wanted) => findDeletedCustomer(context, wanted),
+
     async *listSince(since, types) {
       const created = { gte: Math.floor(since.getTime() / 1000) };
       for (let first = 0; first < types.length; first += typesPerListingMax) {

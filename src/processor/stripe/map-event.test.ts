@@ -284,6 +284,7 @@ describe('subscription events', () => {
     items: [
       {
         processorPriceId: 'price_1',
+        planLocalId: '0199d3a2-0000-7000-8000-00000000000b',
         currentPeriodStart: new Date('2026-01-01T00:00:00Z'),
         currentPeriodEnd: new Date('2026-02-01T00:00:00Z'),
       },
@@ -379,6 +380,7 @@ describe('invoice events', () => {
     processorInvoiceId: 'in_1',
     processorCustomerId: 'cus_1',
     processorSubscriptionId: 'sub_1',
+    subscriptionLocalId: null,
     amountDue: 900,
     amountPaid: 900,
     currency: 'eur',
@@ -391,6 +393,18 @@ describe('invoice events', () => {
   test('the subscription is found in the newer and in the older shape', () => {
     assert.deepEqual(read('invoice.paid.newer'), { resource: 'invoice', invoice });
     assert.deepEqual(read('invoice.paid.older'), { resource: 'invoice', invoice });
+  });
+
+  test('our id of the subscription is found in the metadata that both shapes copy', () => {
+    const subscriptionLocalId = '0199d3a2-0000-7000-8000-00000000000d';
+    const details = { metadata: { till_id: subscriptionLocalId }, subscription: 'sub_1' };
+    const newer = eventFixtureWith('invoice.paid.newer', 'parent', { subscription_details: details });
+    const older = eventFixtureWith('invoice.paid.older', 'subscription_details', details);
+    for (const event of [newer, older])
+      assert.deepEqual(readEvent(event), {
+        resource: 'invoice',
+        invoice: { ...invoice, subscriptionLocalId },
+      });
   });
 
   test('an invoice of no customer, subscription or page has nulls that the processor itself sent', () => {

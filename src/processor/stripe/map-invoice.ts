@@ -18,6 +18,7 @@ export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
     processorInvoiceId: invoice.text('id'),
     processorCustomerId: invoice.referenceOrNull('customer'),
     processorSubscriptionId: subscriptionOf(invoice),
+    subscriptionLocalId: subscriptionDetailsOf(invoice)?.optionalLocalId() ?? null,
     amountDue: invoice.wholeNumber('amount_due'),
     amountPaid: invoice.wholeNumber('amount_paid'),
     currency: invoice.currency('currency'),
@@ -34,4 +35,10 @@ function subscriptionOf(invoice: WireObject): string | null {
   const parent = invoice.objectOrNull('parent');
   if (!parent?.has('subscription_details')) return null;
   return parent.objectOrNull('subscription_details')?.reference('subscription') ?? null;
+}
+
+/** Both shapes hold a copy of the subscription's metadata, in different places. */
+function subscriptionDetailsOf(invoice: WireObject): WireObject | null {
+  const holder = invoice.has('parent') ? invoice.objectOrNull('parent') : invoice;
+  return holder?.has('subscription_details') ? holder.objectOrNull('subscription_details') : null;
 }

@@ -59,6 +59,7 @@ function itemFacts(subscription: WireObject, item: WireObject): SubscriptionItem
   const period = subscription.has('current_period_end') ? subscription : item;
   return {
     processorPriceId: item.reference('price'),
+    planLocalId: item.localIdOf('price'),
     currentPeriodStart: period.moment('current_period_start'),
     currentPeriodEnd: period.moment('current_period_end'),
   };

@@ -12,8 +12,8 @@ export interface MinimalPayload {
 /** Marks an event that says nothing any more: of whom it told has been erased, or was none of ours. */
 export const erasedMark = 'till_erased';
 
-/** The one type of event whose personal data a mirror takes in, and what it takes. */
-const personalType = 'customer.updated';
+/** The types of events whose personal data a mirror takes in, and what it takes. */
+const personalTypes: ReadonlySet<unknown> = new Set(['customer.created', 'customer.updated']);
 const customerFields = ['email', 'name', 'phone'] as const;
 
 /**
@@ -102,7 +102,7 @@ function onlyOurs(metadata: unknown): object {
 /** The fields that a mirror takes in from this event; null if it takes none, or there is nothing in them. */
 function personalCustomer(event: unknown): Readonly<Record<string, unknown>> | null {
   const { type, data, [erasedMark]: erased } = record(event);
-  if (type !== personalType || erased === true) return null;
+  if (!personalTypes.has(type) || erased === true) return null;
   const object = record(record(data)['object']);
   const present = customerFields.filter((field) => object[field] !== undefined && object[field] !== null);
   // Not a text is not what the processor sends. It stays as wrong as it is, for whoever reads the event to refuse.

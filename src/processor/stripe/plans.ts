@@ -72,7 +72,10 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
       return id === null ? null : read(id);
     },
 
-    list: () => mapPages(context, 'plans.list', fetchList({ expand: ['data.product'] }), mapPlan),
+    list: ({ processorProductId } = {}) => {
+      const filter = processorProductId === undefined ? {} : { product: processorProductId };
+      return mapPages(context, 'plans.list', fetchList({ ...filter, expand: ['data.product'] }), mapPlan);
+    },
   };
 }
 

@@ -2,7 +2,7 @@ import type { ProcessorOperation, RefundCalls } from '../processor.ts';
 import type { AsOf, RefundFacts } from '../processor-facts.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { sinceCreation } from './answer-time.ts';
-import { done, refused } from './attempt.ts';
+import { done, isMissing, refused } from './attempt.ts';
 import { type Fetch, fetchPages, lookUpPagesMax, mapPages } from './listing.ts';
 import { mapRefundAnswer } from './map-refund.ts';
 import type { Refusal } from './refusal.ts';
@@ -56,6 +56,14 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
       }
       return null;
     },
+
+    read: (processorRefundId) =>
+      call('refunds.read', {
+        kind: 'read',
+        send: (options) => stripe.refunds.retrieve(processorRefundId, {}, options),
+        take: (answer, asOf) => map('refunds.read', withKnownLinks(answer, { localId: null }), asOf),
+        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      }),
 
     listOfPayment: async (processorPaymentIntentId) => {
       const refunds = [];

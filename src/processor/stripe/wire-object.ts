@@ -184,6 +184,16 @@ export class WireObject {
     return typeof value === 'string' && uuid.test(value) ? value : null;
   }
 
+  /** For objects that may come without metadata. */
+  optionalLocalId(): string | null {
+    return this.has('metadata') ? this.localId() : null;
+  }
+
+  /** Our id of an object that is referred to; null where only its id is shown. */
+  localIdOf(field: string): string | null {
+    return isRecord(this.#present(field)) ? this.object(field).optionalLocalId() : null;
+  }
+
   #present(field: string): unknown {
     const value = this.#fields[field];
     if (value === undefined) throw new UnmappableError(`${this.path}.${field} is missing`);

@@ -1,7 +1,7 @@
 import type { CustomerService } from '../../customers/customer-service.ts';
 import { defineFamily } from './event-family.ts';
 
-/** customer.updated, customer.deleted */
+/** customer.created, updated, deleted */
 export function customerEvents(customers: CustomerService) {
   return defineFamily({
     pick: (event) => (event.resource === 'customer' ? [event.customer] : undefined),

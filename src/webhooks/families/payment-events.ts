@@ -19,7 +19,7 @@ export function paymentEvents(payments: PaymentService, refunds: RefundService) 
     },
     ask: async (key) => {
       const payment = await payments.ask(key);
-      if (payment.unsettled.length > 0) return payment;
+      if (payment.unsettled.length > 0 || payment.ignored.length > 0) return payment;
       const own = await refunds.askOfPayment(key);
       return { ...own, changed: [...payment.changed, ...own.changed] };
     },

@@ -17,7 +17,7 @@ export function productEvents(plans: PlanService) {
   });
 }
 
-/** price.updated, price.deleted */
+/** price.created, updated, deleted */
 export function priceEvents(plans: PlanService) {
   return defineFamily({
     pick: (event) => (event.resource === 'price' ? [event.price] : undefined),

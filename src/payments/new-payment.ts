@@ -1,0 +1,24 @@
+import { idTime } from '../platform/id.ts';
+import type { PaymentFacts } from '../processor/processor-facts.ts';
+import type { Payment } from './payment.ts';
+
+/** The row of a payment, from what the processor says about it; it must carry an id of ours. */
+export function toPayment(facts: PaymentFacts, customerId: string, now: Date): Payment {
+  const id = facts.localId ?? '';
+  return {
+    id,
+    processorPaymentIntentId: facts.processorPaymentIntentId,
+    customerId,
+    amount: facts.amount,
+    amountReceived: facts.amountReceived,
+    amountRefunded: 0,
+    amountReserved: 0,
+    currency: facts.currency,
+    intentStatus: facts.status,
+    status: facts.status,
+    processorAsOf: facts.asOf,
+    createdAt: idTime(id),
+    updatedAt: now,
+    revision: 0,
+  };
+}

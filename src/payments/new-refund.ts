@@ -1,0 +1,31 @@
+import { derivedId, idTime, isOurId } from '../platform/id.ts';
+import type { RefundFacts } from '../processor/processor-facts.ts';
+import type { Refund } from './refund.ts';
+
+/** The row of a refund, from what the processor says about it, wherever it was made. */
+export function toRefund(facts: RefundFacts, paymentId: string, now: Date): Refund {
+  const { localId, processorRefundId, createdAt } = facts;
+  return {
+    id: isOurId(localId) ? localId : derivedId('refund', processorRefundId, createdAt),
+    processorRefundId,
+    paymentId,
+    amount: facts.amount,
+    currency: facts.currency,
+    status: facts.status === 'unknown' ? 'pending' : facts.status,
+    reason: facts.reason,
+    processorAsOf: facts.asOf,
+    createdAt: isOurId(localId) ? idTime(localId) : createdAt,
+    updatedAt: now,
+    revision: 0,
+  };
+}
+
+/** Which of our ids stand for which of the processor's, where rows may not carry the processor's id yet. */
+export function reservedIds(
+  groups: ReadonlyMap<string, readonly [RefundFacts, ...RefundFacts[]]>,
+): ReadonlyMap<string, string> {
+  const entries = [...groups.values()].flatMap(([{ localId, processorRefundId }]) =>
+    isOurId(localId) ? [[localId, processorRefundId] as const] : [],
+  );
+  return new Map(entries);
+}

@@ -1,0 +1,347 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Stripe } from 'stripe';
+import { newId } from '../../src/platform/id.ts';
+import { assertStillTold, type Told, tell, tellEverything } from '../support/told-answers.ts';
+import { all, assertMirrored } from './model/compare-mirrors.ts';
+import {
+  type CustomerAnswer,
+  newCustomer,
+  newPayment,
+  newPlan,
+  newSubscription,
+  type PlanAnswer,
+  pay,
+  type RefundAnswer,
+} from './shop.ts';
+import { eventOf, idOf, startWebhookTill, type WebhookTill } from './webhook-till.ts';
+
+/** As after the restore of a backup that was made before anything else happened. */
+async function restoreEmpty(till: WebhookTill): Promise<void> {
+  await till.sql(`truncate till.customers, till.plans, till.payments, till.refunds, till.subscriptions,
+    till.invoices, till.idempotency_claims, till.webhook_events, till.list_counts`);
+  await till.sql(`update till.recovery set read_until = now() - interval '1 hour'`);
+}
+
+/** A customer that has paid, got something back and subscribed. */
+async function newBuyer(till: WebhookTill, plan: PlanAnswer): Promise<CustomerAnswer> {
+  const customer = await newCustomer(till);
+  const payment = await newPayment(till, customer.id);
+  await pay(till, payment.processorPaymentIntentId);
+  await till.settle();
+  await till.post(`/payments/${payment.id}/refund`, { amount: 500 });
+  const { intentId } = await newSubscription(till, customer.id, plan.id);
+  await pay(till, intentId);
+  await newPayment(till, customer.id);
+  await till.settle();
+  return customer;
+}
+
+/** Some of everything that Till makes: live, changed, archived, canceled and deleted. */
+async function stock(till: WebhookTill) {
+  const [plan, unused, archived] = [await newPlan(till), await newPlan(till), await newPlan(till)];
+  await till.post(`/plans/${archived.id}/archive`);
+  const buyer = await newBuyer(till, plan);
+  const deleted = await newBuyer(till, plan);
+  const lonely = await newCustomer(till);
+  const renamed = await newCustomer(till);
+  await till.stripe.customers.update(renamed.processorCustomerId, { name: 'Grace' });
+  const canceled = await newPayment(till, renamed.id);
+  await till.post(`/payments/${canceled.id}/cancel`);
+  assert.equal((await till.call(`/api/v1/customers/${deleted.id}`, { method: 'DELETE' })).status, 204);
+  await till.settle();
+  return { plan, unused, archived, buyer, deleted, lonely, renamed };
+}
+
+const askOf = (till: WebhookTill) => (path: string) => till.call(`/api/v1${path}`);
+const everyAnswer = (till: WebhookTill, gone: readonly CustomerAnswer[]) =>
+  tellEverything(
+    askOf(till),
+    gone.map(({ id }) => id),
+  );
+const ask = (till: WebhookTill, path: string) => tell(askOf(till), path);
+
+/** Every id answers as before, every row equals the processor's object, and every total is exact. */
+async function assertRecovered(till: WebhookTill, told: readonly Told[], customers: Iterable<string>) {
+  await assertStillTold(askOf(till), told);
+  const intents = await all(till.stripe.paymentIntents.list({ limit: 100 }));
+  await assertMirrored(
+    till.stripe,
+    { query: (text, values) => till.sql(text, values) },
+    {
+      customers: new Set(customers),
+      paymentIntents: new Set(intents.filter(({ metadata }) => 'till_id' in metadata).map(({ id }) => id)),
+    },
+  );
+}
+
+const processorIds = (customers: Readonly<Record<string, unknown>>) =>
+  Object.values(customers).flatMap((value) =>
+    value instanceof Object && 'processorCustomerId' in value ? [String(value.processorCustomerId)] : [],
+  );
+
+describe('after the restore of a backup that knows nothing of it, everything is recovered under its id', () => {
+  test('by a resync, with what was made on the dashboard', async (t) => {
+    const till = await startWebhookTill(t);
+    const made = await stock(till);
+    const [payment] = await till.sql<{ id: string }>(
+      `select processor_payment_intent_id as id from till.payments where status = 'succeeded' limit 1`,
+    );
+    await till.stripe.refunds.create({ payment_intent: payment?.id ?? '', amount: 100 });
+    await till.stripe.subscriptions.create({
+      customer: made.buyer.processorCustomerId,
+      items: [{ price: made.unused.processorPriceId }],
+      trial_period_days: 7,
+    });
+    await till.settle();
+    const told = await everyAnswer(till, [made.deleted]);
+    await restoreEmpty(till);
+    await till.services.resync.all();
+    await assertRecovered(till, told, processorIds(made));
+    assert.deepEqual(await till.sql('select 1 from till.webhook_events'), [], 'without a single event');
+  });
+
+  for (const order of ['newest first', 'oldest first'] as const) {
+    test(`by events alone, ${order}`, async (t) => {
+      const till = await startWebhookTill(t);
+      const made = await stock(till);
+      const told = await everyAnswer(till, [made.deleted]);
+      const events = await all(till.stripe.events.list({ limit: 100 }));
+      await restoreEmpty(till);
+      for (const event of order === 'newest first' ? events : events.toReversed())
+        await till.take(JSON.stringify(event));
+      await assertRecovered(till, told, processorIds(made));
+    });
+  }
+
+  test('by background recovery, which reads the list of events', async (t) => {
+    const till = await startWebhookTill(t);
+    const made = await stock(till);
+    const told = await everyAnswer(till, [made.deleted]);
+    await till.control('delivery', { mode: 'drop' });
+    await restoreEmpty(till);
+    await till.services.recovery.run();
+    await till.drain();
+    await assertRecovered(till, told, processorIds(made));
+    const failed = await till.sql(`select id from till.webhook_events where state in ('failed', 'pending')`);
+    assert.deepEqual(failed, []);
+  });
+
+  test('by a resync of one customer: what is theirs and the plan that they use, and nothing else', async (t) => {
+    const till = await startWebhookTill(t);
+    const { buyer, deleted, lonely, plan } = await stock(till);
+    const gone = await till.sql<{ id: string }>('select id from till.payments where customer_id = $1', [
+      deleted.id,
+    ]);
+    const told = (await everyAnswer(till, [])).filter(
+      ({ path, body }) =>
+        path.endsWith(buyer.id) || path.endsWith(plan.id) || body['customerId'] === buyer.id,
+    );
+    await restoreEmpty(till);
+    await till.services.resync.ofCustomer(buyer.id);
+    await assertStillTold(askOf(till), told);
+    assert.equal((await ask(till, `/customers/${lonely.id}`)).status, 404);
+    assert.equal((await till.get<object[]>('/plans')).length, 1);
+    // A deleted customer is found as long as the processor remembers the event.
+    await till.services.resync.ofCustomer(deleted.id);
+    for (const { id } of gone)
+      assert.equal((await ask(till, `/payments/${id}`)).body['customerId'], deleted.id);
+    await assert.rejects(till.services.resync.ofCustomer(newId(new Date())), { code: 'not_found' });
+  });
+});
+
+describe('a customer that was deleted at the processor', () => {
+  /** Deleted by hand, so that its deletion can be forgotten as after 30 days. */
+  async function deletedBuyer(till: WebhookTill) {
+    const buyer = await newBuyer(till, await newPlan(till));
+    await till.stripe.customers.del(buyer.processorCustomerId);
+    await till.settle();
+    const told = await everyAnswer(till, [buyer]);
+    return { buyer, told };
+  }
+
+  const tombstones = (till: WebhookTill) =>
+    till.sql('select id, email, name, phone, deleted_at is not null as gone from till.customers');
+
+  test('and whose row was lost leaves a tombstone without personal data, under its id', async (t) => {
+    const till = await startWebhookTill(t);
+    const { buyer, told } = await deletedBuyer(till);
+    await restoreEmpty(till);
+    await till.services.resync.all();
+    assert.deepEqual(await tombstones(till), [
+      { id: buyer.id, email: null, name: null, phone: null, gone: true },
+    ]);
+    await assertStillTold(askOf(till), told);
+  });
+
+  test('so long ago that no event tells its id still holds its payments, subscriptions and invoices', async (t) => {
+    const till = await startWebhookTill(t);
+    const { buyer, told } = await deletedBuyer(till);
+    await till.control('clock', { advanceSeconds: 31 * 86_400 });
+    await restoreEmpty(till);
+    await till.services.resync.all();
+    const [tombstone, ...others] = await tombstones(till);
+    assert.deepEqual(others, []);
+    assert.deepEqual({ ...tombstone, id: '' }, { id: '', email: null, name: null, phone: null, gone: true });
+    for (const { path, status, body } of told.filter(({ path }) => !path.includes('?'))) {
+      const answer = await ask(till, path);
+      const expected = body['customerId'] === buyer.id ? { ...body, customerId: tombstone?.['id'] } : body;
+      assert.deepEqual([path, answer.status, answer.body], [path, status, expected]);
+    }
+  });
+
+  test('after the backup is erased again, and so are its events', async (t) => {
+    const till = await startWebhookTill(t);
+    const customer = await newCustomer(till);
+    await till.stripe.customers.update(customer.processorCustomerId, { name: 'Countess Lovelace' });
+    await till.settle();
+    await till.control('delivery', { mode: 'drop' });
+    await till.stripe.customers.del(customer.processorCustomerId);
+    await till.services.resync.all();
+    await till.services.erasure.run();
+    const rows = await till.sql<{ payload: string }>('select payload from till.webhook_events');
+    assert.ok(rows.length > 0);
+    assert.ok(rows.every(({ payload }) => !payload.includes('Lovelace')));
+    assert.equal((await till.call(`/api/v1/customers/${customer.id}`)).status, 404);
+  });
+
+  test('is not brought back by its older events, which are stored without personal data', async (t) => {
+    const till = await startWebhookTill(t);
+    const { buyer } = await deletedBuyer(till);
+    const events = await all(till.stripe.events.list({ limit: 100 }));
+    const isOwn = ({ type }: Stripe.Event) => ['customer.created', 'customer.deleted'].includes(type);
+    const newestFirst = events.filter(isOwn);
+    for (const own of [newestFirst, newestFirst.toReversed()]) {
+      await restoreEmpty(till);
+      for (const event of own) await till.take(JSON.stringify(event));
+      // What was stored before its deletion was known is erased like that of any other customer.
+      if (own !== newestFirst) await till.services.erasure.run();
+      assert.equal((await till.call(`/api/v1/customers/${buyer.id}`)).status, 404);
+      const kept = await till.sql<{ payload: string }>('select payload from till.webhook_events');
+      assert.equal(kept.length, 2);
+      assert.ok(kept.every(({ payload }) => !payload.includes(buyer.email)));
+    }
+  });
+});
+
+describe('recovery', () => {
+  test('of a customer whose address was cleared elsewhere asks the processor, and leaves it empty', async (t) => {
+    const till = await startWebhookTill(t);
+    const customer = await newCustomer(till);
+    await till.stripe.customers.update(customer.processorCustomerId, { email: '' });
+    await till.control('delivery', { mode: 'drop' });
+    await restoreEmpty(till);
+    await till.services.recovery.run();
+    await till.drain();
+    const answer = await till.get<CustomerAnswer>(`/customers/${customer.id}`);
+    assert.deepEqual([answer.name, answer.email === ''], ['Ada', false], 'the older event knew it');
+    await restoreEmpty(till);
+    await till.services.resync.all();
+    assert.equal((await till.get<CustomerAnswer>(`/customers/${customer.id}`)).email, '');
+  });
+
+  test('gives invoices that were stored without a customer their customer', async (t) => {
+    const till = await startWebhookTill(t);
+    const customer = await newCustomer(till);
+    await till.settle();
+    const events = await all(till.stripe.events.list({ limit: 100 }));
+    const invoice = { id: 'in_standing_alone', customer: customer.processorCustomerId };
+    await restoreEmpty(till);
+    await till.take(eventOf('invoice.paid.newer', { ...invoice, parent: null }));
+    const owners = () => till.sql('select customer_id from till.invoices');
+    assert.deepEqual(await owners(), [{ customer_id: null }]);
+    await till.take(...events.map((event) => JSON.stringify(event)));
+    assert.deepEqual(await owners(), [{ customer_id: customer.id }]);
+  });
+
+  test("follows a subscription to a plan that was lost, and reads nothing for a stranger's objects", async (t) => {
+    const till = await startWebhookTill(t);
+    const { subscription } = await newSubscription(till);
+    const other = await newPlan(till);
+    await till.settle();
+    await till.sql('delete from till.plans where id = $1', [other.id]);
+    const { items } = await till.stripe.subscriptions.retrieve(subscription.processorSubscriptionId);
+    await till.stripe.subscriptions.update(subscription.processorSubscriptionId, {
+      items: [{ id: items.data[0]?.id ?? '', price: other.processorPriceId }],
+    });
+    await till.settle();
+    const { planId } = await till.get<{ planId: string }>(`/subscriptions/${subscription.id}`);
+    assert.equal(planId, other.id);
+
+    const calls = await till.count('processor_request_duration_seconds');
+    const strangers = [
+      eventOf('customer.updated', { id: 'cus_x' }),
+      eventOf('customer.deleted', { id: 'cus_x' }),
+      eventOf('price.updated', { id: 'price_x' }),
+      eventOf('product.updated', { id: 'prod_x' }),
+      eventOf('payment_intent.succeeded', { id: 'pi_x', customer: 'cus_x' }),
+      eventOf('refund.created', { id: 're_x', payment_intent: 'pi_x' }),
+      eventOf('customer.subscription.updated.newer', { id: 'sub_x', customer: 'cus_x' }),
+      eventOf('invoice.paid.newer', { id: 'in_x', customer: 'cus_x', parent: null }),
+    ].map((event) => withoutOurId(event));
+    await till.take(...strangers);
+    assert.equal(await till.count('processor_request_duration_seconds'), calls);
+    const states = await till.sql('select state from till.webhook_events where id = any($1) order by state', [
+      strangers.map(idOf),
+    ]);
+    assert.equal(states.filter(({ state }) => state === 'ignored').length, strangers.length - 1);
+  });
+
+  test('of a refund that was reserved when the backup was made ends equal to the processor', async (t) => {
+    const till = await startWebhookTill(t);
+    const payment = await newPayment(till);
+    await pay(till, payment.processorPaymentIntentId);
+    await till.settle();
+    const { refund } = await till.post<{ refund: RefundAnswer }>(`/payments/${payment.id}/refund`, {
+      amount: 700,
+    });
+    // As the backup has it: reserved, and the processor not heard of yet.
+    await till.sql('update till.refunds set processor_refund_id = null, status = $1', ['pending']);
+    await till.sql('update till.payments set amount_refunded = 0, amount_reserved = 700');
+    await till.services.resync.all();
+    assert.deepEqual(await till.sql('select id, processor_refund_id, status, amount from till.refunds'), [
+      { id: refund.id, processor_refund_id: refund.processorRefundId, status: 'succeeded', amount: 700 },
+    ]);
+    assert.deepEqual(await till.sql('select amount_refunded, amount_reserved from till.payments'), [
+      { amount_refunded: 700, amount_reserved: 0 },
+    ]);
+  });
+});
+
+describe('a resync of everything corrects the totals of lists', () => {
+  test('whichever way they are wrong, and tells by how much', async (t) => {
+    const till = await startWebhookTill(t);
+    await stock(till);
+    await till.sql(`update till.list_counts set count = count + 3 where (resource, shard) in
+      (select resource, min(shard) from till.list_counts where resource = 'customers' group by resource)`);
+    await till.sql(`delete from till.list_counts where resource = 'invoices'`);
+    const { totals } = await till.services.resync.all();
+    const [invoices] = await till.sql<{ count: number }>('select count(*) as count from till.invoices');
+    assert.deepEqual(totals, [
+      { resource: 'customers', correction: -3 },
+      { resource: 'invoices', correction: invoices?.count },
+    ]);
+    const sql = `select sum(count)::bigint as total, (select count(*) from till.customers where deleted_at is null) as rows
+      from till.list_counts where resource = 'customers'`;
+    const [customers] = await till.sql<{ total: number; rows: number }>(sql);
+    assert.equal(customers?.total, customers?.rows);
+    assert.deepEqual((await till.services.resync.all()).totals, []);
+  });
+
+  test('exactly, while rows are being made and another resync corrects them too', async (t) => {
+    const till = await startWebhookTill(t);
+    await newCustomer(till);
+    await till.sql('update till.list_counts set count = count + 5');
+    await Promise.all([
+      ...Array.from({ length: 20 }, () => newCustomer(till)),
+      till.services.resync.all(),
+      till.services.resync.all(),
+    ]);
+    const { total } = await till.get<{ total: number }>('/customers?limit=1');
+    assert.equal(total, 21);
+  });
+});
+
+function withoutOurId(event: string): string {
+  return JSON.stringify(JSON.parse(event), (name, value) => (name === 'metadata' ? {} : value));
+}
