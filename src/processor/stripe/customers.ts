@@ -9,11 +9,6 @@ import { localIdKey, WireObject, withKnownLinks } from './wire-object.ts';
 
 export function createCustomerCalls(context: AdapterContext): CustomerCalls {
   const { stripe, call } = context;
-  const fetchList =
-    (since: Date | undefined): Fetch =>
-    (page, options) =>
-      stripe.customers.list({ ...(since && createdSince(since)), ...page }, options);
-
   const read: CustomerCalls['read'] = (processorCustomerId) =>
     call('customers.read', {
       kind: 'read',
@@ -68,13 +63,18 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
       }),
 
     find: async ({ localId, since }) => {
-      const id = await findByLocalId(context, 'customers.list', fetchList(since), localId);
+      const id = await findByLocalId(context, 'customers.list', fetchSince(context, since), localId);
       const found = id === null ? null : await read(id);
       return found === 'deleted' ? null : found;
     },
 
-    list: ({ since } = {}) => mapPages(context, 'customers.list', fetchList(since), mapCustomer),
+    list: ({ since } = {}) => mapPages(context, 'customers.list', fetchSince(context, since), mapCustomer),
   };
+}
+
+/** All customers, or those made since. */
+function fetchSince({ stripe }: AdapterContext, since: Date | undefined): Fetch {
+  return (page, options) => stripe.customers.list({ ...(since && createdSince(since)), ...page }, options);
 }
 
 /** Where the response does not show a value that was sent, the customer has it all the same. */
