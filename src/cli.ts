@@ -8,6 +8,7 @@ import { noMarks } from './idempotency/marks.ts';
 import { systemClock } from './platform/clock.ts';
 import { createLogger } from './platform/logger.ts';
 import { createMetrics } from './platform/metrics.ts';
+import { completePartitionedIndexes } from './platform/partitioned-indexes.ts';
 import { Shutdown } from './platform/shutdown.ts';
 import { ProgressBar } from './progress-bar.ts';
 import { type WebhookEvent, webhookEventStates } from './webhooks/webhook-event.ts';
@@ -111,7 +112,10 @@ async function migrate(config: Config): Promise<void> {
   const logger = createLogger(config.logLevel === 'info' ? 'error' : config.logLevel);
   const shutdown = new Shutdown(logger);
   try {
-    await migrateDatabase({ config, logger, shutdown });
+    const url = await migrateDatabase({ config, logger, shutdown });
+    const isComplete = await completePartitionedIndexes({ url, logger });
+    if (!isComplete)
+      process.stderr.write('Some indexes are still being built, or locked: run this command again later.\n');
     process.stdout.write('The database has the newest schema.\n');
   } finally {
     await shutdown.run();
@@ -144,9 +148,9 @@ async function listEvents({ webhookEvents }: Services, options: Options): Promis
   const page = /^[1-9]\d{0,8}$/.test(options.page) ? Number(options.page) : undefined;
   if (page === undefined) throw new UsageError('--page must be a number from 1.');
   const filter = { state, type: options.type, objectId: options.object };
-  const { data, total } = await webhookEvents.list(filter, { page, limit: 50 });
+  const { data, total, totalCapped } = await webhookEvents.list(filter, { page, limit: 50 });
   for (const event of data) process.stdout.write(`${eventLine(event)}\n`);
-  process.stdout.write(`${total} in all\n`);
+  process.stdout.write(`${total}${totalCapped ? ' or more' : ''} in all\n`);
 }
 
 async function showEvent({ webhookEvents }: Services, id: string): Promise<void> {

@@ -22,6 +22,7 @@ import { systemClock } from './platform/clock.ts';
 import type { Logger } from './platform/logger.ts';
 import { MemoryCache } from './platform/memory-cache.ts';
 import { createMetrics, type Metrics } from './platform/metrics.ts';
+import { completePartitionedIndexes } from './platform/partitioned-indexes.ts';
 import type { Database } from './platform/postgres.ts';
 import { Repeater } from './platform/repeater.ts';
 import { Shutdown } from './platform/shutdown.ts';
@@ -37,6 +38,8 @@ const recoveryDelayMs = 300_000;
 const retentionDelayMs = 3_600_000;
 /** A deleted customer is gone from the inbox within about this time. */
 const erasureDelayMs = 60_000;
+/** There is something to build only after an upgrade. */
+const indexDelayMs = 3_600_000;
 export const metricLabels = {
   eventTypes: [...eventTypes, 'other'],
   processorOperations,
@@ -65,7 +68,7 @@ export async function startTill(config: Config, logger: Logger, marks: Marks = n
 async function start(from: Start, marks: Marks): Promise<Till> {
   const { config, logger, shutdown } = from;
   const keys = await loadApiKeys(config);
-  const { database, presence } = await openDatabase(from);
+  const { url: databaseUrl, database, presence } = await openDatabase(from);
   const cache = await openCache(from);
   const metrics = createMetrics(metricLabels);
   const address = { url: `http://${config.host}:${config.port}` };
@@ -80,7 +83,7 @@ async function start(from: Start, marks: Marks): Promise<Till> {
     marks,
     retentionDays: config.webhookRetentionDays,
   });
-  const startBackgroundWork = composeBackgroundWork(from, services);
+  const startBackgroundWork = composeBackgroundWork(from, services, databaseUrl);
   const app = await composeApp(from, { database, cache, metrics, keys, services, processor });
   address.url = await listen(app, config);
   if (config.role !== 'api') startBackgroundWork();
@@ -99,7 +102,11 @@ async function start(from: Start, marks: Marks): Promise<Till> {
 }
 
 /** To be started once requests are served: at a shutdown, requests end first and this after them. */
-function composeBackgroundWork({ logger, shutdown }: Start, services: Services): () => void {
+function composeBackgroundWork(
+  { logger, shutdown }: Start,
+  services: Services,
+  databaseUrl: string,
+): () => void {
   const { idempotency, worker, sweeper, recovery, retention, erasure } = services;
   const repeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
@@ -114,6 +121,12 @@ function composeBackgroundWork({ logger, shutdown }: Start, services: Services):
       name: 'erasure',
       delayMs: erasureDelayMs,
       work: (signal) => erasure.run(signal),
+      logger,
+    }),
+    new Repeater({
+      name: 'indexes',
+      delayMs: indexDelayMs,
+      work: (signal) => completePartitionedIndexes({ url: databaseUrl, logger, signal }),
       logger,
     }),
   ];
