@@ -224,8 +224,17 @@ export interface InvoiceCalls {
 }
 
 export interface EventCalls {
-  /** Events of these types made at or after `since`, in no order that means anything. The processor keeps 30 days. */
-  listSince(since: Date, types: readonly string[]): Pages<ProcessorEvent>;
+  /**
+   * Events of these types made at or after `since`, in no order that means anything. The processor keeps 30 days. With the
+   * cursor of an earlier page, a listing with the same values continues after that page.
+   */
+  listSince(since: Date, types: readonly string[], cursor?: string | null): AsyncIterable<EventPage>;
+}
+
+export interface EventPage {
+  readonly events: readonly ProcessorEvent[];
+  /** Null on the last page. */
+  readonly cursor: string | null;
 }
 
 /** An event as the inbox stores it: what is needed to queue it, and as much of its payload as may be kept. */
