@@ -15,6 +15,7 @@ import { noMarks } from './idempotency/marks.ts';
 import { systemClock } from './platform/clock.ts';
 import { createLogger } from './platform/logger.ts';
 import { createMetrics } from './platform/metrics.ts';
+import { completePartitionedIndexes } from './platform/partitioned-indexes.ts';
 import { parsePlainInteger } from './platform/plain-integer.ts';
 import { Shutdown } from './platform/shutdown.ts';
 import { describeAccount, type ProcessorAccount } from './processor/account.ts';
@@ -173,7 +174,10 @@ async function migrate(config: Config): Promise<void> {
   const logger = createLogger(config.logLevel === 'info' ? 'error' : config.logLevel);
   const shutdown = new Shutdown(logger);
   try {
-    await migrateDatabase({ config, logger, shutdown });
+    const url = await migrateDatabase({ config, logger, shutdown });
+    const isComplete = await completePartitionedIndexes({ url, logger });
+    if (!isComplete)
+      process.stderr.write('Some indexes are still being built, or locked: run this command again later.\n');
     process.stdout.write('The database has the newest schema.\n');
   } finally {
     await shutdown.run();
@@ -211,9 +215,9 @@ async function listEvents({ webhookEvents }: Services, options: Options): Promis
   const page = parsePlainInteger(options.page) ?? 0;
   if (page < 1 || page > pageMax) throw new UsageError(`--page must be a whole number from 1 to ${pageMax}.`);
   const filter = { state, type: options.type, objectId: options.object };
-  const { data, total } = await webhookEvents.list(filter, { page, limit: 50 });
+  const { data, total, totalCapped } = await webhookEvents.list(filter, { page, limit: 50 });
   for (const event of data) process.stdout.write(`${eventLine(event)}\n`);
-  process.stdout.write(`${total} in all\n`);
+  process.stdout.write(`${total}${totalCapped ? ' or more' : ''} in all\n`);
 }
 
 async function showEvent({ webhookEvents }: Services, id: string): Promise<void> {

@@ -62,7 +62,7 @@ async function connect(url: string, { config, logger, shutdown }: Start) {
   await presence.show();
   const database = new Database({ url, poolSize: config.databasePoolSize, logger });
   shutdown.add('database connections', closeTimeoutMs, () => database.close());
-  return { database, presence };
+  return { url, database, presence };
 }
 
 async function startPostgres({ config, logger, shutdown }: Start): Promise<string> {

@@ -22,6 +22,7 @@ import { systemClock } from './platform/clock.ts';
 import type { Logger } from './platform/logger.ts';
 import { MemoryCache } from './platform/memory-cache.ts';
 import { createMetrics, type Metrics } from './platform/metrics.ts';
+import { completePartitionedIndexes } from './platform/partitioned-indexes.ts';
 import type { Database } from './platform/postgres.ts';
 import { Repeater } from './platform/repeater.ts';
 import { Shutdown } from './platform/shutdown.ts';
@@ -39,6 +40,8 @@ const recoveryDelayMs = 300_000;
 const retentionDelayMs = 3_600_000;
 /** A deleted customer is gone from the inbox within about this time. */
 const erasureDelayMs = 60_000;
+/** There is something to build only after an upgrade. */
+const indexDelayMs = 3_600_000;
 export const metricLabels = {
   eventTypes: [...eventTypes, 'other'],
   processorOperations,
@@ -67,7 +70,7 @@ export async function startTill(config: Config, logger: Logger, marks: Marks = n
 async function start(from: Start, marks: Marks): Promise<Till> {
   const { config, logger, shutdown } = from;
   const keys = await loadApiKeys(config);
-  const { database, presence } = await openDatabase(from);
+  const { url: databaseUrl, database, presence } = await openDatabase(from);
   const cache = await openCache(from);
   const metrics = createMetrics(metricLabels);
   const address = { url: `http://${config.host}:${config.port}` };
@@ -85,7 +88,7 @@ async function start(from: Start, marks: Marks): Promise<Till> {
     marks,
     retentionDays: config.webhookRetentionDays,
   });
-  const startBackgroundWork = composeBackgroundWork(from, services, account);
+  const startBackgroundWork = composeBackgroundWork(from, services, { account, databaseUrl });
   const app = await composeApp(from, { database, cache, metrics, keys, services, processor });
   address.url = await listen(app, config);
   if (config.role !== 'api') startBackgroundWork();
@@ -107,7 +110,7 @@ async function start(from: Start, marks: Marks): Promise<Till> {
 function composeBackgroundWork(
   { logger, shutdown }: Start,
   services: Services,
-  account: AccountGuard,
+  { account, databaseUrl }: { readonly account: AccountGuard; readonly databaseUrl: string },
 ): () => void {
   const { idempotency, worker, sweeper, recovery, retention, erasure } = services;
   const askingRepeaters = [
@@ -125,6 +128,12 @@ function composeBackgroundWork(
       name: 'erasure',
       delayMs: erasureDelayMs,
       work: (signal) => erasure.run(signal),
+      logger,
+    }),
+    new Repeater({
+      name: 'indexes',
+      delayMs: indexDelayMs,
+      work: (signal) => completePartitionedIndexes({ url: databaseUrl, logger, signal }),
       logger,
     }),
   ];

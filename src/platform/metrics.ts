@@ -64,7 +64,7 @@ function createWebhookMetrics(registers: Registry[], labels: MetricLabels) {
     }),
     webhookQueueDepth: new Gauge({
       name: 'webhook_queue_depth',
-      help: 'Webhook events stored and not yet settled, counted at the scrape',
+      help: 'Webhook events stored and not yet settled, counted at the scrape up to 100,000',
       registers,
     }),
     webhookLag: new Histogram({

@@ -266,3 +266,10 @@ export function isOutage(error: unknown): boolean {
   const code = codeOf(error.cause) ?? '';
   return !singleFailureCodes.includes(code) && !code.startsWith(rollbackClass);
 }
+
+const lockTimeoutCode = '55P03';
+
+/** Whether a statement gave up because others held a lock for longer than it may wait. */
+export function isLockTimeout(error: unknown): boolean {
+  return codeOf(error) === lockTimeoutCode;
+}

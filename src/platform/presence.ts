@@ -50,12 +50,23 @@ export class Presence {
   #showAgain(client: pg.Client): void {
     if (this.#closed || this.#client !== client) return;
     this.#client = undefined;
-    this.#timer = setTimeout(() => {
-      this.show().then(
-        () => this.#logger.info('the presence is shown again'),
-        (error: unknown) => this.#logger.debug({ err: error }, 'presence could not be shown'),
-      );
-    }, reconnectDelayMs);
+    this.#timer = setTimeout(() => void this.#retry(), reconnectDelayMs);
+  }
+
+  /** Retries until it succeeds. A connection without the lock is useless: it is closed, and the next attempt opens another. */
+  async #retry(): Promise<void> {
+    try {
+      await this.show();
+      this.#logger.info('the presence is shown again');
+    } catch (error) {
+      if (this.#closed) return;
+      this.#logger.warn({ err: error, retryInMs: reconnectDelayMs }, 'presence could not be shown');
+      const client = this.#client;
+      // Undefined if the connection broke: then the next attempt is already scheduled.
+      if (client === undefined) return;
+      this.#showAgain(client);
+      client.end().catch(() => {});
+    }
   }
 }
 

@@ -1,32 +1,36 @@
 import type { Logger } from './logger.ts';
 
-/** Does something again and again, one run at a time; a run that fails is logged, and the next one comes all the same. */
+/**
+ * The first delay after a run that failed or could not finish. Long enough for a restart or a lock to pass, short enough
+ * that nobody notices. It doubles with every such run, up to the usual delay.
+ */
+const retryDelayMs = 5_000;
+
+interface RepeaterOptions {
+  readonly name: string;
+  readonly delayMs: number;
+  /** Returns false if the run could not finish its work and should be repeated soon. */
+  readonly work: (signal: AbortSignal) => Promise<unknown>;
+  readonly logger: Logger;
+}
+
+/** Repeats some work, one run at a time. A run that fails is logged, and repeated soon. */
 export class Repeater {
-  readonly #name: string;
-  readonly #delayMs: number;
-  readonly #work: (signal: AbortSignal) => Promise<unknown>;
+  readonly #options: RepeaterOptions;
   readonly #stopping = new AbortController();
-  readonly #logger: Logger;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
+  #unfinishedRuns = 0;
 
-  constructor(options: {
-    name: string;
-    delayMs: number;
-    work: (signal: AbortSignal) => Promise<unknown>;
-    logger: Logger;
-  }) {
-    this.#name = options.name;
-    this.#delayMs = options.delayMs;
-    this.#work = options.work;
-    this.#logger = options.logger;
+  constructor(options: RepeaterOptions) {
+    this.#options = options;
   }
 
   start(): void {
     this.#running = this.#run();
   }
 
-  /** Tells the run that is under way to end, and waits for it; none begins after it. */
+  /** Aborts the current run and waits for it to end; no run starts afterwards. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     clearTimeout(this.#timer);
@@ -34,12 +38,29 @@ export class Repeater {
   }
 
   async #run(): Promise<void> {
+    const { name, work, logger } = this.#options;
+    const { signal } = this.#stopping;
+    let isFinished = false;
+    let failure: unknown;
     try {
-      await this.#work(this.#stopping.signal);
+      isFinished = (await work(signal)) !== false;
     } catch (error) {
-      if (this.#stopping.signal.aborted) return;
-      this.#logger.warn({ err: error, work: this.#name }, 'background work failed; it is tried again');
+      failure = error;
     }
-    if (!this.#stopping.signal.aborted) this.#timer = setTimeout(() => this.start(), this.#delayMs);
+    if (signal.aborted) return;
+    this.#unfinishedRuns = isFinished ? 0 : this.#unfinishedRuns + 1;
+    const delayMs = delayAfter(this.#unfinishedRuns, this.#options.delayMs);
+    if (failure !== undefined)
+      logger.warn(
+        { err: failure, work: name, retryInMs: delayMs },
+        'background work failed; it is tried again',
+      );
+    this.#timer = setTimeout(() => this.start(), delayMs);
   }
+}
+
+/** The delay before the next run, after this many runs in a row that failed or could not finish. */
+export function delayAfter(unfinishedRuns: number, delayMs: number): number {
+  if (unfinishedRuns === 0) return delayMs;
+  return Math.min(delayMs, retryDelayMs * 2 ** (unfinishedRuns - 1));
 }

@@ -239,8 +239,11 @@ export interface InvoiceCalls {
 }
 
 export interface EventCalls {
-  /** Events of these types made at or after `since`, in no order that means anything. The processor keeps 30 days. */
-  listSince(since: Date, types: readonly string[]): Pages<ProcessorEvent>;
+  /**
+   * Events of these types made at or after `since`, in no order that means anything. The processor keeps 30 days. With the
+   * cursor of an earlier page, a listing with the same values continues after that page.
+   */
+  listSince(since: Date, types: readonly string[], cursor?: string | null): AsyncIterable<EventPage>;
   /**
    * A deleted customer as its deletion event shows it, by either id: without personal data, but with our id, which a read
    * of a deleted customer lacks. Null if the processor does not remember the event any more (after 30 days).
@@ -249,6 +252,12 @@ export interface EventCalls {
     readonly processorCustomerId?: string;
     readonly localId?: string;
   }): Promise<CustomerFacts | null>;
+}
+
+export interface EventPage {
+  readonly events: readonly ProcessorEvent[];
+  /** Null on the last page. */
+  readonly cursor: string | null;
 }
 
 /** An event as the inbox stores it: what is needed to queue it, and as much of its payload as may be kept. */

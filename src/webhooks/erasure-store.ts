@@ -96,13 +96,14 @@ export class ErasureStore {
   }
 
   /**
-   * Nothing is left for now. It is looked for once more when every insert that began before the deletion, and so could
-   * not know of it, has ended for certain.
+   * Nothing is left for now. A second search follows when every insert that began before the deletion, and so could not
+   * know of it, has ended for certain. Both times are the database's: a service's clock may be wrong.
    */
   async markErased(db: Queryable, { id }: DeletedCustomer): Promise<void> {
     await db.query(
       `update till.customers set erase_at =
-         case when deleted_at < now() - interval '10 minutes' then null else now() + interval '10 minutes' end
+         case when first_erased_at is null then now() + interval '10 minutes' end,
+         first_erased_at = coalesce(first_erased_at, now())
        where id = $1`,
       [id],
     );

@@ -1,38 +1,87 @@
 import type { Queryable } from '../platform/postgres.ts';
 
+/** A listing of the processor's events that has begun. It covers everything from `since` to `until`. */
+export interface Listing {
+  readonly since: Date;
+  /** When it began. Events after that may be missing from it, so the next listing starts here. */
+  readonly until: Date;
+  /** Where to continue; null at the beginning. */
+  readonly cursor: string | null;
+}
+
+export interface RecoveryLease {
+  readonly readUntil: Date | null;
+  /** What an earlier run left unfinished. */
+  readonly listing: Listing | null;
+  readonly databaseNow: Date;
+}
+
+export interface LeaseHolder {
+  /** Identifies the run. */
+  readonly owner: number;
+  /** Identifies its process; null if an older release holds the lease. */
+  readonly presence: number | null;
+}
+
 /** All SQL of the recovery: how far it has come, and which rows are due for a look. */
 export class RecoveryStore {
-  /** Takes the lease for this long; undefined if another run holds it. */
+  /** Takes the lease if it is free, or if `from` holds it; undefined if another run holds it. */
   async lease(
     db: Queryable,
-    owner: number,
+    { owner, presence }: LeaseHolder,
     leaseMs: number,
-  ): Promise<{ readonly readUntil: Date | null; readonly databaseNow: Date } | undefined> {
-    const rows = await db.query<{ read_until: Date | null; now: Date }>(
-      `update till.recovery set owner = $1, leased_until = now() + make_interval(secs => $2)
-       where name = 'events' and leased_until <= now() returning read_until, now()`,
-      [owner, leaseMs / 1_000],
+    from?: LeaseHolder,
+  ): Promise<RecoveryLease | undefined> {
+    const rows = await db.query<LeaseRow>(
+      `update till.recovery set owner = $1, presence = $2, leased_until = now() + make_interval(secs => $3)
+       where name = 'events' and (leased_until <= now() or owner = $4)
+       returning read_until, listing_since, listing_until, listing_cursor, now()`,
+      [owner, presence, leaseMs / 1_000, from?.owner ?? null],
     );
-    return rows[0] && { readUntil: rows[0].read_until, databaseNow: rows[0].now };
+    return rows[0] && toLease(rows[0]);
+  }
+
+  /** The run that holds the lease now. */
+  async findHolder(db: Queryable): Promise<LeaseHolder | undefined> {
+    const rows = await db.query<{ owner: number; presence: number | null }>(
+      `select owner, presence from till.recovery
+       where name = 'events' and leased_until > now() and owner is not null`,
+    );
+    return rows[0];
   }
 
   /** False if the lease ran out and another run has it. */
-  async renew(db: Queryable, owner: number, leaseMs: number): Promise<boolean> {
-    const rows = await db.query(
-      `update till.recovery set leased_until = now() + make_interval(secs => $2)
-       where name = 'events' and owner = $1 returning 1 as renewed`,
-      [owner, leaseMs / 1_000],
-    );
-    return rows.length > 0;
+  renew(db: Queryable, owner: number, leaseMs: number): Promise<boolean> {
+    return this.#update(db, owner, 'leased_until = now() + make_interval(secs => $2)', leaseMs / 1_000);
   }
 
-  /** Gives the lease back; `readUntil` moves only after a run that succeeded. */
-  async release(db: Queryable, owner: number, readUntil: Date | null): Promise<void> {
-    await db.query(
-      `update till.recovery set owner = null, leased_until = now(), read_until = coalesce($2, read_until)
-       where name = 'events' and owner = $1`,
-      [owner, readUntil],
+  /** Remembers how far a listing has come. False if another run has the lease. */
+  saveListing(db: Queryable, owner: number, { since, until, cursor }: Listing): Promise<boolean> {
+    const columns = 'listing_since = $2, listing_until = $3, listing_cursor = $4';
+    return this.#update(db, owner, columns, since, until, cursor);
+  }
+
+  /** Moves the position once everything before it has been read. False if another run has the lease. */
+  finishListing(db: Queryable, owner: number, readUntil: Date): Promise<boolean> {
+    const columns = 'read_until = $2, listing_since = null, listing_until = null, listing_cursor = null';
+    return this.#update(db, owner, columns, readUntil);
+  }
+
+  async release(db: Queryable, owner: number): Promise<void> {
+    await this.#update(db, owner, 'owner = null, presence = null, leased_until = now()');
+  }
+
+  async #update(
+    db: Queryable,
+    owner: number,
+    columns: string,
+    ...values: readonly unknown[]
+  ): Promise<boolean> {
+    const rows = await db.query(
+      `update till.recovery set ${columns} where name = 'events' and owner = $1 returning 1 as updated`,
+      [owner, ...values],
     );
+    return rows.length > 0;
   }
 
   /**
@@ -81,4 +130,18 @@ export class RecoveryStore {
     const rows = await db.query<{ id: string }>(sql, [limit]);
     return rows.map(({ id }) => id);
   }
+}
+
+interface LeaseRow {
+  readonly read_until: Date | null;
+  readonly listing_since: Date | null;
+  readonly listing_until: Date | null;
+  readonly listing_cursor: string | null;
+  readonly now: Date;
+}
+
+function toLease(row: LeaseRow): RecoveryLease {
+  const { read_until: readUntil, listing_since: since, listing_until: until, listing_cursor: cursor } = row;
+  const listing = since === null || until === null ? null : { since, until, cursor };
+  return { readUntil, listing, databaseNow: row.now };
 }

@@ -7,13 +7,16 @@ import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database } from '../platform/postgres.ts';
+import { isGone, type Presence } from '../platform/presence.ts';
 import type { Processor } from '../processor/processor.ts';
 import { eventTypes } from './event-types.ts';
 import type { Inbox } from './inbox.ts';
-import type { RecoveryStore } from './recovery-store.ts';
+import type { Listing, RecoveryLease, RecoveryStore } from './recovery-store.ts';
 
-/** Renewed with every page; a process that dies in the middle of a run holds the others up no longer than this. */
+/** How long a run that does not renew its lease blocks others, unless they see that its process is gone. */
 const leaseMs = 60_000;
+/** The lease is renewed this often, whatever the run is doing: several renewals may fail before it expires. */
+const heartbeatMs = 5_000;
 /** Events that the processor lists late, and clocks that differ, fall into this overlap; the inbox drops what it has. */
 const overlapMs = 600_000;
 /** What the processor keeps. After a longer gap its list has holes, and only the objects themselves tell the truth. */
@@ -32,6 +35,7 @@ interface RecoveryParts {
   readonly subscriptions: { ask(id: string): Promise<Applied> };
   /** Compares everything with the processor. */
   readonly resync: (afterEachPage: () => Promise<void>) => Promise<unknown>;
+  readonly presence: Pick<Presence, 'owner'>;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -47,54 +51,113 @@ export class Recovery {
 
   /** One run, by one process at a time; false if another process is at it. */
   async run(signal?: AbortSignal): Promise<boolean> {
-    const { database, store } = this.#parts;
+    const { database, store, logger } = this.#parts;
     const owner = randomInt(1, 2 ** 31 - 1);
-    const lease = await store.lease(database, owner, leaseMs);
-    if (lease === undefined) return false;
-    /** Between two reads: a run that is to end ends here, and one that goes on keeps its lease and its pace. */
+    const lease = await this.#takeLease(owner);
+    if (lease === undefined) {
+      logger.info('recovery skipped: another process holds the lease');
+      return false;
+    }
+    const lost = new AbortController();
+    const ended = AbortSignal.any([lost.signal, ...(signal === undefined ? [] : [signal])]);
+    const heartbeat = setInterval(() => void this.#renew(owner, lost), heartbeatMs);
+    /** Between two reads: keeps the pace, and ends a run that was stopped or lost its lease. */
     const pause = async () => {
-      await setTimeout(readDelayMs, undefined, signal === undefined ? {} : { signal });
-      if (!(await store.renew(database, owner, leaseMs)))
-        throw new Error('another run has taken the recovery over');
+      await setTimeout(readDelayMs, undefined, { signal: ended }).catch(() => {});
+      ended.throwIfAborted();
     };
-    let readUntil: Date | null = null;
     try {
-      readUntil = await this.#readEvents(lease.readUntil, this.#startTime(lease.databaseNow), pause);
+      await this.#readEvents(lease, { owner, pause });
       await this.#lookAtStaleRows(pause);
       return true;
     } finally {
-      await store.release(database, owner, readUntil);
+      clearInterval(heartbeat);
+      await store.release(database, owner);
+    }
+  }
+
+  /** Takes the lease if it is free, or if its process is gone: after a crash the next start must not wait for it to expire. */
+  async #takeLease(owner: number): Promise<RecoveryLease | undefined> {
+    const { database, store, presence, logger } = this.#parts;
+    const taker = { owner, presence: presence.owner };
+    const free = await store.lease(database, taker, leaseMs);
+    if (free !== undefined) return free;
+    return database.transaction(async (tx) => {
+      const holder = await store.findHolder(tx);
+      if (holder === undefined || holder.presence === null || holder.presence === presence.owner) return;
+      if (!(await isGone(tx, holder.presence))) return;
+      const taken = await store.lease(tx, taker, leaseMs, holder);
+      if (taken !== undefined) logger.warn('recovery taken over from a process that is gone');
+      return taken;
+    });
+  }
+
+  async #renew(owner: number, lost: AbortController): Promise<void> {
+    const { database, store, logger } = this.#parts;
+    try {
+      if (!(await store.renew(database, owner, leaseMs))) lost.abort(takenOver());
+    } catch (error) {
+      logger.warn({ err: error }, 'recovery lease could not be renewed');
     }
   }
 
   /** By the clock that is behind: one that runs ahead must not hide the events until it is right again. */
   #startTime(databaseNow: Date): Date {
-    const now = this.#parts.clock.now();
-    return now < databaseNow ? now : databaseNow;
+    return earlier(this.#parts.clock.now(), databaseNow);
   }
 
-  async #readEvents(readUntil: Date | null, startedAt: Date, pause: () => Promise<void>): Promise<Date> {
-    const { logger, resync } = this.#parts;
-    const from = readUntil ?? startedAt;
-    if (startedAt.getTime() - from.getTime() > listingAgeMsMax) {
+  async #readEvents({ readUntil, listing, databaseNow }: RecoveryLease, turn: Turn): Promise<void> {
+    const { database, store, logger, resync } = this.#parts;
+    const startedAt = this.#startTime(databaseNow);
+    // A position in the future was written by a clock that ran ahead.
+    let position = earlier(readUntil ?? listing?.until ?? startedAt, startedAt);
+    if (startedAt.getTime() - position.getTime() > listingAgeMsMax) {
       logger.warn(
         { readUntil },
         "the gap is longer than the processor's memory of events; everything is compared",
       );
-      await resync(pause);
-      return startedAt;
+      await resync(turn.pause);
+      ensure(await store.finishListing(database, turn.owner, startedAt));
+      return;
     }
-    const since = new Date(from.getTime() - overlapMs);
+    if (listing !== null && (readUntil === null || listing.until > readUntil)) {
+      const unfinished = { ...listing, until: earlier(listing.until, startedAt) };
+      await this.#continue(unfinished, turn);
+      position = unfinished.until;
+    }
+    const since = new Date(position.getTime() - overlapMs);
+    await this.#list({ since, until: startedAt, cursor: null }, turn);
+  }
+
+  /** Continues a listing that an earlier run left unfinished. */
+  async #continue(listing: Listing, turn: Turn): Promise<void> {
+    const { logger } = this.#parts;
+    const { since, until } = listing;
+    logger.info({ since, until }, 'unfinished listing of events continued');
+    try {
+      await this.#list(listing, turn);
+    } catch (error) {
+      // The event that the cursor names may be gone by now.
+      if (!(error instanceof Failure) || error.code !== 'processor_rejected') throw error;
+      logger.warn({ err: error, since, until }, 'unfinished listing of events started over');
+      await this.#list({ since, until, cursor: null }, turn);
+    }
+  }
+
+  /** Reads a listing to its end. Its progress is stored after each page, so that a run that fails costs one page. */
+  async #list(listing: Listing, { owner, pause }: Turn): Promise<void> {
+    const { database, store, processor, inbox, logger } = this.#parts;
+    const { since, until } = listing;
     let missed = 0;
-    for await (const page of this.#parts.processor.events.listSince(since, eventTypes)) {
-      const receipts = await Promise.all(page.map((event) => this.#parts.inbox.receive(event)));
+    for await (const { events, cursor } of processor.events.listSince(since, eventTypes, listing.cursor)) {
+      const receipts = await Promise.all(events.map((event) => inbox.receive(event)));
       missed += receipts.filter((receipt) => receipt === 'stored').length;
+      if (cursor !== null) ensure(await store.saveListing(database, owner, { since, until, cursor }));
       await pause();
     }
     if (missed > 0)
       logger.warn({ missed, since }, 'events that no webhook had brought were found in the list');
-    // Never later than our own time: an event from a clock that runs ahead must not hide those that come after it.
-    return startedAt;
+    ensure(await store.finishListing(database, owner, until));
   }
 
   async #lookAtStaleRows(pause: () => Promise<void>): Promise<void> {
@@ -128,6 +191,25 @@ export class Recovery {
       logger.warn({ err: error, resource, id }, 'a mirror could not be compared');
     }
   }
+}
+
+/** What a run needs to know of itself. */
+interface Turn {
+  readonly owner: number;
+  readonly pause: () => Promise<void>;
+}
+
+function earlier(a: Date, b: Date): Date {
+  return a < b ? a : b;
+}
+
+/** Every write of a run is conditional on its lease. */
+function ensure(isOurs: boolean): void {
+  if (!isOurs) throw takenOver();
+}
+
+function takenOver(): Error {
+  return new Error('another run has taken the recovery over');
 }
 
 /** Failures that say nothing of the row: nobody could be asked, and the next row would fare no better. */

@@ -1,7 +1,8 @@
 import type { Queryable } from '../platform/postgres.ts';
 
-/** All SQL that makes and drops the weeks of the inbox. */
+/** All SQL that makes and drops the weeks of the inbox. Changes to tables are functions that run as the schema's owner. */
 export class RetentionStore {
+  /** Fails rather than wait for a lock. */
   async makeWeeks(db: Queryable): Promise<void> {
     await db.query(`select till.make_webhook_weeks(now() - interval '5 weeks', now() + interval '4 weeks')`);
   }
@@ -18,10 +19,44 @@ export class RetentionStore {
     return rows.map(({ name }) => name);
   }
 
-  /** Drops a week whole; what failed or still waits moves to the default partition first. */
-  async dropWeek(tx: Queryable, name: string): Promise<void> {
-    await tx.query(`set local lock_timeout = '2s'`);
-    await tx.query('select till.drop_webhook_week($1)', [name]);
+  /**
+   * Takes a week out of the inbox, with up to this many events that must be kept. Fails rather than wait for a lock. False
+   * if more events are pending.
+   */
+  async detachWeek(db: Queryable, week: string, movedMax: number): Promise<boolean> {
+    const [row] = await db.query<{ done: boolean }>('select till.detach_webhook_week($1, $2) as done', [
+      week,
+      movedMax,
+    ]);
+    return row?.done === true;
+  }
+
+  /** Weeks that are no longer part of the inbox but still exist. */
+  async listDetachedWeeks(db: Queryable): Promise<readonly string[]> {
+    const rows = await db.query<{ name: string }>(
+      `select relname as name from pg_catalog.pg_class
+       where relnamespace = 'till'::regnamespace and relkind = 'r' and not relispartition
+         and relname ~ '^webhook_events_[0-9]{8}$'
+       order by relname`,
+    );
+    return rows.map(({ name }) => name);
+  }
+
+  /** Moves failed events of a detached week into the inbox; returns how many. */
+  async moveFailed(db: Queryable, week: string, limit: number): Promise<number> {
+    const [row] = await db.query<{ moved: number }>(
+      `select till.move_webhook_events($1, 'failed', $2) as moved`,
+      [week, limit],
+    );
+    return row?.moved ?? 0;
+  }
+
+  /** False if the week still holds events that must be kept. */
+  async dropDetachedWeek(db: Queryable, week: string): Promise<boolean> {
+    const [row] = await db.query<{ done: boolean }>('select till.drop_detached_webhook_week($1) as done', [
+      week,
+    ]);
+    return row?.done === true;
   }
 
   async deleteExpiredOthers(db: Queryable, retentionDays: number, limit: number): Promise<number> {

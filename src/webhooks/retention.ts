@@ -1,9 +1,12 @@
 import type { Logger } from '../platform/logger.ts';
-import type { Database } from '../platform/postgres.ts';
+import { type Database, isLockTimeout } from '../platform/postgres.ts';
 import type { RetentionStore } from './retention-store.ts';
 
-/** Batches, so that clearing the default partition never holds locks for long. */
-const deletedPerBatch = 1_000;
+/** Few enough that a statement takes milliseconds and holds its locks no longer. */
+const eventsPerBatch = 1_000;
+/** Moved while the inbox is locked, of failed and of pending events each: some ten milliseconds. */
+const movedWithWeekMax = 500;
+/** A hundred thousand events a run; the next run continues. */
 const batchesMax = 100;
 
 interface RetentionParts {
@@ -13,7 +16,10 @@ interface RetentionParts {
   readonly logger: Logger;
 }
 
-/** Keeps weeks ready for the events to come, and drops those whose time is over; failed events are kept. */
+/**
+ * Makes weeks for the events to come, and drops those that have expired; failed events are kept. No step waits for a lock
+ * that others hold for long, such as a backup's. Every step can be the last of a run: the next one continues.
+ */
 export class Retention {
   readonly #parts: RetentionParts;
 
@@ -21,16 +27,52 @@ export class Retention {
     this.#parts = parts;
   }
 
-  async run(): Promise<void> {
-    const { database, store, retentionDays, logger } = this.#parts;
-    await store.makeWeeks(database);
-    for (const week of await store.listExpiredWeeks(database, retentionDays)) {
-      await database.transaction((tx) => store.dropWeek(tx, week));
-      logger.info({ week }, 'a week of webhook events was dropped');
-    }
-    for (let batch = 0; batch < batchesMax; batch += 1) {
-      if ((await store.deleteExpiredOthers(database, retentionDays, deletedPerBatch)) < deletedPerBatch)
-        break;
+  /** False if something is left to do soon. */
+  async run(): Promise<boolean> {
+    const { database, store, retentionDays } = this.#parts;
+    const outcomes = [await this.#unlessLocked(() => store.makeWeeks(database))];
+    for (const week of await store.listExpiredWeeks(database, retentionDays))
+      outcomes.push(await this.#unlessLocked(() => this.#detach(week)));
+    for (const week of await store.listDetachedWeeks(database))
+      outcomes.push(await this.#unlessLocked(() => this.#drop(week)));
+    outcomes.push(
+      await this.#inBatches(() => store.deleteExpiredOthers(database, retentionDays, eventsPerBatch)),
+    );
+    return outcomes.every((isDone) => isDone !== false);
+  }
+
+  /**
+   * Events of a detached week are not visible, so what must be kept moves with it: all pending events and, unless there
+   * are very many, all failed ones.
+   */
+  async #detach(week: string): Promise<void> {
+    const { database, store, logger } = this.#parts;
+    if (!(await store.detachWeek(database, week, movedWithWeekMax)))
+      logger.warn({ week }, 'expired week of webhook events kept: too many of its events are pending');
+  }
+
+  async #drop(week: string): Promise<boolean> {
+    const { database, store, logger } = this.#parts;
+    const isMoved = await this.#inBatches(() => store.moveFailed(database, week, eventsPerBatch));
+    if (!isMoved || !(await store.dropDetachedWeek(database, week))) return false;
+    logger.info({ week }, 'a week of webhook events was dropped');
+    return true;
+  }
+
+  /** False if there is more than one run should do. */
+  async #inBatches(work: () => Promise<number>): Promise<boolean> {
+    for (let batch = 0; batch < batchesMax; batch += 1) if ((await work()) < eventsPerBatch) return true;
+    return false;
+  }
+
+  /** False if the work could not have its lock. */
+  async #unlessLocked(work: () => Promise<unknown>): Promise<boolean> {
+    try {
+      return (await work()) !== false;
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+      this.#parts.logger.info({ err: error }, 'inbox maintenance postponed: a table is locked');
+      return false;
     }
   }
 }

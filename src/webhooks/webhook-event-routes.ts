@@ -29,6 +29,12 @@ const EventWithPayloadSchema = Type.Object({
   }),
 });
 
+const EventPageSchema = Type.Object({
+  ...pageOf(EventSchema).properties,
+  total: Type.Integer({ description: 'How many there are on all pages, counted up to 10,000.' }),
+  totalCapped: Type.Boolean({ description: 'Whether there are more than `total`.' }),
+});
+
 const ListQuery = Type.Object(
   {
     state: Type.Optional(Type.Enum([...webhookEventStates])),
@@ -69,7 +75,13 @@ export function registerWebhookEventRoutes(fastify: FastifyInstance, events: Web
         summary: 'List webhook events, newest first',
         querystring: ListQuery,
         response: {
-          200: answer('One page.', pageOf(EventSchema), { data: [example], total: 1, page: 1, limit: 20 }),
+          200: answer('One page.', EventPageSchema, {
+            data: [example],
+            total: 1,
+            totalCapped: false,
+            page: 1,
+            limit: 20,
+          }),
           ...problems(),
         },
       },

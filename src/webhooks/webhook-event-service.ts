@@ -1,8 +1,9 @@
 import { Failure } from '../errors.ts';
-import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { PageRequest } from '../mirrors/list-page.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { WebhookEvent } from './webhook-event.ts';
-import type { EventFilter, WebhookEventStore } from './webhook-event-store.ts';
+import type { CappedPage, EventFilter } from './webhook-event-list-store.ts';
+import type { WebhookEventStore } from './webhook-event-store.ts';
 
 interface EventParts {
   readonly database: Database;
@@ -19,7 +20,7 @@ export class WebhookEventService {
     this.#parts = parts;
   }
 
-  list(filter: EventFilter, request: PageRequest): Promise<Page<WebhookEvent>> {
+  list(filter: EventFilter, request: PageRequest): Promise<CappedPage<WebhookEvent>> {
     return this.#parts.store.list(this.#parts.database, filter, request);
   }
 

@@ -1,7 +1,8 @@
-import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { PageRequest } from '../mirrors/list-page.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import type { ProcessorEvent } from '../processor/processor.ts';
 import type { WebhookEvent, WebhookEventState } from './webhook-event.ts';
+import { type CappedPage, type EventFilter, listMatches } from './webhook-event-list-store.ts';
 
 export interface NewWebhookEvent extends ProcessorEvent {
   readonly state: 'pending' | 'ignored';
@@ -17,11 +18,11 @@ export interface Settlement {
   readonly delayMs: number;
 }
 
-export interface EventFilter {
-  readonly state: WebhookEventState | undefined;
-  readonly type: string | undefined;
-  readonly objectId: string | undefined;
-}
+/**
+ * The queue's depth is counted up to here. Beyond it an operator needs no exact figure, and a scrape must not read millions
+ * of rows.
+ */
+const pendingCountMax = 100_000;
 
 /** All SQL for the inbox. */
 export class WebhookEventStore {
@@ -128,24 +129,16 @@ export class WebhookEventStore {
   }
 
   /** Newest first, by the processor's time. */
-  async list(db: Queryable, filter: EventFilter, { page, limit }: PageRequest): Promise<Page<WebhookEvent>> {
-    const where = `($1::text is null or state = $1) and ($2::text is null or type = $2)
-      and ($3::text is null or object_id = $3)`;
-    const values = [filter.state ?? null, filter.type ?? null, filter.objectId ?? null];
-    const [count] = await db.query<{ total: number }>(
-      `select count(*) as total from till.webhook_events where ${where}`,
-      values,
-    );
-    const rows = await db.query<WebhookEventRow>(
-      `select * from till.webhook_events where ${where} order by created_at desc, id desc limit $4 offset $5`,
-      [...values, limit, (page - 1) * limit],
-    );
-    return { data: rows.map(toWebhookEvent), total: count?.total ?? 0, page, limit };
+  async list(db: Queryable, filter: EventFilter, request: PageRequest): Promise<CappedPage<WebhookEvent>> {
+    const { rows, ...totals } = await listMatches<WebhookEventRow>(db, filter, request);
+    return { data: rows.map(toWebhookEvent), ...totals, ...request };
   }
 
+  /** At most `pendingCountMax`. */
   async countPending(db: Queryable): Promise<number> {
     const [row] = await db.query<{ count: number }>(
-      `select count(*) as count from till.webhook_events where state = 'pending'`,
+      `select count(*) as count from (
+         select from till.webhook_events where state = 'pending' limit ${pendingCountMax}) as pending`,
     );
     return row?.count ?? 0;
   }

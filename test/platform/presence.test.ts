@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import pg from 'pg';
 import { createLogger } from '../../src/platform/logger.ts';
 import { Database } from '../../src/platform/postgres.ts';
 import { isGone, Presence } from '../../src/platform/presence.ts';
@@ -45,5 +46,37 @@ test('a process whose connection the server ends lives on and shows itself again
      where application_name = 'till presence' and datname = current_database()`,
   );
   await shownAgain.promise;
+  assert.equal(await isKnownToBeGone(presence.owner), false);
+});
+
+test('a process that could not show itself again keeps trying until it can', async (t) => {
+  const logged = { failed: Promise.withResolvers<void>(), shown: Promise.withResolvers<void>() };
+  const logger = createLogger('info', {
+    write: (line) => {
+      if (line.includes('presence could not be shown')) logged.failed.resolve();
+      if (line.includes('presence is shown again')) logged.shown.resolve();
+    },
+  });
+  const presence = new Presence({ url: server.url, logger });
+  t.after(() => presence.close());
+  await presence.show();
+  // Another session takes the lock as soon as the connection is gone, so the first attempt connects but times out.
+  const other = new pg.Client({ connectionString: server.url });
+  await other.connect();
+  t.after(() => other.end());
+  const { rows } = await other.query<{ name: string; class: number }>(
+    `select current_database() as name, classid::int as class from pg_locks
+     where locktype = 'advisory' and objid = $1`,
+    [presence.owner],
+  );
+  await other.query(`alter database ${rows[0]?.name} set lock_timeout = '10ms'`);
+  await other.query(
+    `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = $1`,
+    [presence.owner],
+  );
+  await other.query('select pg_advisory_lock($1, $2)', [rows[0]?.class, presence.owner]);
+  await logged.failed.promise;
+  await other.query('select pg_advisory_unlock_all()');
+  await logged.shown.promise;
   assert.equal(await isKnownToBeGone(presence.owner), false);
 });

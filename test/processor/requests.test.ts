@@ -173,11 +173,38 @@ describe('what goes over the wire', () => {
     assert(server.seen.every(({ headers }) => headers['x-stripe-client-telemetry'] === undefined));
   });
 
+  test('a listing of events continues after a page, and starts over if its types have changed', async (t) => {
+    const event = {
+      id: 'evt_9',
+      object: 'event',
+      type: 'type.1',
+      created: 1,
+      livemode: false,
+      data: { object: {} },
+    };
+    const server = await startScriptedServer(t, (response) =>
+      answer(response, 200, { ...list([event]), has_more: true }),
+    );
+    const { processor } = startAdapter(t, server.url);
+    const types = Array.from({ length: 32 }, (_, index) => `type.${index}`);
+    const firstPage = async (named: readonly string[], cursor: string | null) => {
+      for await (const page of processor.events.listSince(since, named, cursor)) return page;
+      assert.fail('there is no page');
+    };
+    const { cursor } = await firstPage(types, null);
+    await firstPage(types, cursor);
+    await firstPage(types.slice(1), cursor);
+    assert.deepEqual(
+      server.seen.map(({ query }) => query.get('starting_after')),
+      [null, 'evt_9', null],
+    );
+  });
+
   test('events are asked for in listings of at most twenty types', async (t) => {
     const server = await startScriptedServer(t, (response) => answer(response, 200, list([])));
     const { processor } = startAdapter(t, server.url);
     const types = Array.from({ length: 32 }, (_, index) => `type.${index}`);
-    for await (const page of processor.events.listSince(since, types)) assert.deepEqual(page, []);
+    for await (const { events } of processor.events.listSince(since, types)) assert.deepEqual(events, []);
     const asked = server.seen.map(({ query }) => [...query].filter(([name]) => name.startsWith('types[')));
     assert.deepEqual(
       asked.map((named) => named.length),

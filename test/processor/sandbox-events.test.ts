@@ -96,8 +96,8 @@ test('every event of the sandbox is verified and read, alike in both shapes and 
   assert(verified.outcome === 'event');
   assert.deepEqual(newerEvents.get(verified.event.id), verified.event);
   const listed = new Map<string, ProcessorEvent>();
-  for await (const page of processor.events.listSince(since, eventTypes)) {
-    for (const event of page) listed.set(event.id, event);
+  for await (const { events } of processor.events.listSince(since, eventTypes)) {
+    for (const event of events) listed.set(event.id, event);
   }
 
   const types = new Set<string>();

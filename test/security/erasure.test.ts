@@ -61,28 +61,33 @@ describe('a customer who is deleted', () => {
     });
   }
 
-  test('is searched for once more, for an event that was being stored meanwhile', async (t) => {
-    const till = await startWebhookTill(t);
-    const customer = await till.post<CustomerAnswer>('/customers', person);
-    const event = updated(customer);
-    await till.send(event);
-    const [stored] = await till.sql<{ payload: string }>(
-      'select payload from till.webhook_events where id = $1',
-      [idOf(event)],
-    );
-    await ways['by the API']?.(till, customer);
-    await till.services.erasure.run();
-    // As if its insert had begun before the deletion and ended after the search.
-    const slow = `update till.webhook_events set payload = $1, personal_data = 'customer' where id = $2`;
-    await till.sql(slow, [stored?.payload, idOf(event)]);
-    await till.services.erasure.run();
-    assert.notDeepEqual(await traces(till), [], 'the second search is not due yet');
-    const later = `erase_at = erase_at - interval '11 minutes', deleted_at = deleted_at - interval '11 minutes'`;
-    await till.sql(`update till.customers set ${later}`);
-    await till.services.erasure.run();
-    assert.deepEqual(await traces(till), []);
-    assert.deepEqual(await till.sql('select erase_at from till.customers'), [{ erase_at: null }]);
-  });
+  for (const [clockName, aheadMs] of [
+    ['right', 0],
+    ['an hour behind', -3_600_000],
+    ['an hour ahead', 3_600_000],
+  ] as const)
+    test(`is searched for once more, for an event that was being stored meanwhile, with a clock that is ${clockName}`, async (t) => {
+      const clock = { now: () => new Date(Date.now() + aheadMs) };
+      const till = await startWebhookTill(t, { clock });
+      const customer = await till.post<CustomerAnswer>('/customers', person);
+      const event = updated(customer);
+      await till.send(event);
+      const [stored] = await till.sql<{ payload: string }>(
+        'select payload from till.webhook_events where id = $1',
+        [idOf(event)],
+      );
+      await ways['by the API']?.(till, customer);
+      await till.services.erasure.run();
+      // As if its insert had begun before the deletion and ended after the search.
+      const slow = `update till.webhook_events set payload = $1, personal_data = 'customer' where id = $2`;
+      await till.sql(slow, [stored?.payload, idOf(event)]);
+      await till.services.erasure.run();
+      assert.notDeepEqual(await traces(till), [], 'the second search is not due yet');
+      await till.sql(`update till.customers set erase_at = erase_at - interval '11 minutes'`);
+      await till.services.erasure.run();
+      assert.deepEqual(await traces(till), []);
+      assert.deepEqual(await till.sql('select erase_at from till.customers'), [{ erase_at: null }]);
+    });
 
   const eventCount = effort({ short: 1_000, long: 100_000 });
   test(`has ${eventCount} events taken out of the inbox, also if the first search dies in the middle`, async (t) => {

@@ -46,11 +46,6 @@ async function readUntil(till: WebhookTill, interval: string): Promise<void> {
   await till.sql('update till.recovery set read_until = now() + $1::interval', [interval]);
 }
 
-/** What stands in the list is none of this test's business: it is looked at as if all of it had been read. */
-async function skipEvents(till: WebhookTill): Promise<void> {
-  await readUntil(till, '1 day');
-}
-
 async function recover(till: WebhookTill): Promise<void> {
   await till.services.recovery.run();
   await till.drain();
@@ -110,12 +105,12 @@ describe('events that no webhook brought', () => {
   test('are looked for from where the list was last read, with ten minutes of overlap', async (t) => {
     const till = await startDeaf(t);
     const payment = await newPaidPayment(till);
-    await readUntil(till, '11 minutes');
-    await recover(till);
-    assert.equal((await readPayment(till, payment)).status, 'requires_payment_method');
-    await readUntil(till, '9 minutes');
+    await readUntil(till, '-1 hour');
+    const { read_until } = await recovery(till);
     await recover(till);
     assert.equal((await readPayment(till, payment)).status, 'succeeded');
+    const noted = till.lines.find(({ msg }) => msg.startsWith('events that no webhook had brought'));
+    assert.equal(noted?.['since'], new Date(Number(read_until) - 600_000).toISOString());
   });
 
   test('are not passed over after the clock of a process ran ahead', async (t) => {
@@ -191,7 +186,6 @@ describe('rows that have been quiet for too long', () => {
     const till = await startDeaf(t);
     const payment = await newPaidPayment(till);
     await till.sql(`update till.payments set created_at = now() - interval '11 minutes'`);
-    await skipEvents(till);
     await till.services.recovery.run();
     assert.equal((await readPayment(till, payment)).status, 'succeeded');
     assert.equal(await till.count('payments_succeeded_total'), 1);
@@ -203,7 +197,6 @@ describe('rows that have been quiet for too long', () => {
   test('a payment is looked at ten minutes after it was made, then at growing distances, for seven days', async (t) => {
     const till = await startDeaf(t);
     await newPayment(till);
-    await skipEvents(till);
     const reads = () => till.count('processor_request_duration_seconds', { operation: 'payments.read' });
     for (const [created, checked, isDue] of [
       ['5 minutes', null, false],
@@ -233,7 +226,6 @@ describe('rows that have been quiet for too long', () => {
     await till.sql(
       `alter table till.payments add constraint poisoned check (id <> '${poisoned}' or intent_status <> 'succeeded')`,
     );
-    await skipEvents(till);
     await till.services.recovery.run();
     const rows = await till.sql('select status from till.payments order by id');
     assert.deepEqual(rows, [{ status: 'requires_payment_method' }, { status: 'succeeded' }]);
@@ -249,7 +241,6 @@ describe('rows that have been quiet for too long', () => {
       `update till.subscriptions set current_period_end = now() - interval '2 hours' where id = $1`,
       [subscription.id],
     );
-    await skipEvents(till);
     await till.services.recovery.run();
     assert.equal(
       await till.count('processor_request_duration_seconds', { operation: 'subscriptions.read' }),
@@ -270,7 +261,6 @@ describe('rows that have been quiet for too long', () => {
     assert.equal((await readPayment(till, payment)).status, 'succeeded');
     await till.sql(`update till.payments set created_at = now() - interval '1 hour'`);
     await till.sql(`update till.subscriptions set current_period_end = now() - interval '2 hours'`);
-    await skipEvents(till);
     const reads = await till.count('processor_request_duration_seconds', { outcome: 'ok' });
     await till.services.recovery.run();
     assert.equal(await till.count('processor_request_duration_seconds', { outcome: 'ok' }), reads + 2);
@@ -282,7 +272,6 @@ describe('rows that have been quiet for too long', () => {
     const { subscription } = await newSubscription(till);
     await till.sql(`update till.payments set created_at = now() - interval '11 minutes'`);
     await till.sql(`update till.subscriptions set current_period_end = now() - interval '2 hours'`);
-    await skipEvents(till);
     await till.control('faults', {
       operation: 'payment_intents.retrieve',
       kind: 'error',
@@ -441,13 +430,16 @@ test('a run whose lease ran out can neither renew it nor give back that of the r
   const database = new Database({ url: till.databaseUrl, poolSize: 1, logger: captureLog().logger });
   try {
     const store = new RecoveryStore();
-    assert(await store.lease(database, 1, 60_000));
-    assert.equal(await store.lease(database, 2, 60_000), undefined, 'one at a time');
+    const [first, second] = [1, 2].map((owner) => ({ owner, presence: null }));
+    assert(first && second);
+    assert(await store.lease(database, first, 60_000));
+    assert.equal(await store.lease(database, second, 60_000), undefined, 'one at a time');
     assert.equal(await store.renew(database, 1, 60_000), true);
     await till.sql(`update till.recovery set leased_until = now() - interval '1 second'`);
-    assert(await store.lease(database, 2, 60_000));
+    assert(await store.lease(database, second, 60_000));
     assert.equal(await store.renew(database, 1, 60_000), false);
-    await store.release(database, 1, new Date(0));
+    assert.equal(await store.finishListing(database, 1, new Date(0)), false);
+    await store.release(database, 1);
     assert.deepEqual(
       await till.sql('select owner, read_until, leased_until > now() as leased from till.recovery'),
       [{ owner: 2, read_until: null, leased: true }],

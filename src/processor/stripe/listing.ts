@@ -31,33 +31,49 @@ type MapItem<T> = (value: unknown, asOf: AsOf) => T;
 export type Fetch = (page: PageRequest, options: Stripe.RequestOptions) => Promise<unknown>;
 
 /**
- * Page after page of a listing. Past `pagesMax` it fails rather than end early, and so it does on an object that
- * `map` does not understand: whoever counts on completeness is never told less.
+ * Page after page of a listing, each with the id after which the next one starts. Past `pagesMax` it fails rather than end
+ * early, and so it does on an object that `map` does not understand: whoever counts on completeness is never told less.
  */
-export async function* fetchPages<T>(
+export async function* walkPages<T>(
   { call }: AdapterContext,
   operation: ProcessorOperation,
   fetch: Fetch,
-  pagesMax: number,
-  map: MapItem<T>,
-): AsyncGenerator<readonly T[]> {
-  let after: string | undefined;
-  for (let pages = 0; pages < pagesMax; pages += 1) {
-    const request = { limit: pageSize, ...(after === undefined ? {} : { starting_after: after }) };
+  walk: {
+    readonly pagesMax: number;
+    readonly map: MapItem<T>;
+    /** Where to start; null at the beginning. */
+    readonly after: string | null;
+  },
+): AsyncGenerator<Page<T>> {
+  let { after } = walk;
+  for (let pages = 0; pages < walk.pagesMax; pages += 1) {
+    const request = { limit: pageSize, ...(after === null ? {} : { starting_after: after }) };
     const page = await call(operation, {
       kind: 'read',
       send: (options) => fetch(request, options),
-      take: (answer, asOf) => takePage(answer, (value) => map(value, asOf)),
+      take: (answer, asOf) => takePage(answer, (value) => walk.map(value, asOf)),
     });
-    yield page.items;
+    yield page;
     if (page.next === null) return;
     after = page.next;
   }
   throw new Failure(
     'processor_bad_answer',
-    `The processor's listing (${operation}) does not end within ${pagesMax} pages.`,
+    `The processor's listing (${operation}) does not end within ${walk.pagesMax} pages.`,
     { effect: 'none' },
   );
+}
+
+/** The items of each page, from the beginning. */
+export async function* fetchPages<T>(
+  context: AdapterContext,
+  operation: ProcessorOperation,
+  fetch: Fetch,
+  pagesMax: number,
+  map: MapItem<T>,
+): AsyncGenerator<readonly T[]> {
+  for await (const { items } of walkPages(context, operation, fetch, { pagesMax, map, after: null }))
+    yield items;
 }
 
 /** What cannot be mapped is left out and logged, because one odd object must not hide all others. */
@@ -68,7 +84,17 @@ export async function* mapPages<T>(
   map: MapItem<T>,
   pagesMax = resyncPagesMax,
 ): Pages<T> {
-  const mapOrLog = (value: unknown, asOf: AsOf): T[] => {
+  const mapOrLog = mapOrLeaveOut(context, operation, map);
+  for await (const items of fetchPages(context, operation, fetch, pagesMax, mapOrLog)) yield items.flat();
+}
+
+/** Maps to a list of one, or logs what cannot be mapped and maps it to none. */
+export function mapOrLeaveOut<T>(
+  context: AdapterContext,
+  operation: ProcessorOperation,
+  map: MapItem<T>,
+): MapItem<readonly T[]> {
+  return (value, asOf) => {
     try {
       return [map(value, asOf)];
     } catch (error) {
@@ -78,7 +104,6 @@ export async function* mapPages<T>(
       return [];
     }
   };
-  for await (const items of fetchPages(context, operation, fetch, pagesMax, mapOrLog)) yield items.flat();
 }
 
 /** The id of the object that carries our id, among those that the listing holds. */

@@ -9,17 +9,8 @@ import type { Refusal } from './refusal.ts';
 import { localIdKey, WireObject, withKnownLinks } from './wire-object.ts';
 
 export function createRefundCalls(context: AdapterContext): RefundCalls {
-  const { stripe, call, logger } = context;
-  const fetchOfPayment =
-    (processorPaymentIntentId: string): Fetch =>
-    (page, options) =>
-      stripe.refunds.list({ payment_intent: processorPaymentIntentId, ...page }, options);
-  const map = (operation: ProcessorOperation, value: unknown, asOf: AsOf): RefundFacts =>
-    mapRefundAnswer(value, asOf, (reason) => logger.warn({ operation, reason }, 'refund status unknown'));
-  // The listing was asked for one payment's refunds, so that is whose they are.
-  const mapOfPayment = (value: unknown, processorPaymentIntentId: string, asOf: AsOf): RefundFacts =>
-    map('refunds.list', withKnownLinks(value, { payment_intent: processorPaymentIntentId }), asOf);
-
+  const { stripe, call } = context;
+  const map = createMapping(context);
   return {
     create: ({ id, processorPaymentIntentId, amount, reason, idempotencyKey }) =>
       call('refunds.create', {
@@ -44,6 +35,29 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
         },
       }),
 
+    read: (processorRefundId) =>
+      call('refunds.read', {
+        kind: 'read',
+        send: (options) => stripe.refunds.retrieve(processorRefundId, {}, options),
+        take: (answer, asOf) => map('refunds.read', withKnownLinks(answer, { localId: null }), asOf),
+        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      }),
+
+    ...createListings(context),
+  };
+}
+
+function createListings(context: AdapterContext): Pick<RefundCalls, 'find' | 'listOfPayment' | 'list'> {
+  const { stripe } = context;
+  const map = createMapping(context);
+  const fetchOfPayment =
+    (processorPaymentIntentId: string): Fetch =>
+    (page, options) =>
+      stripe.refunds.list({ payment_intent: processorPaymentIntentId, ...page }, options);
+  // The listing was asked for one payment's refunds, so that is whose they are.
+  const mapOfPayment = (value: unknown, processorPaymentIntentId: string, asOf: AsOf): RefundFacts =>
+    map('refunds.list', withKnownLinks(value, { payment_intent: processorPaymentIntentId }), asOf);
+  return {
     find: async ({ localId, processorPaymentIntentId }) => {
       const fetch = fetchOfPayment(processorPaymentIntentId);
       const mapOurs = (value: unknown, asOf: AsOf) =>
@@ -56,14 +70,6 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
       }
       return null;
     },
-
-    read: (processorRefundId) =>
-      call('refunds.read', {
-        kind: 'read',
-        send: (options) => stripe.refunds.retrieve(processorRefundId, {}, options),
-        take: (answer, asOf) => map('refunds.read', withKnownLinks(answer, { localId: null }), asOf),
-        refused: (refusal) => (isMissing(refusal) ? null : undefined),
-      }),
 
     listOfPayment: async (processorPaymentIntentId) => {
       const refunds = [];
@@ -82,6 +88,11 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
         (value, asOf) => map('refunds.list', value, asOf),
       ),
   };
+}
+
+function createMapping({ logger }: AdapterContext) {
+  return (operation: ProcessorOperation, value: unknown, asOf: AsOf): RefundFacts =>
+    mapRefundAnswer(value, asOf, (reason) => logger.warn({ operation, reason }, 'refund status unknown'));
 }
 
 /**

@@ -1,0 +1,74 @@
+import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { Queryable } from '../platform/postgres.ts';
+import { type WebhookEventState, webhookEventStates } from './webhook-event.ts';
+
+/** The contract of every filtered list: a total stops here. Counting so many index entries takes a few milliseconds. */
+export const totalMax = 10_000;
+
+export interface EventFilter {
+  readonly state: WebhookEventState | undefined;
+  readonly type: string | undefined;
+  readonly objectId: string | undefined;
+}
+
+export interface CappedPage<Item> extends Page<Item> {
+  /** Whether there are more than `total` says. */
+  readonly totalCapped: boolean;
+}
+
+interface Matches<Row> extends Pick<CappedPage<never>, 'total' | 'totalCapped'> {
+  /** Newest first, by the processor's time. */
+  readonly rows: readonly Row[];
+}
+
+/** The list of events: the SQL that stays fast however many events there are. */
+export async function listMatches<Row extends object>(
+  db: Queryable,
+  filter: EventFilter,
+  { page, limit }: PageRequest,
+): Promise<Matches<Row>> {
+  const values = [filter.type, filter.objectId].filter((value) => value !== undefined);
+  const { counted, walked } = toConditions(filter);
+  const [limitAt, offsetAt] = [`$${values.length + 1}::bigint`, `$${values.length + 2}::bigint`];
+  // Without an order, so that the smallest index that knows enough can answer alone.
+  const matches = union(counted, `limit ${totalMax + 1}`);
+  const newestFirst = 'order by created_at desc, id desc';
+  const newest = union(walked, `${newestFirst} limit ${limitAt} + ${offsetAt}`);
+  const [[count], rows] = await Promise.all([
+    db.query<{ total: number }>(
+      `select count(*) as total from (select from (${matches}) as found limit ${totalMax + 1}) as matches`,
+      values,
+    ),
+    db.query<Row>(`select * from (${newest}) as newest ${newestFirst} limit ${limitAt} offset ${offsetAt}`, [
+      ...values,
+      limit,
+      (page - 1) * limit,
+    ]),
+  ]);
+  const total = count?.total ?? 0;
+  return { rows, total: Math.min(total, totalMax), totalCapped: total > totalMax };
+}
+
+function union(conditions: readonly string[], end: string): string {
+  const searches = conditions.map((condition) => `(select * from till.webhook_events ${condition} ${end})`);
+  return searches.join(' union all ');
+}
+
+/** What to search for. The results of several conditions are put together. */
+function toConditions({ state, type, objectId }: EventFilter) {
+  const given = [
+    ...(type === undefined ? [] : ['type = $1']),
+    ...(objectId === undefined ? [] : [`object_id = $${type === undefined ? 1 : 2}`]),
+    ...(state === undefined ? [] : [`state = '${state}'`]),
+  ];
+  const where = (...conditions: readonly string[]) =>
+    conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
+  const isByTypeAlone = type !== undefined && objectId === undefined && state === undefined;
+  if (!isByTypeAlone) return { counted: [where(...given)], walked: [where(...given)] };
+  // The index by type has no pending events, so a condition has to say whether they are wanted. It is ordered by time only
+  // within a state.
+  return {
+    counted: [where(...given, `state <> 'pending'`), where(...given, `state = 'pending'`)],
+    walked: webhookEventStates.map((each) => where(...given, `state = '${each}'`)),
+  };
+}

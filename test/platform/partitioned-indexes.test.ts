@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import pg from 'pg';
+import { createLogger } from '../../src/platform/logger.ts';
+import { migrate } from '../../src/platform/migrate.ts';
+import { completePartitionedIndexes } from '../../src/platform/partitioned-indexes.ts';
+import { createTestDatabase } from '../support/test-database.ts';
+import { projectFolder } from '../support/till-process.ts';
+
+const logger = createLogger('silent');
+const migrationsFolder = join(projectFolder, 'migrations');
+const newIndexes = ['webhook_events_state_idx', 'webhook_events_type_idx'];
+/** More than the migration indexes itself. */
+const largeWeek = `
+  insert into till.webhook_events (id, type, created_at, payload, state, next_try_at, received_at)
+  select 'evt_' || number, 'invoice.paid', now(), repeat('x', 1000), 'processed', now(), now()
+  from generate_series(1, 20000) as number`;
+/** Far more looks than a build needs to come to its wait. */
+const looksMax = 10_000;
+
+/** A large inbox that an earlier release has filled, upgraded to this one. */
+async function upgraded(t: TestContext) {
+  const database = await createTestDatabase('empty');
+  const clients: pg.Client[] = [];
+  t.after(async () => {
+    for (const client of clients) await client.end();
+    await database.drop();
+  });
+  const connect = async () => {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    clients.push(client);
+    return client;
+  };
+  const folder = await mkdtemp(join(tmpdir(), 'till-indexes-'));
+  t.after(() => rm(folder, { recursive: true }));
+  for (const name of (await readdir(migrationsFolder)).filter((file) => file < '0006'))
+    await cp(join(migrationsFolder, name), join(folder, name));
+  await migrate({ url: database.url, folder, logger });
+  const client = await connect();
+  await client.query(largeWeek);
+  await migrate({ url: database.url, folder: migrationsFolder, logger });
+  return { url: database.url, client, connect };
+}
+
+async function validity(client: pg.Client): Promise<readonly boolean[]> {
+  const { rows } = await client.query<{ valid: boolean }>(
+    `select indisvalid as valid from pg_index join pg_class on pg_class.oid = indexrelid
+     where relname = any ($1) order by 1`,
+    [newIndexes],
+  );
+  return rows.map(({ valid }) => valid);
+}
+
+test('an upgrade builds the indexes of a large week after it, while writes go on', async (t) => {
+  const { url, client, connect } = await upgraded(t);
+  assert.deepEqual(await validity(client), [false, false]);
+  const writer = await connect();
+  await writer.query('begin');
+  const insert = (id: string) =>
+    `insert into till.webhook_events (id, type, created_at, payload, state, next_try_at, received_at)
+     values ('${id}', 'invoice.paid', now(), '{}', 'pending', now(), now())`;
+  await writer.query(insert('evt_before'));
+  const built = completePartitionedIndexes({ url, logger });
+  await waiting(client);
+  // The build waits for the writer that came before it, and nobody waits for the build.
+  await client.query(insert('evt_meanwhile'));
+  await writer.query('commit');
+  assert.equal(await built, true);
+  assert.deepEqual(await validity(client), [true, true]);
+});
+
+test('weeks that are made before the build is done have their indexes from the start', async (t) => {
+  const { url, client } = await upgraded(t);
+  await client.query(
+    `select till.make_webhook_weeks(now() + interval '40 weeks', now() + interval '40 weeks')`,
+  );
+  assert.equal(await completePartitionedIndexes({ url, logger }), true);
+  assert.deepEqual(await validity(client), [true, true]);
+});
+
+test('a build that was interrupted starts over, and one that was not attached is attached', async (t) => {
+  const { url, client } = await upgraded(t);
+  const { rows } = await client.query<{ week: string }>(
+    `select relname as week from till.webhook_events join pg_class on pg_class.oid = webhook_events.tableoid limit 1`,
+  );
+  const [state, type] = newIndexes.map((name) => `${rows[0]?.week}_${name}`);
+  await client.query(`create index ${state} on till.${rows[0]?.week} (state, created_at, id)`);
+  await client.query(
+    `create index ${type} on till.${rows[0]?.week} (type, state, created_at, id) where state <> 'pending'`,
+  );
+  await client.query(`update pg_index set indisvalid = false where indexrelid = 'till.${type}'::regclass`);
+  assert.equal(await completePartitionedIndexes({ url, logger }), true);
+  assert.deepEqual(await validity(client), [true, true]);
+});
+
+test('a build that is stopped ends at once, and the next one finishes it', async (t) => {
+  const { url, client, connect } = await upgraded(t);
+  const writer = await connect();
+  await writer.query('begin');
+  await writer.query(`update till.webhook_events set attempts = 1 where id = 'evt_1'`);
+  const stopping = new AbortController();
+  const built = completePartitionedIndexes({ url, logger, signal: stopping.signal });
+  await waiting(client);
+  stopping.abort();
+  assert.equal(await built, false);
+  await writer.query('commit');
+  assert.equal(await completePartitionedIndexes({ url, logger }), true);
+  assert.deepEqual(await validity(client), [true, true]);
+});
+
+async function waiting(client: pg.Client): Promise<void> {
+  for (let look = 0; look < looksMax; look += 1) {
+    const { rowCount } = await client.query(
+      `select from pg_stat_activity where datname = current_database() and application_name = 'till indexes'
+         and wait_event_type = 'Lock'`,
+    );
+    if (rowCount === 1) return;
+  }
+  assert.fail('the build does not wait');
+}
