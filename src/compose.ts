@@ -100,7 +100,7 @@ async function start(from: Start, marks: Marks): Promise<Till> {
 
 /** To be started once requests are served: at a shutdown, requests end first and this after them. */
 function composeBackgroundWork({ logger, shutdown }: Start, services: Services): () => void {
-  const { idempotency, worker, sweeper, recovery, retention, erasure } = services;
+  const { worker, sweeper, recovery, retention, erasure } = services;
   const repeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
@@ -117,12 +117,11 @@ function composeBackgroundWork({ logger, shutdown }: Start, services: Services):
       logger,
     }),
   ];
-  const parts = [worker, ...repeaters];
   shutdown.add('background work', closeTimeoutMs, () =>
-    Promise.all([idempotency, ...parts].map((part) => part.stop())),
+    Promise.all([services, ...repeaters].map((part) => part.stop())),
   );
   return () => {
-    for (const part of parts) part.start();
+    for (const part of [worker, ...repeaters]) part.start();
   };
 }
 

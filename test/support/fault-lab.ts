@@ -133,9 +133,12 @@ export async function startLabTill(t: TestContext, lab: Lab, options: LabTillOpt
     marks: options.marks ?? noMarks,
     retentionDays: 90,
   });
-  const { url } = await startFrame(t, async (scope) =>
+  lab.atEnd(() => services.stop());
+  const { app, url } = await startFrame(t, async (scope) =>
     registerRoutes(scope, services, { processor, clock: systemClock }),
   );
+  // Before the parts that its requests use.
+  lab.atEnd(() => app.close());
   return {
     services,
     processor,
