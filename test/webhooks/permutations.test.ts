@@ -22,6 +22,8 @@ import type {
   SubscriptionFacts,
 } from '../../src/processor/processor-facts.ts';
 import { type Subscription, takeSubscriptionFacts } from '../../src/subscriptions/subscription.ts';
+import { effort } from '../support/effort.ts';
+import { seedOf } from '../support/seeds.ts';
 import { testKey } from '../support/till-process.ts';
 import { createRandom } from './model/random.ts';
 import { openStage, Play, webhookSecret } from './model/stage.ts';
@@ -118,7 +120,9 @@ test('a sample of the orders ends the same through the inbox, the workers and th
     await play.play(round);
     await play.endRound(round);
   }
-  const random = createRandom(Date.now());
+  const seed = seedOf('MODEL');
+  t.diagnostic(`MODEL_SEED=${seed}`);
+  const random = createRandom(seed);
   const queues = [...byCustomer(play.post.events).values()].map((events) =>
     events.map((event) => ({ event, at: random() })).toSorted((a, b) => a.at - b.at),
   );
@@ -135,7 +139,7 @@ test('a sample of the orders ends the same through the inbox, the workers and th
 });
 
 /** Each life is lived so many times, and its events arrive in another order each time. */
-const samplesOfEach = 15;
+const samplesOfEach = effort({ short: 8, long: 100 });
 const card = 'pm_card_visa';
 
 const sampleLives: readonly (readonly (readonly Command[])[])[] = [
@@ -198,11 +202,14 @@ function assertOrderProof<Row extends MirrorRow, Facts extends { readonly asOf: 
   for (const order of permutations([...life.events.keys()])) {
     for (const batchSize of [1, 2, order.length]) {
       for (const asked of ['as far as heard', 'in the end'] as const) {
-        const actual = JSON.stringify(life.view(arrive(life, order, batchSize, asked)));
+        const { row, hasAsked } = arrive(life, order, batchSize, asked);
+        const actual = JSON.stringify(life.view(row));
         if (actual !== expected) {
           const how = `in the order ${order.join(' ')}, ${batchSize} at a time, asked ${asked}`;
           assert.fail(`${actual} instead of ${expected}, ${how}`);
         }
+        // Without a question there is nothing that could be different the second time.
+        if (!hasAsked) break;
       }
     }
   }
@@ -213,9 +220,10 @@ function arrive<Row extends MirrorRow, Facts extends { readonly asOf: Date }>(
   order: readonly number[],
   batchSize: number,
   asked: 'as far as heard' | 'in the end',
-): Row {
+): { readonly row: Row; readonly hasAsked: boolean } {
   const events = order.flatMap((index) => life.events[index] ?? []);
   let row: Row | undefined;
+  let hasAsked = false;
   for (let at = 0; at < events.length; at += batchSize) {
     // As the worker claims them: in the order in which they happened, those of one second as they came.
     const batch = events.slice(at, at + batchSize).toSorted((a, b) => a.asOf.getTime() - b.asOf.getTime());
@@ -224,6 +232,7 @@ function arrive<Row extends MirrorRow, Facts extends { readonly asOf: Date }>(
     const folded = fold(life, row ?? life.born(first), batch, 'events');
     row = folded.row;
     if (!folded.isUnsettled) continue;
+    hasAsked = true;
     const latest = asked === 'in the end' ? order.length - 1 : Math.max(...order.slice(0, at + batchSize));
     const [present] = life.events.slice(latest);
     assert(present !== undefined);
@@ -232,7 +241,7 @@ function arrive<Row extends MirrorRow, Facts extends { readonly asOf: Date }>(
     row = fold(life, row, [answer], new Map([[key, row.revision]])).row;
   }
   assert(row !== undefined);
-  return row;
+  return { row, hasAsked };
 }
 
 function fold<Row extends MirrorRow, Facts>(
