@@ -106,7 +106,12 @@ export function composeServices(parts: ServiceParts) {
   };
   const sweeper = new Sweeper({ database, claims, adoptionOf, logger });
   const mirrors = { customers, lostCustomers, plans, payments, refunds, subscriptions, invoices };
-  return { ...mirrors, idempotency, sweeper, ...composeWebhooks({ ...parts, ...mirrors }) };
+  const webhooks = composeWebhooks({ ...parts, ...mirrors });
+  /** Waits for the work that continues after responses: completing claims, and the worker if it was started. */
+  const stop = async (): Promise<void> => {
+    await Promise.all([idempotency.stop(), webhooks.worker.stop()]);
+  };
+  return { ...mirrors, idempotency, sweeper, ...webhooks, stop };
 }
 
 interface Mirrors {

@@ -112,7 +112,7 @@ function composeBackgroundWork(
   services: Services,
   { account, databaseUrl }: { readonly account: AccountGuard; readonly databaseUrl: string },
 ): () => void {
-  const { idempotency, worker, sweeper, recovery, retention, erasure } = services;
+  const { worker, sweeper, recovery, retention, erasure } = services;
   const askingRepeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
@@ -137,12 +137,11 @@ function composeBackgroundWork(
       logger,
     }),
   ];
-  const parts = [worker, ...repeaters];
   shutdown.add('background work', closeTimeoutMs, () =>
-    Promise.all([idempotency, ...parts, ...askingRepeaters].map((part) => part.stop())),
+    Promise.all([services, ...repeaters, ...askingRepeaters].map((part) => part.stop())),
   );
   return () => {
-    for (const part of parts) part.start();
+    for (const part of [worker, ...repeaters]) part.start();
     void account.verdict.then((verdict) => {
       if (shutdown.hasBegun) return;
       if (verdict === 'same') for (const repeater of askingRepeaters) repeater.start();

@@ -156,6 +156,20 @@ test('no `any`, no default export, no suppressed check, no skipped test', () => 
   assert.deepEqual(found, []);
 });
 
+test('every test takes its random numbers from a seed that test/support/seeds.ts decides', () => {
+  const seeds = 'test/support/seeds.ts';
+  const tests = files.filter(({ path }) => isTest(path) && path !== seeds && path !== 'test/tidy.test.ts');
+  const draws = /\bMath\.random\(|\brandomInt\(|\bcreateRandom\(Date\b/;
+  const checks = /\bfc\s*\.\s*(assert|check|sample)\(/;
+  const wrong = tests.filter(
+    ({ text }) => draws.test(text) || (checks.test(text) && !text.includes('/support/seeds.ts')),
+  );
+  assert.deepEqual(
+    wrong.map(({ path }) => path),
+    [],
+  );
+});
+
 test('outside the adapter the word is "processor"', () => {
   const found = source
     .filter(({ path }) => path.startsWith('src/') && !path.startsWith('src/processor/stripe/'))

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { assertProperty } from '../../test/support/seeds.ts';
 import { MinHeap } from './min-heap.ts';
 
-test('what was pushed comes out by time, and in order of pushing at the same time', () => {
-  fc.assert(
+test('what was pushed comes out by time, and in order of pushing at the same time', async () => {
+  await assertProperty(
     fc.property(fc.array(fc.integer({ min: 0, max: 5 })), (times) => {
       const heap = new MinHeap<number>();
       for (const [index, at] of times.entries()) heap.push(at, index);

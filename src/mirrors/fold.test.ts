@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { assertProperty } from '../../test/support/seeds.ts';
 import { type AsOf, asOfEvent } from '../processor/processor-facts.ts';
 import { foldFacts, groupFacts, type Source, withoutRow, withRecovery } from './fold.ts';
 import { judge, laterOf, type Standing } from './transition.ts';
@@ -82,13 +83,13 @@ test('an answer is taken by the row that it was asked for, and by no other', () 
   }
 });
 
-test('whatever the order and the repetition of events, the row ends as the processor has it, or asks', () => {
+test('whatever the order and the repetition of events, the row ends as the processor has it, or asks', async () => {
   const event = fc.tuple(fc.constantFrom('draft', 'open', 'other'), fc.integer({ min: 1, max: 8 }));
   const history = fc.record({
     events: fc.array(event, { minLength: 1, maxLength: 8 }),
     paidAt: fc.option(fc.integer({ min: 1, max: 9 }), { nil: undefined }),
   });
-  fc.assert(
+  await assertProperty(
     fc.property(history, fc.infiniteStream(fc.nat()), ({ events, paidAt }, numbers) => {
       const facts = events.map(([value, second]) => fact('a', value, second));
       if (paidAt !== undefined) facts.push(fact('a', 'paid', paidAt));

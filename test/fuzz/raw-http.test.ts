@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Frame, startFrame, testKey } from '../support/frame.ts';
 import { type RawAnswer, sendRawForAll } from '../support/raw-http.ts';
-import { fuzz, fuzzRuns } from './fuzz.ts';
+import { fuzz } from './fuzz.ts';
 
-const runs = fuzzRuns({ short: 200, long: 3_000 });
+const amount = { short: 200, long: 3_000 };
 
 /** What comes behind, on the same connection: it must be met as it is, or not at all. */
 const next = request('GET /health/live', ['x-request-id: next', 'connection: close']);
@@ -185,7 +185,7 @@ test('no change of single bytes makes a request hang, fail with a 5xx or get an 
     fc.integer({ min: 0, max: 255 }),
   );
   const broken = fc.tuple(fc.constantFrom(...texts), fc.array(change, { minLength: 1, maxLength: 4 }));
-  await fuzz(runs, broken, async ([text, changes]) => {
+  await fuzz(amount, broken, async ([text, changes]) => {
     const bytes = changes.reduce(
       (before, [place, kind, byte]) => {
         const at = place % before.length;

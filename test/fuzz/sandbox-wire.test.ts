@@ -5,11 +5,11 @@ import { operations } from '../../sandbox/resources/operations.ts';
 import { customerAndPrice, incompleteSubscription, useSandbox } from '../sandbox/support.ts';
 import { sendRawForAll } from '../support/raw-http.ts';
 import { exchangeWith } from './exchange.ts';
-import { fuzz, fuzzRuns } from './fuzz.ts';
+import { fuzz } from './fuzz.ts';
 import { hostileJson, hostileText, hugeBody } from './hostile-values.ts';
 
-const runs = fuzzRuns({ short: 1_000, long: 5_000 });
-const controlRuns = fuzzRuns({ short: 200, long: 1_000 });
+const amount = { short: 1_000, long: 5_000 };
+const controlAmount = { short: 200, long: 1_000 };
 
 interface WireFailure {
   readonly error: { readonly type: string; readonly message: string };
@@ -168,7 +168,7 @@ test('no form, however broken, makes any operation of the sandbox fail with a 5x
   ];
 
   const requests = fc.tuple(fc.constantFrom(...operations), fc.constantFrom(...ids), form);
-  await fuzz(runs, requests, async ([operation, id, garbage]) => {
+  await fuzz(amount, requests, async ([operation, id, garbage]) => {
     const text = garbage
       .replaceAll('CUSTOMER', customer.id)
       .replaceAll('PRICE', price.id)
@@ -217,7 +217,7 @@ test('nothing that is sent to the controls of the sandbox makes them fail with a
     path: fc.constantFrom('faults', 'delivery', 'delivery/flush', 'nothing', '..%2f', '%00', '%zz'),
     body,
   });
-  await fuzz(controlRuns, requests, async ({ method, path, body: text }) => {
+  await fuzz(controlAmount, requests, async ({ method, path, body: text }) => {
     const {
       status,
       headers,

@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { type Documented, loadOpenapi } from '../support/openapi-document.ts';
+import { seedOf } from '../support/seeds.ts';
 import { eventOf, idOf, startWebhookTill } from '../webhooks/webhook-till.ts';
 import { type Change, keepJournal } from './change-journal.ts';
 import { newSubjects } from './event-subjects.ts';
-import { fuzz, fuzzRuns } from './fuzz.ts';
+import { fuzz } from './fuzz.ts';
 import { hostileEvents, toBody } from './hostile-event.ts';
 
-const runs = fuzzRuns({ short: 300, long: 4_000 });
-const rubbishRuns = fuzzRuns({ short: 100, long: 1_000 });
+const amount = { short: 300, long: 4_000 };
+const rubbishAmount = { short: 100, long: 1_000 };
 /** Events delete and end what they are about; after so many there is something fresh again. */
 const renewEvery = 50;
 /** Far more looks than a queue of a few hundred needs; each is a round trip to the database. */
@@ -23,7 +24,7 @@ let sent = 0;
 
 test('an event with any one place wrong is refused or settled at once, and one that failed has changed no mirror', async () => {
   const states = new Map<string, number>();
-  await fuzz(runs, hostileEvents, async (event) => {
+  await fuzz(amount, hostileEvents, async (event) => {
     if (sent % renewEvery === 0) subjects = await newSubjects(till);
     sent += 1;
     await journal.take();
@@ -55,16 +56,18 @@ test('signed rubbish is refused, and stores nothing', async () => {
       .map(Buffer.from),
   );
   await journal.take();
-  await fuzz(rubbishRuns, rubbish, async (body) => {
+  await fuzz(rubbishAmount, rubbish, async (body) => {
     assert.equal(await post(body), 400);
     assert.deepEqual(await journal.take(), []);
   });
 });
 
-test('among hostile events that arrive all at once, the worker settles every one, and every good one is applied', async () => {
+test('among hostile events that arrive all at once, the worker settles every one, and every good one is applied', async (t) => {
+  const seed = seedOf('FUZZ');
+  t.diagnostic(`FUZZ_SEED=${seed}`);
   subjects = await newSubjects(till);
   const hostile = fc
-    .sample(hostileEvents, 300)
+    .sample(hostileEvents, { seed, numRuns: 300 })
     .map((event, index) => toBody(event, subjects, 1_900_000_000 + index));
   const good = Array.from({ length: 30 }, (_, index) =>
     eventOf('invoice.paid.newer', { id: `in_crowd_${index}` }),

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { Failure } from '../../src/errors.ts';
+import { assertProperty } from '../support/seeds.ts';
 import { startAdapter } from './adapter.ts';
 import { answer, startScriptedServer } from './scripted-server.ts';
 import { newPayment, paymentIntent } from './wire-objects.ts';
@@ -33,7 +34,7 @@ test('whatever a server answers, a call ends with a result or a failure', async 
   const server = await startScriptedServer(t, (response) => answer(response, ...next));
   const { processor } = startAdapter(t, server.url);
   const ends = { result: 0, failure: 0 };
-  await fc.assert(
+  await assertProperty(
     fc.asyncProperty(statuses, bodies, async (status, body) => {
       next = [status, body];
       try {
@@ -46,7 +47,7 @@ test('whatever a server answers, a call ends with a result or a failure', async 
         ends.failure += 1;
       }
     }),
-    { numRuns: runs },
+    runs,
   );
   // Else only one half of the sentence would have been shown.
   assert(ends.result > 0 && ends.failure > 0);

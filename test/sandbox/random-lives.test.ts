@@ -9,6 +9,7 @@ import { SandboxClock } from '../../sandbox/state/sandbox-clock.ts';
 import { Store } from '../../sandbox/state/store.ts';
 import { Api } from '../../sandbox/wire/api.ts';
 import { WireError } from '../../sandbox/wire/wire-error.ts';
+import { assertProperty } from '../support/seeds.ts';
 
 const cards = [
   'pm_card_visa',
@@ -237,7 +238,7 @@ function checkBooks(store: Store): void {
 }
 
 test('whatever people do, in whatever order, the books balance and the events tell the truth', async () => {
-  await fc.assert(
+  await assertProperty(
     fc.asyncProperty(
       fc.array(step, { minLength: 10, maxLength: 40, size: 'max' }),
       fc.constantFrom('cancel' as const, 'unpaid' as const),
@@ -253,6 +254,6 @@ test('whatever people do, in whatever order, the books balance and the events te
         }
       },
     ),
-    { numRuns: 150 },
+    150,
   );
 });

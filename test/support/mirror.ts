@@ -41,6 +41,7 @@ export async function useMirror(service: Service): Promise<Mirror> {
     retentionDays: 90,
   });
   after(async () => {
+    await services.stop();
     processor.close();
     await database.close();
   });

@@ -1,6 +1,6 @@
 /**
  * What was acknowledged is applied, whatever dies in between. By hand, for longer:
- *   KILL_EVENTS=20000 npm test -- test/webhooks/kills.test.ts
+ *   KILL_EVENTS=100000 npm run test:faults -- test/webhooks/kills.test.ts
  */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -10,19 +10,22 @@ import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { Stripe } from 'stripe';
 import { startSandbox } from '../../sandbox/sandbox.ts';
+import { copyCluster } from '../support/cluster-template.ts';
+import { effort } from '../support/effort.ts';
 import { mainServerPid } from '../support/embedded-postgres-processes.ts';
+import { seedOf } from '../support/seeds.ts';
 import { testKey } from '../support/till-process.ts';
 import { type ApiClient, createApiClient } from './model/api-client.ts';
 import { inLanes } from './model/event-post.ts';
 import { MortalTill } from './model/mortal-till.ts';
 import { createRandom } from './model/random.ts';
 
-const eventsCount = Number(process.env['KILL_EVENTS'] ?? 2_000);
+const eventsCount = Number(process.env['KILL_EVENTS'] ?? effort({ short: 1_000, long: 20_000 }));
 const customersCount = 20;
 /** The processor sends about so many at a time. */
 const sendersCount = 16;
 /** Each time first the service and then its database. */
-const killsCount = 6;
+const killsCount = effort({ short: 4, long: 20 });
 const webhookSecret = 'whsec_kills';
 /** Between two looks at a queue that empties by itself. */
 const lookDelayMs = 50;
@@ -31,6 +34,7 @@ const looksMax = 1_500;
 
 test(`of ${eventsCount} events every acknowledged one is applied, through ${killsCount} kills of service and database`, async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'till-kills-'));
+  copyCluster(dataDir);
   const sandbox = await startSandbox({ port: 0 });
   const till = await MortalTill.start({
     DATA_DIR: dataDir,
@@ -48,10 +52,12 @@ test(`of ${eventsCount} events every acknowledged one is applied, through ${kill
   const api = createApiClient({ url: () => till.url, apiKey: testKey });
   const customers = await Promise.all(Array.from({ length: customersCount }, () => newCustomer(api)));
   const events = renamingsOf(customers, eventsCount);
+  const seed = seedOf('MODEL');
+  t.diagnostic(`MODEL_SEED=${seed}`);
 
   const killEvery = Math.floor(eventsCount / (killsCount + 1));
   let acknowledged = 0;
-  await inLanes(sendersCount, shuffled(events), async (event) => {
+  await inLanes(sendersCount, shuffled(events, seed), async (event) => {
     const payload = JSON.stringify(event);
     await till.post(
       payload,
@@ -118,8 +124,8 @@ async function countEvents(api: ApiClient, state: string): Promise<number> {
   return page.total;
 }
 
-function shuffled<T>(items: readonly T[]): readonly T[] {
-  const random = createRandom(Date.now());
+function shuffled<T>(items: readonly T[], seed: number): readonly T[] {
+  const random = createRandom(seed);
   return items
     .map((item) => ({ item, at: random() }))
     .toSorted((a, b) => a.at - b.at)

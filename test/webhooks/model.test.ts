@@ -4,8 +4,8 @@
  * counted once. `model/world.ts` says what can happen in a history, `model/event-post.ts` what happens to its events.
  *
  * By hand, for longer or again:
- *   MODEL_RUNS=20000 npm test -- test/webhooks/model.test.ts
- *   MODEL_SEED=1234 npm test -- test/webhooks/model.test.ts
+ *   MODEL_RUNS=20000 npm run test:faults -- test/webhooks/model.test.ts
+ *   MODEL_SEED=1234 MODEL_RUNS=100 npm test -- test/webhooks/model.test.ts
  * The seed decides all that happens and how it is delivered, but not how the workers' and the processor's answers
  * interleave: a failure that depends on that may take a few runs to come again.
  *
@@ -25,6 +25,8 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { eventTypes } from '../../src/webhooks/event-types.ts';
+import { effort } from '../support/effort.ts';
+import { type SeededRun, seededRuns } from '../support/seeds.ts';
 import { testKey } from '../support/till-process.ts';
 import { MortalTill } from './model/mortal-till.ts';
 import { createRandom } from './model/random.ts';
@@ -33,35 +35,35 @@ import { startTillInProcess, type TillInProcess } from './model/till-in-process.
 import { type World, worldOf } from './model/world.ts';
 
 const historiesPerWorld = 100;
-const runs = Number(process.env['MODEL_RUNS'] ?? 1_000);
+const seeded = seededRuns('MODEL', { short: 200, long: 2_000 });
 const historiesPerDeadlyWorld = 15;
-const deadlyRuns = Math.ceil(runs / 34);
-const killsPerWorld = 4;
-const seed = Number(process.env['MODEL_SEED'] ?? Date.now() % 2 ** 31);
+/** Killing and starting a process takes as long as many histories. */
+const historiesPerDeadlyOne = 34;
+const killsPerWorld = effort({ short: 2, long: 4 });
 
 /** Worlds that are lived in side by side: while one waits for its database or its processor, another goes on. */
 const worldsAtOnce = 2;
 
 describe('random histories', { concurrency: true }, () => {
-  test(`after ${runs} histories every mirror equals the processor's truth, each effect counted once`, (t) =>
-    checkWorlds(t, { histories: runs, historiesPerWorld, live }));
+  test(`after random histories every mirror equals the processor's truth, each effect counted once`, (t) =>
+    checkWorlds(t, { share: 1, historiesPerWorld, live }));
 
-  test(`after ${deadlyRuns} histories with kills of the service every mirror equals the processor's truth`, (t) =>
+  test(`after random histories with kills of the service every mirror equals the processor's truth`, (t) =>
     checkWorlds(t, {
-      histories: deadlyRuns,
+      share: 1 / historiesPerDeadlyOne,
       historiesPerWorld: historiesPerDeadlyWorld,
       live: liveWithKills,
     }));
 });
 
 interface Check {
-  readonly histories: number;
+  /** Of the histories that were asked for. */
+  readonly share: number;
   readonly historiesPerWorld: number;
   readonly live: (world: World, stage: Stage) => Promise<void>;
 }
 
-async function checkWorlds(t: TestContext, { histories, historiesPerWorld, live }: Check): Promise<void> {
-  t.diagnostic(`MODEL_SEED=${seed}`);
+async function checkWorlds(t: TestContext, { share, historiesPerWorld, live }: Check): Promise<void> {
   const onStage = async (world: World) => {
     const stage = await openStage(usualPause(world.deliverySeed));
     try {
@@ -70,13 +72,18 @@ async function checkWorlds(t: TestContext, { histories, historiesPerWorld, live 
       await stage.close();
     }
   };
-  const numRuns = Math.ceil(histories / historiesPerWorld / worldsAtOnce);
-  const lanes = Array.from({ length: worldsAtOnce }, async (_, lane) => {
+  const check = async ({ seed, runs, repeat }: SeededRun) => {
+    t.diagnostic(repeat);
+    const numRuns = Math.ceil((runs * share) / historiesPerWorld);
     const property = fc.asyncProperty(worldOf(historiesPerWorld), onStage);
     // A world is too large to be read or shrunk; the error names the object and what it should have been.
-    const result = await fc.check(property, { seed: seed + lane, numRuns, endOnFailure: true });
+    const result = await fc.check(property, { seed, numRuns, endOnFailure: true });
     if (result.errorInstance !== null) throw result.errorInstance;
     assert.equal(result.numRuns, numRuns);
+  };
+  const waiting = [...seeded];
+  const lanes = Array.from({ length: worldsAtOnce }, async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await check(next);
   });
   // All of them end before the test does, so that nothing is left running.
   for (const result of await Promise.allSettled(lanes)) if (result.status === 'rejected') throw result.reason;

@@ -134,8 +134,7 @@ export async function startWebhookTill(
     marks: noMarks,
     retentionDays: options.retentionDays ?? 90,
   });
-  // Whether the test has started it or not.
-  closers.push(() => services.worker.stop());
+  closers.push(() => services.stop());
   const app = await buildApp({
     logger,
     metrics,

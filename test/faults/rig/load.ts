@@ -15,7 +15,7 @@ const paceMsDefault = 30;
 export interface LoadOptions {
   readonly workers?: number;
   readonly paceMs?: number;
-  readonly seed?: number;
+  readonly seed: number;
   /** For clients that lose their patience before the service does. */
   readonly attemptTimeoutMs?: number;
 }
@@ -54,12 +54,7 @@ export class Load {
 
   constructor(
     rig: { readonly url: () => string; readonly stripe: Stripe },
-    {
-      workers = workersDefault,
-      paceMs = paceMsDefault,
-      seed = Date.now(),
-      attemptTimeoutMs,
-    }: LoadOptions = {},
+    { workers = workersDefault, paceMs = paceMsDefault, seed, attemptTimeoutMs }: LoadOptions,
   ) {
     // Above every currency's smallest charge, and small enough for a test's lifetime of them.
     let number = 1_000;

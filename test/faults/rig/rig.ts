@@ -1,6 +1,7 @@
 import type { TestContext } from 'node:test';
 import { Stripe } from 'stripe';
 import { startSandbox } from '../../../sandbox/sandbox.ts';
+import { seedOf } from '../../support/seeds.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 import { testKey } from '../../support/till-process.ts';
 import { MortalTill } from '../../webhooks/model/mortal-till.ts';
@@ -43,7 +44,7 @@ export interface Rig {
   readonly control: (path: string, body?: object, method?: string) => Promise<unknown>;
   /** Ends something with the rig, in reverse order: what uses the database before the database. */
   readonly atEnd: (end: () => unknown) => void;
-  startLoad(options?: LoadOptions): Load;
+  startLoad(options?: Partial<LoadOptions>): Load;
   watchHealth(): HealthWatch;
   /** Waits until every event is delivered and applied, then compares Till with the processor and with its promises. */
   check(load: Load, options?: CheckOptions): Promise<void>;
@@ -102,8 +103,10 @@ export async function startRig(t: TestContext, options: RigOptions = {}): Promis
     }),
     control: (path, body = {}, method = 'POST') => control(sandbox.url, path, body, method),
     atEnd: (end) => void ends.push(end),
-    startLoad: (loadOptions) => {
-      const load = new Load(rig, loadOptions);
+    startLoad: (loadOptions = {}) => {
+      const { seed = seedOf('FAULT') } = loadOptions;
+      t.diagnostic(`FAULT_SEED=${seed}`);
+      const load = new Load(rig, { ...loadOptions, seed });
       ends.push(() => load.abandon());
       return load;
     },

@@ -113,6 +113,7 @@ export async function startTillInProcess(options: {
     close: async () => {
       await app.close();
       await stopWorkers();
+      await services.stop();
       processor.close();
       await presence.close();
       await database.close();
