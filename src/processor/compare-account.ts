@@ -27,7 +27,7 @@ export async function compareAccount(
   if (present.id === null)
     logger.warn(
       { livemode },
-      'processor account not readable with this restricted key; only the mode was compared',
+      'processor account not readable; only the mode was compared',
     );
   await store.remember(database, present);
   // Read again, because another process may have been first.

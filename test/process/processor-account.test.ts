@@ -169,6 +169,15 @@ describe('at a start', () => {
   });
 });
 
+test('a server that does not know the call is used all the same: only the mode is compared', async (t) => {
+  const stage = await setStage(t);
+  const sandbox = await stage.sandbox('acct_one');
+  await setFault(sandbox, { operation: 'account.retrieve', kind: 'error', status: 404, times: 1 });
+  const till = await stage.start(stage.on(sandbox.url));
+  assert.ok(till.lines.some(({ msg, level }) => level === 'warn' && /only the mode/.test(msg)));
+  assert.equal((await createCustomer(till)).status, 201);
+});
+
 describe('a restricted key that may not read its account', () => {
   const forbidden = { operation: 'account.retrieve', kind: 'error', status: 403, times: 100 };
 

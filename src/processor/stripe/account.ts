@@ -15,8 +15,11 @@ export function createAccountRead(
         take: (answer) => WireObject.parse(answer, 'account').expectKind('account').id(),
       });
     } catch (error) {
-      const isRefused = error instanceof Failure && error.code === 'processor_misconfigured';
-      if (isRefused && isRestricted) return null;
+      if (!(error instanceof Failure)) throw error;
+      const isForbidden = isRestricted && error.code === 'processor_misconfigured';
+      // A server that speaks the wire API may not know this call. The real processor always does.
+      const isUnsupported = error.code === 'processor_bad_answer';
+      if (isForbidden || isUnsupported) return null;
       throw error;
     }
   };
