@@ -1,55 +1,135 @@
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { effortVariable } from './support/effort.ts';
+import { globalSetup, globalTeardown } from './support/global-setup.ts';
+import { runFiles } from './support/run-files.ts';
 
 /**
  * Everything that must hold before a change lands. `quick` leaves out what needs servers; `all` is the whole of it;
- * `faults` runs the tests of faults, load and hostile input in their long form, one file at a time. Names of files
+ * `faults` runs the tests of faults, load, hostile and random input in their long form, one file at a time. Names of files
  * after the mode run just these tests, with the servers that they need.
  */
-const quickTests = [
+const unitTests = [
   'src/**/*.test.ts',
   'sandbox/**/*.test.ts',
   'bench/{lab,load}/*.test.ts',
   'test/*.test.ts',
 ];
-/** They wait more than they work, so that two at a time fit even on one core. */
-const sharingTests = [...quickTests, 'test/!(faults|load)/**/*.test.ts'];
-const sharingConcurrency = Math.max(2, availableParallelism() - 1);
-/** They break things and measure how long it takes, so they have the machine to themselves. */
-const lonelyTests = ['test/{faults,load}/**/*.test.ts'];
-const faultTests = ['test/{faults,load,fuzz,security}/**/*.test.ts'];
-const withServers = ['--test-global-setup=test/support/global-setup.ts'];
+/** They start nothing but the sandbox and HTTP servers in their own process, so they can share one. */
+const folders = { oneProcess: 'sandbox|processor|contract', faults: 'faults', load: 'load' };
+const oneProcessTests = [...unitTests, `test/@(${folders.oneProcess})/**/*.test.ts`];
+const serverTests = [`test/!(${Object.values(folders).join('|')})/**/*.test.ts`];
+/** They measure how long the service takes to notice a fault and to recover, so they don't share the machine with the tests above. */
+const faultTests = [`test/${folders.faults}/**/*.test.ts`];
+/** It measures latencies under load, so it has the machine to itself. */
+const loadTests = [`test/${folders.load}/**/*.test.ts`];
+const longTests = [
+  'test/{faults,load,fuzz,security}/**/*.test.ts',
+  'test/webhooks/{model,kills,permutations}.test.ts',
+];
+/** Most tests wait as much as they work, so one more at a time than there are cores keeps the cores busy. */
+const serverConcurrency = availableParallelism() + 1;
+const faultConcurrency = 2;
+/** The files that take longest start first, so that none of them runs alone at the end. The others follow by name. */
+const longestFirst = [
+  'test/process/start-stop.test.ts',
+  'test/webhooks/model.test.ts',
+  'test/platform/embedded-postgres.test.ts',
+  'test/webhooks/recovery.test.ts',
+  'test/webhooks/permutations.test.ts',
+  'test/fuzz/api.test.ts',
+  'test/webhooks/kills.test.ts',
+  'test/api/processor-failures.test.ts',
+  'test/fuzz/webhooks.test.ts',
+  'test/faults/till-faults.test.ts',
+  'test/faults/rolling-restart.test.ts',
+  'test/faults/crash-walk.test.ts',
+  'test/faults/processor-faults.test.ts',
+  'test/faults/idempotency.test.ts',
+  'test/faults/postgres.test.ts',
+];
+
+const root = resolve(import.meta.dirname, '..');
+// Hundreds of processes load the same source; see src/platform/require-node.mjs.
+process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/till');
 
 const { positionals } = parseArgs({ allowPositionals: true });
 const [mode, ...files] = positionals;
 
-if (files.length === 0 && mode !== 'faults') {
-  step('format and lint', 'biome', ['ci', '--error-on-warnings', '.']);
-  step('types', 'tsc', []);
+if (mode === 'faults') process.env[effortVariable] = 'long';
+if (files.length === 0) {
+  // In one process, because most of these files take less time than a process needs to start.
+  const inOneProcess = [
+    '--test',
+    '--test-isolation=none',
+    ...(mode === 'quick' ? unitTests : oneProcessTests),
+  ];
+  await Promise.all([
+    step('tests in one process', process.execPath, inOneProcess),
+    mode === 'faults' ? undefined : checkSource(),
+  ]);
 }
-if (mode === 'quick') step('quick tests', process.execPath, ['--test', ...quickTests]);
-else if (mode === 'faults') {
-  process.env[effortVariable] = 'long';
-  test('faults, load and hostile input', files.length > 0 ? files : faultTests, 1);
-} else if (files.length > 0) test('these tests', files, 1);
-else {
-  test('tests', sharingTests, sharingConcurrency);
-  test('tests of faults and load', lonelyTests, 1);
+if (mode !== 'quick' && process.exitCode === undefined) {
+  await globalSetup();
+  try {
+    if (files.length > 0) await test('these tests', files, 1);
+    else if (mode === 'faults') await test('faults, load, hostile and random input', longTests, 1);
+    else {
+      await test('tests with servers', serverTests, serverConcurrency);
+      await test('tests of faults', faultTests, faultConcurrency);
+      await test('test of load', loadTests, 1);
+    }
+  } finally {
+    await globalTeardown();
+  }
 }
 
-/** With the servers that they need. */
-function test(name: string, patterns: readonly string[], concurrency: number): void {
-  step(name, process.execPath, ['--test', `--test-concurrency=${concurrency}`, ...withServers, ...patterns]);
+async function checkSource(): Promise<void> {
+  await step('format and lint', 'biome', ['ci', '--error-on-warnings', '.']);
+  await step('types', 'tsc', []);
 }
 
-/** Runs one step and, if it fails, ends with its status: what comes after would only bury the reason. */
-function step(name: string, command: string, args: readonly string[]): void {
+/** Runs test files with the servers that they need. */
+async function test(name: string, patterns: readonly string[], concurrency: number): Promise<void> {
+  // What comes after a failure would only bury the reason.
+  if (process.exitCode !== undefined) return;
+  const unknown = patterns.filter((pattern) => globSync(pattern, { cwd: root }).length === 0);
+  if (unknown.length > 0) throw new Error(`no such test file: ${unknown.join(', ')}`);
+  const rank = (file: string) =>
+    longestFirst.includes(file) ? longestFirst.indexOf(file) : longestFirst.length;
+  const ordered = globSync([...patterns], { cwd: root })
+    .sort()
+    .toSorted((a, b) => rank(a) - rank(b));
   process.stdout.write(`\n── ${name}\n`);
   const startedAtMs = performance.now();
-  const { status, error } = spawnSync(command, args, { stdio: 'inherit' });
-  if (error !== undefined) process.stderr.write(`${error.message}\n`);
-  if (status !== 0) process.exit(status ?? 1);
+  const isOk = await runFiles(
+    ordered.map((file) => join(root, file)),
+    concurrency,
+  );
+  if (!isOk) process.exitCode = 1;
+  end(name, startedAtMs);
+}
+
+/** Runs a command and prints what it said when it has ended, so that commands can run side by side. */
+async function step(name: string, command: string, args: readonly string[]): Promise<void> {
+  const startedAtMs = performance.now();
+  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [status, said, complaints] = await Promise.all([
+    once(child, 'exit').then(([code]) => Number(code ?? 1)),
+    text(child.stdout),
+    text(child.stderr),
+  ]);
+  process.stdout.write(`\n── ${name}\n${said}`);
+  process.stderr.write(complaints);
+  if (status !== 0) process.exitCode = status;
+  end(name, startedAtMs);
+}
+
+function end(name: string, startedAtMs: number): void {
   process.stdout.write(`── ${name}: ${((performance.now() - startedAtMs) / 1_000).toFixed(1)} s\n`);
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setInterval } from 'node:timers/promises';
+import { copyCluster } from '../support/cluster-template.ts';
 import { startTillProcess, testKey } from '../support/till-process.ts';
 
 /**
@@ -11,6 +12,7 @@ import { startTillProcess, testKey } from '../support/till-process.ts';
  * them: over HTTP alone, on the service as `npm start` brings it up. Nothing here knows the code.
  */
 const dataDir = await mkdtemp(join(tmpdir(), 'till-acceptance-'));
+copyCluster(dataDir);
 const till = await startTillProcess({ DATA_DIR: dataDir, API_KEY: testKey }, ['npm', 'start']);
 after(async () => {
   await till.stop();

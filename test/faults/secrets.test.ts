@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { createClient } from '@redis/client';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { createLogger } from '../../src/platform/logger.ts';
+import { copyCluster } from '../support/cluster-template.ts';
 import { creationCases, type Ground, layGround } from '../support/creations.ts';
 import { dumpTables } from '../support/dump-tables.ts';
 import { type Answer, type Lab, type Post, postTo, startLab } from '../support/fault-lab.ts';
@@ -73,6 +74,7 @@ async function setScene(t: TestContext): Promise<Scene> {
   const lab = await startLab(t);
   const dataDir = await mkdtemp(join(tmpdir(), 'till-secrets-'));
   lab.atEnd(() => rm(dataDir, { recursive: true, force: true }));
+  copyCluster(dataDir);
   const postgres = await startEmbeddedPostgres({
     dataDir,
     logger: createLogger('silent'),

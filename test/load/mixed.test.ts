@@ -1,5 +1,5 @@
 /**
- * Half a minute of mixed load, then four times what the service can do. By hand, for longer:
+ * Some seconds of mixed load, then four times what the service can do. By hand, for longer:
  *   LOAD_MINUTES=60 npm run test:faults -- test/load/mixed.test.ts
  */
 import assert from 'node:assert/strict';
@@ -15,7 +15,7 @@ import { testKey } from '../support/till-process.ts';
 import { type Hit, OpenLoop, type Shot } from './open-loop.ts';
 import { type Holding, holdingOf, median, percentile } from './process-watch.ts';
 
-const loadMinutes = Number(process.env['LOAD_MINUTES'] ?? effort({ short: 0.5, long: 5 }));
+const loadMinutes = Number(process.env['LOAD_MINUTES'] ?? effort({ short: 0.3, long: 5 }));
 /** Caches fill, code is compiled, the heap finds its size. */
 const warmUpShare = 0.25;
 const lookDelayMs = 250;

@@ -27,6 +27,7 @@ import {
   startEmbeddedPostgres,
 } from '../../src/platform/embedded-postgres.ts';
 import { createLogger, type Logger } from '../../src/platform/logger.ts';
+import { copyCluster } from '../support/cluster-template.ts';
 import {
   clusterNameFor,
   commandLineOf,
@@ -65,6 +66,13 @@ function freshDataDir(name = 'data', owner?: number): string {
   if (owner !== undefined) chownSync(home, owner, owner);
   const dataDir = join(home, name);
   dataDirs.push(dataDir);
+  return dataDir;
+}
+
+/** A folder that an earlier start has initialised. */
+function initialisedDataDir(): string {
+  const dataDir = freshDataDir();
+  copyCluster(dataDir);
   return dataDir;
 }
 
@@ -157,12 +165,12 @@ describe('a start', () => {
   test('writes nothing into node_modules', async () => {
     const libraryDir = join(findBinaries().nativeDir, 'lib');
     const before = readdirSync(libraryDir);
-    await start(freshDataDir());
+    await start(initialisedDataDir());
     assert.deepEqual(readdirSync(libraryDir), before);
   });
 
   test('that fails says why in the server’s own words, and leaves the folder free for the next', async () => {
-    const dataDir = freshDataDir();
+    const dataDir = initialisedDataDir();
     await assert.rejects(start(dataDir, { settings: { work_mem: 'nonsense' } }), {
       name: 'EmbeddedPostgresError',
       message:
@@ -208,7 +216,7 @@ describe('a start', () => {
 describe('the server', () => {
   test('is reached by its socket and its password only, and the password shows nowhere', async () => {
     const { logger, lines } = listeningLogger();
-    const dataDir = freshDataDir();
+    const dataDir = initialisedDataDir();
     const { url } = await start(dataDir, { logger });
     const password = readFileSync(join(dataDir, 'postgres/cluster/password'), 'utf8');
     assert.ok(url.includes(password) && password.length >= 32);
@@ -228,7 +236,7 @@ describe('the server', () => {
 
   test('has settings for a small service, which a caller may change, but not how it is reached', async () => {
     const chosen = { max_connections: '17', listen_addresses: '*' };
-    const { url } = await start(freshDataDir(), { settings: chosen });
+    const { url } = await start(initialisedDataDir(), { settings: chosen });
     const names = ['fsync', 'max_connections', 'listen_addresses', 'synchronous_commit', 'jit', 'TimeZone'];
     const list = names.map((name) => `'${name}'`).join();
     const rows = await query(url, `select name, setting from pg_settings where name in (${list})`);
@@ -240,7 +248,7 @@ describe('the server', () => {
 
   test('keeps what people send in failing statements out of the log', async () => {
     const { logger, lines } = listeningLogger();
-    const server = await start(freshDataDir(), { logger });
+    const server = await start(initialisedDataDir(), { logger });
     await assert.rejects(query(server.url, `select 'ada@example.com'::int`), { code: '22P02' });
     await server.stop();
     assert.ok(!lines.some((line) => line.includes('ada@example.com')));
@@ -248,7 +256,7 @@ describe('the server', () => {
 
   test('is started again when it is killed, and the same pool works again', async () => {
     const { logger, logged } = listeningLogger();
-    const dataDir = freshDataDir();
+    const dataDir = initialisedDataDir();
     const { url } = await start(dataDir, { logger });
     const pool = new pg.Pool({ connectionString: url });
     const lost = new Promise((resolve) => pool.on('error', resolve));
@@ -265,7 +273,7 @@ describe('the server', () => {
 
   test('can be stopped while it is being started again', async () => {
     const { logger, logged } = listeningLogger();
-    const dataDir = freshDataDir();
+    const dataDir = initialisedDataDir();
     const server = await start(dataDir, { logger });
     const died = logged('PostgreSQL died');
     process.kill(mainServerPid(dataDir), 'SIGKILL');
@@ -275,7 +283,7 @@ describe('the server', () => {
   });
 
   test('stops in spite of an open transaction, and leaves no process behind', async () => {
-    const dataDir = freshDataDir();
+    const dataDir = initialisedDataDir();
     const server = await start(dataDir);
     const client = new pg.Client({ connectionString: server.url });
     client.on('error', () => {});
@@ -287,7 +295,7 @@ describe('the server', () => {
   });
 
   test('is still there after Ctrl-C, until the service has finished', async () => {
-    const dataDir = freshDataDir();
+    const dataDir = initialisedDataDir();
     const { child, url, lastWords } = service(dataDir);
     await url;
     assert.ok(child.pid);
@@ -299,7 +307,7 @@ describe('the server', () => {
 
 describe('after a service was killed', () => {
   test('the next ends the server it left behind, and nothing committed is lost', async () => {
-    const dataDir = freshDataDir();
+    const dataDir = initialisedDataDir();
     const killed = service(dataDir);
     await query(await killed.url, writeOne);
     const orphanPid = mainServerPid(dataDir);
@@ -312,7 +320,7 @@ describe('after a service was killed', () => {
   });
 
   test('and the server with it, a process that got its number by chance is left alone and in nobody’s way', async (t) => {
-    const dataDir = freshDataDir();
+    const dataDir = initialisedDataDir();
     const killed = service(dataDir);
     await query(await killed.url, writeOne);
     const owner = statSync(join(dataDir, 'postgres/cluster/data')).uid;
@@ -336,7 +344,7 @@ describe('after a service was killed', () => {
   });
 
   test('a process of its server that lingers keeps the next from the data, until it ends', async () => {
-    const dataDir = freshDataDir();
+    const dataDir = initialisedDataDir();
     const killed = service(dataDir);
     const client = new pg.Client({ connectionString: await killed.url });
     client.on('error', () => {});
@@ -357,7 +365,7 @@ describe('after a service was killed', () => {
   });
 
   test('a lock file that was cut short is no obstacle', async () => {
-    const dataDir = freshDataDir();
+    const dataDir = initialisedDataDir();
     await (await start(dataDir)).stop();
     writeFileSync(join(dataDir, 'postgres/cluster/data/postmaster.pid'), '');
     const { url } = await start(dataDir);
@@ -383,7 +391,7 @@ describe('of two services on one data directory', () => {
   });
 
   test('the second is refused without disturbing the first, even under another name of the folder', async () => {
-    const dataDir = freshDataDir();
+    const dataDir = initialisedDataDir();
     const otherName = freshDataDir();
     const { url } = await start(dataDir);
     const pid = mainServerPid(dataDir);

@@ -7,6 +7,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { copyCluster } from '../support/cluster-template.ts';
 import { freePort } from '../support/redis-server.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 import {
@@ -59,6 +60,7 @@ test('the embedded default starts, stops with nothing left running, and finds it
 
 test('a signal to npm alone stops the service behind it', async (t) => {
   const folder = await temporaryFolder(t);
+  copyCluster(folder);
   const npm = await startTillProcess({ DATA_DIR: folder }, ['npm', 'start']);
   assert.equal(await npm.stop('SIGTERM'), 0);
   assert.deepEqual(await processesOf(folder), []);
@@ -191,12 +193,16 @@ test('production refuses what is generated or embedded, naming each missing vari
 
 test('a second service on the same folder or the same port is refused, saying why', async (t) => {
   const folder = await temporaryFolder(t);
+  copyCluster(folder);
   const till = await startTillProcess({ DATA_DIR: folder });
+  const database = await createTestDatabase();
+  t.after(() => database.drop());
   const sameFolder = await runTillUntilExit({ DATA_DIR: folder });
   assert.equal(sameFolder.code, 1);
   assert.ok(sameFolder.stderr.includes(folder), sameFolder.stderr);
   assert.ok(!/^ +at /m.test(sameFolder.stderr), 'no stack trace for a person');
   const samePort = await runTillUntilExit({
+    DATABASE_URL: database.url,
     DATA_DIR: await temporaryFolder(t),
     PORT: new URL(till.url).port,
   });
@@ -205,6 +211,7 @@ test('a second service on the same folder or the same port is refused, saying wh
   const sandboxPort = new URL(String((await till.logged('ready'))['processor']).replace('sandbox at ', ''))
     .port;
   const sameSandbox = await runTillUntilExit({
+    DATABASE_URL: database.url,
     DATA_DIR: await temporaryFolder(t),
     SANDBOX_PORT: sandboxPort,
   });

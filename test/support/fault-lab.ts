@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test';
-import pg from 'pg';
+import type pg from 'pg';
 import { Stripe } from 'stripe';
 import { startSandbox } from '../../sandbox/sandbox.ts';
 import { composeServices, registerRoutes, type Services } from '../../src/compose-services.ts';
@@ -13,7 +13,7 @@ import type { CallLimits } from '../../src/processor/stripe/calls.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import { startFrame, testKey } from './frame.ts';
 import { captureLog } from './log-capture.ts';
-import { createTestDatabase } from './test-database.ts';
+import { createTestDatabase, openPool } from './test-database.ts';
 
 /** Retries come at once. The time-outs are never met unless a test means to meet them. */
 const patient: CallLimits = { deadlineMs: 60_000, tryTimeoutMs: 30_000, retriesMax: 2, retryDelayMs: 1 };
@@ -63,7 +63,7 @@ export async function startLab(t: TestContext): Promise<Lab> {
   ends.push(() => testDatabase.drop());
   const sandbox = await startSandbox({ port: 0 });
   ends.push(() => sandbox.close());
-  const pool = new pg.Pool({ connectionString: testDatabase.url, max: 2, application_name: 'test' });
+  const pool = openPool({ connectionString: testDatabase.url, max: 2, application_name: 'test' });
   ends.push(() => pool.end());
   const control = async (method: string, body?: object) => {
     const init = { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };

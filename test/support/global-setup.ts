@@ -6,22 +6,30 @@ import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { migrate } from '../../src/platform/migrate.ts';
+import { clusterVariable, copyCluster } from './cluster-template.ts';
 import { type RedisServer, redisVariable, startRedis } from './redis-server.ts';
 import { databaseVariable, templateDatabase } from './test-database.ts';
 
 const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
 const logger = createLogger('error');
 
-let dataDir: string | undefined;
+let folder: string | undefined;
 let postgres: EmbeddedPostgres | undefined;
 let redis: RedisServer | undefined;
 
 /**
  * One PostgreSQL and one Redis for the whole run. The database is migrated once, as a template: cloning it takes
- * milliseconds, so every test file has a database of its own, and files run side by side.
+ * milliseconds, so every test file has a database of its own, and files run side by side. The cluster is initialised
+ * once as well, for tests that start a server of their own.
  */
 export async function globalSetup(): Promise<void> {
-  dataDir = await mkdtemp(join(tmpdir(), 'till-test-'));
+  folder = await mkdtemp(join(tmpdir(), 'till-test-'));
+  const template = join(folder, 'template');
+  const fresh = await startEmbeddedPostgres({ dataDir: template, logger, settings: { fsync: 'off' } });
+  await fresh.stop();
+  process.env[clusterVariable] = template;
+  const dataDir = join(folder, 'server');
+  copyCluster(dataDir, template);
   postgres = await startEmbeddedPostgres({
     dataDir,
     logger,
@@ -41,7 +49,7 @@ export async function globalSetup(): Promise<void> {
 export async function globalTeardown(): Promise<void> {
   await redis?.stop();
   await postgres?.stop();
-  if (dataDir !== undefined) await rm(dataDir, { recursive: true, force: true });
+  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 }
 
 function withDatabase(url: string, name: string): string {

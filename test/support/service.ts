@@ -3,12 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import pg from 'pg';
+import type pg from 'pg';
 import { Stripe } from 'stripe';
 import { startTill, type Till } from '../../src/compose.ts';
 import { loadConfig } from '../../src/config.ts';
 import { captureLog, type LogLine } from './log-capture.ts';
-import { createTestDatabase } from './test-database.ts';
+import { createTestDatabase, openPool } from './test-database.ts';
 
 const testKey = 'service-key-0123456789';
 
@@ -55,7 +55,7 @@ export async function useService(environment: Readonly<Record<string, string>> =
     dataDir,
   );
   const till = await startTill(config, logger);
-  const pool = new pg.Pool({ connectionString: database.url });
+  const pool = openPool({ connectionString: database.url });
   after(async () => {
     await pool.end();
     const stopped = await till.stop();

@@ -16,10 +16,9 @@ export async function createTestDatabase(from: 'template' | 'empty' = 'template'
   if (serverUrl === undefined)
     throw new Error(`${databaseVariable} is not set: run the tests with "npm test"`);
   const name = `test_${randomUUID().replaceAll('-', '')}`;
-  await runOnServer(
-    serverUrl,
-    `create database ${name} template ${from === 'template' ? templateDatabase : 'template0'}`,
-  );
+  const template = from === 'template' ? templateDatabase : 'template0';
+  // Copying the files takes an eighth of the time that writing every page to the log takes.
+  await runOnServer(serverUrl, `create database ${name} template ${template} strategy file_copy`);
   return {
     url: serverUrl.replace('/postgres?', `/${name}?`),
     drop: () => runOnServer(serverUrl, `drop database if exists ${name} with (force)`),
@@ -35,4 +34,14 @@ export async function runOnServer(url: string, sql: string): Promise<void> {
   } finally {
     await client.end();
   }
+}
+
+/**
+ * A pool for a test's own queries. `end()` resolves before the sessions have ended, so dropping the database right after
+ * it may end them first; without a listener that error would fail the test.
+ */
+export function openPool(options: pg.PoolConfig): pg.Pool {
+  const pool = new pg.Pool(options);
+  pool.on('error', () => {});
+  return pool;
 }

@@ -92,6 +92,8 @@ function spawnTill(
     env: {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
+      // Only how long a start takes depends on it.
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
       PORT: '0',
       SANDBOX_PORT: '0',
       ...environment,

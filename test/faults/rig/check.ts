@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Stripe } from 'stripe';
+import { openPool } from '../../support/test-database.ts';
 import { testKey } from '../../support/till-process.ts';
 import { all, assertMirrored } from '../../webhooks/model/compare-mirrors.ts';
 import type { Load, Made, MadeKind } from './load.ts';
@@ -34,7 +35,7 @@ export async function checkRig(rig: Rig, load: Load, options: CheckOptions = {})
   for (const till of rig.tills) await till.assertAlive();
   await load.end();
   assertAnswers(load.ledger.client.attempts, options.failures ?? [503]);
-  const pool = new pg.Pool({ connectionString: rig.inspectionUrl, max: 2, application_name: 'check' });
+  const pool = openPool({ connectionString: rig.inspectionUrl, max: 2, application_name: 'check' });
   try {
     const db = {
       query: async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) =>

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +20,7 @@ import {
 } from '../../../src/platform/embedded-postgres/server-command.ts';
 import { serverArguments, socketPort } from '../../../src/platform/embedded-postgres/settings.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
+import { copyCluster } from '../../support/cluster-template.ts';
 import { clusterNameFor, serverPids } from '../../support/embedded-postgres-processes.ts';
 
 /** PostgreSQL's own signals for its ways to stop, and the kernel's. */
@@ -63,6 +65,7 @@ export class PostgresServer {
     const folder = dataDir ?? (await mkdtemp(join(tmpdir(), 'till-faults-')));
     const binaries = findBinaries();
     await mkdir(folder, { recursive: true });
+    if (!existsSync(join(folder, 'postgres'))) copyCluster(folder);
     const home = join(await realpath(folder), 'postgres');
     await makePrivateDir(home);
     await linkLibraries(binaries, join(home, libraryDirName));
