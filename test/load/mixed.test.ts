@@ -40,7 +40,7 @@ const capacityLanes = 32;
 /** More than the requests under way from which webhooks are shed, whatever the machine. */
 const crowdConnections = 1_500;
 const overloadFactor = 4;
-const overloadSeconds = effort({ short: 3, long: 20 });
+const overloadSeconds = effort({ short: 2, long: 20 });
 const overloadShotsMax = 200_000;
 /** Each is up to four times the one before it. */
 const overloadTriesMax = 5;
