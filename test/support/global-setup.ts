@@ -2,13 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { migrate } from '../../src/platform/migrate.ts';
 import { clusterVariable, copyCluster } from './cluster-template.ts';
 import { type RedisServer, redisVariable, startRedis } from './redis-server.ts';
-import { databaseVariable, templateDatabase } from './test-database.ts';
+import { databaseVariable, runOnServer, templateDatabase } from './test-database.ts';
 
 const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
 const logger = createLogger('error');
@@ -24,23 +23,23 @@ let redis: RedisServer | undefined;
  */
 export async function globalSetup(): Promise<void> {
   folder = await mkdtemp(join(tmpdir(), 'till-test-'));
-  const template = join(folder, 'template');
-  const fresh = await startEmbeddedPostgres({ dataDir: template, logger, settings: { fsync: 'off' } });
+  const cluster = join(folder, 'cluster');
+  const fresh = await startEmbeddedPostgres({ dataDir: cluster, logger, settings: { fsync: 'off' } });
   await fresh.stop();
-  process.env[clusterVariable] = template;
+  process.env[clusterVariable] = cluster;
   const dataDir = join(folder, 'server');
-  copyCluster(dataDir, template);
+  copyCluster(dataDir, cluster);
   postgres = await startEmbeddedPostgres({
     dataDir,
     logger,
     // Nothing of a test run needs to survive a power cut.
     settings: { fsync: 'off', full_page_writes: 'off', max_connections: '300' },
   });
-  const client = new pg.Client({ connectionString: postgres.url });
-  await client.connect();
-  await client.query(`create database ${templateDatabase}`);
-  await client.end();
-  await migrate({ url: withDatabase(postgres.url, templateDatabase), folder: migrationsFolder, logger });
+  await runOnServer(postgres.url, `create database ${templateDatabase}`);
+  const template = withDatabase(postgres.url, templateDatabase);
+  await migrate({ url: template, folder: migrationsFolder, logger });
+  // PostgreSQL caches the catalogue in a file at the first connection; the copies get that file too.
+  await runOnServer(template, 'select 1');
   process.env[databaseVariable] = postgres.url;
   redis = await startRedis();
   if (redis !== undefined) process.env[redisVariable] = redis.url;

@@ -7,6 +7,8 @@ import { eventOf, idOf, startWebhookTill, type WebhookTill } from './webhook-til
 
 /** A request waits for at most three locks of 100 ms each; the rest is for a machine that is busy with other tests. */
 const requestMsMax = 3_000;
+/** On a busy machine a lock may be missed now and then, but not every time. */
+const runsMax = 50;
 const eventCount = effort({ short: 200_000, long: 1_000_000 });
 const daySeconds = 86_400;
 const oldSeconds = Math.floor(Date.now() / 1_000) - 60 * daySeconds;
@@ -46,6 +48,12 @@ async function exists(till: WebhookTill, table: string): Promise<boolean> {
   return (await till.sql('select 1 as found from pg_class where relname = $1', [table])).length > 0;
 }
 
+/** As the service repeats it: a run that cannot have a lock in time leaves the rest to the next one. */
+async function runUntilDone(till: WebhookTill): Promise<boolean> {
+  for (let runs = 0; runs < runsMax; runs += 1) if (await till.services.retention.run()) return true;
+  return false;
+}
+
 /** Sends webhooks and reads the list until the work is done; returns its result and the slowest request. */
 async function whileServing<T>(till: WebhookTill, work: Promise<T>) {
   let isDone = false;
@@ -73,7 +81,7 @@ describe('dropping a week', () => {
   test(`of ${eventCount} events keeps what failed or waits, and requests are served meanwhile`, async (t) => {
     const till = await startWebhookTill(t, { retentionDays: 35 });
     const week = await fillOldWeek(till, eventCount);
-    const { result, slowestMs } = await whileServing(till, till.services.retention.run());
+    const { result, slowestMs } = await whileServing(till, runUntilDone(till));
     assert.equal(result, true);
     assert.ok(slowestMs < requestMsMax, `a request took ${slowestMs} ms`);
     assert.equal(await exists(till, week), false);
