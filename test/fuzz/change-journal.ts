@@ -62,9 +62,13 @@ function keyOf(row: Row): string {
   return JSON.stringify(id === undefined ? [operation, key, resource, shard, name] : id);
 }
 
-/** A revision only tells that a row was held meanwhile; what it says is in the other columns. */
+/**
+ * The revision and the times of the last information tell only that the row was compared with the processor meanwhile.
+ * What it says is in the other columns.
+ */
 function shown(row: Row | null): Row | null {
   if (row === null) return null;
-  const { revision: _, ...rest } = row;
-  return rest;
+  return Object.fromEntries(
+    Object.entries(row).filter(([column]) => !/^revision$|_as_of(_latest)?$/.test(column)),
+  );
 }
