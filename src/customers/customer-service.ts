@@ -20,6 +20,7 @@ import {
   withRecovery,
 } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import { rowTime } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId, isUuid } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
@@ -76,7 +77,7 @@ export class CustomerService {
 
   async #record(tx: Transaction, id: string, facts: CustomerFacts): Promise<Customer> {
     const { store, clock } = this.#parts;
-    await store.insert(tx, toCustomer(id, facts, clock.now()));
+    await store.insert(tx, [toCustomer(id, facts, clock.now())]);
     return found((await store.find(tx, [id]))[0]);
   }
 
@@ -208,7 +209,7 @@ export class CustomerService {
     // An event that shows no address may be one whose personal data was removed: the processor is asked instead.
     const isComplete = ({ email, deleted }: CustomerFacts) =>
       email !== null || deleted || source !== 'events';
-    const made = await store.insertRecovered(
+    const made = await store.insert(
       tx,
       lost.filter(isComplete).map((first) => toCustomer(first.localId ?? '', first, now)),
     );
@@ -251,7 +252,7 @@ function toCustomer(id: string, facts: CustomerFacts, now: Date): Customer {
     processorCustomerId,
     ...person,
     deletedAt: deleted ? now : null,
-    processorAsOf: asOf,
+    ...rowTime(asOf),
     createdAt: idTime(id),
     updatedAt: now,
     revision: 0,

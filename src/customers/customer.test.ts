@@ -8,6 +8,7 @@ import {
   rowUpdatedAt,
   testNow,
 } from '../../test/support/transitions.ts';
+import { asOfRow, rowTime } from '../mirrors/transition.ts';
 import { asOfEvent, type CustomerFacts } from '../processor/processor-facts.ts';
 import { type Customer, eraseCustomer, isChangeIgnored, takeCustomerFacts } from './customer.ts';
 
@@ -18,7 +19,7 @@ const customer: Customer = {
   name: 'Ada',
   phone: null,
   deletedAt: null,
-  processorAsOf: rowAsOf,
+  ...rowTime(rowAsOf),
   createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
   revision: 0,
@@ -39,9 +40,9 @@ test('deleted is the end: it beats every change, and no change comes after it', 
   assertTransitions({ live: '= !', deleted: '. .' }, ({ from, to, asOf, standing }) => {
     const row = from === 'live' ? customer : eraseCustomer(customer, rowUpdatedAt);
     const taken = takeCustomerFacts(row, { ...facts, deleted: to === 'deleted', asOf }, standing, testNow);
-    const { deletedAt, processorAsOf, updatedAt } = taken.row;
+    const { deletedAt, updatedAt } = taken.row;
     const status = deletedAt === null ? 'live' : 'deleted';
-    return { verdict: taken.verdict, status, asOf: processorAsOf, updatedAt };
+    return { verdict: taken.verdict, status, asOf: asOfRow(taken.row), updatedAt };
   });
 });
 

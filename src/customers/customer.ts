@@ -1,5 +1,13 @@
-import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { AsOf, CustomerFacts } from '../processor/processor-facts.ts';
+import {
+  asOfRow,
+  judge,
+  laterOf,
+  rowTime,
+  type Standing,
+  type TransitionTable,
+  type Verdict,
+} from '../mirrors/transition.ts';
+import type { CustomerFacts } from '../processor/processor-facts.ts';
 
 export interface Customer {
   readonly id: string;
@@ -9,7 +17,8 @@ export interface Customer {
   readonly name: string | null;
   readonly phone: string | null;
   readonly deletedAt: Date | null;
-  readonly processorAsOf: AsOf;
+  readonly processorAsOf: Date;
+  readonly processorAsOfLatest: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
@@ -41,14 +50,14 @@ export function takeCustomerFacts(
     rule: customerTransitions[from][to],
     standing,
     isSame: from === to && isSame,
-    rowAsOf: customer.processorAsOf,
+    rowAsOf: asOfRow(customer),
     factsAsOf: facts.asOf,
   });
-  const processorAsOf = laterOf(customer.processorAsOf, facts.asOf);
-  if (facts.deleted) return { verdict, row: eraseCustomer({ ...customer, processorAsOf }, now) };
+  const time = rowTime(laterOf(asOfRow(customer), facts.asOf));
+  if (facts.deleted) return { verdict, row: eraseCustomer({ ...customer, ...time }, now) };
   return {
     verdict,
-    row: { ...customer, ...values, processorAsOf, updatedAt: isSame ? customer.updatedAt : now },
+    row: { ...customer, ...values, ...time, updatedAt: isSame ? customer.updatedAt : now },
   };
 }
 

@@ -12,6 +12,7 @@ import {
   withRecovery,
 } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import { rowTime } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
 import { derivedId, isOurId, isUuid } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
@@ -128,7 +129,7 @@ function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): I
     currency: facts.currency,
     status: facts.status,
     hostedInvoiceUrl: facts.hostedInvoiceUrl,
-    processorAsOf: facts.asOf,
+    ...rowTime(facts.asOf),
     createdAt: facts.createdAt,
     updatedAt: now,
     revision: 0,

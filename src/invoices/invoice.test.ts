@@ -8,6 +8,7 @@ import {
   rowUpdatedAt,
   testNow,
 } from '../../test/support/transitions.ts';
+import { asOfRow, rowTime } from '../mirrors/transition.ts';
 import type { InvoiceFacts } from '../processor/processor-facts.ts';
 import { type Invoice, takeInvoiceFacts } from './invoice.ts';
 
@@ -24,7 +25,7 @@ const invoice: Invoice = {
   currency: 'eur',
   status: 'draft',
   hostedInvoiceUrl: null,
-  processorAsOf: rowAsOf,
+  ...rowTime(rowAsOf),
   createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
   revision: 0,
@@ -56,8 +57,8 @@ test('every status that stands meets every status that arrives: uncollectible is
     ({ from, to, asOf, standing }) => {
       const row = { ...invoice, status: from };
       const taken = takeInvoiceFacts(row, { ...facts, status: to, asOf }, customerId, standing, testNow);
-      const { status, processorAsOf, updatedAt } = taken.row;
-      return { verdict: taken.verdict, status, asOf: processorAsOf, updatedAt };
+      const { status, updatedAt } = taken.row;
+      return { verdict: taken.verdict, status, asOf: asOfRow(taken.row), updatedAt };
     },
   );
 });

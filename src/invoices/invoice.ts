@@ -1,5 +1,13 @@
-import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { AsOf, InvoiceFacts } from '../processor/processor-facts.ts';
+import {
+  asOfRow,
+  judge,
+  laterOf,
+  rowTime,
+  type Standing,
+  type TransitionTable,
+  type Verdict,
+} from '../mirrors/transition.ts';
+import type { InvoiceFacts } from '../processor/processor-facts.ts';
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'uncollectible', 'void'] as const;
 
@@ -17,7 +25,8 @@ export interface Invoice {
   readonly currency: string;
   readonly status: InvoiceStatus;
   readonly hostedInvoiceUrl: string | null;
-  readonly processorAsOf: AsOf;
+  readonly processorAsOf: Date;
+  readonly processorAsOfLatest: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
@@ -75,7 +84,7 @@ export function takeInvoiceFacts(
     rule: invoiceTransitions[invoice.status][facts.status],
     standing,
     isSame,
-    rowAsOf: invoice.processorAsOf,
+    rowAsOf: asOfRow(invoice),
     factsAsOf: facts.asOf,
   });
   return {
@@ -83,7 +92,7 @@ export function takeInvoiceFacts(
     row: {
       ...invoice,
       ...values,
-      processorAsOf: laterOf(invoice.processorAsOf, facts.asOf),
+      ...rowTime(laterOf(asOfRow(invoice), facts.asOf)),
       updatedAt: isSame ? invoice.updatedAt : now,
     },
   };

@@ -1,5 +1,6 @@
 import { isUuid } from '../platform/id.ts';
 import type { Queryable } from '../platform/postgres.ts';
+import type { Table } from '../platform/table.ts';
 
 export interface PageRequest {
   readonly page: number;
@@ -12,8 +13,8 @@ export interface Page<Item> extends PageRequest {
 }
 
 /** A list: the rows of one table, or of one parent in it, newest first. */
-export interface ListSource {
-  readonly table: 'customers' | 'payments' | 'refunds' | 'subscriptions' | 'invoices';
+export interface ListSource<Row extends object> {
+  readonly table: Table<Row>;
   /** Leaves rows out of every list; it must match what the table's counter counts. */
   readonly only?: string;
   readonly parent?: { readonly column: string; readonly id: string };
@@ -25,14 +26,13 @@ export interface ListSource {
  * skipped are skipped in the index alone. It is a single statement, hence a single snapshot: the total and the page
  * always agree.
  */
-export async function listPage<Row extends object, Item>(
+export async function listPage<Row extends { readonly id: string }>(
   db: Queryable,
-  source: ListSource,
+  source: ListSource<Row>,
   request: PageRequest,
-  toItem: (row: Row) => Item,
-): Promise<Page<Item>> {
+): Promise<Page<Row>> {
   const { page, limit } = request;
-  // What is no id at all is nobody's, and PostgreSQL would not even compare it.
+  // A malformed id matches no rows, and PostgreSQL would refuse to compare it.
   if (source.parent !== undefined && !isUuid(source.parent.id)) return { data: [], total: 0, page, limit };
   const values: unknown[] = [limit, (page - 1) * limit];
   const conditions = [source.only ?? 'true'];
@@ -40,25 +40,31 @@ export async function listPage<Row extends object, Item>(
     values.push(source.parent.id);
     conditions.push(`${source.parent.column} = $3`);
   }
-  const rows = await db.query<Row & { list_total: number; id: string | null }>(
-    listSql(source, conditions),
-    values,
-  );
+  const rows = await db.query<Row & { list_total: number }>(listSql(source, conditions), values);
   return {
-    data: rows.filter((row) => row.id !== null).map(toItem),
+    // On an empty page one row is left, which holds nothing but the total.
+    data: rows.filter(({ id }) => id !== null).map(({ list_total: _, ...row }) => row as unknown as Row),
     total: rows[0]?.list_total ?? 0,
     page,
     limit,
   };
 }
 
-function listSql(source: ListSource, conditions: readonly string[]): string {
-  const table = `till.${source.table}`;
+/** The rows of one customer, or all. */
+export function ofCustomer(customerId: string | undefined): Pick<ListSource<never>, 'parent'> {
+  return customerId === undefined ? {} : { parent: { column: 'customer_id', id: customerId } };
+}
+
+function listSql<Row extends object>(
+  { table, parent }: ListSource<Row>,
+  conditions: readonly string[],
+): string {
+  const from = `till.${table.name}`;
   const where = conditions.join(' and ');
   const total =
-    source.parent === undefined
-      ? `select coalesce(sum(count), 0)::bigint as total from till.list_counts where resource = '${source.table}'`
-      : `select count(*) as total from ${table} where ${where}`;
+    parent === undefined
+      ? `select coalesce(sum(count), 0)::bigint as total from till.list_counts where resource = '${table.name}'`
+      : `select count(*) as total from ${from} where ${where}`;
   return `
     with totals as materialized (${total}),
     bounds as materialized (
@@ -68,13 +74,13 @@ function listSql(source: ListSource, conditions: readonly string[]): string {
     ),
     -- The outer limit tells the planner how few rows there are, which it cannot see in limits that are worked out.
     page as (select id from (
-      (select id from ${table} where ${where} and (select is_near from bounds)
+      (select id from ${from} where ${where} and (select is_near from bounds)
         order by created_at desc, id desc limit $1::bigint offset $2::bigint)
       union all
-      (select id from ${table} where ${where} and not (select is_near from bounds)
+      (select id from ${from} where ${where} and not (select is_near from bounds)
         order by created_at, id limit (select far_limit from bounds) offset (select far_offset from bounds))
     ) either limit $1::bigint)
     select bounds.total as list_total, item.*
-    from bounds left join (page join ${table} item using (id)) on true
-    order by item.created_at desc, item.id desc`;
+    from bounds left join (select ${table.columns} from page join ${from} using (id)) item on true
+    order by item."createdAt" desc, item.id desc`;
 }

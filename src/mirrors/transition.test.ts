@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { atSecond } from '../../test/support/transitions.ts';
-import { judge, laterOf, type Rule, type Standing, toAsOf, type Verdict } from './transition.ts';
+import { judge, laterOf, type Rule, type Standing, type Verdict } from './transition.ts';
 
 const times = { older: atSecond(999), same: atSecond(1_000), newer: atSecond(1_001) };
 const rowAsOf = times.same;
@@ -62,12 +62,4 @@ test('the time of a row never goes back, at either end', () => {
     earliest: times.same.earliest,
     latest: times.newer.latest,
   });
-});
-
-test('a row of an older release has one time for both ends', () => {
-  const { older, newer } = { older: times.older.earliest, newer: times.newer.earliest };
-  assert.deepEqual(toAsOf(older, null), { earliest: older, latest: older });
-  assert.deepEqual(toAsOf(older, newer), { earliest: older, latest: newer });
-  // It moves the one column that it knows past the one that it does not.
-  assert.deepEqual(toAsOf(newer, older), { earliest: newer, latest: newer });
 });

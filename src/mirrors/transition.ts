@@ -47,7 +47,16 @@ export function laterOf(a: AsOf, b: AsOf): AsOf {
   };
 }
 
-/** The time of a stored row. Rows of an older release have one column for both ends. */
-export function toAsOf(earliest: Date, latest: Date | null): AsOf {
-  return { earliest, latest: latest !== null && latest > earliest ? latest : earliest };
+/** The time of what a row last took in, as rows hold it. */
+export interface RowTime {
+  readonly processorAsOf: Date;
+  readonly processorAsOfLatest: Date;
+}
+
+export function asOfRow({ processorAsOf, processorAsOfLatest }: RowTime): AsOf {
+  return { earliest: processorAsOf, latest: processorAsOfLatest };
+}
+
+export function rowTime({ earliest, latest }: AsOf): RowTime {
+  return { processorAsOf: earliest, processorAsOfLatest: latest };
 }

@@ -1,3 +1,4 @@
+import { rowTime } from '../mirrors/transition.ts';
 import { idTime } from '../platform/id.ts';
 import type { PaymentFacts } from '../processor/processor-facts.ts';
 import type { Payment } from './payment.ts';
@@ -16,7 +17,7 @@ export function toPayment(facts: PaymentFacts, customerId: string, now: Date): P
     currency: facts.currency,
     intentStatus: facts.status,
     status: facts.status,
-    processorAsOf: facts.asOf,
+    ...rowTime(facts.asOf),
     createdAt: idTime(id),
     updatedAt: now,
     revision: 0,

@@ -1,3 +1,4 @@
+import { rowTime } from '../mirrors/transition.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
 import type { RefundFacts } from '../processor/processor-facts.ts';
 import type { Refund } from './refund.ts';
@@ -13,7 +14,7 @@ export function toRefund(facts: RefundFacts, paymentId: string, now: Date): Refu
     currency: facts.currency,
     status: facts.status === 'unknown' ? 'pending' : facts.status,
     reason: facts.reason,
-    processorAsOf: facts.asOf,
+    ...rowTime(facts.asOf),
     createdAt: isOurId(localId) ? idTime(localId) : createdAt,
     updatedAt: now,
     revision: 0,

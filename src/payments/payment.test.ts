@@ -8,6 +8,7 @@ import {
   rowUpdatedAt,
   testNow,
 } from '../../test/support/transitions.ts';
+import { asOfRow, rowTime } from '../mirrors/transition.ts';
 import type { PaymentFacts } from '../processor/processor-facts.ts';
 import { amountLeft, type Payment, paymentStatuses, paymentStatusOf, takePaymentFacts } from './payment.ts';
 
@@ -22,7 +23,7 @@ const payment: Payment = {
   currency: 'eur',
   intentStatus: 'requires_payment_method',
   status: 'requires_payment_method',
-  processorAsOf: rowAsOf,
+  ...rowTime(rowAsOf),
   createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
   revision: 0,
@@ -53,9 +54,9 @@ test('every status that stands meets every status that arrives, at every time, a
     ({ from, to, asOf, standing }) => {
       const row = { ...payment, intentStatus: from, status: from };
       const taken = takePaymentFacts(row, { ...facts, status: to, asOf }, standing, testNow);
-      const { status, processorAsOf, updatedAt } = taken.row;
+      const { status, updatedAt } = taken.row;
       assert.equal(status, taken.row.intentStatus);
-      return { verdict: taken.verdict, status: taken.row.intentStatus, asOf: processorAsOf, updatedAt };
+      return { verdict: taken.verdict, status: taken.row.intentStatus, asOf: asOfRow(taken.row), updatedAt };
     },
   );
 });

@@ -1,5 +1,13 @@
-import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { AsOf, PaymentFacts } from '../processor/processor-facts.ts';
+import {
+  asOfRow,
+  judge,
+  laterOf,
+  rowTime,
+  type Standing,
+  type TransitionTable,
+  type Verdict,
+} from '../mirrors/transition.ts';
+import type { PaymentFacts } from '../processor/processor-facts.ts';
 
 /** Every status of a payment, in the order in which a payment usually passes them. */
 export const paymentStatuses = [
@@ -30,7 +38,8 @@ export interface Payment {
   readonly currency: string;
   readonly intentStatus: IntentStatus;
   readonly status: PaymentStatus;
-  readonly processorAsOf: AsOf;
+  readonly processorAsOf: Date;
+  readonly processorAsOfLatest: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
@@ -81,7 +90,7 @@ export function takePaymentFacts(
     rule: paymentTransitions[payment.intentStatus][facts.status],
     standing,
     isSame,
-    rowAsOf: payment.processorAsOf,
+    rowAsOf: asOfRow(payment),
     factsAsOf: facts.asOf,
   });
   const row = {
@@ -90,7 +99,7 @@ export function takePaymentFacts(
     amountReceived: facts.amountReceived,
     currency: facts.currency,
     intentStatus: facts.status,
-    processorAsOf: laterOf(payment.processorAsOf, facts.asOf),
+    ...rowTime(laterOf(asOfRow(payment), facts.asOf)),
     updatedAt: isSame ? payment.updatedAt : now,
   };
   return { verdict, row: { ...row, status: paymentStatusOf(row) } };

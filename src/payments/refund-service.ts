@@ -217,6 +217,7 @@ export class RefundService {
       status: 'pending',
       reason: request.reason,
       processorAsOf: payment.processorAsOf,
+      processorAsOfLatest: payment.processorAsOfLatest,
       createdAt: idTime(id),
       updatedAt: now,
       revision: 0,

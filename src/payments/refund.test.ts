@@ -8,6 +8,7 @@ import {
   rowUpdatedAt,
   testNow,
 } from '../../test/support/transitions.ts';
+import { asOfRow, rowTime } from '../mirrors/transition.ts';
 import type { RefundFacts } from '../processor/processor-facts.ts';
 import { type Refund, refundStatuses, takeRefundFacts } from './refund.ts';
 
@@ -19,7 +20,7 @@ const refund: Refund = {
   currency: 'eur',
   status: 'pending',
   reason: null,
-  processorAsOf: rowAsOf,
+  ...rowTime(rowAsOf),
   createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
   revision: 0,
@@ -49,8 +50,8 @@ test('every status that stands meets every status that arrives: a bank may send 
     ({ from, to, asOf, standing }) => {
       const row = { ...refund, status: from };
       const taken = takeRefundFacts(row, { ...facts, status: to, asOf }, standing, testNow);
-      const { status, processorAsOf, updatedAt } = taken.row;
-      return { verdict: taken.verdict, status, asOf: processorAsOf, updatedAt };
+      const { status, updatedAt } = taken.row;
+      return { verdict: taken.verdict, status, asOf: asOfRow(taken.row), updatedAt };
     },
   );
 });
@@ -62,7 +63,7 @@ test('the first that is heard of a reservation counts, whatever its status and i
       const asOf = atSecond(second);
       const { verdict, row } = takeRefundFacts(reserved, { ...facts, status, asOf }, 'event', testNow);
       assert.equal(verdict, 'take');
-      assert.deepEqual([row.processorRefundId, row.status, row.processorAsOf], ['re_1', status, asOf]);
+      assert.deepEqual([row.processorRefundId, row.status, asOfRow(row)], ['re_1', status, asOf]);
     }
   }
 });

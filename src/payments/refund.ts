@@ -1,5 +1,13 @@
-import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { AsOf, RefundFacts } from '../processor/processor-facts.ts';
+import {
+  asOfRow,
+  judge,
+  laterOf,
+  rowTime,
+  type Standing,
+  type TransitionTable,
+  type Verdict,
+} from '../mirrors/transition.ts';
+import type { RefundFacts } from '../processor/processor-facts.ts';
 
 export const refundStatuses = ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const;
 
@@ -19,7 +27,8 @@ export interface Refund {
   readonly currency: string;
   readonly status: RefundStatus;
   readonly reason: RefundReason | null;
-  readonly processorAsOf: AsOf;
+  readonly processorAsOf: Date;
+  readonly processorAsOfLatest: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
@@ -71,10 +80,10 @@ export function takeRefundFacts(
     rule: isFirst ? 'always' : refundTransitions[refund.status][status],
     standing,
     isSame,
-    rowAsOf: refund.processorAsOf,
+    rowAsOf: asOfRow(refund),
     factsAsOf: facts.asOf,
   });
-  const processorAsOf = isFirst ? facts.asOf : laterOf(refund.processorAsOf, facts.asOf);
+  const asOf = isFirst ? facts.asOf : laterOf(asOfRow(refund), facts.asOf);
   return {
     verdict,
     row: {
@@ -84,7 +93,7 @@ export function takeRefundFacts(
       amount: facts.amount,
       currency: facts.currency,
       // So that any status that Till knows wins over the one that it could not read.
-      processorAsOf: isUnknown ? refund.processorAsOf : processorAsOf,
+      ...rowTime(isUnknown ? asOfRow(refund) : asOf),
       updatedAt: isSame ? refund.updatedAt : now,
     },
   };

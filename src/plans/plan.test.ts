@@ -22,8 +22,10 @@ const plan: Plan = {
   productActive: true,
   priceActive: true,
   active: true,
-  productAsOf: rowAsOf,
-  priceAsOf: rowAsOf,
+  productAsOf: rowCreatedAt,
+  productAsOfLatest: rowCreatedAt,
+  priceAsOf: rowCreatedAt,
+  priceAsOfLatest: rowCreatedAt,
   createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
   revision: 0,
@@ -58,7 +60,7 @@ test('a product may be archived and brought back: newer wins', () => {
     const row = { ...plan, productActive: active, active };
     const taken = takeProductFacts(row, { ...product, active: to === 'active', asOf }, standing, testNow);
     const status = taken.row.active ? 'active' : 'archived';
-    return { verdict: taken.verdict, status, asOf: taken.row.productAsOf, updatedAt: taken.row.updatedAt };
+    return { verdict: taken.verdict, status, asOf: productTime(taken.row), updatedAt: taken.row.updatedAt };
   });
 });
 
@@ -68,7 +70,7 @@ test('a price may be archived and brought back: newer wins', () => {
     const row = { ...plan, priceActive: active, active };
     const taken = takePriceFacts(row, { ...price, active: to === 'active', asOf }, standing, testNow);
     const status = taken.row.active ? 'active' : 'archived';
-    return { verdict: taken.verdict, status, asOf: taken.row.priceAsOf, updatedAt: taken.row.updatedAt };
+    return { verdict: taken.verdict, status, asOf: priceTime(taken.row), updatedAt: taken.row.updatedAt };
   });
 });
 
@@ -91,7 +93,7 @@ test('a plan is active while both of its halves are', () => {
 test('the halves keep their own times: news of the one does not make news of the other late', () => {
   const later = atSecond(2_000);
   const { row } = takeProductFacts(plan, { ...product, name: 'Gold II', asOf: later }, 'event', testNow);
-  assert.deepEqual([row.name, row.productAsOf, row.priceAsOf], ['Gold II', later, rowAsOf]);
+  assert.deepEqual([row.name, productTime(row), priceTime(row)], ['Gold II', later, rowAsOf]);
   const archived = { ...price, active: false, asOf: atSecond(1_500) };
   assert.equal(takePriceFacts(row, archived, 'event', testNow).verdict, 'take');
 });
@@ -111,3 +113,11 @@ test('a product whose name cannot be read leaves the name of the plan as it was'
   const { row } = takeProductFacts(plan, { ...product, name: null, active: false }, 'present', testNow);
   assert.deepEqual([row.name, row.active], [plan.name, false]);
 });
+
+function productTime(row: Plan) {
+  return { earliest: row.productAsOf, latest: row.productAsOfLatest };
+}
+
+function priceTime(row: Plan) {
+  return { earliest: row.priceAsOf, latest: row.priceAsOfLatest };
+}

@@ -1,5 +1,5 @@
 import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { AsOf, PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
+import type { PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
 
 /** How often a plan bills. */
 export const planIntervals = ['day', 'week', 'month', 'year'] as const;
@@ -18,8 +18,10 @@ export interface Plan {
   readonly priceActive: boolean;
   /** Both are: archived at either end is archived. */
   readonly active: boolean;
-  readonly productAsOf: AsOf;
-  readonly priceAsOf: AsOf;
+  readonly productAsOf: Date;
+  readonly productAsOfLatest: Date;
+  readonly priceAsOf: Date;
+  readonly priceAsOfLatest: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
@@ -42,13 +44,15 @@ interface Taken {
 export function takeProductFacts(plan: Plan, facts: ProductFacts, standing: Standing, now: Date): Taken {
   const name = facts.name ?? plan.name;
   const isSame = plan.name === name && plan.productActive === facts.active;
+  const rowAsOf = { earliest: plan.productAsOf, latest: plan.productAsOfLatest };
   const verdict = judge({
     rule: facts.deleted ? 'always' : planHalfTransitions[stateOf(plan.productActive)][stateOf(facts.active)],
     standing,
     isSame,
-    rowAsOf: plan.productAsOf,
+    rowAsOf,
     factsAsOf: facts.asOf,
   });
+  const asOf = laterOf(rowAsOf, facts.asOf);
   return {
     verdict,
     row: {
@@ -56,7 +60,8 @@ export function takeProductFacts(plan: Plan, facts: ProductFacts, standing: Stan
       name,
       productActive: facts.active,
       active: facts.active && plan.priceActive,
-      productAsOf: laterOf(plan.productAsOf, facts.asOf),
+      productAsOf: asOf.earliest,
+      productAsOfLatest: asOf.latest,
       updatedAt: isSame ? plan.updatedAt : now,
     },
   };
@@ -64,20 +69,23 @@ export function takeProductFacts(plan: Plan, facts: ProductFacts, standing: Stan
 
 export function takePriceFacts(plan: Plan, facts: PriceFacts, standing: Standing, now: Date): Taken {
   const isSame = plan.priceActive === facts.active;
+  const rowAsOf = { earliest: plan.priceAsOf, latest: plan.priceAsOfLatest };
   const verdict = judge({
     rule: facts.deleted ? 'always' : planHalfTransitions[stateOf(plan.priceActive)][stateOf(facts.active)],
     standing,
     isSame,
-    rowAsOf: plan.priceAsOf,
+    rowAsOf,
     factsAsOf: facts.asOf,
   });
+  const asOf = laterOf(rowAsOf, facts.asOf);
   return {
     verdict,
     row: {
       ...plan,
       priceActive: facts.active,
       active: facts.active && plan.productActive,
-      priceAsOf: laterOf(plan.priceAsOf, facts.asOf),
+      priceAsOf: asOf.earliest,
+      priceAsOfLatest: asOf.latest,
       updatedAt: isSame ? plan.updatedAt : now,
     },
   };

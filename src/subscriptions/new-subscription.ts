@@ -1,3 +1,4 @@
+import { rowTime } from '../mirrors/transition.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
 import type { SubscriptionFacts, SubscriptionItemFacts } from '../processor/processor-facts.ts';
 import type { Subscription } from './subscription.ts';
@@ -27,7 +28,7 @@ export function toSubscription(
     currentPeriodStart,
     currentPeriodEnd,
     trialEnd: facts.trialEnd,
-    processorAsOf: facts.asOf,
+    ...rowTime(facts.asOf),
     createdAt: isOurId(localId) ? idTime(localId) : createdAt,
     updatedAt: now,
     revision: 0,

@@ -8,6 +8,7 @@ import {
   rowUpdatedAt,
   testNow,
 } from '../../test/support/transitions.ts';
+import { asOfRow, rowTime } from '../mirrors/transition.ts';
 import type { SubscriptionFacts } from '../processor/processor-facts.ts';
 import {
   followedItem,
@@ -29,7 +30,7 @@ const subscription: Subscription = {
   currentPeriodStart: periodStart,
   currentPeriodEnd: periodEnd,
   trialEnd: null,
-  processorAsOf: rowAsOf,
+  ...rowTime(rowAsOf),
   createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
   revision: 0,
@@ -69,8 +70,8 @@ test('every status that stands meets every status that arrives, at every time, a
     ({ from, to, asOf, standing }) => {
       const row = { ...subscription, status: from };
       const taken = takeSubscriptionFacts(row, { ...facts, status: to, asOf }, noPlan, standing, testNow);
-      const { status, processorAsOf, updatedAt } = taken.row;
-      return { verdict: taken.verdict, status, asOf: processorAsOf, updatedAt };
+      const { status, updatedAt } = taken.row;
+      return { verdict: taken.verdict, status, asOf: asOfRow(taken.row), updatedAt };
     },
   );
 });

@@ -1,5 +1,13 @@
-import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { AsOf, SubscriptionFacts, SubscriptionItemFacts } from '../processor/processor-facts.ts';
+import {
+  asOfRow,
+  judge,
+  laterOf,
+  rowTime,
+  type Standing,
+  type TransitionTable,
+  type Verdict,
+} from '../mirrors/transition.ts';
+import type { SubscriptionFacts, SubscriptionItemFacts } from '../processor/processor-facts.ts';
 
 /** `active` and `trialing` both mean that the customer is entitled. */
 export const subscriptionStatuses = [
@@ -23,7 +31,8 @@ export interface Subscription {
   readonly currentPeriodStart: Date | null;
   readonly currentPeriodEnd: Date | null;
   readonly trialEnd: Date | null;
-  readonly processorAsOf: AsOf;
+  readonly processorAsOf: Date;
+  readonly processorAsOfLatest: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
@@ -102,7 +111,7 @@ export function takeSubscriptionFacts(
     rule: subscriptionTransitions[subscription.status][facts.status],
     standing,
     isSame,
-    rowAsOf: subscription.processorAsOf,
+    rowAsOf: asOfRow(subscription),
     factsAsOf: facts.asOf,
   });
   return {
@@ -110,7 +119,7 @@ export function takeSubscriptionFacts(
     row: {
       ...subscription,
       ...values,
-      processorAsOf: laterOf(subscription.processorAsOf, facts.asOf),
+      ...rowTime(laterOf(asOfRow(subscription), facts.asOf)),
       updatedAt: isSame ? subscription.updatedAt : now,
     },
   };

@@ -7,12 +7,14 @@
  * is read both in the state of the latest event that has arrived and in its last state. After every step the row must be
  * as new as the newest state that has arrived.
  */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { type Customer, takeCustomerFacts } from '../../src/customers/customer.ts';
 import { type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
 import { type Folding, foldFacts, type MirrorRow, type Source } from '../../src/mirrors/fold.ts';
+import { rowTime } from '../../src/mirrors/transition.ts';
 import { type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
 import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
 import {
@@ -366,7 +368,7 @@ function paymentLife(events: readonly PaymentFacts[]): Life<Payment, PaymentFact
     events,
     born: ({ status, asOf, ...facts }) => ({
       ...{ ...facts, ...born, customerId: 'c', amountRefunded: 0, amountReserved: 0 },
-      ...{ intentStatus: status, status, processorAsOf: asOf },
+      ...{ intentStatus: status, status, ...rowTime(asOf) },
     }),
     take: (row, facts, standing) => takePaymentFacts(row, facts, standing, now),
     view: ({ status, amountReceived }) => ({ status, amountReceived }),
@@ -382,7 +384,7 @@ function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
   return {
     events,
     born: ({ asOf, status, ...facts }) => ({
-      ...{ ...facts, ...born, paymentId: 'p', processorAsOf: asOf },
+      ...{ ...facts, ...born, paymentId: 'p', ...rowTime(asOf) },
       status: status === 'unknown' ? 'pending' : status,
     }),
     take: (row, facts, standing) => takeRefundFacts(row, facts, standing, now),
@@ -421,7 +423,7 @@ function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscripti
     born: ({ asOf, ...facts }) => {
       const { processorPriceId, ...period } = followedItem(facts, planIdOf);
       const planId = planIdOf(processorPriceId) ?? '';
-      return { ...facts, ...born, ...period, customerId: 'c', planId, processorAsOf: asOf };
+      return { ...facts, ...born, ...period, customerId: 'c', planId, ...rowTime(asOf) };
     },
     take: (row, facts, standing) => takeSubscriptionFacts(row, facts, planIdOf, standing, now),
     view: ({ planId, status, currentPeriodStart, currentPeriodEnd }) => ({
@@ -450,7 +452,7 @@ function invoiceFacts(state: string, at = 0): InvoiceFacts {
 function invoiceLife(events: readonly InvoiceFacts[]): Life<Invoice, InvoiceFacts> {
   return {
     events,
-    born: ({ asOf, ...facts }) => ({ ...facts, ...born, customerId: 'c', processorAsOf: asOf }),
+    born: ({ asOf, ...facts }) => ({ ...facts, ...born, customerId: 'c', ...rowTime(asOf) }),
     take: (row, facts, standing) => takeInvoiceFacts(row, facts, 'c', standing, now),
     view: ({ status, amountDue, amountPaid }) => ({ status, amountDue, amountPaid }),
   };
@@ -465,7 +467,7 @@ function customerLife(events: readonly CustomerFacts[]): Life<Customer, Customer
   return {
     events,
     born: ({ asOf, deleted, ...facts }) => ({
-      ...{ ...facts, ...born, processorAsOf: asOf, deletedAt: deleted ? now : null },
+      ...{ ...facts, ...born, ...rowTime(asOf), deletedAt: deleted ? now : null },
       ...(deleted ? { email: null, name: null } : {}),
     }),
     take: (row, facts, standing) => takeCustomerFacts(row, facts, standing, now),

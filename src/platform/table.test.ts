@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { computed, defineTable, immutable, mutable } from './table.ts';
+
+interface Parcel {
+  readonly id: string;
+  readonly ownerId: string;
+  readonly weight: number;
+  readonly seenAt: Date;
+  readonly revision: number;
+}
+
+const parcels = defineTable<Parcel>(
+  'parcels',
+  {
+    id: immutable('uuid'),
+    ownerId: immutable('uuid'),
+    weight: mutable('bigint'),
+    seenAt: mutable('timestamptz', 'greatest(seen_at, sent_at)'),
+    revision: computed('integer'),
+  },
+  { insertOrder: 'ownerId' },
+);
+
+const lines = (sql: string) => sql.replaceAll(/\s+/g, ' ');
+
+test('every field is selected by its own name', () => {
+  assert.equal(
+    parcels.columns,
+    'id as "id", owner_id as "ownerId", weight as "weight", greatest(seen_at, sent_at) as "seenAt", revision as "revision"',
+  );
+});
+
+test('an insert writes all but the computed fields, in one order', () => {
+  assert.equal(
+    lines(parcels.insert),
+    'insert into till.parcels (id, owner_id, weight, seen_at) select "id", "ownerId", "weight", "seenAt" ' +
+      'from jsonb_to_recordset($1::jsonb) as v ("id" uuid, "ownerId" uuid, "weight" bigint, "seenAt" timestamptz) ' +
+      'order by "ownerId" on conflict do nothing',
+  );
+});
+
+test('an update writes the mutable fields alone, and counts', () => {
+  assert.equal(
+    lines(parcels.update),
+    'update till.parcels set revision = revision + 1, weight = v."weight", seen_at = v."seenAt" ' +
+      'from jsonb_to_recordset($1::jsonb) as v ("id" uuid, "weight" bigint, "seenAt" timestamptz) ' +
+      'where parcels.id = v.id',
+  );
+});

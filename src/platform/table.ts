@@ -1,0 +1,65 @@
+/**
+ * A table of the schema, declared once: its fields, their SQL types, and when each is written. Select lists, inserts and
+ * updates are derived from it, so that a new field is one more line. Everything else is written as SQL in the stores.
+ */
+export interface Table<Row extends object> {
+  readonly name: string;
+  /** The select list. Rows come back with the names of the fields. */
+  readonly columns: string;
+  /** Inserts a record set (`$1`), in one order, so that two inserts never wait for each other in a circle. */
+  readonly insert: string;
+  /** Updates the rows of a record set (`$1`) by their ids, and counts the change in `revision`. */
+  readonly update: string;
+  /** Only for the compiler: what a row of the table is. */
+  readonly row?: Row;
+}
+
+export interface Column {
+  readonly type: 'uuid' | 'text' | 'bigint' | 'integer' | 'boolean' | 'timestamptz';
+  readonly written: 'insert and update' | 'insert' | 'never';
+  /** How the field is read, where that is not the column alone. */
+  readonly select?: string;
+}
+
+/** A field that facts of the processor change. */
+export function mutable(type: Column['type'], select?: string): Column {
+  return { type, written: 'insert and update', ...(select === undefined ? {} : { select }) };
+}
+
+/** A field that stays as it was inserted. */
+export function immutable(type: Column['type']): Column {
+  return { type, written: 'insert' };
+}
+
+/** A field that PostgreSQL generates, or that a statement of its own maintains. */
+export function computed(type: Column['type']): Column {
+  return { type, written: 'never' };
+}
+
+export function defineTable<Row extends { readonly id: string }>(
+  name: string,
+  fields: Readonly<Record<keyof Row & string, Column>>,
+  { insertOrder = 'id' }: { readonly insertOrder?: keyof Row & string } = {},
+): Table<Row> {
+  const all = Object.entries<Column>(fields);
+  const inserted = all.filter(([, { written }]) => written !== 'never');
+  const updated = all.filter(([, { written }]) => written === 'insert and update');
+  const namesOf = (entries: typeof all) => entries.map(([field]) => columnOf(field)).join(', ');
+  const recordSet = (entries: typeof all) =>
+    `jsonb_to_recordset($1::jsonb) as v (${entries.map(([field, { type }]) => `"${field}" ${type}`).join(', ')})`;
+  return {
+    name,
+    columns: all.map(([field, { select }]) => `${select ?? columnOf(field)} as "${field}"`).join(', '),
+    insert: `insert into till.${name} (${namesOf(inserted)})
+      select ${inserted.map(([field]) => `"${field}"`).join(', ')} from ${recordSet(inserted)}
+      order by "${insertOrder}" on conflict do nothing`,
+    update: `update till.${name} set revision = revision + 1,
+        ${updated.map(([field]) => `${columnOf(field)} = v."${field}"`).join(', ')}
+      from ${recordSet([['id', fields.id], ...updated])} where ${name}.id = v.id`,
+  };
+}
+
+/** `processorCustomerId` is the column `processor_customer_id`. */
+function columnOf(field: string): string {
+  return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
