@@ -265,7 +265,7 @@ function found(customer: Customer | undefined): Customer {
 }
 
 function notFound(): Failure {
-  return new Failure('not_found', 'No customer has this id.');
+  return new Failure('not_found', 'No customer has this id. Check the id.');
 }
 
 function keyOf({ processorCustomerId }: { readonly processorCustomerId: string }): string {

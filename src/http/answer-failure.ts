@@ -18,7 +18,10 @@ export function answerFailure(
   // A caller that hangs up before its body has ended is no defect of ours, and nobody is left to read the answer.
   const hasHungUp = request.raw.errored === error;
   const failure = hasHungUp
-    ? new Failure('malformed_request', 'The connection ended before the body did.')
+    ? new Failure(
+        'malformed_request',
+        'The connection closed before the whole body arrived. Send the request again.',
+      )
     : toFailure(error);
   const requestId = request.id;
   if (failure === undefined) logger.error({ requestId, err: error }, 'request failed');
@@ -27,7 +30,8 @@ export function answerFailure(
   }
   return sendProblem(
     reply,
-    failure ?? new Failure('internal_error', 'The failure has been logged under this request id.'),
+    failure ??
+      new Failure('internal_error', 'Retry later. If the error persists, look up the request id in the log.'),
     requestId,
   );
 }
@@ -50,13 +54,17 @@ export function answerBrokenRequest(error: Error & { readonly code?: string }, s
 function brokenRequestFailure(code: string | undefined): Failure {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new Failure('headers_too_large', `The headers may hold at most ${headerBytesMax} bytes.`);
+      return new Failure('headers_too_large', `Send at most ${headerBytesMax} bytes of headers.`);
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new Failure(
         'request_timeout',
-        `The headers must arrive within ${headersTimeoutMs / 1_000} s and the rest within ${requestTimeoutMs / 1_000} s.`,
+        `Send the headers within ${headersTimeoutMs / 1_000} s ` +
+          `and the whole request within ${requestTimeoutMs / 1_000} s.`,
       );
     default:
-      return new Failure('malformed_request', 'This is not valid HTTP.');
+      return new Failure(
+        'malformed_request',
+        'The request is not valid HTTP. Check the client or proxy that sent it.',
+      );
   }
 }

@@ -35,7 +35,7 @@ export class ApiGuard {
         wrongKeysPerMinute,
         'requests without a valid key',
       );
-      throw new Failure('unauthorized', 'Send a valid API key in the header x-api-key.');
+      throw new Failure('unauthorized', 'Send a valid API key in the x-api-key header.');
     }
     request.keyName = name;
     if (this.#perMinute > 0) await this.#take(`key:${name}`, this.#perMinute, 'requests');
@@ -47,7 +47,7 @@ export class ApiGuard {
     const { retryAfterSeconds } = verdict;
     throw new Failure(
       'rate_limited',
-      `More than ${limit} ${what} in a minute; try again in ${retryAfterSeconds} s.`,
+      `More than ${limit} ${what} in one minute. Retry in ${retryAfterSeconds} s.`,
       {
         retryAfterSeconds,
       },

@@ -11,7 +11,7 @@ export function idempotencyKeyOf(request: FastifyRequest, fromBody: string | und
     throw invalid('must be 1 to 255 visible characters');
   }
   if (fromBody !== undefined && fromBody !== header)
-    throw invalid('differs from body.idempotencyKey; send one of them');
+    throw invalid('differs from body.idempotencyKey: send only one of them');
   return header;
 }
 

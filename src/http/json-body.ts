@@ -22,7 +22,8 @@ export function registerJsonBody(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     if (typeof body === 'string' || body.length === 0) return done(null, undefined);
     if (isEncoded(request)) return done(encodedRefused);
-    if (!isUtf8(body)) return done(new Failure('malformed_request', 'The body is not valid UTF-8.'));
+    if (!isUtf8(body))
+      return done(new Failure('malformed_request', 'The body is not valid UTF-8. Encode it as UTF-8.'));
     const text = body.toString('utf8');
     return parseJson(request, text, (error, value) => {
       if (error)
@@ -45,7 +46,10 @@ export function registerJsonBody(app: FastifyInstance): void {
   });
 }
 
-const encodedRefused = new Failure('unsupported_media_type', 'Send the body without a content-encoding.');
+const encodedRefused = new Failure(
+  'unsupported_media_type',
+  'Send the body uncompressed, without a content-encoding header.',
+);
 
 function isEncoded({ headers }: FastifyRequest): boolean {
   return (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity';
@@ -55,8 +59,8 @@ function isEncoded({ headers }: FastifyRequest): boolean {
 function reasonOf(error: Error): string {
   const position = /at position \d+/.exec(error.message)?.[0];
   return position === undefined
-    ? 'it ends too early, is no JSON, or holds a forbidden key (__proto__, constructor.prototype).'
-    : `there is a mistake ${position}.`;
+    ? 'it is incomplete or contains a forbidden key (__proto__, constructor.prototype).'
+    : `fix the syntax error ${position}.`;
 }
 
 /** Adds to `found` until there are as many as anybody reads. */
@@ -75,5 +79,9 @@ function findBadText(value: unknown, path: string, found: Mistake[] = [], depth 
 }
 
 function badTextRefused(errors: readonly Mistake[]): Failure {
-  return new Failure('invalid_request', 'The request contains text that cannot be stored.', { errors });
+  return new Failure(
+    'invalid_request',
+    'The request contains text that cannot be stored. Correct the fields listed in errors.',
+    { errors },
+  );
 }

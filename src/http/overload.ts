@@ -82,9 +82,13 @@ export function registerOverload(
   });
 }
 
-const shed = new Failure('overloaded', 'More requests arrive than can be served; please try again.', {
-  retryAfterSeconds,
-});
+const shed = new Failure(
+  'overloaded',
+  'The service receives more requests than it can handle. Retry later.',
+  {
+    retryAfterSeconds,
+  },
+);
 
 function kindOf(request: FastifyRequest): keyof OverloadLimits | undefined {
   const route = request.routeOptions.url ?? '';

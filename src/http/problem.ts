@@ -106,7 +106,7 @@ export function rawProblemAnswer(failure: Failure, requestId: string): string {
 /** Examples of the documentation: one for each failure that an operation can answer with. */
 export function problemExample(code: FailureCode): Problem {
   const { body } = problemAnswer(
-    new Failure(code, exampleDetails[code] ?? failureTitles[code], exampleExtras[code]),
+    new Failure(code, exampleDetails[code], exampleExtras[code]),
     exampleRequestId,
   );
   return body;
@@ -114,18 +114,42 @@ export function problemExample(code: FailureCode): Problem {
 
 const exampleRequestId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 
-const exampleDetails: Partial<Record<FailureCode, string>> = {
-  invalid_request: 'amount must be integer',
-  malformed_request: 'The body is not valid JSON.',
-  unauthorized: 'Send a valid API key in the header x-api-key.',
-  not_found: 'No customer has this id.',
-  method_not_allowed: 'Use one of: GET, POST.',
-  payload_too_large: 'The body may hold at most 1048576 bytes.',
+const exampleDetails: Readonly<Record<FailureCode, string>> = {
+  invalid_request: 'body.amount must be integer',
+  malformed_request: 'The body is not valid JSON: fix the syntax error at position 17.',
+  invalid_signature:
+    'No signature matches. Check that PROCESSOR_WEBHOOK_SECRET belongs to this webhook endpoint.',
+  unauthorized: 'Send a valid API key in the x-api-key header.',
+  not_found: 'No customer has this id. Check the id.',
+  method_not_allowed: 'Use one of these methods: GET, POST.',
+  request_timeout: 'Send the headers within 10 s and the whole request within 30 s.',
+  idempotency_key_in_flight: 'A request with this idempotency key is still in progress. Retry later.',
+  plan_archived: 'The plan is archived. Choose an active plan.',
+  payment_not_cancelable: 'The payment is succeeded. You can only cancel a payment that is still open.',
+  payment_not_refundable: 'The payment is canceled. You can only refund a payment that has succeeded.',
+  refund_in_flight:
+    'A refund of 5.00 EUR is still pending. Retry later, or repeat this request with the same idempotency key.',
+  refund_exceeds_remaining: 'Only 5.00 EUR of the payment remains. Send an amount of at most 500.',
+  payload_too_large: 'Send a body of at most 1048576 bytes.',
   unsupported_media_type: 'Send the body as application/json.',
+  idempotency_key_reused:
+    'This idempotency key belongs to a different request. Send that request again, or use a new key.',
   processor_rejected: 'Amount must be at least 50 cents.',
+  rate_limited: 'More than 6000 requests in one minute. Retry in 12 s.',
+  headers_too_large: 'Send at most 16384 bytes of headers.',
+  internal_error: 'Retry later. If the error persists, look up the request id in the log.',
+  processor_misconfigured:
+    'The processor rejected PROCESSOR_SECRET_KEY (status 401). Check the key and its permissions.',
   processor_object_missing: objectMissing('customer').message,
-  rate_limited: 'More than 6000 requests in a minute; try again in 12 s.',
-  internal_error: 'The failure has been logged under this request id.',
+  processor_bad_answer:
+    'The processor sent an invalid response: payment_intent.amount is missing. ' +
+    'Retry later, with the same idempotency key if you sent one.',
+  processor_unavailable:
+    'The processor failed (status 500). Retry later, with the same idempotency key if you sent one.',
+  processor_timeout:
+    'The processor did not respond in time. Retry later, with the same idempotency key if you sent one.',
+  database_unavailable: 'The database is unavailable. Retry later.',
+  overloaded: 'The service receives more requests than it can handle. Retry later.',
 };
 
 const exampleExtras: Partial<Record<FailureCode, Failure['extras']>> = {

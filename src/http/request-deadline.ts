@@ -61,7 +61,7 @@ export function registerRequestDeadline(
 
 const deadlinePassed = new Failure(
   'overloaded',
-  'The request could not be finished in time, and may be carried out all the same: repeat it under the same idempotency key.',
+  'The request took too long and may still complete. Repeat it with the same idempotency key.',
   { retryAfterSeconds: 1 },
 );
 

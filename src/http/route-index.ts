@@ -22,8 +22,8 @@ export class RouteIndex {
     const steps = (request.url.split('?', 1)[0] ?? '').split('/');
     const matching = [...this.#routes.values()].filter((route) => matches(route.steps, steps));
     const allow = [...new Set(matching.flatMap((route) => [...route.methods]))].sort();
-    if (allow.length === 0) return new Failure('not_found', 'No route has this address; see /api/docs.');
-    return new Failure('method_not_allowed', `Use one of: ${allow.join(', ')}.`, { allow });
+    if (allow.length === 0) return new Failure('not_found', 'No route has this path. See /api/docs.');
+    return new Failure('method_not_allowed', `Use one of these methods: ${allow.join(', ')}.`, { allow });
   }
 }
 

@@ -9,17 +9,23 @@ export function toFailure(error: FastifyError): Failure | undefined {
   if (error.validation !== undefined) return invalidRequest(error);
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Failure('payload_too_large', `The body may hold at most ${bodyBytesMax} bytes.`);
+      return new Failure('payload_too_large', `Send a body of at most ${bodyBytesMax} bytes.`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Failure('unsupported_media_type', 'Send the body as application/json.');
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new Failure('malformed_request', 'The body is not as long as content-length says.');
+      return new Failure(
+        'malformed_request',
+        'The content-length header does not match the length of the body. Correct the header.',
+      );
     case 'FST_ERR_BAD_URL':
-      return new Failure('malformed_request', 'The path of the address is not validly encoded.');
+      return new Failure('malformed_request', 'The path is not valid percent-encoding. Encode it again.');
     case 'FST_ERR_NOT_FOUND':
-      return new Failure('malformed_request', 'No request has this method.');
+      return new Failure(
+        'malformed_request',
+        'The request method is unknown. See /api/docs for the methods of each path.',
+      );
     case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new Failure('not_found', 'A part of the path is longer than any id.');
+      return new Failure('not_found', 'A segment of the path is longer than any id. Check the id.');
     default:
       return undefined;
   }
@@ -27,7 +33,8 @@ export function toFailure(error: FastifyError): Failure | undefined {
 
 function invalidRequest(error: FastifyError): Failure {
   // Ids are UUIDs, so what is not one names nothing.
-  if (error.validationContext === 'params') return new Failure('not_found', 'Nothing has this id.');
+  if (error.validationContext === 'params')
+    return new Failure('not_found', 'No object has this id. Check the id.');
   const part = error.validationContext === 'querystring' ? 'query' : (error.validationContext ?? 'body');
   const errors: Mistake[] = (error.validation ?? []).slice(0, mistakesMax).map((mistake) => {
     const { missingProperty, additionalProperty } = mistake.params;

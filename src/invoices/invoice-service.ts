@@ -43,7 +43,7 @@ export class InvoiceService {
 
   async read(id: string): Promise<Invoice> {
     const invoice = isUuid(id) ? await this.#reads.read(id) : undefined;
-    if (invoice === undefined) throw new Failure('not_found', 'No invoice has this id.');
+    if (invoice === undefined) throw new Failure('not_found', 'No invoice has this id. Check the id.');
     return invoice;
   }
 

@@ -277,14 +277,14 @@ export class PaymentService {
 }
 
 function found(payment: Payment | undefined): Payment {
-  if (payment === undefined) throw new Failure('not_found', 'No payment has this id.');
+  if (payment === undefined) throw new Failure('not_found', 'No payment has this id. Check the id.');
   return payment;
 }
 
 function notCancelable(status: string): Failure {
   return new Failure(
     'payment_not_cancelable',
-    `The payment is ${status}, and only one that is still open can be canceled.`,
+    `The payment is ${status}. You can only cancel a payment that is still open.`,
   );
 }
 

@@ -18,6 +18,7 @@ import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { RefundFacts } from '../processor/processor-facts.ts';
 import { notRefunded } from '../processor/refused-write.ts';
+import { formatAmount } from './format-amount.ts';
 import { recoverPaymentOf } from './lost-refunds.ts';
 import { reservedIds, toRefund } from './new-refund.ts';
 import { amountLeft, type Payment } from './payment.ts';
@@ -204,7 +205,7 @@ export class RefundService {
     const payment = await paymentStore.lock(tx, request.paymentId);
     const reserved = await store.find(tx, id);
     if (reserved !== undefined) return reserved;
-    if (payment === undefined) throw new Failure('not_found', 'No payment has this id.');
+    if (payment === undefined) throw new Failure('not_found', 'No payment has this id. Check the id.');
     const amount = request.amount ?? amountLeft(payment);
     refuseIfTooMuch(payment, amount);
     const now = clock.now();
@@ -258,7 +259,7 @@ export class RefundService {
     const refund = await store.find(db, id);
     const [payment] = refund === undefined ? [] : await paymentStore.find(db, [refund.paymentId]);
     if (refund === undefined || payment === undefined)
-      throw new Failure('not_found', 'No refund has this id.');
+      throw new Failure('not_found', 'No refund has this id. Check the id.');
     return { payment, refund };
   }
 }
@@ -267,7 +268,7 @@ function refuseIfTooMuch(payment: Payment, amount: number): void {
   if (payment.intentStatus !== 'succeeded') {
     throw new Failure(
       'payment_not_refundable',
-      `The payment is ${payment.intentStatus}; only one that succeeded can be refunded.`,
+      `The payment is ${payment.intentStatus}. You can only refund a payment that has succeeded.`,
     );
   }
   const left = amountLeft(payment);
@@ -275,15 +276,20 @@ function refuseIfTooMuch(payment: Payment, amount: number): void {
   if (isUnderWay) {
     throw new Failure(
       'refund_in_flight',
-      `A refund of ${payment.amountReserved} is under way, and what became of it is not known yet; try again later, or send it again with its idempotency key.`,
+      `A refund of ${formatAmount(payment.amountReserved, payment.currency)} is still pending. ` +
+        'Retry later, or repeat this request with the same idempotency key.',
       { retryAfterSeconds: 60 },
     );
   }
-  if (left === 0) throw new Failure('payment_not_refundable', 'The payment has been refunded in full.');
+  if (left === 0)
+    throw new Failure(
+      'payment_not_refundable',
+      'The payment is already refunded in full. List its refunds to see them.',
+    );
   if (amount > left) {
     throw new Failure(
       'refund_exceeds_remaining',
-      `Only ${left} of the payment is left to refund; ask for that or less.`,
+      `Only ${formatAmount(left, payment.currency)} of the payment remains. Send an amount of at most ${left}.`,
     );
   }
 }

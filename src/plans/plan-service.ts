@@ -266,10 +266,10 @@ function toPlan(id: string, { product, price }: PlanFacts, now: Date): Plan | un
 }
 
 function archived(): Failure {
-  return new Failure('plan_archived', 'The plan is archived; choose one that is active.');
+  return new Failure('plan_archived', 'The plan is archived. Choose an active plan.');
 }
 
 function found(plan: Plan | undefined): Plan {
-  if (plan === undefined) throw new Failure('not_found', 'No plan has this id.');
+  if (plan === undefined) throw new Failure('not_found', 'No plan has this id. Check the id.');
   return plan;
 }

@@ -160,9 +160,13 @@ export class Database implements Queryable {
   /** Counted as an outage: whoever works in batches must not try each of them alone. */
   #refuseIfFull(): void {
     if (this.#pool.waitingCount < this.#waitingMax) return;
-    throw new Failure('database_unavailable', 'Too many requests wait for the database; please try again.', {
-      retryAfterSeconds,
-    });
+    throw new Failure(
+      'database_unavailable',
+      'Too many requests are waiting for the database. Retry later.',
+      {
+        retryAfterSeconds,
+      },
+    );
   }
 
   async #connect(): Promise<pg.PoolClient> {
@@ -195,14 +199,10 @@ export class Database implements Queryable {
   #translate(error: unknown): unknown {
     if (codeOf(error) === diskFullCode) this.#fullAtMs = performance.now();
     if (!isUnavailable(error)) return error;
-    return new Failure(
-      'database_unavailable',
-      'The database cannot be reached at the moment; please try again.',
-      {
-        retryAfterSeconds,
-        cause: error,
-      },
-    );
+    return new Failure('database_unavailable', 'The database is unavailable. Retry later.', {
+      retryAfterSeconds,
+      cause: error,
+    });
   }
 }
 

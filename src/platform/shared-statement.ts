@@ -49,7 +49,7 @@ export class SharedStatement<Item, Result> {
 
   add(item: Item): Promise<Result> {
     if (this.#waiting.length >= this.#waitingMax) {
-      const detail = 'More is asked for than the database can do; please try again.';
+      const detail = 'Too many requests are waiting for the database. Retry later.';
       return Promise.reject(new Failure('overloaded', detail, { retryAfterSeconds: 1 }));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Result>();

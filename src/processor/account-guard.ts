@@ -59,7 +59,8 @@ export class AccountGuard {
     if (this.#state.is === 'different') {
       throw new Failure(
         'processor_misconfigured',
-        'PROCESSOR_SECRET_KEY belongs to another processor account or mode than the database. The log names both.',
+        'PROCESSOR_SECRET_KEY belongs to a different processor account or mode than the database. ' +
+          'Set the right key; the log names both accounts.',
         { effect: 'none' },
       );
     }
@@ -70,7 +71,7 @@ export class AccountGuard {
     }
     throw new Failure(
       'processor_unavailable',
-      "The processor's account has not been compared with the database yet. Retry later.",
+      'Till has not yet verified that the processor key belongs to this database. Retry later.',
       { effect: 'none', retryAfterSeconds: Math.ceil(this.#state.retryDelayMs / 1_000) },
     );
   }

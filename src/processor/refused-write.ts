@@ -11,8 +11,8 @@ export type ObjectKind = 'customer' | 'plan' | 'payment' | 'subscription';
 export function objectMissing(kind: ObjectKind): Failure {
   return new Failure(
     'processor_object_missing',
-    `The processor does not know this ${kind}, and Till changed nothing. ` +
-      'Check that PROCESSOR_SECRET_KEY belongs to the account and mode that hold it.',
+    `The processor has no such ${kind}, and Till changed nothing. ` +
+      'Check that PROCESSOR_SECRET_KEY belongs to the account and mode that created it.',
     { effect: 'none' },
   );
 }
@@ -22,7 +22,7 @@ export function notReached(attempt: Attempt<unknown>, kind: ObjectKind, state: s
   if (attempt.outcome === 'done') {
     return new Failure(
       'processor_bad_answer',
-      `The processor accepted the request, but the ${kind} is ${state}.`,
+      `The processor accepted the request, but the ${kind} is ${state}. Retry later.`,
       { effect: 'unknown' },
     );
   }
@@ -37,8 +37,14 @@ export function notRefunded(refused: Refused): Failure {
 }
 
 function passOn(code: FailureCode, { message, processorCode }: Refused): Failure {
-  return new Failure(code, message === '' ? 'The processor gives no reason.' : message, {
-    effect: 'none',
-    ...(processorCode === null ? {} : { processorCode }),
-  });
+  return new Failure(
+    code,
+    message === ''
+      ? "The processor gave no reason. Check the values of the request, and the processor's own log."
+      : message,
+    {
+      effect: 'none',
+      ...(processorCode === null ? {} : { processorCode }),
+    },
+  );
 }

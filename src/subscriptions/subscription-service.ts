@@ -280,7 +280,8 @@ export class SubscriptionService {
 }
 
 function found(subscription: Subscription | undefined): Subscription {
-  if (subscription === undefined) throw new Failure('not_found', 'No subscription has this id.');
+  if (subscription === undefined)
+    throw new Failure('not_found', 'No subscription has this id. Check the id.');
   return subscription;
 }
 

@@ -209,7 +209,7 @@ function ensure(isOurs: boolean): void {
 }
 
 function takenOver(): Error {
-  return new Error('another run has taken the recovery over');
+  return new Error('another run took over the recovery');
 }
 
 /** Failures that say nothing of the row: nobody could be asked, and the next row would fare no better. */

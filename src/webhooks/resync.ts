@@ -122,7 +122,7 @@ export class Resync {
 
   async #recoverCustomer(id: string): Promise<Customer> {
     const recovered = await this.#parts.lostCustomers.recoverById(id);
-    if (recovered === undefined) throw new Failure('not_found', 'No customer has this id.');
+    if (recovered === undefined) throw new Failure('not_found', 'No customer has this id. Check the id.');
     this.#note('customer', [recovered.processorCustomerId]);
     return recovered;
   }

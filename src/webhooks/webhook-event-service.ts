@@ -41,6 +41,6 @@ export class WebhookEventService {
 }
 
 function found(event: WebhookEvent | undefined): WebhookEvent {
-  if (event === undefined) throw new Failure('not_found', 'No webhook event has this id.');
+  if (event === undefined) throw new Failure('not_found', 'No webhook event has this id. Check the id.');
   return event;
 }

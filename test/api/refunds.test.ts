@@ -197,7 +197,7 @@ test('409: more than is left is not refunded, and says how much that is', async 
   const payment = await makePaidPayment(service);
   await refund(payment, { amount: 1_500 });
   const answer = await call('POST', `/payments/${payment.id}/refund`, { amount: 501 });
-  assert.match((await readProblem(answer, 409, 'refund_exceeds_remaining')).detail, /\b500\b/);
+  assert.match((await readProblem(answer, 409, 'refund_exceeds_remaining')).detail, /5\.00 EUR.*\b500\b/);
   assert.equal(await statusOf(payment), 'succeeded');
   assert.equal((await refund(payment, { amount: 500 })).status, 'refunded');
 });
@@ -219,7 +219,7 @@ test('409: what was refunded on the dashboard counts: ours is corrected first, t
   await stripe.refunds.create({ payment_intent: part.processorPaymentIntentId, amount: 1_800 });
   const answer = await call('POST', `/payments/${part.id}/refund`, { amount: 500 });
   const problem = await readProblem(answer, 409, 'refund_exceeds_remaining');
-  assert.match(problem.detail, /\b200\b/);
+  assert.match(problem.detail, /2\.00 EUR.*\b200\b/);
   assert.equal(await statusOf(part), 'succeeded');
 });
 
@@ -277,5 +277,6 @@ test('409: while nobody knows what became of a refund, the payment does not clai
   assert.equal(status, 'succeeded');
   const again = await refund();
   assert.equal(again.headers.get('retry-after'), '60');
-  await readProblem(again, 409, 'refund_in_flight');
+  const { detail } = await readProblem(again, 409, 'refund_in_flight');
+  assert.match(detail, /^A refund of 20\.00 EUR is still pending\./);
 });

@@ -325,6 +325,6 @@ describe('till adopt-account', () => {
     };
     const failed = await runCommand(real, 'adopt-account');
     assert.equal(failed.code, 1);
-    assert.match(failed.stderr, /cannot be reached/);
+    assert.match(failed.stderr, /The processor is unavailable/);
   });
 });

@@ -136,7 +136,7 @@ describe('the lease of a run', () => {
     await till.faultsTaken();
     await till.sql('update till.recovery set owner = 1');
     await till.control('faults', {}, 'DELETE');
-    await assert.rejects(run, { message: 'another run has taken the recovery over' });
+    await assert.rejects(run, { message: 'another run took over the recovery' });
     assert.deepEqual(await till.sql('select owner, read_until from till.recovery'), [
       { owner: 1, read_until: null },
     ]);

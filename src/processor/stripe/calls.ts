@@ -59,7 +59,7 @@ export function createCaller(
       );
     if (inFlight >= maxInFlight) {
       observe('overloaded');
-      throw new Failure('overloaded', 'Too many calls to the processor are under way.', {
+      throw new Failure('overloaded', 'Too many calls to the processor are in progress. Retry later.', {
         retryAfterSeconds: overloadedRetryAfterSeconds,
         effect: 'none',
       });

@@ -103,6 +103,6 @@ function takeCustomer(answer: unknown, asOf: AsOf): CustomerFacts | 'deleted' {
 
 function takeDeleted(answer: unknown, asOf: AsOf): Attempt<'deleted'> {
   if (takeCustomer(answer, asOf) !== 'deleted')
-    throw new UnmappableError('the customer was to be deleted and is not');
+    throw new UnmappableError('the deleted customer is not marked as deleted');
   return done('deleted');
 }

@@ -79,7 +79,7 @@ async function readBody(response: http.IncomingMessage): Promise<string> {
     bytes += chunk.length;
     if (bytes > answerBytesMax) {
       response.destroy();
-      const detail = `the answer is larger than ${answerBytesMax} bytes`;
+      const detail = `the response is larger than ${answerBytesMax} bytes`;
       throw new ExchangeError('rubbish', detail, { status: statusOf(response) });
     }
     chunks.push(chunk);
@@ -93,17 +93,19 @@ function readAnswer(text: string, status: number): object {
   try {
     answer = JSON.parse(text);
   } catch {
-    throw new ExchangeError('rubbish', `the answer (status ${status}) is not JSON`, { status });
+    throw new ExchangeError('rubbish', `the response (status ${status}) is not JSON`, { status });
   }
   if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) {
-    throw new ExchangeError('rubbish', `the answer (status ${status}) is not a JSON object`, { status });
+    throw new ExchangeError('rubbish', `the response (status ${status}) is not a JSON object`, { status });
   }
   const error = ('error' in answer ? answer.error : null) ?? null;
   if (status < 300 !== (error === null)) {
-    throw new ExchangeError('rubbish', `the answer has status ${status} and does not fit it`, { status });
+    throw new ExchangeError('rubbish', `the body of the response contradicts its status ${status}`, {
+      status,
+    });
   }
   if (error !== null && typeof error !== 'object') {
-    throw new ExchangeError('rubbish', `the answer (status ${status}) has no readable error`, { status });
+    throw new ExchangeError('rubbish', `the response (status ${status}) has no readable error`, { status });
   }
   return answer;
 }
@@ -124,12 +126,12 @@ function noteConnection(request: http.ClientRequest, connection: { made: boolean
 function explain(error: unknown, connected: boolean, timedOutAfterMs: number | null): ExchangeError {
   if (error instanceof ExchangeError) return error;
   if (timedOutAfterMs !== null) {
-    return new ExchangeError('timeout', `no complete answer within ${timedOutAfterMs} ms`);
+    return new ExchangeError('timeout', `no complete response within ${timedOutAfterMs} ms`);
   }
   const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
   return connected
     ? new ExchangeError('lost', `the connection broke${code}`, { cause: error })
-    : new ExchangeError('unreachable', `no connection could be made${code}`, { cause: error });
+    : new ExchangeError('unreachable', `the connection failed${code}`, { cause: error });
 }
 
 function toPackageResponse(

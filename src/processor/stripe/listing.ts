@@ -59,7 +59,7 @@ export async function* walkPages<T>(
   }
   throw new Failure(
     'processor_bad_answer',
-    `The processor's listing (${operation}) does not end within ${walk.pagesMax} pages.`,
+    `The processor's list (${operation}) does not end within ${walk.pagesMax} pages. Check PROCESSOR_API_BASE.`,
     { effect: 'none' },
   );
 }

@@ -35,42 +35,54 @@ const retryAfterSecondsMax = 300;
 /** Enough for the processor's longest sentences. */
 const messageLengthMax = 500;
 
+/** A key makes the repetition safe; requests without one, such as cancellations, can be repeated anyway. */
+const retrySafely = 'Retry later, with the same idempotency key if you sent one.';
+
 /** The one place that decides what an error of a call means. */
 export function judge(error: unknown): Verdict {
   if (error instanceof UnmappableError) return badAnswer(error.message);
   // The package throws bare errors where it chokes on a field of an answer.
-  if (!(error instanceof Stripe.errors.StripeError)) return badAnswer('it cannot be read');
+  if (!(error instanceof Stripe.errors.StripeError)) return badAnswer('it cannot be parsed');
   if (error instanceof Stripe.errors.StripeConnectionError) return judgeExchange(error);
   const status = error.statusCode ?? 0;
   if (status === 401 || status === 403) {
     return {
       outcome: 'misconfigured',
       code: 'processor_misconfigured',
-      detail: `The processor does not accept our key for this (status ${status}).`,
+      detail: `The processor rejected PROCESSOR_SECRET_KEY (status ${status}). Check the key and its permissions.`,
       worthRetrying: false,
       maybeDone: false,
     };
   }
   if (status === 429 || error.code === 'rate_limit') {
-    return unavailable(error, { detail: 'The processor limits our calls.', maybeDone: false });
+    return unavailable(error, {
+      detail: 'The processor limits the rate of requests. Retry later.',
+      maybeDone: false,
+    });
   }
   // Another request under this very key is being worked on, or something it needs is locked.
   if (status === 409) {
-    return unavailable(error, { detail: 'The processor is still busy with this.', maybeDone: true });
+    return unavailable(error, {
+      detail: `The processor is still working on an earlier request. ${retrySafely}`,
+      maybeDone: true,
+    });
   }
   // 424: something that the processor itself depends on.
   if (status >= 500 || status === 424) {
-    return unavailable(error, { detail: `The processor failed (status ${status}).`, maybeDone: true });
+    return unavailable(error, {
+      detail: `The processor failed (status ${status}). ${retrySafely}`,
+      maybeDone: true,
+    });
   }
   if (error instanceof Stripe.errors.StripeIdempotencyError) {
     // The key is ours alone, so an earlier call of ours, worded by another version, has ended under it. What it made can be
     // looked up; the key itself is of no more use.
-    return { ...badAnswer('the processor has seen this idempotency key with other values'), replayed: true };
+    return { ...badAnswer('it has another request under the same idempotency key'), replayed: true };
   }
   if (status === 404 && error.code !== 'resource_missing') {
-    return { ...badAnswer('the address does not know this call'), maybeDone: false };
+    return { ...badAnswer('PROCESSOR_API_BASE has no such endpoint'), maybeDone: false };
   }
-  if (![400, 402, 404].includes(status)) return badAnswer(`it has status ${status}`);
+  if (![400, 402, 404].includes(status)) return badAnswer(`its status is ${status}`);
   return rejected(error, status);
 }
 
@@ -89,13 +101,13 @@ export function toFailure(verdict: Verdict, effect: 'none' | 'unknown', cause: u
 function judgeExchange(error: InstanceType<typeof Stripe.errors.StripeConnectionError>): Verdict {
   // What the exchange client threw; the package keeps it here and types it as text.
   const exchange: unknown = error.detail;
-  if (!(exchange instanceof ExchangeError)) return badAnswer('the exchange failed in a way nobody knows');
+  if (!(exchange instanceof ExchangeError)) return badAnswer('the connection failed for an unknown reason');
   const { fault, status, message } = exchange;
   if (fault === 'timeout') {
     return {
       outcome: 'timeout',
       code: 'processor_timeout',
-      detail: 'The processor did not answer in time.',
+      detail: `The processor did not respond in time. ${retrySafely}`,
       worthRetrying: true,
       maybeDone: true,
       retryAfterSeconds: retryAfterSecondsDefault,
@@ -107,7 +119,7 @@ function judgeExchange(error: InstanceType<typeof Stripe.errors.StripeConnection
   return {
     outcome: 'unavailable',
     code: 'processor_unavailable',
-    detail: `The processor cannot be reached: ${message}.`,
+    detail: `The processor is unavailable: ${message}. ${retrySafely}`,
     worthRetrying: true,
     maybeDone: fault !== 'unreachable',
     retryAfterSeconds: retryAfterSecondsDefault,
@@ -133,7 +145,7 @@ function badAnswer(reason: string): Verdict {
   return {
     outcome: 'bad_answer',
     code: 'processor_bad_answer',
-    detail: `The processor's answer makes no sense: ${reason}.`,
+    detail: `The processor sent an invalid response: ${reason}. ${retrySafely}`,
     worthRetrying: false,
     maybeDone: true,
   };
@@ -144,7 +156,10 @@ function rejected(error: StripeError, status: number): Verdict {
   return {
     outcome: 'rejected',
     code: 'processor_rejected',
-    detail: message === '' ? 'The processor gives no reason.' : message,
+    detail:
+      message === ''
+        ? "The processor gave no reason. Check the values of the request, and the processor's own log."
+        : message,
     worthRetrying: header(error, 'stripe-should-retry') === 'true',
     maybeDone: false,
     refusal: { status, code: textOrNull(error.code), param: textOrNull(error.param), message },

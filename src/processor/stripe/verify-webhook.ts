@@ -22,14 +22,20 @@ export function verifyWebhook(
   secrets: readonly string[],
   now: Date,
 ): VerifiedWebhook {
-  if (signature === undefined || signature === '') return badSignature('there is no signature header');
+  if (signature === undefined || signature === '')
+    return badSignature('The signature header is missing. Send Stripe-Signature or Processor-Signature.');
   const header = parseHeader(signature);
-  if (header === null) return badSignature('the signature header has no time, or no signature');
+  if (header === null)
+    return badSignature('The signature header is malformed. Send it as t=TIMESTAMP,v1=SIGNATURE.');
   if (Math.abs(Math.floor(now.getTime() / 1000) - header.signedAtSeconds) > toleranceSeconds) {
-    return badSignature(`the signature's time is more than ${toleranceSeconds} seconds away from ours`);
+    return badSignature(
+      `The signature's timestamp is more than ${toleranceSeconds} seconds from the current time. Check both clocks.`,
+    );
   }
   if (!secrets.some((secret) => isSignedWith(secret, body, header.canonical, now))) {
-    return badSignature('no signature matches the body and our secrets');
+    return badSignature(
+      'No signature matches. Check that PROCESSOR_WEBHOOK_SECRET belongs to this webhook endpoint.',
+    );
   }
   return readSigned(Buffer.from(body).toString('utf8'));
 }
@@ -87,5 +93,5 @@ function badSignature(reason: string): VerifiedWebhook {
 }
 
 function notAnEvent(reason: string): VerifiedWebhook {
-  return { outcome: 'not_an_event', reason };
+  return { outcome: 'not_an_event', reason: `Send an event of the processor: ${reason}.` };
 }

@@ -205,7 +205,8 @@ export class WireObject {
     // PostgreSQL cannot store it, and the failure there would look like one worth retrying.
     if (value.includes('\0')) throw new UnmappableError(`${this.path}.${field} contains a NUL character`);
     // Half of a character would be stored as another one, and then not be found again.
-    if (!value.isWellFormed()) throw new UnmappableError(`${this.path}.${field} contains half a character`);
+    if (!value.isWellFormed())
+      throw new UnmappableError(`${this.path}.${field} contains an unpaired surrogate`);
     return value;
   }
 
