@@ -84,7 +84,7 @@ async function migrateWhenReachable(url: string, logger: Logger): Promise<void> 
           cause: error,
         });
       }
-      logger.warn({ err: error, tries }, 'the database cannot be reached yet');
+      logger.warn({ err: error, tries }, 'database unavailable; retry scheduled');
       await setTimeout(databaseRetryDelayMs);
     }
   }
@@ -167,7 +167,9 @@ function openRealProcessor(
   const { config, logger } = start;
   const apiBase = new URL(config.processor.apiBase ?? publicApiBase);
   const nodeEnv = config.production ? 'production' : undefined;
-  for (const warning of checkProcessorKeys({ secretKey, apiBase, nodeEnv })) logger.warn(warning);
+  for (const { message, ...fields } of checkProcessorKeys({ secretKey, apiBase, nodeEnv })) {
+    logger.warn(fields, message);
+  }
   const { webhookSecrets } = config.processor;
   const processor = connectProcessor(start, metrics, { secretKey, apiBase, webhookSecrets, beforeCall });
   return { processor, name: `${apiBase.origin}, ${processor.livemode ? 'live' : 'test'} mode` };

@@ -16,7 +16,7 @@ async function main(): Promise<void> {
   const logger = createLogger(config.logLevel, output);
   process.on('uncaughtException', (error) => {
     // Not `fatal`: that level waits until everything is written, for ever if nothing can be.
-    logger.error({ err: error }, 'an error that nobody caught ends the process');
+    logger.error({ err: error }, 'uncaught error');
     process.exit(1);
   });
 
@@ -28,15 +28,14 @@ async function main(): Promise<void> {
   try {
     till = await startTill(config, logger);
   } catch (error) {
-    logger.error({ err: error }, 'could not start');
+    logger.error({ err: error }, 'start failed');
     process.stderr.write(`till could not start: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
   }
   const { generatedKey, ...inUse } = till.facts;
   logger.info({ role: config.role, ...inUse }, 'ready');
   if (process.stderr.isTTY) process.stderr.write(welcome(till.facts));
-  else if (generatedKey !== undefined)
-    logger.info({ path: generatedKey.path }, 'the API key was generated; it is kept in this file');
+  else if (generatedKey !== undefined) logger.info({ path: generatedKey.path }, 'generated API key in use');
   if (config.apiKeysFile !== undefined) process.on('SIGHUP', () => reloadKeys(till, logger));
 
   const signal = await stopRequested;
@@ -69,7 +68,7 @@ function onStopSignal(signals: readonly NodeJS.Signals[], logger: Logger): Promi
     firstAtMs ??= performance.now();
     resolve(signal);
     if (performance.now() - firstAtMs < secondSignalDelayMs) return;
-    logger.warn({ signal }, 'stopped at once by a second signal');
+    logger.warn({ signal }, 'stopped immediately by a second signal');
     process.exit(1);
   };
   for (const signal of signals) process.on(signal, onSignal);
@@ -78,7 +77,7 @@ function onStopSignal(signals: readonly NodeJS.Signals[], logger: Logger): Promi
 
 function reloadKeys(till: Till, logger: Logger): void {
   till.reloadKeys().then(
-    (count) => logger.info({ count }, 'API keys read again'),
-    (error: unknown) => logger.error({ err: error }, 'API keys could not be read again; the old ones stay'),
+    (count) => logger.info({ count }, 'API keys reloaded'),
+    (error: unknown) => logger.error({ err: error }, 'API key reload failed; previous keys kept'),
   );
 }

@@ -26,7 +26,7 @@ export function answerFailure(
   const requestId = request.id;
   if (failure === undefined) logger.error({ requestId, err: error }, 'request failed');
   else if (failureStatus[failure.code] >= 500) {
-    logger.warn({ requestId, code: failure.code, err: failure }, 'request could not be served');
+    logger.warn({ requestId, code: failure.code, err: failure }, 'request not served');
   }
   return sendProblem(
     reply,

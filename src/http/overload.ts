@@ -111,7 +111,7 @@ function createReport(logger: Logger, open: OpenRequests): (kind: keyof Overload
     if (nowMs - toldAtMs < reportDelayMs) return;
     logger.warn(
       { ...counts, inFlight: open.count, ageMs: Math.round(ageMsOf(open)) },
-      'overloaded; requests are shed',
+      'requests shed due to overload',
     );
     counts = { webhooks: 0, others: 0 };
     toldAtMs = nowMs;

@@ -97,10 +97,13 @@ test('without the shared cache the limit holds in this process, which is said on
   assert.equal(shared.commands, commands, 'nobody waits for a cache that is known to be down');
   time.ms += 1_001;
   assert.equal(await take(1, 2), 0);
-  assert.deepEqual(lines, ['rate limits fall back to this process alone']);
+  assert.deepEqual(lines, ['shared rate limits unavailable; counting per process']);
 
   shared.broken = false;
   time.ms += 1_001;
   assert.equal(await take(3, 2), 2);
-  assert.deepEqual(lines, ['rate limits fall back to this process alone', 'rate limits are shared again']);
+  assert.deepEqual(lines, [
+    'shared rate limits unavailable; counting per process',
+    'shared rate limits restored',
+  ]);
 });

@@ -79,12 +79,13 @@ export class RateLimiter {
     if (this.#isDown) this.#askAgainAtMs = nowMs + retryDelayMs;
     try {
       const total = await this.#shared.increment(key, by, counterTtlMs);
-      if (this.#isDown) this.#logger.info('rate limits are shared again');
+      if (this.#isDown) this.#logger.info('shared rate limits restored');
       this.#isDown = false;
       this.#askAgainAtMs = 0;
       return total;
     } catch (error) {
-      if (!this.#isDown) this.#logger.warn({ err: error }, 'rate limits fall back to this process alone');
+      if (!this.#isDown)
+        this.#logger.warn({ err: error }, 'shared rate limits unavailable; counting per process');
       this.#isDown = true;
       this.#askAgainAtMs = this.#clock.now().getTime() + retryDelayMs;
       return this.#fallback.increment(key, by, counterTtlMs);

@@ -25,6 +25,6 @@ export async function refreshQuietly<Made, Result>(
   try {
     await refresh?.(result);
   } catch (error) {
-    logger.warn({ err: error }, 'what was recorded late could not be compared with the processor');
+    logger.warn({ err: error }, 'refresh of a late-recorded object failed');
   }
 }

@@ -58,7 +58,7 @@ export class LateCompletions {
       await this.#try(claim, triesMax);
       await marks.pass('record.completed');
     } catch (error) {
-      logger.warn({ err: error }, 'a claim could not be completed; whoever finds it open will do it');
+      logger.warn({ err: error }, 'claim completion failed; lease released');
       await claims.endLease(database, claim).catch(() => {});
     }
     onEnd(claim);

@@ -42,7 +42,7 @@ export class Sweeper {
       } catch (error) {
         logger.warn(
           { err: error, operation: claim.operation, resourceId: claim.resourceId },
-          'a claim could not be settled',
+          'abandoned claim not resolved',
         );
         // Else claims that can never be looked up would keep the sweeper from all others.
         await claims.postpone(database, claim);
@@ -60,7 +60,7 @@ export class Sweeper {
     let recorded: { readonly result: unknown } | undefined;
     const settled = await database.transaction(async (tx) => {
       const current = await claims.lock(tx, claim.operation, claim.key);
-      if (current === undefined || !isAsBefore(claim, current)) return 'left alone';
+      if (current === undefined || !isAsBefore(claim, current)) return 'changed meanwhile';
       if (found !== null) {
         recorded = { result: await adoption.record(tx, claim.resourceId, found) };
         await claims.complete(tx, [claim]);
@@ -69,12 +69,12 @@ export class Sweeper {
       // What was reserved is given back.
       if (claim.idleMs > callEndedMs) await adoption.release(tx, claim.resourceId);
       await claims.postpone(tx, claim);
-      return 'nothing was made';
+      return 'nothing created';
     });
     if (recorded !== undefined) await refreshQuietly(adoption, recorded.result, logger);
     logger.info(
       { operation: claim.operation, resourceId: claim.resourceId, settled },
-      'looked after a claim that was left behind',
+      'abandoned claim resolved',
     );
   }
 }

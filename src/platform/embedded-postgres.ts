@@ -71,7 +71,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   };
   const supervisor = await superviseServer(launch, logger);
   taken.defer(() => supervisor.stop());
-  logger.info({ dataPath, user: command.user.uid }, 'the embedded PostgreSQL is ready');
+  logger.info({ dataPath, user: command.user.uid }, 'embedded PostgreSQL ready');
 
   const owned = taken.move();
   let stopped: Promise<void> | undefined;

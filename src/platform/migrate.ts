@@ -52,7 +52,7 @@ export async function migrate(options: {
     const known = new Set(migrations.map((migration) => migration.name));
     const unknown = [...applied.keys()].filter((name) => !known.has(name));
     if (unknown.length > 0)
-      options.logger.warn({ migrations: unknown }, 'the database is newer than this release');
+      options.logger.warn({ migrations: unknown }, 'database schema newer than this release');
   } finally {
     await client.end();
   }
@@ -87,10 +87,7 @@ async function applyPatiently(client: pg.Client, migration: Migration, logger: L
       return await apply(client, migration, logger);
     } catch (error) {
       if (!isCollision(error) || tries >= triesMax) throw error;
-      logger.warn(
-        { err: error, migration: migration.name, tries },
-        'a migration had to yield; it is tried again',
-      );
+      logger.warn({ err: error, migration: migration.name, tries }, 'migration blocked; retry scheduled');
       await setTimeout(retryDelayMs);
     }
   }

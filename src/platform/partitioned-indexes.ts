@@ -51,8 +51,8 @@ async function completeAll(
   if (missing.length === 0) return true;
   if (missing.some(({ is_owner }) => !is_owner)) {
     logger.warn(
-      'indexes are not complete, and the role of DATABASE_URL may not build them: ' +
-        'run "npm run till -- migrate" with the DATABASE_URL of the role that owns the schema',
+      { action: 'Run "npm run till -- migrate" with the DATABASE_URL of the role that owns the schema.' },
+      'indexes incomplete: the database role may not build them',
     );
     return true;
   }

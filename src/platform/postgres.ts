@@ -78,7 +78,7 @@ export class Database implements Queryable {
     // An idle connection that breaks is replaced by the pool.
     this.#pool.on('error', (error) => {
       // While the pool is ending, connections that end are what was asked for.
-      if (!this.#pool.ending) options.logger.warn({ err: error }, 'an idle database connection broke');
+      if (!this.#pool.ending) options.logger.warn({ err: error }, 'idle database connection lost');
     });
   }
 

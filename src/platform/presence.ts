@@ -57,10 +57,10 @@ export class Presence {
   async #retry(): Promise<void> {
     try {
       await this.show();
-      this.#logger.info('the presence is shown again');
+      this.#logger.info('owner lock reacquired');
     } catch (error) {
       if (this.#closed) return;
-      this.#logger.warn({ err: error, retryInMs: reconnectDelayMs }, 'presence could not be shown');
+      this.#logger.warn({ err: error, retryInMs: reconnectDelayMs }, 'owner lock not acquired');
       const client = this.#client;
       // Undefined if the connection broke: then the next attempt is already scheduled.
       if (client === undefined) return;

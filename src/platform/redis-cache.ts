@@ -37,7 +37,7 @@ export class RedisCache implements Cache {
     });
     this.#client.on('error', (error) => this.#report(error));
     this.#client.on('ready', () => {
-      if (this.#reported) this.#logger.info('the cache is back');
+      if (this.#reported) this.#logger.info('cache connection restored');
       this.#reported = false;
     });
   }
@@ -78,6 +78,6 @@ export class RedisCache implements Cache {
   #report(error: unknown): void {
     if (this.#reported) return;
     this.#reported = true;
-    this.#logger.warn({ err: error }, 'the cache cannot be reached');
+    this.#logger.warn({ err: error }, 'cache unavailable');
   }
 }

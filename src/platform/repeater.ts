@@ -53,7 +53,7 @@ export class Repeater {
     if (failure !== undefined)
       logger.warn(
         { err: failure, work: name, retryInMs: delayMs },
-        'background work failed; it is tried again',
+        'background work failed; retry scheduled',
       );
     this.#timer = setTimeout(() => this.start(), delayMs);
   }

@@ -37,7 +37,7 @@ export class Shutdown {
         await withDeadline(step.close(), step.timeoutMs, `ending ${step.name}`);
       } catch (error) {
         clean = false;
-        this.#logger.error({ err: error, step: step.name }, 'could not end in order');
+        this.#logger.error({ err: error, step: step.name }, 'shutdown step failed');
       }
     }
     return clean;

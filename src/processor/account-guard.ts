@@ -90,7 +90,7 @@ export class AccountGuard {
         this.#state = { is: 'undecided', failure, retryDelayMs: delayMs };
         this.#parts.logger.warn(
           { err: failure, retryDelayMs: delayMs },
-          'processor account could not be compared; calls to the processor are refused until it is',
+          'processor account not verified; processor calls refused',
         );
       } finally {
         this.#firstTry.resolve();
@@ -105,8 +105,8 @@ export class AccountGuard {
     this.#difference = difference ?? '';
     // A start that is still under way is refused with the same words.
     if (difference !== undefined && this.#isStarted)
-      logger.error({ difference }, 'processor account differs from the one that the database belongs to');
-    else if (difference === undefined && this.#isStarted) logger.info('processor account compared');
+      logger.error({ difference }, 'processor account mismatch');
+    else if (difference === undefined && this.#isStarted) logger.info('processor account verified');
     this.#verdict.resolve(this.#state.is === 'same' ? 'same' : 'different');
   }
 }

@@ -25,7 +25,7 @@ export async function compareAccount(
     return describeDifference(before, { id: null, livemode });
   const present = { id: await processor.readAccount(), livemode };
   if (present.id === null)
-    logger.warn({ livemode }, 'processor account not readable; only the mode was compared');
+    logger.warn({ livemode }, 'processor account not readable; only the mode compared');
   await store.remember(database, present);
   // Read again, because another process may have been first.
   const remembered = (await store.read(database)) ?? present;

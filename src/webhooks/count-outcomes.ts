@@ -17,7 +17,7 @@ export function countOutcomes(metrics: Metrics, logger: Logger, outcomes: readon
       metrics.webhookEventsFailed.inc({ type });
       logger.error(
         { event: event.id, type: event.type, object: event.objectId, reason: error },
-        'a webhook event failed for good',
+        'webhook event failed permanently',
       );
     }
     if (state === 'ignored') metrics.webhookEventsIgnored.inc({ type });

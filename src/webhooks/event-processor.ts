@@ -205,7 +205,7 @@ export class EventProcessor {
     await store.settle(database, [pending(event, attempts, delayMs, reason)]);
     logger.warn(
       { err: error, event: event.id, type: event.type, attempts, delayMs },
-      'a webhook event is tried again later',
+      'webhook event failed; retry scheduled',
     );
   }
 

@@ -36,9 +36,7 @@ export class Inbox {
     const { processor } = this.#parts;
     if (event.livemode !== processor.livemode) return Promise.resolve(this.#refuseMode(event));
     if (!processor.understands(event.apiVersion)) {
-      this.#warnOnce(
-        `an event has the API version ${event.apiVersion}, which is not one that we know; it is processed all the same`,
-      );
+      this.#warnOnce({ apiVersion: event.apiVersion }, 'event with an unknown API version processed');
     }
     const state = event.objectId !== null && isKnownEventType(event.type) ? 'pending' : 'ignored';
     return this.#storing.add({ ...event, state });
@@ -66,16 +64,18 @@ export class Inbox {
     const { processor, metrics } = this.#parts;
     const mode = (live: boolean) => (live ? 'live' : 'test');
     this.#warnOnce(
-      `events of ${mode(event.livemode)} mode arrive, but our key is of ${mode(processor.livemode)} mode; they are ignored`,
+      { eventMode: mode(event.livemode), keyMode: mode(processor.livemode) },
+      'event of the other mode ignored',
     );
     metrics.webhookEventsIgnored.inc({ type: eventTypeLabel(event.type) });
     return 'ignored';
   }
 
-  #warnOnce(message: string): void {
-    if (this.#warned.has(message) || this.#warned.size >= warningsMax) return;
-    this.#warned.add(message);
-    this.#parts.logger.warn(message);
+  #warnOnce(fields: Readonly<Record<string, string | null>>, message: string): void {
+    const warning = JSON.stringify([message, fields]);
+    if (this.#warned.has(warning) || this.#warned.size >= warningsMax) return;
+    this.#warned.add(warning);
+    this.#parts.logger.warn(fields, message);
   }
 }
 

@@ -87,7 +87,7 @@ export class Recovery {
       if (holder === undefined || holder.presence === null || holder.presence === presence.owner) return;
       if (!(await isGone(tx, holder.presence))) return;
       const taken = await store.lease(tx, taker, leaseMs, holder);
-      if (taken !== undefined) logger.warn('recovery taken over from a process that is gone');
+      if (taken !== undefined) logger.warn('stale recovery lease taken over');
       return taken;
     });
   }
@@ -97,7 +97,7 @@ export class Recovery {
     try {
       if (!(await store.renew(database, owner, leaseMs))) lost.abort(takenOver());
     } catch (error) {
-      logger.warn({ err: error }, 'recovery lease could not be renewed');
+      logger.warn({ err: error }, 'recovery lease not renewed');
     }
   }
 
@@ -112,10 +112,7 @@ export class Recovery {
     // A position in the future was written by a clock that ran ahead.
     let position = earlier(readUntil ?? listing?.until ?? startedAt, startedAt);
     if (startedAt.getTime() - position.getTime() > listingAgeMsMax) {
-      logger.warn(
-        { readUntil },
-        "the gap is longer than the processor's memory of events; everything is compared",
-      );
+      logger.warn({ readUntil }, "gap longer than the processor's event history; full comparison started");
       await resync(turn.pause);
       ensure(await store.finishListing(database, turn.owner, startedAt));
       return;
@@ -133,13 +130,13 @@ export class Recovery {
   async #continue(listing: Listing, turn: Turn): Promise<void> {
     const { logger } = this.#parts;
     const { since, until } = listing;
-    logger.info({ since, until }, 'unfinished listing of events continued');
+    logger.info({ since, until }, 'unfinished event listing resumed');
     try {
       await this.#list(listing, turn);
     } catch (error) {
       // The event that the cursor names may be gone by now.
       if (!(error instanceof Failure) || error.code !== 'processor_rejected') throw error;
-      logger.warn({ err: error, since, until }, 'unfinished listing of events started over');
+      logger.warn({ err: error, since, until }, 'unfinished event listing restarted');
       await this.#list({ since, until, cursor: null }, turn);
     }
   }
@@ -155,8 +152,7 @@ export class Recovery {
       if (cursor !== null) ensure(await store.saveListing(database, owner, { since, until, cursor }));
       await pause();
     }
-    if (missed > 0)
-      logger.warn({ missed, since }, 'events that no webhook had brought were found in the list');
+    if (missed > 0) logger.warn({ missed, since }, 'missed events found');
     ensure(await store.finishListing(database, owner, until));
   }
 
@@ -182,13 +178,13 @@ export class Recovery {
         const applied = await ask();
         if (applied.changed.length > 0) {
           metrics.mirrorDrift.inc({ resource });
-          logger.warn({ resource, id }, 'a mirror had drifted and was corrected');
+          logger.warn({ resource, id }, 'drifted mirror corrected');
         }
         return applied;
       });
     } catch (error) {
       if (error instanceof Failure && outages.includes(error.code)) throw error;
-      logger.warn({ err: error, resource, id }, 'a mirror could not be compared');
+      logger.warn({ err: error, resource, id }, 'mirror comparison failed');
     }
   }
 }

@@ -198,6 +198,6 @@ export class Resync {
   #note(resource: string, changed: readonly string[]): void {
     const { metrics, logger } = this.#parts;
     metrics.mirrorDrift.inc({ resource }, changed.length);
-    if (changed.length > 0) logger.warn({ resource, ids: changed }, 'mirrors had drifted and were corrected');
+    if (changed.length > 0) logger.warn({ resource, ids: changed }, 'drifted mirrors corrected');
   }
 }

@@ -48,14 +48,14 @@ export class Retention {
   async #detach(week: string): Promise<void> {
     const { database, store, logger } = this.#parts;
     if (!(await store.detachWeek(database, week, movedWithWeekMax)))
-      logger.warn({ week }, 'expired week of webhook events kept: too many of its events are pending');
+      logger.warn({ week }, 'expired week of webhook events kept: too many pending events');
   }
 
   async #drop(week: string): Promise<boolean> {
     const { database, store, logger } = this.#parts;
     const isMoved = await this.#inBatches(() => store.moveFailed(database, week, eventsPerBatch));
     if (!isMoved || !(await store.dropDetachedWeek(database, week))) return false;
-    logger.info({ week }, 'a week of webhook events was dropped');
+    logger.info({ week }, 'week of webhook events dropped');
     return true;
   }
 
@@ -71,7 +71,7 @@ export class Retention {
       return (await work()) !== false;
     } catch (error) {
       if (!isLockTimeout(error)) throw error;
-      this.#parts.logger.info({ err: error }, 'inbox maintenance postponed: a table is locked');
+      this.#parts.logger.info({ err: error }, 'inbox maintenance postponed: table locked');
       return false;
     }
   }

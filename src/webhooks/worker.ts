@@ -79,7 +79,7 @@ export class Worker {
   }
 
   #report(error: unknown): void {
-    this.#logger.warn({ err: error }, 'webhook events could not be processed; they stay in the queue');
+    this.#logger.warn({ err: error }, 'webhook events not processed; retry scheduled');
   }
 
   #sleep(delayMs: number): Promise<void> {

@@ -70,7 +70,7 @@ test('with too many requests under way webhooks are shed first, the API later, h
   assert.deepEqual(await Promise.all([statusOf(first.answer), statusOf(second.answer)]), [200, 200]);
   assert.equal(await statusOf(call('/webhooks/processor', webhook)), 200);
   assert.ok(!lines.some(({ status }) => status === 503), 'a shed request is counted, not logged');
-  assert.ok(lines.some(({ msg, webhooks }) => msg === 'overloaded; requests are shed' && webhooks === 1));
+  assert.ok(lines.some(({ msg, webhooks }) => msg === 'requests shed due to overload' && webhooks === 1));
 });
 
 test('a caller that goes away is no longer counted', async (t) => {

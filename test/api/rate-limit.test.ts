@@ -83,7 +83,7 @@ test('two processes share their limit in Redis, and go on alone without it', {
   assert.equal(await passed(), 20, 'ten for each on its own, and no request fails');
   for (const { lines } of frames) {
     assert.equal(
-      lines.filter((line) => line.msg === 'rate limits fall back to this process alone').length,
+      lines.filter((line) => line.msg === 'shared rate limits unavailable; counting per process').length,
       1,
     );
   }

@@ -67,7 +67,7 @@ test('a release that is older than the database goes on serving, and starts', as
     PROCESSOR_WEBHOOK_SECRET: 'whsec_rig',
   });
   rig.atEnd(() => late.stop());
-  await late.logged('the database is newer than this release');
+  await late.logged('database schema newer than this release');
   assert.equal((await fetch(`${late.url}/health`)).status, 200);
   // Who holds what a migration needs, and needs what it holds, may be told to try again.
   await rig.check(load, { failures: [503] });

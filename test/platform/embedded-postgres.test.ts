@@ -262,7 +262,7 @@ describe('the server', () => {
     const lost = new Promise((resolve) => pool.on('error', resolve));
     await pool.query(writeOne);
 
-    const back = logged('PostgreSQL is back');
+    const back = logged('PostgreSQL restarted');
     const firstPid = mainServerPid(dataDir);
     process.kill(firstPid, 'SIGKILL');
     await Promise.all([lost, back]);
@@ -275,7 +275,7 @@ describe('the server', () => {
     const { logger, logged } = listeningLogger();
     const dataDir = initialisedDataDir();
     const server = await start(dataDir, { logger });
-    const died = logged('PostgreSQL died');
+    const died = logged('PostgreSQL exited');
     process.kill(mainServerPid(dataDir), 'SIGKILL');
     await died;
     await server.stop();

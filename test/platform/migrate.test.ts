@@ -61,7 +61,7 @@ test('a migration that meets a process which holds what it needs is tried again'
   await client.query('begin');
   await client.query('lock table till.a in access share mode');
   const migrated = migrate({ url, folder, logger });
-  const hasYielded = () => lines.some((line) => line.msg === 'a migration had to yield; it is tried again');
+  const hasYielded = () => lines.some((line) => line.msg === 'migration blocked; retry scheduled');
   while (!hasYielded()) await Promise.race([setImmediate(), migrated]);
   await client.query('commit');
   await migrated;
@@ -84,7 +84,7 @@ test('a database that is newer than the code is warned about and left alone', as
   await rm(join(folder, '0002_second.sql'));
   await migrate({ url, folder, logger });
   assert.deepEqual(await names(), ['0001_first.sql', '0002_second.sql']);
-  assert.ok(lines.some((line) => line.msg === 'the database is newer than this release'));
+  assert.ok(lines.some((line) => line.msg === 'database schema newer than this release'));
 });
 
 test('the migrations of this release are numbered without gaps and apply to an empty database', async (t) => {

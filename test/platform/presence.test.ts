@@ -35,7 +35,7 @@ test('a process whose connection the server ends lives on and shows itself again
   const shownAgain = Promise.withResolvers<void>();
   const logger = createLogger('info', {
     write: (line) => {
-      if (line.includes('presence is shown again')) shownAgain.resolve();
+      if (line.includes('owner lock reacquired')) shownAgain.resolve();
     },
   });
   const presence = new Presence({ url: server.url, logger });
@@ -53,8 +53,8 @@ test('a process that could not show itself again keeps trying until it can', asy
   const logged = { failed: Promise.withResolvers<void>(), shown: Promise.withResolvers<void>() };
   const logger = createLogger('info', {
     write: (line) => {
-      if (line.includes('presence could not be shown')) logged.failed.resolve();
-      if (line.includes('presence is shown again')) logged.shown.resolve();
+      if (line.includes('owner lock not acquired')) logged.failed.resolve();
+      if (line.includes('owner lock reacquired')) logged.shown.resolve();
     },
   });
   const presence = new Presence({ url: server.url, logger });

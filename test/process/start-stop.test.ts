@@ -117,7 +117,7 @@ test('a second signal within a second is the same wish; a later one ends at once
   await exited;
   clearInterval(timer);
   assert.equal(till.child.exitCode, 1);
-  assert.ok(till.lines.some((line) => line.msg === 'stopped at once by a second signal'));
+  assert.ok(till.lines.some((line) => line.msg === 'stopped immediately by a second signal'));
 });
 
 test('a log that cannot be written costs the log, never the service', async (t) => {
@@ -235,11 +235,11 @@ test('keys in a file are read again on SIGHUP; a broken file changes nothing', a
   assert.deepEqual([await status('first-key'), await status('second-key')], [404, 401]);
   await writeFile(file, 'shop:first-key\nnew:second-key\n');
   till.child.kill('SIGHUP');
-  await till.logged('API keys read again');
+  await till.logged('API keys reloaded');
   assert.deepEqual([await status('first-key'), await status('second-key')], [404, 404]);
   await writeFile(file, 'bad name:third-key\n');
   till.child.kill('SIGHUP');
-  await till.logged('API keys could not be read again; the old ones stay');
+  await till.logged('API key reload failed; previous keys kept');
   assert.deepEqual([await status('first-key'), await status('second-key')], [404, 404]);
   assert.doesNotMatch(till.output(), /(first|second|third)-key/);
   assert.equal(await till.stop(), 0);

@@ -388,7 +388,7 @@ describe('what comes back', () => {
       ['re_1'],
     );
     assert.equal(logged.length, 1);
-    assert.match(logged.join(), /re_2.*left out of a listing/);
+    assert.match(logged.join(), /re_2.*invalid object left out of a list/);
     const lookUp = { localId: otherId, processorPaymentIntentId: 'pi_1' };
     await assert.rejects(processor.refunds.find(lookUp), { code: 'processor_bad_answer' });
   });

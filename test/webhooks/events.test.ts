@@ -688,7 +688,7 @@ describe('a status that nobody knows', () => {
     assert.deepEqual([await readPayment(till, payment), await readSubscription(till, subscription)], before);
     assert.equal(await till.count('webhook_events_failed_total'), failed + events.length);
     assert.equal(
-      till.lines.filter(({ msg }) => msg === 'a webhook event failed for good').length,
+      till.lines.filter(({ msg }) => msg === 'webhook event failed permanently').length,
       events.length,
     );
   });

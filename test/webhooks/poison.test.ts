@@ -71,7 +71,7 @@ test('an event that cannot be applied delays none of a thousand, ends failed, an
   assert.equal(await till.count('webhook_events_failed_total', { type: 'invoice.paid' }), 1);
   assert.ok(
     till.lines.some(
-      ({ msg, event }) => msg === 'a webhook event failed for good' && event === idOf(poisoned),
+      ({ msg, event }) => msg === 'webhook event failed permanently' && event === idOf(poisoned),
     ),
   );
   await becomeDue(till);

@@ -93,7 +93,7 @@ describe('a listing of events that fails', () => {
     await till.services.recovery.run();
     await till.drain();
     assert.equal((await readPayment(till, payment)).status, 'succeeded');
-    assert.ok(till.lines.some(({ msg }) => msg === 'unfinished listing of events started over'));
+    assert.ok(till.lines.some(({ msg }) => msg === 'unfinished event listing restarted'));
   });
 });
 
@@ -194,8 +194,8 @@ test('a process that is killed during recovery is replaced at once: the next sta
 
   const second = await start();
   after(() => second.stop());
-  await second.logged('recovery taken over from a process that is gone');
-  await second.logged('events that no webhook had brought were found in the list');
+  await second.logged('stale recovery lease taken over');
+  await second.logged('missed events found');
   await until(
     async () => (await call<PaymentAnswer>(second.url, `/payments/${payment.id}`)).status === 'succeeded',
   );

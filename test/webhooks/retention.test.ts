@@ -87,7 +87,7 @@ describe('the weeks of the inbox', () => {
     assert.equal(await partitionOf(till, events.pending), 'webhook_events_other');
     assert.ok(
       till.lines.some(
-        ({ msg, week: dropped }) => msg === 'a week of webhook events was dropped' && dropped === week,
+        ({ msg, week: dropped }) => msg === 'week of webhook events dropped' && dropped === week,
       ),
     );
 

@@ -108,8 +108,7 @@ test('what failed is tried again after a second, however much comes in meanwhile
   const { worker } = till.services;
   t.after(() => worker.stop());
   worker.start();
-  const isTold = ({ msg }: LogLine) =>
-    msg === 'webhook events could not be processed; they stay in the queue';
+  const isTold = ({ msg }: LogLine) => msg === 'webhook events not processed; retry scheduled';
   while (till.lines.filter(isTold).length < 3) {
     worker.nudge();
     await setTimeout(1);

@@ -41,7 +41,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
       throw new EmbeddedPostgresError(`${dirname(dataPath)} holds no PostgreSQL database: move it away.`);
     }
     await createCluster(options);
-    logger.info({ dataPath }, 'made a new embedded PostgreSQL database');
+    logger.info({ dataPath }, 'embedded PostgreSQL database created');
   } else if (version !== command.majorVersion) {
     throw new EmbeddedPostgresError(
       `The data in ${dataPath} was written by PostgreSQL ${version} and this is PostgreSQL ` +
@@ -95,7 +95,7 @@ async function removeUnfinished(home: string, logger: Logger): Promise<void> {
     try {
       await rm(join(home, name), { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
     } catch (err) {
-      logger.warn({ err }, 'what an interrupted start left behind could not be removed yet');
+      logger.warn({ err }, 'leftovers of an interrupted start not removed');
     }
   }
 }

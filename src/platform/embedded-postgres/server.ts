@@ -49,7 +49,7 @@ export function launchServer(options: {
   settlesWithin(Promise.allSettled([ready]), readyTimeoutMs).then((isSettled) => {
     if (isSettled) return;
     fail(`was not ready within ${readyTimeoutMs / 1_000} seconds`);
-    stop().catch((err) => logger.error({ err }, 'a PostgreSQL that did not get ready could not be ended'));
+    stop().catch((err) => logger.error({ err }, 'unready PostgreSQL server not stopped'));
   });
   // Whoever waits for it hears of the failure; if nobody does any more, it is no crash of ours.
   ready.catch(() => {});

@@ -17,7 +17,7 @@ export async function clearStaleServer(dataPath: string, socketDir: string, logg
   const pidPath = join(dataPath, 'postmaster.pid');
   const found = await readPidFile(pidPath);
   if (found && (await isServerOf(found.pid, dataPath))) {
-    logger.warn({ serverPid: found.pid }, 'found the PostgreSQL of a service that was killed; ending it');
+    logger.warn({ serverPid: found.pid }, 'orphaned PostgreSQL server found');
     await endOrphan(found.pid, dataPath);
   }
   await disarmPidFile(pidPath);

@@ -24,16 +24,16 @@ export async function superviseServer(launch: () => Promise<Server>, logger: Log
       if (stopping.signal.aborted) return;
       deaths = performance.now() - launchedAtMs >= stableAfterMs ? 1 : deaths + 1;
       const delayMs = restartDelayMs(deaths);
-      logger.error({ how, deaths, delayMs }, 'PostgreSQL died; it is started again');
+      logger.error({ how, deaths, delayMs }, 'PostgreSQL exited; restart scheduled');
       await delay(delayMs, undefined, { signal: stopping.signal }).catch(() => {});
       if (stopping.signal.aborted) return;
       try {
         server = await launch();
         if (stopping.signal.aborted) return await server.stop();
         await server.ready;
-        logger.info({ serverPid: server.pid }, 'PostgreSQL is back');
+        logger.info({ serverPid: server.pid }, 'PostgreSQL restarted');
       } catch (err) {
-        if (!stopping.signal.aborted) logger.error({ err }, 'PostgreSQL could not be started again');
+        if (!stopping.signal.aborted) logger.error({ err }, 'PostgreSQL restart failed');
       }
     }
   };

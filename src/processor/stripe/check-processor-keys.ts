@@ -7,23 +7,39 @@ export interface ProcessorKeySettings {
 /** Where real money lives. */
 export const publicApiBase = new URL('https://api.stripe.com');
 
+export interface ProcessorKeyWarning {
+  readonly message: string;
+  /** What the operator should do about it. */
+  readonly action: string;
+  readonly host?: string;
+}
+
 /** Warnings about a key and an address that do not belong together. None of them stops the service; all are loud. */
-export function checkProcessorKeys({ secretKey, apiBase, nodeEnv }: ProcessorKeySettings): string[] {
-  const warnings: string[] = [];
+export function checkProcessorKeys(settings: ProcessorKeySettings): readonly ProcessorKeyWarning[] {
+  const { secretKey, apiBase, nodeEnv } = settings;
+  const { host } = apiBase;
+  const warnings: ProcessorKeyWarning[] = [];
   const live = isLiveKey(secretKey);
-  if (live && apiBase.host !== publicApiBase.host) {
-    warnings.push(
-      `A live processor key is being sent to ${apiBase.host}, which is not the processor's public address. ` +
-        'If that is the sandbox, use a test key: whoever runs that server can charge real cards with this one.',
-    );
+  if (live && host !== publicApiBase.host) {
+    warnings.push({
+      message: 'live processor key sent to an unofficial host',
+      action:
+        'Use a test key with the sandbox. The owner of this host can charge real cards with a live key.',
+      host,
+    });
   }
   if (live && apiBase.protocol !== 'https:') {
-    warnings.push('A live processor key is being sent over a connection that is not encrypted.');
+    warnings.push({
+      message: 'live processor key sent without encryption',
+      action: 'Set PROCESSOR_API_BASE to an https:// address.',
+      host,
+    });
   }
   if (!live && nodeEnv === 'production') {
-    warnings.push(
-      'NODE_ENV is production, but the processor key is not a live one: no real money will move.',
-    );
+    warnings.push({
+      message: 'test processor key in production',
+      action: 'Set PROCESSOR_SECRET_KEY to a live key. With a test key no real money moves.',
+    });
   }
   return warnings;
 }

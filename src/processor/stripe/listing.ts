@@ -100,7 +100,10 @@ export function mapOrLeaveOut<T>(
     } catch (error) {
       if (!(error instanceof UnmappableError)) throw error;
       const processorId = WireObject.parse(value, 'item').optionalText('id');
-      context.logger.warn({ operation, processorId, reason: error.message }, 'left out of a listing');
+      context.logger.warn(
+        { operation, processorId, reason: error.message },
+        'invalid object left out of a list',
+      );
       return [];
     }
   };
