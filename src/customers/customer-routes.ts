@@ -50,7 +50,10 @@ const UpdateBody = Type.Object(
     name: Type.Optional(nullable(Name)),
     phone: Type.Optional(nullable(Phone)),
   },
-  { additionalProperties: false, description: 'A field that is absent stays; null clears name or phone.' },
+  {
+    additionalProperties: false,
+    description: 'Fields that you leave out keep their value. null clears the name or the phone.',
+  },
 );
 
 const example: Static<typeof CustomerSchema> = {
@@ -90,7 +93,7 @@ function registerWrites(
         summary: 'Create a customer',
         body: body(CreateBody, { email: example.email, name: 'Ada Lovelace' }),
         response: {
-          201: answer('The customer.', CustomerSchema, example),
+          201: answer('The new customer.', CustomerSchema, example),
           ...problems(...bodyFailures, ...keyFailures, ...processorFailures),
         },
       },
@@ -107,11 +110,11 @@ function registerWrites(
     {
       schema: {
         tags,
-        summary: 'Change a customer',
+        summary: 'Update a customer',
         params: IdParams,
         body: body(UpdateBody, { name: 'Ada King', phone: null }),
         response: {
-          200: answer('The customer as it is now.', CustomerSchema, { ...example, name: 'Ada King' }),
+          200: answer('The updated customer.', CustomerSchema, { ...example, name: 'Ada King' }),
           ...problems('not_found', ...bodyFailures, ...processorFailures),
         },
       },
@@ -125,10 +128,11 @@ function registerWrites(
         tags,
         summary: 'Delete a customer',
         description:
-          'Cancels its subscriptions and erases e-mail, name and phone. Its payments and invoices stay readable.',
+          "Cancels the customer's subscriptions and erases the email, name and phone. " +
+          'You can still read the payments and invoices.',
         params: IdParams,
         response: {
-          204: Type.Null({ description: 'Deleted.' }),
+          204: Type.Null({ description: 'The customer is deleted.' }),
           ...problems('not_found', ...bodyFailures, ...processorFailures),
         },
       },
@@ -150,7 +154,12 @@ function registerReads(fastify: FastifyInstance, customers: CustomerService): vo
         summary: 'List customers, newest first',
         querystring: PageQuery,
         response: {
-          200: answer('One page.', pageOf(CustomerSchema), { data: [example], total: 1, page: 1, limit: 20 }),
+          200: answer('One page of customers.', pageOf(CustomerSchema), {
+            data: [example],
+            total: 1,
+            page: 1,
+            limit: 20,
+          }),
           ...problems(),
         },
       },
@@ -165,7 +174,7 @@ function registerReads(fastify: FastifyInstance, customers: CustomerService): vo
     {
       schema: {
         tags,
-        summary: 'Read a customer',
+        summary: 'Get a customer',
         params: IdParams,
         response: { 200: answer('The customer.', CustomerSchema, example), ...problems('not_found') },
       },

@@ -11,14 +11,15 @@ export const Currency = Type.String({
   pattern: '^[A-Za-z]{3}$',
   minLength: 3,
   maxLength: 3,
-  description: 'Three letters, in any case; lower case in answers.',
+  description: 'Three-letter ISO 4217 code in any case. Responses use lower case.',
 });
 export const IdempotencyKey = Type.String({
   minLength: 1,
   maxLength: 255,
   pattern: '^[^\\s\\p{C}]+$',
   description:
-    'Repeating a request with its key answers with what the first one made. Also as header Idempotency-Key.',
+    'A request with a key that was used before returns the object that the first request created. ' +
+    'You can send the key in the Idempotency-Key header instead.',
 });
 
 /** The largest page of every list; `till events --page` takes the same. */
@@ -37,7 +38,7 @@ export const PageQuery = Type.Object(
 export const CustomerPageQuery = Type.Object(
   {
     customerId: Type.Optional(
-      Type.String({ description: 'Only what belongs to this customer.', [comparedWithIds]: true }),
+      Type.String({ description: 'Return only the objects of this customer.', [comparedWithIds]: true }),
     ),
     page: PageQuery.properties.page,
     limit: PageQuery.properties.limit,
@@ -48,7 +49,7 @@ export const CustomerPageQuery = Type.Object(
 export function pageOf<Item extends TSchema>(item: Item) {
   return Type.Object({
     data: Type.Array(item),
-    total: Type.Integer({ description: 'How many there are on all pages.' }),
+    total: Type.Integer({ description: 'The number of objects on all pages.' }),
     page: Type.Integer(),
     limit: Type.Integer(),
   });

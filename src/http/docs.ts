@@ -28,19 +28,22 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
         title: 'Till',
         version,
         description:
-          'Payments and subscriptions over HTTP. Amounts are integers in the smallest currency unit; times are ISO 8601. ' +
-          'Within /api/v1 changes only add: clients must ignore fields that they do not know.',
+          'Payments and subscriptions over HTTP. Amounts are integers in the smallest unit of the currency. ' +
+          'Times are in ISO 8601 format. Changes within /api/v1 only add: clients must ignore unknown fields.',
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: '/', description: 'This service' }],
       tags: [
-        { name: 'customers', description: 'Those who pay.' },
-        { name: 'plans', description: 'What a subscription costs, how often.' },
+        { name: 'customers', description: 'People or companies that pay you.' },
+        { name: 'plans', description: 'The price and the billing interval of a subscription.' },
         { name: 'payments', description: 'One-time payments and their refunds.' },
         { name: 'subscriptions', description: 'Recurring payments.' },
-        { name: 'invoices', description: 'What subscriptions were billed; read-only.' },
-        { name: 'webhook events', description: 'What the processor told us, for operators.' },
-        { name: 'operations', description: 'For operators and their tools; no key.' },
+        { name: 'invoices', description: 'Bills for subscriptions. Read-only.' },
+        { name: 'webhook events', description: 'Events received from the processor. For operators.' },
+        {
+          name: 'operations',
+          description: 'Health checks, metrics and the webhook endpoint. No API key needed.',
+        },
       ],
       components: {
         securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },

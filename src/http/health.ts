@@ -14,7 +14,7 @@ const DependencyHealth = Type.Object(
 const DependencyMap = Type.Record(Type.String(), DependencyHealth);
 
 export const HealthSchema = Type.Object({
-  status: Type.String({ description: '`ok` when every dependency is up, else `error`.' }),
+  status: Type.String({ description: '`ok` if every dependency is up, otherwise `error`.' }),
   info: DependencyMap,
   error: DependencyMap,
   details: DependencyMap,
@@ -23,7 +23,7 @@ export const HealthSchema = Type.Object({
 type Health = Static<typeof HealthSchema>;
 
 const up = { status: 'up' };
-const down = { status: 'down', message: 'does not answer, or cannot be written to' };
+const down = { status: 'down', message: 'not reachable or not writable' };
 const healthyExample: Health = {
   status: 'ok',
   info: { database: up, cache: up },
@@ -48,11 +48,14 @@ export function registerHealth(
     {
       schema: {
         tags: ['operations'],
-        summary: 'Are the database and the cache ready?',
+        summary: 'Check whether the database and the cache are ready',
         security: [],
         response: {
           200: jsonAnswer('Every dependency is up.', healthyExample),
-          503: jsonAnswer('A dependency is down; it stands under `error`.', unhealthyExample),
+          503: jsonAnswer(
+            'A dependency is down, or the service is stopping. `error` lists the causes.',
+            unhealthyExample,
+          ),
         },
       },
     },
@@ -66,11 +69,11 @@ export function registerHealth(
     {
       schema: {
         tags: ['operations'],
-        summary: 'Does the process live?',
+        summary: 'Check whether the process is alive',
         security: [],
         response: {
           200: {
-            description: 'It does.',
+            description: 'The process is alive.',
             content: {
               'application/json': {
                 schema: Type.Object({ status: Type.String() }),
@@ -107,7 +110,7 @@ async function readHealth(dependencies: readonly Dependency[]): Promise<Health> 
 
 /** To load balancers a service that is about to end is no better than one that cannot serve. */
 function withStopping({ info, error, details }: Health): Health {
-  const service = { status: 'down', message: 'is stopping' };
+  const service = { status: 'down', message: 'stopping' };
   return { status: 'error', info, error: { ...error, service }, details: { ...details, service } };
 }
 

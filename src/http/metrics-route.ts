@@ -16,7 +16,7 @@ export function registerMetrics(
     {
       schema: {
         tags: ['operations'],
-        summary: 'Counters and histograms in the Prometheus text format',
+        summary: 'Get metrics in the Prometheus text format',
         security: [],
         response: {
           200: {

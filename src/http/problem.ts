@@ -39,22 +39,22 @@ export const problemContentType = 'application/problem+json';
 
 export const ProblemSchema = Type.Object(
   {
-    type: Type.String({ description: 'Identifies the kind of problem; the same for the same `code`.' }),
-    title: Type.String({ description: 'What went wrong, in general.' }),
-    status: Type.Integer({ description: 'The HTTP status of this answer.' }),
-    detail: Type.String({ description: 'What went wrong here, and what to change.' }),
-    code: Type.String({ description: 'Stable, for programs.' }),
-    requestId: Type.String({ description: 'The same as in the header `x-request-id` and in the logs.' }),
+    type: Type.String({ description: 'A URN that identifies the kind of problem. Each `code` has its own.' }),
+    title: Type.String({ description: 'The kind of problem, in words.' }),
+    status: Type.Integer({ description: 'The HTTP status of the response.' }),
+    detail: Type.String({ description: 'What went wrong in this request, and what to do next.' }),
+    code: Type.String({ description: 'A stable code for programs.' }),
+    requestId: Type.String({ description: 'Also in the `x-request-id` header and in the log.' }),
     errors: Type.Optional(
       Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
-        description: 'Every mistake of a request that is not valid.',
+        description: 'Every mistake in an invalid request.',
       }),
     ),
     processorCode: Type.Optional(
-      Type.String({ description: "The processor's own code, when it rejected the request." }),
+      Type.String({ description: "The processor's own error code, if it rejected the request." }),
     ),
   },
-  { $id: 'Problem', title: 'Problem', description: 'An RFC 9457 problem.' },
+  { $id: 'Problem', title: 'Problem', description: 'A problem as RFC 9457 defines it.' },
 );
 
 export type Problem = Static<typeof ProblemSchema>;

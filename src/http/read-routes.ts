@@ -27,7 +27,7 @@ export function registerReadRoutes<Row, Answer>(app: FastifyInstance, routes: Re
         tags,
         summary: `List ${plural}, newest first`,
         querystring: CustomerPageQuery,
-        response: { 200: describeAnswer('One page.', pageOf(schema), page), ...problems() },
+        response: { 200: describeAnswer(`One page of ${plural}.`, pageOf(schema), page), ...problems() },
       },
     },
     async (request) => {
@@ -40,7 +40,7 @@ export function registerReadRoutes<Row, Answer>(app: FastifyInstance, routes: Re
     {
       schema: {
         tags,
-        summary: `Read one of the ${plural}`,
+        summary: `Get one of the ${plural}`,
         params: IdParams,
         response: { 200: describeAnswer(`The ${noun}.`, schema, example), ...problems('not_found') },
       },

@@ -34,7 +34,11 @@ export const PaymentSchema = Type.Object({
 const CreateBody = Type.Object(
   {
     customerId: Id,
-    amount: Type.Integer({ minimum: 1, maximum: 999_999_999_999, description: 'In the smallest unit.' }),
+    amount: Type.Integer({
+      minimum: 1,
+      maximum: 999_999_999_999,
+      description: 'In the smallest unit of the currency.',
+    }),
     currency: Currency,
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
@@ -45,7 +49,9 @@ const CreatedSchema = Type.Object({
   payment: PaymentSchema,
   clientSecret: nullable(
     Type.String({
-      description: 'For the frontend, to confirm with the processor. Never stored; ask again to read it.',
+      description:
+        'The frontend uses it to confirm the payment with the processor. Till never stores it: ' +
+        'repeat the request with the same idempotency key to get it again.',
     }),
   ),
 });
@@ -85,10 +91,10 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
       schema: {
         tags,
         summary: 'Create a payment',
-        description: 'Pass `clientSecret` to the frontend, which confirms with the processor.',
+        description: 'Pass `clientSecret` to the frontend, which confirms the payment with the processor.',
         body: body(CreateBody, { customerId: paymentExample.customerId, amount: 2_000, currency: 'eur' }),
         response: {
-          201: answer('The payment, and the secret to confirm it with.', CreatedSchema, {
+          201: answer('The new payment and its client secret.', CreatedSchema, {
             payment: paymentExample,
             clientSecret: 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH',
           }),
@@ -111,10 +117,10 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
     {
       schema: {
         tags,
-        summary: 'Cancel a payment that is not yet captured',
+        summary: 'Cancel a payment that has not succeeded',
         params: IdParams,
         response: {
-          200: answer('The payment, canceled.', PaymentSchema, { ...paymentExample, status: 'canceled' }),
+          200: answer('The canceled payment.', PaymentSchema, { ...paymentExample, status: 'canceled' }),
           ...problems('not_found', 'payment_not_cancelable', ...bodyFailures, ...processorFailures),
         },
       },

@@ -36,7 +36,7 @@ const RefundSchema = Type.Object({
 const CreateBody = Type.Object(
   {
     amount: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 999_999_999_999, description: 'Default: all that is left.' }),
+      Type.Integer({ minimum: 1, maximum: 999_999_999_999, description: 'Default: the remaining amount.' }),
     ),
     reason: Type.Optional(Type.Enum([...refundReasons])),
     idempotencyKey: Type.Optional(IdempotencyKey),
@@ -68,8 +68,8 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
     {
       schema: {
         tags,
-        summary: 'Refund a payment, in whole or in part',
-        description: 'The payment is `refunded` once all that was received has been given back.',
+        summary: 'Refund a payment fully or partially',
+        description: 'The payment becomes `refunded` once the whole amount received is refunded.',
         params: IdParams,
         body: body(CreateBody, { amount: 2_000, reason: 'requested_by_customer' }),
         response: {
@@ -113,7 +113,12 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
         params: IdParams,
         querystring: PageQuery,
         response: {
-          200: answer('One page.', pageOf(RefundSchema), { data: [example], total: 1, page: 1, limit: 20 }),
+          200: answer('One page of refunds.', pageOf(RefundSchema), {
+            data: [example],
+            total: 1,
+            page: 1,
+            limit: 20,
+          }),
           ...problems('not_found'),
         },
       },

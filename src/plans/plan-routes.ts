@@ -26,7 +26,7 @@ const PlanSchema = Type.Object({
   amount: Type.Integer({ description: 'In the smallest unit of the currency.' }),
   currency: Type.String(),
   interval: Type.Enum([...planIntervals]),
-  active: Type.Boolean({ description: 'False once archived.' }),
+  active: Type.Boolean({ description: 'False if the plan is archived.' }),
   createdAt: DateTime,
   updatedAt: DateTime,
 });
@@ -77,10 +77,10 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
         tags,
         summary: 'Create a plan',
         description:
-          'A product and its price. Prices are immutable: to change one, archive the plan and make another.',
+          'Creates a product and its price. A price cannot change: archive the plan and create another one instead.',
         body: body(CreateBody, { name: 'Pro', amount: 1_900, currency: 'eur', interval: 'month' }),
         response: {
-          201: answer('The plan.', PlanSchema, example),
+          201: answer('The new plan.', PlanSchema, example),
           ...problems(...bodyFailures, ...keyFailures, ...processorFailures),
         },
       },
@@ -98,10 +98,10 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
       schema: {
         tags,
         summary: 'Archive a plan',
-        description: 'It takes no new subscriptions; those that there are go on.',
+        description: 'An archived plan accepts no new subscriptions. Existing subscriptions continue.',
         params: IdParams,
         response: {
-          200: answer('The plan, no longer active.', PlanSchema, { ...example, active: false }),
+          200: answer('The archived plan.', PlanSchema, { ...example, active: false }),
           ...problems('not_found', ...bodyFailures, ...processorFailures),
         },
       },
@@ -120,7 +120,7 @@ function registerReads(fastify: FastifyInstance, plans: PlanService): void {
         summary: 'List plans, newest first',
         querystring: ListQuery,
         response: {
-          200: answer('All of them.', Type.Array(PlanSchema), [example]),
+          200: answer('All plans.', Type.Array(PlanSchema), [example]),
           ...problems(),
         },
       },
@@ -132,7 +132,7 @@ function registerReads(fastify: FastifyInstance, plans: PlanService): void {
     {
       schema: {
         tags,
-        summary: 'Read a plan',
+        summary: 'Get a plan',
         params: IdParams,
         response: { 200: answer('The plan.', PlanSchema, example), ...problems('not_found') },
       },

@@ -25,7 +25,7 @@ const SubscriptionSchema = Type.Object({
   customerId: Id,
   planId: Id,
   status: Type.Enum([...subscriptionStatuses], {
-    description: '`active` and `trialing` both mean that the customer is entitled.',
+    description: '`active` and `trialing` both entitle the customer to the service.',
   }),
   currentPeriodStart: nullable(DateTime),
   currentPeriodEnd: nullable(DateTime),
@@ -38,7 +38,9 @@ const CreateBody = Type.Object(
   {
     customerId: Id,
     planId: Id,
-    trialPeriodDays: Type.Optional(Type.Integer({ minimum: 0, maximum: 730, description: '0 is no trial.' })),
+    trialPeriodDays: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 730, description: '0 means no trial.' }),
+    ),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
   { additionalProperties: false },
@@ -48,7 +50,8 @@ const CreatedSchema = Type.Object({
   subscription: SubscriptionSchema,
   clientSecret: nullable(
     Type.String({
-      description: "The first invoice's; null when a trial defers the first charge. Never stored.",
+      description:
+        'The client secret of the first invoice. Null if a trial defers the first charge. Till never stores it.',
     }),
   ),
 });
@@ -94,14 +97,15 @@ function registerWrites(fastify: FastifyInstance, subscriptions: SubscriptionSer
         tags,
         summary: 'Create a subscription',
         description:
-          'Its first invoice is unpaid: pass `clientSecret` to the frontend, which confirms with the processor.',
+          'The first invoice is unpaid: pass `clientSecret` to the frontend, which confirms the payment with the ' +
+          'processor.',
         body: body(CreateBody, {
           customerId: example.customerId,
           planId: example.planId,
           trialPeriodDays: 0,
         }),
         response: {
-          201: answer('The subscription, and the secret of its first invoice.', CreatedSchema, {
+          201: answer('The new subscription and the client secret of its first invoice.', CreatedSchema, {
             subscription: example,
             clientSecret: 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH',
           }),
@@ -122,10 +126,10 @@ function registerWrites(fastify: FastifyInstance, subscriptions: SubscriptionSer
     {
       schema: {
         tags,
-        summary: 'Cancel a subscription at once',
+        summary: 'Cancel a subscription immediately',
         params: IdParams,
         response: {
-          200: answer('The subscription, canceled.', SubscriptionSchema, { ...example, status: 'canceled' }),
+          200: answer('The canceled subscription.', SubscriptionSchema, { ...example, status: 'canceled' }),
           ...problems('not_found', ...bodyFailures, ...processorFailures),
         },
       },

@@ -6,17 +6,17 @@ import { type WebhookEvent, webhookEventStates } from './webhook-event.ts';
 import type { WebhookEventService } from './webhook-event-service.ts';
 
 const EventSchema = Type.Object({
-  id: Type.String({ description: "The processor's id of the event." }),
+  id: Type.String({ description: 'The id of the event at the processor.' }),
   type: Type.String(),
   objectId: nullable(
-    Type.String({ description: "The processor's id of the object that the event is about." }),
+    Type.String({ description: 'The id, at the processor, of the object that the event is about.' }),
   ),
   state: Type.Enum([...webhookEventStates]),
   attempts: Type.Integer(),
   lastError: nullable(Type.String()),
   createdAt: DateTime,
   receivedAt: DateTime,
-  nextTryAt: nullable(Type.String({ format: 'date-time', description: 'Only while it is pending.' })),
+  nextTryAt: nullable(Type.String({ format: 'date-time', description: 'Null unless the event is pending.' })),
   processedAt: nullable(DateTime),
 });
 
@@ -25,14 +25,14 @@ const EventWithPayloadSchema = Type.Object({
   apiVersion: nullable(Type.String()),
   payload: Type.Unknown({
     description:
-      'As the processor sent it, without secrets and without personal data that no mirror takes in.',
+      'The payload that the processor sent, without secrets and without personal data that Till does not need.',
   }),
 });
 
 const EventPageSchema = Type.Object({
   ...pageOf(EventSchema).properties,
-  total: Type.Integer({ description: 'How many there are on all pages, counted up to 10,000.' }),
-  totalCapped: Type.Boolean({ description: 'Whether there are more than `total`.' }),
+  total: Type.Integer({ description: 'The number of events on all pages, counted up to 10,000.' }),
+  totalCapped: Type.Boolean({ description: 'True if there are more events than `total`.' }),
 });
 
 const ListQuery = Type.Object(
@@ -75,7 +75,7 @@ export function registerWebhookEventRoutes(fastify: FastifyInstance, events: Web
         summary: 'List webhook events, newest first',
         querystring: ListQuery,
         response: {
-          200: answer('One page.', EventPageSchema, {
+          200: answer('One page of events.', EventPageSchema, {
             data: [example],
             total: 1,
             totalCapped: false,
@@ -97,10 +97,10 @@ export function registerWebhookEventRoutes(fastify: FastifyInstance, events: Web
     {
       schema: {
         tags,
-        summary: 'Read a webhook event with its payload',
+        summary: 'Get a webhook event with its payload',
         params: Params,
         response: {
-          200: answer('The event.', EventWithPayloadSchema, {
+          200: answer('The event with its payload.', EventWithPayloadSchema, {
             ...example,
             apiVersion: '2026-10-28.endive',
             payload: { id: example.id, object: 'event', type: example.type },
@@ -120,10 +120,10 @@ export function registerWebhookEventRoutes(fastify: FastifyInstance, events: Web
       schema: {
         tags,
         summary: 'Process a webhook event again',
-        description: 'Safe at any time: what an event says is taken in only if it is news.',
+        description: 'Safe at any time: Till applies an event only if it brings something new.',
         params: Params,
         response: {
-          200: answer('The event, back in the queue.', EventSchema, {
+          200: answer('The event, pending again.', EventSchema, {
             ...example,
             state: 'pending',
             attempts: 0,

@@ -8,7 +8,7 @@ import type { Inbox } from './inbox.ts';
 
 const ReceivedSchema = Type.Object({
   received: Type.Boolean(),
-  duplicate: Type.Boolean({ description: 'Whether the event had been received before.' }),
+  duplicate: Type.Boolean({ description: 'True if Till had already received the event.' }),
 });
 
 export interface WebhookRouteParts {
@@ -28,12 +28,13 @@ export async function registerWebhookRoutes(app: FastifyInstance, parts: Webhook
       {
         schema: {
           tags: ['operations'],
-          summary: "Receive the processor's events",
+          summary: 'Receive events from the processor',
           description:
-            'Authenticated by the signature in `Stripe-Signature` (or `Processor-Signature`), not by a key.',
+            'Authenticated by the signature in the `Stripe-Signature` (or `Processor-Signature`) header, not by an ' +
+            'API key.',
           security: [],
           response: {
-            200: answer('Stored durably, now or before.', ReceivedSchema, {
+            200: answer('The event is stored durably.', ReceivedSchema, {
               received: true,
               duplicate: false,
             }),

@@ -11,7 +11,7 @@ import { createTestDatabase } from '../support/test-database.ts';
 
 const { logger } = captureLog();
 const up = { status: 'up' };
-const down = { status: 'down', message: 'does not answer, or cannot be written to' };
+const down = { status: 'down', message: 'not reachable or not writable' };
 
 test('200: every dependency is up', async (t) => {
   const server = await createTestDatabase();
@@ -44,7 +44,7 @@ test('503: a service that is about to end says so, with its dependencies up', as
   });
   const answer = await fetch(`${url}/health`);
   assert.equal(answer.status, 503);
-  const service = { status: 'down', message: 'is stopping' };
+  const service = { status: 'down', message: 'stopping' };
   assert.deepEqual(await answer.json(), {
     status: 'error',
     info: { database: up },
