@@ -28,20 +28,21 @@ import { type WebhookEvent, webhookEventStates } from './webhooks/webhook-event.
 
 const usage = `Usage: npm run till -- COMMAND
 
-  resync                      read the processor's list of events from where it was last read
-  resync --customer ID        compare everything of one customer with the processor; a customer that is missing
-                              here is looked for among all that the processor has made since
-  resync --all                compare everything with the processor, recover what is missing here, and correct the
+  resync                      read the processor's list of events, starting where the last run stopped
+  resync --customer ID        compare one customer and all its objects with the processor; recover the customer
+                              if it is missing here
+  resync --all                compare every object with the processor, recover missing objects, and correct the
                               totals of lists
   events [--state S] [--type T] [--object ID] [--page N]
                               list webhook events; states: ${webhookEventStates.join(', ')}
-  events show ID              one webhook event with its payload
+  events show ID              show a webhook event with its payload
   events replay ID            process a webhook event again
-  adopt-account               let the database belong to the processor account and mode of the present key
-  migrate                     bring the database to the newest schema, which a start does by itself where it may
+  adopt-account               bind the database to the processor account and mode of the current key
+  migrate                     migrate the database to the newest schema (the service does so at start if its
+                              database role may)
 
-It works beside a service with the same settings: on its database, with its processor. adopt-account and migrate
-also work without one.
+Run it with the settings of a running service: it uses the same database and processor. adopt-account and migrate
+also work while no service runs.
 `;
 
 class UsageError extends Error {}
@@ -77,7 +78,7 @@ async function main(): Promise<void> {
     if (command === 'events' && verb === undefined) return listEvents(services, values);
     if (command === 'events' && verb === 'show' && id !== undefined) return showEvent(services, id);
     if (command === 'events' && verb === 'replay' && id !== undefined) return replayEvent(services, id);
-    throw new UsageError(`There is no command "${positionals.join(' ')}".`);
+    throw new UsageError(`Unknown command "${positionals.join(' ')}". Use one of the commands below.`);
   });
 }
 
@@ -159,7 +160,7 @@ async function adoptAccount(config: Config): Promise<void> {
     const from = before === undefined ? 'none' : describeAccount(before);
     process.stdout.write(`Processor account: ${from} → ${describeAccount(present)}\n`);
     if (present.id === null)
-      process.stdout.write('This key may not read its account; only the mode will be compared.\n');
+      process.stdout.write('The key has no permission to read its account: Till compares only the mode.\n');
   } finally {
     await shutdown.run();
   }
@@ -177,7 +178,7 @@ async function migrate(config: Config): Promise<void> {
     const url = await migrateDatabase({ config, logger, shutdown });
     const isComplete = await completePartitionedIndexes({ url, logger });
     if (!isComplete)
-      process.stderr.write('Some indexes are still being built, or locked: run this command again later.\n');
+      process.stderr.write('Some indexes are locked or still being built. Run this command again later.\n');
     process.stdout.write('The database has the newest schema.\n');
   } finally {
     await shutdown.run();
@@ -191,8 +192,8 @@ async function resync({ resync: comparison, recovery }: Services, { all, custome
     const done = await recovery.run();
     process.stdout.write(
       done
-        ? "The processor's list of events has been read; what was missing is in the queue.\n"
-        : 'Another process is reading the list of events at this moment.\n',
+        ? "Read the processor's list of events. Missed events are now in the queue.\n"
+        : 'Another process is reading the list of events. Run this command again later.\n',
     );
     return;
   }
@@ -204,7 +205,7 @@ async function resync({ resync: comparison, recovery }: Services, { all, custome
     process.stdout.write(
       `Corrected the total of ${resource} by ${correction > 0 ? '+' : ''}${correction}.\n`,
     );
-  process.stdout.write('Everything that the processor lists has been compared.\n');
+  process.stdout.write('Compared all objects that the processor lists.\n');
 }
 
 async function listEvents({ webhookEvents }: Services, options: Options): Promise<void> {
@@ -217,7 +218,7 @@ async function listEvents({ webhookEvents }: Services, options: Options): Promis
   const filter = { state, type: options.type, objectId: options.object };
   const { data, total, totalCapped } = await webhookEvents.list(filter, { page, limit: 50 });
   for (const event of data) process.stdout.write(`${eventLine(event)}\n`);
-  process.stdout.write(`${total}${totalCapped ? ' or more' : ''} in all\n`);
+  process.stdout.write(`${total}${totalCapped ? ' or more' : ''} in total\n`);
 }
 
 async function showEvent({ webhookEvents }: Services, id: string): Promise<void> {

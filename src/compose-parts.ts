@@ -80,9 +80,12 @@ async function migrateWhenReachable(url: string, logger: Logger): Promise<void> 
     } catch (error) {
       if (!isUnavailable(error)) throw error;
       if (tries >= databaseTriesMax) {
-        throw new Error(`DATABASE_URL leads to ${describeAddress(url)}, which cannot be reached`, {
-          cause: error,
-        });
+        throw new Error(
+          `the database at ${describeAddress(url)} is unavailable; start it, or correct DATABASE_URL`,
+          {
+            cause: error,
+          },
+        );
       }
       logger.warn({ err: error, tries }, 'database unavailable; retry scheduled');
       await setTimeout(databaseRetryDelayMs);
@@ -211,7 +214,7 @@ export function explainPort(
   { variable, port, host }: { readonly variable: string; readonly port: number; readonly host: string },
 ): unknown {
   if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) return error;
-  return new Error(`port ${port} is already in use on ${host}; set ${variable} to another one`, {
+  return new Error(`port ${port} is already in use on ${host}; set ${variable} to another port`, {
     cause: error,
   });
 }

@@ -60,7 +60,7 @@ export class ConfigError extends Error {
   readonly mistakes: readonly string[];
 
   constructor(mistakes: readonly string[]) {
-    super(`The configuration is not valid:\n${mistakes.map((mistake) => `  ${mistake}`).join('\n')}`);
+    super(`Invalid configuration:\n${mistakes.map((mistake) => `  ${mistake}`).join('\n')}`);
     this.mistakes = mistakes;
   }
 }
@@ -116,11 +116,14 @@ function readProcessor(env: EnvironmentReader): ProcessorConfig {
   if (secretKey !== undefined && webhookSecrets.length === 0) {
     env.missing(
       'PROCESSOR_WEBHOOK_SECRET',
-      'without it anyone could forge events; take it from the webhook endpoint that you registered',
+      'set it to the signing secret of your webhook endpoint; without it anyone could forge events',
     );
   }
   if (secretKey === undefined && apiBase !== undefined) {
-    env.missing('PROCESSOR_SECRET_KEY', 'PROCESSOR_API_BASE has no meaning without it');
+    env.missing(
+      'PROCESSOR_SECRET_KEY',
+      'set it, or unset PROCESSOR_API_BASE, which has no effect without it',
+    );
   }
   return {
     secretKey,
@@ -133,21 +136,20 @@ function readProcessor(env: EnvironmentReader): ProcessorConfig {
 
 /** Production runs on nothing that was generated or embedded: a sandbox must never pass for a processor there. */
 function refuseDefaults(env: EnvironmentReader): void {
-  const why = 'is needed when NODE_ENV=production';
+  const why = 'required when NODE_ENV=production';
   if (!env.has('API_KEYS') && !env.has('API_KEY') && !env.has('API_KEYS_FILE')) {
-    env.missing('API_KEYS', `${why}: no key is generated there`);
+    env.missing('API_KEYS', `${why}, where no key is generated`);
   }
-  if (!env.has('DATABASE_URL')) env.missing('DATABASE_URL', `${why}: there is no embedded PostgreSQL there`);
-  if (!env.has('REDIS_URL'))
-    env.missing('REDIS_URL', `${why}: memory:// is a valid choice for a single process`);
+  if (!env.has('DATABASE_URL')) env.missing('DATABASE_URL', `${why}, where there is no embedded PostgreSQL`);
+  if (!env.has('REDIS_URL')) env.missing('REDIS_URL', `${why}; use memory:// for a single process`);
   if (!env.has('PROCESSOR_SECRET_KEY'))
-    env.missing('PROCESSOR_SECRET_KEY', `${why}: there is no sandbox there`);
+    env.missing('PROCESSOR_SECRET_KEY', `${why}, where there is no sandbox`);
   if (!env.has('PROCESSOR_WEBHOOK_SECRET')) env.missing('PROCESSOR_WEBHOOK_SECRET', why);
 }
 
 /** Embedded parts belong to one process that does everything; halves that run apart must share real servers. */
 function refuseEmbeddedParts(env: EnvironmentReader, role: string): void {
-  const why = `is needed when ROLE=${role}: embedded parts go with ROLE=all only`;
+  const why = `required when ROLE=${role}; only ROLE=all has embedded parts`;
   if (!env.has('DATABASE_URL')) env.missing('DATABASE_URL', why);
   if (!env.has('PROCESSOR_SECRET_KEY')) env.missing('PROCESSOR_SECRET_KEY', why);
 }

@@ -29,7 +29,7 @@ async function main(): Promise<void> {
     till = await startTill(config, logger);
   } catch (error) {
     logger.error({ err: error }, 'start failed');
-    process.stderr.write(`till could not start: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`till failed to start: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
   }
   const { generatedKey, ...inUse } = till.facts;

@@ -19,7 +19,7 @@ export function welcome(facts: WelcomeFacts): string {
     `  processor  ${facts.processor}`,
   ];
   if (facts.servesApi) lines.push(`  docs       ${facts.url}/api/docs`, ...keyLines(facts));
-  lines.push('', '  Try it:', `  ${curlLine(facts)}`, '', '  Ctrl-C stops it.', '', '');
+  lines.push('', '  Try it:', `  ${curlLine(facts)}`, '', '  Press Ctrl-C to stop.', '', '');
   return lines.join('\n');
 }
 
@@ -35,6 +35,6 @@ function keyLines({ generatedKey }: WelcomeFacts): readonly string[] {
   if (generatedKey.newKey === undefined) return [`  API key    in ${generatedKey.path}`];
   return [
     `  API key    ${generatedKey.newKey}`,
-    `             (shown this once, kept in ${generatedKey.path})`,
+    `             (shown only once, stored in ${generatedKey.path})`,
   ];
 }

@@ -39,7 +39,10 @@ export async function loadApiKeys(settings: ApiKeySettings): Promise<LoadedApiKe
 
 async function readKeyFile(path: string): Promise<readonly ApiKey[]> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
-    throw new Error(`API_KEYS_FILE is ${JSON.stringify(path)}, which cannot be read`, { cause });
+    throw new Error(
+      `API_KEYS_FILE is ${JSON.stringify(path)}, which cannot be read; check the path and its permissions`,
+      { cause },
+    );
   });
   const lines = text
     .split('\n')
@@ -47,7 +50,7 @@ async function readKeyFile(path: string): Promise<readonly ApiKey[]> {
     .filter((line) => line !== '' && !line.startsWith('#'));
   const { keys, mistakes } = parseApiKeys(lines, 'API_KEYS_FILE');
   if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
-  if (keys.length === 0) throw new Error(`API_KEYS_FILE holds no key: ${path}`);
+  if (keys.length === 0) throw new Error(`API_KEYS_FILE contains no key; add one to ${path}`);
   return keys;
 }
 
@@ -63,6 +66,6 @@ async function readOrGenerateKey(dataDir: string) {
   }
   await chmod(path, 0o600);
   const key = (await readFile(path, 'utf8')).trim();
-  if (key === '') throw new Error(`${path} is empty; delete it, and a new key is generated`);
+  if (key === '') throw new Error(`${path} is empty; delete it to generate a new key`);
   return { path, key, newKey: undefined };
 }

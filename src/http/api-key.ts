@@ -26,7 +26,7 @@ export function parseApiKeys(
     const where = `${source}, entry ${index + 1} (hidden, ${text.length} characters)`;
     if (colon >= 0 && !namePattern.test(name)) {
       mistakes.push(
-        `${where}: the name before the colon may hold letters, digits, "_", "-" and ".", 64 at most`,
+        `${where}; allowed before the colon: a name of 1 to 64 letters, digits, "_", "-" and "."`,
       );
     } else if (!keyPattern.test(key) || key.includes(':') || key.length > keyLengthMax) {
       mistakes.push(`${where}; allowed: 1 to ${keyLengthMax} visible characters without colon or comma`);

@@ -59,7 +59,7 @@ export class EnvironmentReader {
     return this.#refuse(
       name,
       quoted(text),
-      'an address or a host name, such as 127.0.0.1 or 0.0.0.0',
+      'an IP address or a host name, such as 127.0.0.1 or 0.0.0.0',
       fallback,
     );
   }
@@ -102,7 +102,7 @@ export class EnvironmentReader {
     return this.#refuse(
       name,
       seen,
-      'http:// or https://, a host and perhaps a port, with no path',
+      'http:// or https://, a host and an optional port, without a path',
       undefined,
     );
   }
@@ -121,7 +121,7 @@ export class EnvironmentReader {
     return this.#refuse(
       name,
       hidden(text),
-      'secrets of visible characters, separated by commas, none of them empty',
+      'non-empty secrets of visible characters, separated by commas',
       [],
     );
   }

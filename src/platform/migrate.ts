@@ -103,7 +103,9 @@ async function waitForTurn(client: pg.Client): Promise<void> {
     await client.query('select pg_advisory_xact_lock($1)', [advisoryLockId]);
   } catch (error) {
     if (!isCollision(error)) throw error;
-    throw new Error('another process is migrating the database, and takes too long', { cause: error });
+    throw new Error('another process holds the migration lock; start again once it has finished', {
+      cause: error,
+    });
   }
 }
 
@@ -155,6 +157,6 @@ function notAllowed(name: string, cause: unknown): Error {
 
 function changedAfterwards(name: string): Error {
   return new Error(
-    `Migration ${name} was applied with another content. A landed migration never changes: add a new one.`,
+    `Migration ${name} changed after it was applied. Restore the file, and add a new migration instead.`,
   );
 }

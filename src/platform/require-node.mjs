@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 const major = Number(process.versions.node.split('.')[0]);
 if (major < 24) {
   process.stderr.write(
-    `till needs Node 24 or newer; this is ${process.version}. On Linux (x64, arm64) "npm ci" brings it along; elsewhere, please install it.\n`,
+    `till needs Node 24 or newer; this is ${process.version}. ` +
+      'On Linux (x64, arm64) "npm ci" installs it. On other systems, install it yourself.\n',
   );
   process.exit(1);
 }

@@ -39,5 +39,5 @@ test('till events takes a page in decimal digits, up to the largest that the API
     assert.equal(stdout, '');
   }
   const last = await till('events', '--page=2147483647');
-  assert.deepEqual(last, { code: 0, stdout: '0 in all\n', stderr: '' });
+  assert.deepEqual(last, { code: 0, stdout: '0 in total\n', stderr: '' });
 });

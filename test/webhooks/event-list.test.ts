@@ -133,8 +133,8 @@ describe('the list of events', () => {
           env,
         })
       ).stdout;
-    assert.match(await list(), /^10000 or more in all$/m);
-    assert.match(await list('--type', 'old.type'), /^50 in all$/m);
+    assert.match(await list(), /^10000 or more in total$/m);
+    assert.match(await list('--type', 'old.type'), /^50 in total$/m);
   });
 });
 

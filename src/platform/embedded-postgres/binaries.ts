@@ -62,7 +62,7 @@ function parseLinks(listing: string): Link[] {
   const entries: unknown = JSON.parse(listing);
   if (!Array.isArray(entries) || !entries.every(isLink)) {
     throw new EmbeddedPostgresError(
-      'The embedded PostgreSQL package holds a list of links that makes no sense.',
+      'The embedded PostgreSQL package has an invalid list of links. Run "npm ci" again.',
     );
   }
   return entries;

@@ -76,7 +76,7 @@ async function createCluster({ home, binaries, command, isDurable }: ClusterOpti
   if (!isOk) {
     await rm(unfinished, { recursive: true, force: true });
     throw new EmbeddedPostgresError(
-      `The embedded PostgreSQL could not make its database in ${home} (${output}).`,
+      `The embedded PostgreSQL could not create its database in ${home} (${output}).`,
     );
   }
   await syncDir(unfinished);
@@ -119,7 +119,7 @@ export async function readPassword(home: string): Promise<string> {
     return (await readFile(path, 'utf8')).trim();
   } catch (cause) {
     throw new EmbeddedPostgresError(
-      `The password of the embedded PostgreSQL cannot be read from ${path}: bring that file back from a backup.`,
+      `The password of the embedded PostgreSQL cannot be read from ${path}: restore that file from a backup.`,
       { cause },
     );
   }

@@ -46,7 +46,7 @@ async function endOrphan(pid: number, dataPath: string): Promise<void> {
   };
   if (!(await shutDown(send, endsWithin))) {
     throw new EmbeddedPostgresError(
-      `An earlier PostgreSQL (process ${pid}) still runs on ${dataPath} and cannot be ended.`,
+      `An earlier PostgreSQL (process ${pid}) still runs on ${dataPath} and does not stop. Stop it by hand.`,
     );
   }
 }
