@@ -1,6 +1,7 @@
 import { refundDueAt, settleRefund } from '../payments/refund.ts';
+import type { Changes } from '../state/changes.ts';
 import { MinHeap } from '../state/min-heap.ts';
-import type { Changes, Store } from '../state/store.ts';
+import type { Store } from '../state/store.ts';
 import type { Invoice } from '../wire/objects.ts';
 import { invoiceFallsDue, subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
 

@@ -1,4 +1,4 @@
-import type { DeliveryMode, Settings } from '../state/journal-line.ts';
+import type { DeliveryMode, Settings } from '../state/settings.ts';
 import type { Fault } from './faults.ts';
 
 /** What the caller of the control API got wrong. */

@@ -1,5 +1,5 @@
-import { eventLifetimeSeconds } from '../state/journal-line.ts';
-import type { Store, StoredEvent } from '../state/store.ts';
+import { eventLifetimeSeconds, type StoredEvent } from '../state/changes.ts';
+import type { Store } from '../state/store.ts';
 import { renderEvent } from '../webhooks/render-event.ts';
 import { createdParam, cursorOf, listOf, listParams, type Operation, operation } from '../wire/operation.ts';
 import { array, bool, text } from '../wire/params.ts';

@@ -1,5 +1,6 @@
-import type { DeliveryMode } from '../state/journal-line.ts';
-import type { Store, StoredEvent } from '../state/store.ts';
+import type { StoredEvent } from '../state/changes.ts';
+import type { DeliveryMode } from '../state/settings.ts';
+import type { Store } from '../state/store.ts';
 import { inFlightMax, Lane } from './lane.ts';
 import { olderShape, wantsOlderShape } from './older-shape.ts';
 import { Poster } from './post.ts';

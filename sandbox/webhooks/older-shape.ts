@@ -1,6 +1,7 @@
 import { intentOf } from '../billing/invoice.ts';
 import { periodOf } from '../billing/subscription-life.ts';
-import type { Store, StoredEvent } from '../state/store.ts';
+import type { StoredEvent } from '../state/changes.ts';
+import type { Store } from '../state/store.ts';
 import type { Charge, Invoice, PaymentIntent, Subscription } from '../wire/objects.ts';
 import { renderEvent } from './render-event.ts';
 

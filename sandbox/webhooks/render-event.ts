@@ -1,4 +1,5 @@
-import type { Store, StoredEvent } from '../state/store.ts';
+import type { StoredEvent } from '../state/changes.ts';
+import type { Store } from '../state/store.ts';
 
 /** The version that the `stripe` package of this release pins, and that all shapes here are built to. */
 export const apiVersion = '2026-10-28.endive';
