@@ -1,4 +1,3 @@
-import { newId } from '../ids.ts';
 import { cardError } from '../payments/payment-intent.ts';
 import { createSetupIntent } from '../payments/setup-intent.ts';
 import type { Store } from '../state/store.ts';
@@ -28,7 +27,7 @@ export interface NewSubscription {
 
 /** Starts a subscription with its first invoice, which is over nothing if a trial or a free price makes it so. */
 export function createSubscription(store: Store, made: NewSubscription, baseUrl: string): Subscription {
-  const invoiceId = newId('in_');
+  const invoiceId = store.invoices.newId();
   const subscription = store.put(store.subscriptions, subscriptionObject(store, made, invoiceId));
   store.emit('customer.subscription.created', subscription);
   const [item] = subscription.items.data;
@@ -88,7 +87,7 @@ const authenticationNeeded = {
 
 function subscriptionObject(store: Store, made: NewSubscription, invoiceId: string): Subscription {
   const now = store.now();
-  const id = newId('sub_');
+  const id = store.subscriptions.newId();
   const [first] = made.items;
   if (first === undefined) throw new Error('a subscription needs an item');
   const anchor = made.trialEnd ?? now;

@@ -22,7 +22,7 @@ export function draftInvoice(store: Store, subscription: Subscription, made: New
   const customer = store.customers.get(subscription.customer);
   const buyer = customer === undefined || customer.deleted ? undefined : customer;
   const now = store.now();
-  const id = made.id ?? newId('in_');
+  const id = made.id ?? store.invoices.newId();
   const total = made.lines.reduce((sum, line) => sum + line.amount, 0);
   const invoice = store.put(store.invoices, {
     id,
@@ -187,7 +187,7 @@ function makePayment(store: Store, invoice: Invoice, paymentMethod: string | nul
     setupFutureUsage: saves ? 'off_session' : null,
   });
   store.put(store.invoicePayments, {
-    id: newId('inpay_'),
+    id: store.invoicePayments.newId(),
     object: 'invoice_payment',
     amount_paid: null,
     amount_requested: invoice.amount_due,

@@ -1,4 +1,3 @@
-import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { Charge, PaymentIntent, PaymentMethod } from '../wire/objects.ts';
 import { chargeDetails } from './payment-method.ts';
@@ -14,7 +13,7 @@ export function createCharge(
   const decline = 'decline' in result ? result.decline : null;
   const captured = 'captured' in result && result.captured;
   const charge = store.put(store.charges, {
-    id: newId('ch_'),
+    id: store.charges.newId(),
     object: 'charge',
     amount: intent.amount,
     amount_captured: captured ? intent.amount : 0,

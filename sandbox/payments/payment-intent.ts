@@ -22,7 +22,7 @@ export interface NewPaymentIntent {
 }
 
 export function createPaymentIntent(store: Store, made: NewPaymentIntent): PaymentIntent {
-  const id = newId('pi_');
+  const id = store.paymentIntents.newId();
   const intent = store.put(store.paymentIntents, {
     id,
     object: 'payment_intent',

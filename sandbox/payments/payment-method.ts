@@ -1,5 +1,5 @@
-import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
+import { existing } from '../wire/existing.ts';
 import type { Charge, PaymentMethod } from '../wire/objects.ts';
 import {
   applyMetadata,
@@ -92,8 +92,7 @@ export function usablePaymentMethod(
       metadata: {},
       billing: noBilling,
     });
-  const method = store.paymentMethods.get(id);
-  if (method === undefined) throw missing('PaymentMethod', id, param);
+  const method = existing(store.paymentMethods, id, param);
   if (method.customer !== null && method.customer !== customer)
     throw badParam(
       'The PaymentMethod belongs to another customer.',
@@ -188,7 +187,7 @@ function newPaymentMethod(
   },
 ): PaymentMethod {
   return store.put(store.paymentMethods, {
-    id: newId('pm_'),
+    id: store.paymentMethods.newId(),
     object: 'payment_method',
     allow_redisplay: 'unspecified',
     billing_details: made.billing,

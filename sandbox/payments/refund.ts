@@ -1,4 +1,3 @@
-import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { Charge, Refund } from '../wire/objects.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
@@ -30,7 +29,7 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
       { param: 'amount' },
     );
   const refund = store.put(store.refunds, {
-    id: newId('re_'),
+    id: store.refunds.newId(),
     object: 'refund',
     amount,
     balance_transaction: null,

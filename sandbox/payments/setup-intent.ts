@@ -21,7 +21,7 @@ export function createSetupIntent(
     readonly description?: string | null;
   },
 ): SetupIntent {
-  const id = newId('seti_');
+  const id = store.setupIntents.newId();
   const intent = store.put(store.setupIntents, {
     id,
     object: 'setup_intent',

@@ -17,7 +17,12 @@ const things = fc.array(
 );
 
 function build(parts: readonly { step: number; owner: string | null }[]) {
-  const collection = new Collection<Thing>('things', { owner: (thing) => [thing.owner] });
+  const collection = new Collection<Thing>({
+    name: 'things',
+    noun: 'thing',
+    idPrefix: 't_',
+    indexes: { owner: (thing) => [thing.owner] },
+  });
   let created = 0;
   const all = parts.map(({ step, owner }, index) => {
     created += step;
@@ -63,7 +68,7 @@ test('a list is what filtering, sorting and cutting everything would give', asyn
         const expected = backwards ? beyond.slice(-query.limit) : beyond.slice(0, query.limit);
 
         const page = collection.list({
-          within: query.owner === null ? undefined : { index: 'owner', key: query.owner },
+          within: { owner: query.owner ?? undefined },
           created: { gte: query.gte ?? undefined, lt: query.lt ?? undefined, gt: undefined, lte: undefined },
           limit: query.limit,
           ...(cursor === undefined

@@ -1,8 +1,7 @@
-import { newId } from '../ids.ts';
 import type * as Wire from '../wire/objects.ts';
 import { type Cause, type Changes, eventLifetimeSeconds, type StoredEvent } from './changes.ts';
 import { Collection } from './collection.ts';
-import { type AnyCollection, Collections } from './collections.ts';
+import { Collections } from './collections.ts';
 import { Deliveries } from './deliveries.ts';
 import type { Journal } from './journal.ts';
 import { decodeLine, encodeLine, type JournalLine, snapshotLines } from './journal-line.ts';
@@ -19,7 +18,7 @@ const pruneEveryEvents = 10_000;
  * remembered response of one request form one line of the journal, so a crash keeps all of them or none.
  */
 export class Store extends Collections {
-  readonly events = new Collection<StoredEvent>('events');
+  readonly events = new Collection<StoredEvent>({ name: 'events', noun: 'event', idPrefix: 'evt_' });
 
   readonly clock: SandboxClock;
   readonly memos = new Memos();
@@ -28,7 +27,6 @@ export class Store extends Collections {
   builtInEndpointId: string | null = null;
   settings: Settings = defaultSettings;
 
-  readonly #collections: ReadonlyMap<string, AnyCollection>;
   #journal: Journal | null = null;
   #open: (Changes & { readonly undo: (() => void)[]; readonly cause: Cause }) | null = null;
   readonly #listeners: ((changes: Changes) => void)[] = [];
@@ -37,7 +35,6 @@ export class Store extends Collections {
   constructor(clock = new SandboxClock()) {
     super();
     this.clock = clock;
-    this.#collections = this.byName();
   }
 
   /** Calls the listener after each transaction with what it did. */
@@ -84,7 +81,7 @@ export class Store extends Collections {
     const open = this.#transaction();
     const { cause } = open;
     const event: StoredEvent = {
-      id: newId('evt_'),
+      id: this.events.newId(),
       object: 'event',
       type,
       created: this.now(),
@@ -151,7 +148,7 @@ export class Store extends Collections {
 
   /** The number of objects of each kind. */
   counts(): Record<string, number> {
-    const kinds = [...this.#collections.values(), this.events];
+    const kinds = [...this.byName.values(), this.events];
     return Object.fromEntries(kinds.map(({ name, size }) => [name, size]));
   }
 
@@ -163,8 +160,8 @@ export class Store extends Collections {
   /** Applies one line of the journal. Returns the real time at which it was written. */
   restore(raw: unknown): number {
     const line = decodeLine(raw);
-    for (const [name, value] of line.puts) this.#collections.get(name)?.put(value);
-    for (const [name, id] of line.removals) this.#collections.get(name)?.remove(id);
+    for (const [name, value] of line.puts) this.byName.get(name)?.put(value);
+    for (const [name, id] of line.removals) this.byName.get(name)?.remove(id);
     for (const { event, endpointIds } of line.events) {
       this.events.put(event);
       this.deliveries.expect(event.id, endpointIds, line.atMs);
@@ -188,11 +185,11 @@ export class Store extends Collections {
 
   /** The shortest journal that restores the current state. */
   snapshot(): Iterable<JournalLine> {
-    return snapshotLines(this, this.#collections);
+    return snapshotLines(this, this.byName);
   }
 
   async reset(): Promise<void> {
-    for (const collection of this.#collections.values()) collection.clear();
+    for (const collection of this.byName.values()) collection.clear();
     this.events.clear();
     this.memos.clear();
     this.deliveries.clear();

@@ -73,7 +73,7 @@ export class Api {
   }
 
   async #answer(request: ApiRequest, requestId: string): Promise<ApiAnswer | null> {
-    const { operation, ids } = this.#route(request);
+    const { operation, id } = this.#route(request);
     const form = parseForm(request.query);
     if (request.body !== '') parseForm(request.body, form);
     const { fromBrowser } = authenticate(request.authorization, form);
@@ -85,7 +85,7 @@ export class Api {
       });
     const call: Call = {
       store: this.#store,
-      ids,
+      id,
       fromBrowser,
       baseUrl: this.#baseUrl(),
       accountId: this.#accountId,
@@ -101,18 +101,18 @@ export class Api {
     }
   }
 
-  #route({ method, path }: ApiRequest): { operation: Operation; ids: string[] } {
+  #route({ method, path }: ApiRequest): { operation: Operation; id: string } {
     const parts = path.split('/').slice(2).map(decodeSegment);
     const [resource = '', id = '', ...rest] = parts;
     const fixed = this.#routes.get(`${method} ${parts.join('/')}`);
-    if (fixed !== undefined && !parts.includes('*')) return { operation: fixed, ids: [] };
+    if (fixed !== undefined && !parts.includes('*')) return { operation: fixed, id: '' };
     const operation = this.#routes.get([`${method} ${resource}`, '*', ...rest].join('/'));
     if (operation === undefined || parts.length < 2 || id === '')
       throw new WireError(404, {
         type: 'invalid_request_error',
         message: `Unrecognized request URL (${method}: ${shorten(path)}). The sandbox may not know this part of the API.`,
       });
-    return { operation, ids: [id] };
+    return { operation, id };
   }
 
   async #perform(
