@@ -3,7 +3,7 @@ import type { Charge, PaymentIntent, PaymentMethod } from '../wire/objects.ts';
 import { chargeDetails } from './payment-method.ts';
 import type { Decline } from './test-cards.ts';
 
-/** One attempt to take money. A failed one is kept too, as the processor does. */
+/** Creates the charge of one payment attempt. Failed attempts have a charge too, as at the processor. */
 export function createCharge(
   store: Store,
   intent: PaymentIntent,

@@ -20,7 +20,7 @@ import { badParam, missing } from '../wire/wire-error.ts';
 import { listPage, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
 
-/** The processor's own bounds. */
+/** The processor's own limits. */
 const emailLengthMax = 512;
 const nameLengthMax = 256;
 const phoneLengthMax = 20;

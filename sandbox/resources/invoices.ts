@@ -51,7 +51,7 @@ export const invoiceOperations: readonly Operation[] = [
   ),
   invoices.operation('list_lines', 'GET */lines', pageParams, (call, params) => {
     const { lines } = invoices.existing(call);
-    // A subscription has at most 20 items, so an invoice has at most 20 lines. They all fit on the default page.
+    // An invoice has at most 20 lines, one per item. They all fit on one page unless the caller sets a lower limit.
     const after = lines.data.findIndex(({ id }) => id === params.starting_after) + 1;
     const data = lines.data.slice(after, after + (params.limit ?? lines.data.length));
     return { ...lines, data, has_more: after + data.length < lines.data.length };

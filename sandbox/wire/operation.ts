@@ -26,7 +26,7 @@ export interface Operation {
   readonly run: (call: Call, form: FormMap) => object;
 }
 
-/** The processor allows this many expansions in one request. */
+/** The processor's own limit. */
 const expansionsMax = 20;
 const expandParam = array(text(), expansionsMax);
 
