@@ -99,6 +99,32 @@ test('a change moves an object between index keys without changing its place', (
   assert.deepEqual(collection.allWithin('owner', 'b'), []);
 });
 
+test('a list within two indexes holds only the objects that are in both', () => {
+  const collection = new Collection<Thing>({
+    name: 'things',
+    noun: 'thing',
+    idPrefix: 't_',
+    indexes: { owner: (thing) => [thing.owner], created: (thing) => [String(thing.created)] },
+  });
+  for (const [id, owner, created] of [
+    ['t0', 'a', 1],
+    ['t1', 'b', 1],
+    ['t2', 'a', 2],
+  ] as const)
+    collection.put({ id, object: 'thing', created, owner });
+  const idsWithin = (within: Record<string, string | undefined>) =>
+    collection.list({ within, limit: 10 }).data.map(({ id }) => id);
+  assert.deepEqual(idsWithin({ owner: 'a', created: '1' }), ['t0']);
+  assert.deepEqual(idsWithin({ owner: undefined, created: '1' }), ['t1', 't0']);
+  assert.deepEqual(idsWithin({ owner: 'b', created: '2' }), []);
+});
+
+test('an object created too early is not found', () => {
+  const { collection } = build([{ step: 5, owner: null }]);
+  assert.equal(collection.get('t0', 5)?.id, 't0');
+  assert.equal(collection.get('t0', 6), undefined);
+});
+
 test('removing forgets an object everywhere', () => {
   const { collection } = build([
     { step: 1, owner: 'a' },
