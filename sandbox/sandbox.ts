@@ -98,7 +98,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
 }
 
-/** Fixed, so that every sandbox is the same account to whoever remembers it. */
+/** Fixed, so that a database that remembers the account accepts every sandbox. */
 const accountIdDefault = 'acct_sandbox';
 
 async function openJournal(store: Store, dataDir: string | undefined) {
