@@ -13,7 +13,7 @@ import { Failure } from './errors.ts';
 import { pageMax } from './http/api-schema.ts';
 import { noMarks } from './idempotency/marks.ts';
 import { systemClock } from './platform/clock.ts';
-import { createLogger } from './platform/logger.ts';
+import { createLogger, type Logger } from './platform/logger.ts';
 import { createMetrics } from './platform/metrics.ts';
 import { completePartitionedIndexes } from './platform/partitioned-indexes.ts';
 import { parsePlainInteger } from './platform/plain-integer.ts';
@@ -107,8 +107,7 @@ async function withServices(
   config: Config,
   work: (services: Services, requireAccount: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  // Standard output belongs to the answers; only what goes wrong is logged.
-  const logger = createLogger(config.logLevel === 'info' ? 'error' : config.logLevel);
+  const logger = createCommandLogger(config);
   const shutdown = new Shutdown(logger);
   const start = { config, logger, shutdown };
   try {
@@ -136,7 +135,7 @@ async function withServices(
 
 /** Starts the embedded parts that do not run: with another account, the service refuses to start them. */
 async function adoptAccount(config: Config): Promise<void> {
-  const logger = createLogger(config.logLevel === 'info' ? 'error' : config.logLevel);
+  const logger = createCommandLogger(config);
   const shutdown = new Shutdown(logger);
   const start = { config, logger, shutdown };
   try {
@@ -165,13 +164,18 @@ async function adoptAccount(config: Config): Promise<void> {
   }
 }
 
+/** Standard output belongs to the results, so only errors are logged unless LOG_LEVEL says otherwise. */
+function createCommandLogger({ logLevel }: Config): Logger {
+  return createLogger(logLevel === 'info' ? 'error' : logLevel);
+}
+
 async function readAccount(processor: Processor): Promise<ProcessorAccount> {
   return { id: await processor.readAccount(), livemode: processor.livemode };
 }
 
 /** For a service whose own role may not change the schema. */
 async function migrate(config: Config): Promise<void> {
-  const logger = createLogger(config.logLevel === 'info' ? 'error' : config.logLevel);
+  const logger = createCommandLogger(config);
   const shutdown = new Shutdown(logger);
   try {
     const url = await migrateDatabase({ config, logger, shutdown });

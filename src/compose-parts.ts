@@ -176,10 +176,7 @@ function openRealProcessor(
 function connectProcessor(
   { config, logger, shutdown }: Start,
   metrics: Metrics,
-  {
-    beforeCall,
-    ...to
-  }: {
+  to: {
     readonly secretKey: string;
     readonly apiBase: URL;
     readonly webhookSecrets: readonly string[];
@@ -187,13 +184,7 @@ function connectProcessor(
   },
 ): Processor {
   const { maxInFlight } = config.processor;
-  const processor = createStripeProcessor({
-    ...to,
-    maxInFlight,
-    metrics,
-    logger,
-    ...(beforeCall === undefined ? {} : { beforeCall }),
-  });
+  const processor = createStripeProcessor({ ...to, maxInFlight, metrics, logger });
   shutdown.add('processor', closeTimeoutMs, async () => processor.close());
   return processor;
 }

@@ -65,8 +65,16 @@ export class LostCustomers {
     const deleted = await this.#parts.processor.events.findDeletedCustomer({ processorCustomerId });
     if (deleted !== null) return deleted;
     const localId = derivedId('customer', processorCustomerId, createdAt);
-    const nobody = { email: null, name: null, phone: null, deleted: true };
-    return { processorCustomerId, localId, ...nobody, createdAt, asOf };
+    return {
+      processorCustomerId,
+      localId,
+      email: null,
+      name: null,
+      phone: null,
+      deleted: true,
+      createdAt,
+      asOf,
+    };
   }
 
   async #apply(facts: CustomerFacts): Promise<void> {

@@ -87,7 +87,7 @@ export class IdempotencyService {
     giveUpAtMs: number,
   ): Promise<Standing> {
     const { operation, key } = creation;
-    // Without a key of the caller's there is nobody to wait for.
+    // Without the caller's key, no other request can hold the claim.
     if (key === undefined) return this.#claim(creation, requestHash);
     const turn = await this.#watches.wait({ operation, key, requestHash }, giveUpAtMs - performance.now());
     if (turn === undefined) throw keyInFlight();

@@ -6,7 +6,10 @@ export interface Applied {
   readonly changed: readonly string[];
   /** They concern nothing of ours. */
   readonly ignored: readonly string[];
-  /** Only the processor itself can settle them: two different values carry the same second, or the row moved meanwhile. */
+  /**
+   * Only the processor itself can settle them: the times of two different values overlap, the row moved meanwhile, or the
+   * row was lost.
+   */
   readonly unsettled: readonly string[];
   /** The processor was asked about an object and does not know it. */
   readonly isUnknown?: true;

@@ -67,7 +67,7 @@ export function takeRefundFacts(
   standing: Standing,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Refund } {
-  // A status that Till does not know is no news: the row keeps its own, which for a reservation is pending.
+  // The row keeps its status if Till does not know the new one. For a reservation that is pending.
   const isUnknown = facts.status === 'unknown';
   const status = facts.status === 'unknown' ? refund.status : facts.status;
   const isSame =

@@ -66,7 +66,7 @@ export class PlanService {
     const plan = toPlan(id, { product, price }, clock.now());
     if (plan === undefined) {
       throw new Error(
-        `the price ${price.processorPriceId} has no name, no whole amount or no simple interval`,
+        `the plan of price ${price.processorPriceId} has no name, no whole amount or no simple interval`,
       );
     }
     await store.insert(tx, plan);

@@ -18,8 +18,8 @@ interface MissingIndex {
 
 /**
  * Finishes indexes that a migration created on a partitioned table alone: builds them on each large partition, concurrently,
- * so that nobody waits for it, and attaches them. An interrupted build starts over. Returns false if something is
- * left to do soon.
+ * so that no write waits for it, and attaches them. An interrupted build starts over. Returns false if the work should be
+ * repeated soon.
  */
 export async function completePartitionedIndexes(options: {
   readonly url: string;
@@ -100,7 +100,7 @@ async function build(client: pg.Client, { parent, partition, definition }: Missi
   await client.query('set lock_timeout = 0');
 }
 
-/** A build takes as long as it takes. It blocks nobody, and a transaction that it waits for may be a backup. */
+/** Builds have no timeout: they block nothing, and a transaction that they wait for may be a backup. */
 async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: url,

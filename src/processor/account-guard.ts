@@ -41,7 +41,7 @@ export class AccountGuard {
   async start(processor: Processor): Promise<void> {
     const timer = new AbortController();
     const expired = wait(startWaitMsMax, undefined, { signal: timer.signal }).catch(() => {});
-    // A first try that takes longer than the start has nobody to tell of its failure; it is logged.
+    // After the wait below nothing awaits the first try any more; its failure is logged.
     this.#firstTry.promise.catch(() => {});
     void this.#compareUntilDecided(processor);
     await Promise.race([this.#firstTry.promise, expired]).finally(() => timer.abort());
@@ -102,7 +102,7 @@ export class AccountGuard {
     const { logger } = this.#parts;
     this.#state = { is: difference === undefined ? 'same' : 'different' };
     this.#difference = difference ?? '';
-    // A start that is still under way is refused with the same words.
+    // During the start nothing is logged: `start` throws the difference itself.
     if (difference !== undefined && this.#isStarted)
       logger.error({ difference }, 'processor account differs from the one that the database belongs to');
     else if (difference === undefined && this.#isStarted) logger.info('processor account compared');

@@ -37,7 +37,7 @@ export function notRefunded(refused: Refused): Failure {
 }
 
 function passOn(code: FailureCode, { message, processorCode }: Refused): Failure {
-  return new Failure(code, message === '' ? 'The processor gives no reason.' : message, {
+  return new Failure(code, message, {
     effect: 'none',
     ...(processorCode === null ? {} : { processorCode }),
   });

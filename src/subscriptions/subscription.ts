@@ -74,8 +74,8 @@ export const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
 export type PlanIdOf = (processorPriceId: string) => string | undefined;
 
 /**
- * The item that a subscription stands for: the oldest whose price is a plan of ours, else the oldest. It follows from the
- * facts alone and not from the row, so that it is the same in whatever order events arrive.
+ * The item whose plan and period a subscription shows: the oldest whose price is a plan of ours, else the oldest. It follows
+ * from the facts alone and not from the row, so that it is the same in whatever order events arrive.
  */
 export function followedItem(
   { items }: Pick<SubscriptionFacts, 'items'>,

@@ -224,7 +224,7 @@ async function settleByAsking(family: EventFamily, key: string): Promise<boolean
     isOurs = !applied.ignored.includes(key);
     return applied;
   });
-  if (!isSettled) throw new Error(`the row of ${key} never stood still`);
+  if (!isSettled) throw new Error(`the row of ${key} changed during every read of the processor`);
   return isOurs;
 }
 

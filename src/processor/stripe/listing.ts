@@ -32,7 +32,7 @@ export type Fetch = (page: PageRequest, options: Stripe.RequestOptions) => Promi
 
 /**
  * Page after page of a listing, each with the id after which the next one starts. Past `pagesMax` it fails rather than end
- * early, and so it does on an object that `map` does not understand: whoever counts on completeness is never told less.
+ * early, and so it does on an object that `map` does not understand: callers rely on a complete listing.
  */
 export async function* walkPages<T>(
   { call }: AdapterContext,

@@ -140,11 +140,11 @@ function badAnswer(reason: string): Verdict {
 }
 
 function rejected(error: StripeError, status: number): Verdict {
-  const message = messageOf(error);
+  const message = messageOf(error) || 'The processor gives no reason.';
   return {
     outcome: 'rejected',
     code: 'processor_rejected',
-    detail: message === '' ? 'The processor gives no reason.' : message,
+    detail: message,
     worthRetrying: header(error, 'stripe-should-retry') === 'true',
     maybeDone: false,
     refusal: { status, code: textOrNull(error.code), param: textOrNull(error.param), message },

@@ -30,7 +30,7 @@ export interface StripeProcessorOptions {
   readonly metrics: Pick<Metrics, 'processorRequestDuration'>;
   readonly logger: Logger;
   /** Throws while the processor may not be called. Reading the account is always allowed. */
-  readonly beforeCall?: () => void;
+  readonly beforeCall?: (() => void) | undefined;
   /** For tests, which cannot wait as long as people can. */
   readonly limits?: Partial<CallLimits>;
 }
