@@ -113,7 +113,7 @@ function composeBackgroundWork(
   { account, databaseUrl }: { readonly account: AccountGuard; readonly databaseUrl: string },
 ): () => void {
   const { worker, sweeper, recovery, retention, erasure } = services;
-  const askingRepeaters = [
+  const processorRepeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
       name: 'recovery',
@@ -138,13 +138,13 @@ function composeBackgroundWork(
     }),
   ];
   shutdown.add('background work', closeTimeoutMs, () =>
-    Promise.all([services, ...repeaters, ...askingRepeaters].map((part) => part.stop())),
+    Promise.all([services, ...repeaters, ...processorRepeaters].map((part) => part.stop())),
   );
   return () => {
     for (const part of [worker, ...repeaters]) part.start();
     void account.verdict.then((verdict) => {
       if (shutdown.hasBegun) return;
-      if (verdict === 'same') for (const repeater of askingRepeaters) repeater.start();
+      if (verdict === 'same') for (const repeater of processorRepeaters) repeater.start();
       // Another account's events stay in the queue.
       else void worker.stop();
     });

@@ -72,7 +72,7 @@ test('two values of one second are settled by asking, whichever field they diffe
     { processorSubscriptionId: null },
   ]) {
     const other = { ...facts, status: 'open', ...change } as const;
-    assert.equal(takeInvoiceFacts(open, other, customerId, 'event', testNow).verdict, 'ask');
+    assert.equal(takeInvoiceFacts(open, other, customerId, 'event', testNow).verdict, 'refresh');
   }
 });
 

@@ -8,14 +8,14 @@ export interface Applied {
   readonly ignored: readonly string[];
   /** Only the processor itself can settle them: two different values carry the same second, or the row moved meanwhile. */
   readonly unsettled: readonly string[];
-  /** The processor was asked about an object and does not know it. */
+  /** A refresh found that the processor does not know the object. */
   readonly isUnknown?: true;
 }
 
-/** The revisions that rows had when the processor was asked, by the processor's ids of the objects. */
+/** The revisions that rows had when their refresh began, by the processor's ids of the objects. */
 export type Revisions = ReadonlyMap<string, number>;
 
-/** Where facts come from: events, or answers of the processor to a question that was asked when the rows stood so. */
+/** Where facts come from: events, or a refresh that began when the rows had these revisions. */
 export type Source = 'events' | Revisions;
 
 export interface MirrorRow {
@@ -47,15 +47,15 @@ export function foldFacts<Row extends MirrorRow, Facts>(
     const key = keyOf(before);
     const standing = standingOf(source, key, before.revision);
     let after = before;
-    let asks = false;
+    let needsRefresh = false;
     for (const facts of groups.get(key) ?? []) {
       const taken = take(after, facts, standing);
       // What is newer settles an earlier tie.
-      if (taken.verdict !== 'keep') asks = taken.verdict === 'ask';
+      if (taken.verdict !== 'keep') needsRefresh = taken.verdict === 'refresh';
       if (taken.verdict === 'take') after = taken.row;
     }
     if (after !== before) written.push({ before, after });
-    if (asks) unsettled.push(key);
+    if (needsRefresh) unsettled.push(key);
   }
   const known = new Set(rows.map(keyOf));
   const changed = written.filter(({ before, after }) => before.updatedAt !== after.updatedAt);
@@ -76,7 +76,7 @@ function standingOf(source: Source, key: string, revision: number): Standing {
 
 /**
  * Adds to what folding tells: rows that were made, and objects without a row that carry an id of ours. The latter are not
- * somebody else's: their row was lost, or depends on a row that was, and the processor has to be asked.
+ * somebody else's: their row was lost, or depends on a row that was, and has to be refreshed.
  */
 export function withRecovery(
   applied: Applied,

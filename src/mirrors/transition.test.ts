@@ -17,7 +17,7 @@ test('an event: final wins at any time, else newer wins, older loses, and a tie 
     assert.deepEqual(verdictsOf('always', 'event', isSame), ['take', 'take', 'take']);
     assert.deepEqual(verdictsOf('never', 'event', isSame), ['keep', 'keep', 'keep']);
   }
-  assert.deepEqual(verdictsOf('if newer', 'event', false), ['keep', 'ask', 'take']);
+  assert.deepEqual(verdictsOf('if newer', 'event', false), ['keep', 'refresh', 'take']);
 });
 
 test('an event that says the same in the same second is no tie', () => {
@@ -33,7 +33,7 @@ test('an answer is how things are now, whatever time it names; only what is fina
 });
 
 test('an answer to a question that the row has outrun is asked again, unless it says the same or is final', () => {
-  assert.deepEqual(verdictsOf('if newer', 'moved', false), ['ask', 'ask', 'ask']);
+  assert.deepEqual(verdictsOf('if newer', 'moved', false), ['refresh', 'refresh', 'refresh']);
   assert.deepEqual(verdictsOf('if newer', 'moved', true), ['keep', 'keep', 'keep']);
   assert.deepEqual(verdictsOf('always', 'moved', false), ['take', 'take', 'take']);
   assert.deepEqual(verdictsOf('never', 'moved', false), ['keep', 'keep', 'keep']);
@@ -46,7 +46,7 @@ test('an event dated between the request and the response of the answer in the r
   const seconds = [999, 1_000, 1_002, 1_003, 1_004];
   assert.deepEqual(
     seconds.map((second) => verdictAt(second, false)),
-    ['keep', 'ask', 'ask', 'ask', 'take'],
+    ['keep', 'refresh', 'refresh', 'refresh', 'take'],
   );
   assert.deepEqual(
     seconds.map((second) => verdictAt(second, true)),

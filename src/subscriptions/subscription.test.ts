@@ -90,7 +90,7 @@ test('a renewal is news although the status stays active', () => {
       },
     ],
   } as const;
-  assert.equal(takeSubscriptionFacts(active, renewed, noPlan, 'event', testNow).verdict, 'ask');
+  assert.equal(takeSubscriptionFacts(active, renewed, noPlan, 'event', testNow).verdict, 'refresh');
   const asOf = atSecond(1_001);
   const { verdict, row } = takeSubscriptionFacts(active, { ...renewed, asOf }, noPlan, 'event', testNow);
   assert.deepEqual([verdict, row.currentPeriodStart, row.updatedAt], ['take', periodEnd, testNow]);

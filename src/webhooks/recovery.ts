@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { Failure, type FailureCode } from '../errors.ts';
-import { untilSettled } from '../mirrors/ask.ts';
 import type { Applied } from '../mirrors/fold.ts';
+import { untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -31,8 +31,8 @@ interface RecoveryParts {
   readonly store: RecoveryStore;
   readonly processor: Processor;
   readonly inbox: Inbox;
-  readonly payments: { ask(id: string): Promise<Applied> };
-  readonly subscriptions: { ask(id: string): Promise<Applied> };
+  readonly payments: { refresh(id: string): Promise<Applied> };
+  readonly subscriptions: { refresh(id: string): Promise<Applied> };
   /** Compares everything with the processor. */
   readonly resync: (afterEachPage: () => Promise<void>) => Promise<unknown>;
   readonly presence: Pick<Presence, 'owner'>;
@@ -163,23 +163,23 @@ export class Recovery {
   async #lookAtStaleRows(pause: () => Promise<void>): Promise<void> {
     const { database, store, payments, subscriptions } = this.#parts;
     for (const id of await store.listStalePayments(database, staleRowsMax)) {
-      await this.#look('payment', id, () => payments.ask(id));
+      await this.#look('payment', id, () => payments.refresh(id));
       await store.markPaymentChecked(database, id);
       await pause();
     }
     for (const id of await store.listStaleSubscriptions(database, staleRowsMax)) {
-      await this.#look('subscription', id, () => subscriptions.ask(id));
+      await this.#look('subscription', id, () => subscriptions.refresh(id));
       await store.markSubscriptionChecked(database, id);
       await pause();
     }
   }
 
-  /** A row that cannot be compared must not keep the others from it; if nobody can be asked, the run ends here. */
-  async #look(resource: string, id: string, ask: () => Promise<Applied>): Promise<void> {
+  /** A row that cannot be compared must not keep the others from it; if nothing can be refreshed, the run ends here. */
+  async #look(resource: string, id: string, refresh: () => Promise<Applied>): Promise<void> {
     const { metrics, logger } = this.#parts;
     try {
       await untilSettled(async () => {
-        const applied = await ask();
+        const applied = await refresh();
         if (applied.changed.length > 0) {
           metrics.mirrorDrift.inc({ resource });
           logger.warn({ resource, id }, 'a mirror had drifted and was corrected');
@@ -212,7 +212,7 @@ function takenOver(): Error {
   return new Error('another run has taken the recovery over');
 }
 
-/** Failures that say nothing of the row: nobody could be asked, and the next row would fare no better. */
+/** Failures that say nothing of the row: nothing can be refreshed, and the next row would fare no better. */
 const outages: readonly FailureCode[] = [
   'processor_unavailable',
   'processor_timeout',

@@ -6,12 +6,12 @@ import { type AsOf, asOfEvent } from '../../src/processor/processor-facts.ts';
  * What the decisions say of a pair of statuses, one that stands and one that arrives:
  *
  * - `=` the same value: no change, though a newer one moves the row's time on
- * - `<` both are open: newer wins, older changes nothing, and the same second is settled by asking the processor
+ * - `<` both are open: newer wins, older changes nothing, and the same second is settled by a refresh
  * - `!` what arrives is final, and beats what stands whatever the times
  * - `.` what stands is final, and stays
  *
  * An answer to a call is the processor's present state, so its time does not matter; only what is final withstands it. If
- * the row has moved since the question, either may be newer, and the processor is asked again.
+ * the row has moved since the refresh began, either may be newer, and it is refreshed again.
  */
 export type Mark = '=' | '<' | '!' | '.';
 
@@ -31,9 +31,9 @@ const outcomes: Readonly<Record<Mark, Readonly<Record<Standing, Readonly<Record<
     moved: { older: 'keep', 'same second': 'keep', newer: 'keep' },
   },
   '<': {
-    event: { older: 'keep', 'same second': 'ask', newer: 'take' },
+    event: { older: 'keep', 'same second': 'refresh', newer: 'take' },
     present: { older: 'take', 'same second': 'take', newer: 'take' },
-    moved: { older: 'ask', 'same second': 'ask', newer: 'ask' },
+    moved: { older: 'refresh', 'same second': 'refresh', newer: 'refresh' },
   },
   '!': {
     event: { older: 'take', 'same second': 'take', newer: 'take' },
