@@ -219,7 +219,7 @@ export class CustomerService {
       groups,
       source,
       keyOf,
-      take: (customer, next: CustomerFacts, standing) => takeCustomerFacts(customer, next, standing, now),
+      take: (customer, next: CustomerFacts, origin) => takeCustomerFacts(customer, next, origin, now),
     });
     store.update(
       tx,

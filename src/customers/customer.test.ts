@@ -37,9 +37,9 @@ const facts: CustomerFacts = {
 };
 
 test('deleted is the end: it beats every change, and no change comes after it', () => {
-  assertTransitions({ live: '= !', deleted: '. .' }, ({ from, to, asOf, standing }) => {
+  assertTransitions({ live: '= !', deleted: '. .' }, ({ from, to, asOf, origin }) => {
     const row = from === 'live' ? customer : eraseCustomer(customer, rowUpdatedAt);
-    const taken = takeCustomerFacts(row, { ...facts, deleted: to === 'deleted', asOf }, standing, testNow);
+    const taken = takeCustomerFacts(row, { ...facts, deleted: to === 'deleted', asOf }, origin, testNow);
     const { deletedAt, updatedAt } = taken.row;
     const status = deletedAt === null ? 'live' : 'deleted';
     return { verdict: taken.verdict, status, asOf: asOfRow(taken.row), updatedAt };

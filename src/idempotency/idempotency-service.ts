@@ -18,7 +18,7 @@ import { SharedClaims } from './shared-claims.ts';
 /** How long a request waits for another one with the same key: as long as a call to the processor may take. */
 const waitMsDefault = 10_000;
 
-type Standing =
+type ClaimState =
   | { readonly state: 'ours'; readonly claim: StoredClaim; readonly isResumed: boolean }
   | { readonly state: 'completed'; readonly claim: StoredClaim }
   | { readonly state: 'running' };
@@ -61,16 +61,16 @@ export class IdempotencyService {
     const giveUpAtMs = performance.now() + waitMs;
     const requestHash = hashRequest(creation.request);
     await marks.pass('claim.before');
-    let standing = await this.#claimAtOnce(creation, requestHash);
-    while (standing === undefined || standing.state === 'running') {
-      standing = await this.#claimInTurn(creation, requestHash, giveUpAtMs);
+    let claimState = await this.#claimAtOnce(creation, requestHash);
+    while (claimState === undefined || claimState.state === 'running') {
+      claimState = await this.#claimInTurn(creation, requestHash, giveUpAtMs);
     }
-    if (standing.state === 'completed') {
-      return { result: await creation.replay(standing.claim.resourceId), replayed: true };
+    if (claimState.state === 'completed') {
+      return { result: await creation.replay(claimState.claim.resourceId), replayed: true };
     }
     await marks.pass('claim.after');
-    const result = await this.#carryOut(creation, standing);
-    if (standing.isResumed) await refreshQuietly(creation, result, this.#parts.logger);
+    const result = await this.#carryOut(creation, claimState);
+    if (claimState.isResumed) await refreshQuietly(creation, result, this.#parts.logger);
     await marks.pass('answer.before');
     return { result, replayed: false };
   }
@@ -85,7 +85,7 @@ export class IdempotencyService {
     creation: Creation<Made, Result>,
     requestHash: Buffer,
     giveUpAtMs: number,
-  ): Promise<Standing> {
+  ): Promise<ClaimState> {
     const { operation, key } = creation;
     // Without a key of the caller's there is nobody to wait for.
     if (key === undefined) return this.#claim(creation, requestHash);
@@ -94,18 +94,18 @@ export class IdempotencyService {
     return turn.state === 'completed' ? turn : this.#claim(creation, requestHash);
   }
 
-  async #claim<Made, Result>(creation: Creation<Made, Result>, requestHash: Buffer): Promise<Standing> {
+  async #claim<Made, Result>(creation: Creation<Made, Result>, requestHash: Buffer): Promise<ClaimState> {
     let claimed: Claim | undefined;
     try {
       return await this.#parts.database.transaction(async (tx) => {
-        const standing = await this.#stand(tx, creation, requestHash);
-        if (standing.state !== 'ours') return standing;
-        claimed = standing.claim;
+        const claimState = await this.#tryClaim(tx, creation, requestHash);
+        if (claimState.state !== 'ours') return claimState;
+        claimed = claimState.claim;
         await creation.reserve?.(tx, claimed.resourceId);
         await this.#parts.marks.pass('claim.prepared');
         // Before the commit, because others see the claim a moment before we learn that it is committed.
         this.#running.add(claimed.resourceId);
-        return standing;
+        return claimState;
       });
     } catch (error) {
       if (claimed !== undefined) this.#end(claimed);
@@ -117,7 +117,7 @@ export class IdempotencyService {
   async #claimAtOnce<Made, Result>(
     creation: Creation<Made, Result>,
     requestHash: Buffer,
-  ): Promise<Standing | undefined> {
+  ): Promise<ClaimState | undefined> {
     if (creation.reserve !== undefined) return undefined;
     const { marks } = this.#parts;
     const claim = this.#newClaim(creation, requestHash);
@@ -142,12 +142,12 @@ export class IdempotencyService {
     return { operation, key: key ?? resourceId, requestHash, resourceId, parentId, owner: presence.owner };
   }
 
-  /** Where the request stands: it may go on, it was completed before, or another one is at work on it. */
-  async #stand<Made, Result>(
+  /** Claims the key if nobody is at work on it. */
+  async #tryClaim<Made, Result>(
     tx: Transaction,
     creation: Creation<Made, Result>,
     requestHash: Buffer,
-  ): Promise<Standing> {
+  ): Promise<ClaimState> {
     const { claims } = this.#parts;
     const newClaim = this.#newClaim(creation, requestHash);
     const [inserted] = await claims.insert(tx, [newClaim]);
@@ -170,7 +170,7 @@ export class IdempotencyService {
 
   async #carryOut<Made, Result>(
     creation: Creation<Made, Result>,
-    { claim, isResumed }: Extract<Standing, { state: 'ours' }>,
+    { claim, isResumed }: Extract<ClaimState, { state: 'ours' }>,
   ): Promise<Result> {
     const { marks } = this.#parts;
     try {

@@ -105,8 +105,8 @@ export class InvoiceService {
       groups,
       source,
       keyOf,
-      take: (invoice, next: InvoiceFacts, standing) =>
-        takeInvoiceFacts(invoice, next, customerIdOf(next), standing, now),
+      take: (invoice, next: InvoiceFacts, origin) =>
+        takeInvoiceFacts(invoice, next, customerIdOf(next), origin, now),
     });
     store.update(
       tx,

@@ -1,4 +1,4 @@
-import type { Standing, Verdict } from './transition.ts';
+import type { Origin, Verdict } from './transition.ts';
 
 /** What became of facts that were applied to a mirror, by the processor's ids of the objects. */
 export interface Applied {
@@ -29,11 +29,7 @@ export interface Folding<Row extends MirrorRow, Facts> {
   readonly groups: ReadonlyMap<string, readonly Facts[]>;
   readonly source: Source;
   readonly keyOf: (row: Row) => string;
-  readonly take: (
-    row: Row,
-    facts: Facts,
-    standing: Standing,
-  ) => { readonly verdict: Verdict; readonly row: Row };
+  readonly take: (row: Row, facts: Facts, origin: Origin) => { readonly verdict: Verdict; readonly row: Row };
 }
 
 /** Takes each object's facts into its row, one after the other, and tells which rows must be written. */
@@ -45,11 +41,11 @@ export function foldFacts<Row extends MirrorRow, Facts>(
   const unsettled: string[] = [];
   for (const before of rows) {
     const key = keyOf(before);
-    const standing = standingOf(source, key, before.revision);
+    const origin = originOf(source, key, before.revision);
     let after = before;
     let needsRefresh = false;
     for (const facts of groups.get(key) ?? []) {
-      const taken = take(after, facts, standing);
+      const taken = take(after, facts, origin);
       // What is newer settles an earlier tie.
       if (taken.verdict !== 'keep') needsRefresh = taken.verdict === 'refresh';
       if (taken.verdict === 'take') after = taken.row;
@@ -69,7 +65,7 @@ export function foldFacts<Row extends MirrorRow, Facts>(
   };
 }
 
-function standingOf(source: Source, key: string, revision: number): Standing {
+function originOf(source: Source, key: string, revision: number): Origin {
   if (source === 'events') return 'event';
   return source.get(key) === revision ? 'present' : 'moved';
 }

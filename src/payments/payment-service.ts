@@ -205,7 +205,7 @@ export class PaymentService {
       groups,
       source,
       keyOf,
-      take: (payment, next: PaymentFacts, standing) => takePaymentFacts(payment, next, standing, now),
+      take: (payment, next: PaymentFacts, origin) => takePaymentFacts(payment, next, origin, now),
     });
     store.update(
       tx,

@@ -51,9 +51,9 @@ test('every status that stands meets every status that arrives, at every time, a
       succeeded: '              . . . . = .',
       canceled: '               . . . . . =',
     },
-    ({ from, to, asOf, standing }) => {
+    ({ from, to, asOf, origin }) => {
       const row = { ...payment, intentStatus: from, status: from };
-      const taken = takePaymentFacts(row, { ...facts, status: to, asOf }, standing, testNow);
+      const taken = takePaymentFacts(row, { ...facts, status: to, asOf }, origin, testNow);
       const { status, updatedAt } = taken.row;
       assert.equal(status, taken.row.intentStatus);
       return { verdict: taken.verdict, status: taken.row.intentStatus, asOf: asOfRow(taken.row), updatedAt };

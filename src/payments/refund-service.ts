@@ -145,7 +145,7 @@ export class RefundService {
       groups,
       source,
       keyOf,
-      take: (refund, next: RefundFacts, standing) => takeRefundFacts(refund, next, standing, now),
+      take: (refund, next: RefundFacts, origin) => takeRefundFacts(refund, next, origin, now),
     });
     store.update(
       tx,

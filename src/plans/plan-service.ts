@@ -206,7 +206,7 @@ export class PlanService {
       groups,
       source,
       keyOf,
-      take: (plan, next: ProductFacts, standing) => takeProductFacts(plan, next, standing, now),
+      take: (plan, next: ProductFacts, origin) => takeProductFacts(plan, next, origin, now),
     });
     store.update(
       tx,
@@ -226,7 +226,7 @@ export class PlanService {
       groups,
       source,
       keyOf,
-      take: (plan, next: PriceFacts, standing) => takePriceFacts(plan, next, standing, now),
+      take: (plan, next: PriceFacts, origin) => takePriceFacts(plan, next, origin, now),
     });
     store.update(
       tx,

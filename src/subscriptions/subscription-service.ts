@@ -205,8 +205,8 @@ export class SubscriptionService {
       groups,
       source,
       keyOf,
-      take: (subscription, next: SubscriptionFacts, standing) =>
-        takeSubscriptionFacts(subscription, next, planIdOf, standing, now),
+      take: (subscription, next: SubscriptionFacts, origin) =>
+        takeSubscriptionFacts(subscription, next, planIdOf, origin, now),
     });
     store.update(
       tx,

@@ -67,9 +67,9 @@ test('every status that stands meets every status that arrives, at every time, a
       incomplete_expired: '. . . . . = .',
       canceled: '          . . . . . . =',
     },
-    ({ from, to, asOf, standing }) => {
+    ({ from, to, asOf, origin }) => {
       const row = { ...subscription, status: from };
-      const taken = takeSubscriptionFacts(row, { ...facts, status: to, asOf }, noPlan, standing, testNow);
+      const taken = takeSubscriptionFacts(row, { ...facts, status: to, asOf }, noPlan, origin, testNow);
       const { status, updatedAt } = taken.row;
       return { verdict: taken.verdict, status, asOf: asOfRow(taken.row), updatedAt };
     },

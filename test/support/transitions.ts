@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Standing, Verdict } from '../../src/mirrors/transition.ts';
+import type { Origin, Verdict } from '../../src/mirrors/transition.ts';
 import { type AsOf, asOfEvent } from '../../src/processor/processor-facts.ts';
 
 /**
@@ -24,7 +24,7 @@ export const rowCreatedAt = rowAsOf.earliest;
 export const rowUpdatedAt = new Date('2026-01-01T00:00:00Z');
 export const testNow = new Date('2026-02-02T00:00:00Z');
 
-const outcomes: Readonly<Record<Mark, Readonly<Record<Standing, Readonly<Record<When, Verdict>>>>>> = {
+const outcomes: Readonly<Record<Mark, Readonly<Record<Origin, Readonly<Record<When, Verdict>>>>>> = {
   '=': {
     event: { older: 'keep', 'same second': 'keep', newer: 'take' },
     present: { older: 'take', 'same second': 'take', newer: 'take' },
@@ -51,7 +51,7 @@ interface Arrival<Status> {
   readonly from: Status;
   readonly to: Status;
   readonly asOf: AsOf;
-  readonly standing: Standing;
+  readonly origin: Origin;
 }
 
 interface Outcome<Status> {
@@ -77,12 +77,12 @@ export function assertTransitions<Status extends string>(
     for (const [index, to] of statuses.entries()) {
       const mark = marks[index];
       assert.ok(mark !== undefined && mark in outcomes);
-      for (const standing of ['event', 'present', 'moved'] as const) {
+      for (const origin of ['event', 'present', 'moved'] as const) {
         for (const [when, second] of Object.entries(seconds)) {
-          const what = `${from} → ${to}, ${standing}, ${when}`;
+          const what = `${from} → ${to}, ${origin}, ${when}`;
           const asOf = atSecond(second);
-          const outcome = take({ from, to, asOf, standing });
-          assert.equal(outcome.verdict, outcomes[mark][standing][when as When], what);
+          const outcome = take({ from, to, asOf, origin });
+          assert.equal(outcome.verdict, outcomes[mark][origin][when as When], what);
           if (outcome.verdict !== 'take') continue;
           assert.equal(outcome.status, to, what);
           assert.deepEqual(
