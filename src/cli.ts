@@ -11,7 +11,7 @@ import { composeServices, type Services } from './compose-services.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { Failure } from './errors.ts';
 import { pageMax } from './http/api-schema.ts';
-import { noMarks } from './idempotency/marks.ts';
+import { noCrashPoints } from './idempotency/crash-points.ts';
 import { systemClock } from './platform/clock.ts';
 import { createLogger } from './platform/logger.ts';
 import { createMetrics } from './platform/metrics.ts';
@@ -122,7 +122,7 @@ async function withServices(
       metrics,
       clock: systemClock,
       logger,
-      marks: noMarks,
+      crashPoints: noCrashPoints,
       retentionDays: config.webhookRetentionDays,
     });
     await work(services, async () => {

@@ -6,8 +6,8 @@ import { LostCustomers } from './customers/lost-customers.ts';
 import type { Adoption } from './idempotency/adoption.ts';
 import type { Claim } from './idempotency/claim.ts';
 import { ClaimStore } from './idempotency/claim-store.ts';
+import type { CrashPoints } from './idempotency/crash-points.ts';
 import { IdempotencyService } from './idempotency/idempotency-service.ts';
-import type { Marks } from './idempotency/marks.ts';
 import { Sweeper } from './idempotency/sweeper.ts';
 import { registerInvoiceRoutes } from './invoices/invoice-routes.ts';
 import { InvoiceService } from './invoices/invoice-service.ts';
@@ -61,7 +61,7 @@ export interface ServiceParts {
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly marks: Marks;
+  readonly crashPoints: CrashPoints;
   readonly retentionDays: number;
 }
 

@@ -16,7 +16,7 @@ import { type LoadedApiKeys, loadApiKeys } from './http/api-key-source.ts';
 import { buildApp } from './http/app.ts';
 import { backlogMax } from './http/limits.ts';
 import { RateLimiter } from './http/rate-limiter.ts';
-import { type Marks, noMarks } from './idempotency/marks.ts';
+import { type CrashPoints, noCrashPoints } from './idempotency/crash-points.ts';
 import type { Cache } from './platform/cache.ts';
 import { systemClock } from './platform/clock.ts';
 import type { Logger } from './platform/logger.ts';
@@ -57,17 +57,21 @@ export interface Till {
 }
 
 /** The composition root: the only place that knows every part. Whatever fails, nothing is left running. */
-export async function startTill(config: Config, logger: Logger, marks: Marks = noMarks): Promise<Till> {
+export async function startTill(
+  config: Config,
+  logger: Logger,
+  crashPoints: CrashPoints = noCrashPoints,
+): Promise<Till> {
   const shutdown = new Shutdown(logger);
   try {
-    return await start({ config, logger, shutdown }, marks);
+    return await start({ config, logger, shutdown }, crashPoints);
   } catch (error) {
     await shutdown.run();
     throw error;
   }
 }
 
-async function start(from: Start, marks: Marks): Promise<Till> {
+async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
   const { config, logger, shutdown } = from;
   const keys = await loadApiKeys(config);
   const { url: databaseUrl, database, presence } = await openDatabase(from);
@@ -85,7 +89,7 @@ async function start(from: Start, marks: Marks): Promise<Till> {
     metrics,
     clock: systemClock,
     logger,
-    marks,
+    crashPoints,
     retentionDays: config.webhookRetentionDays,
   });
   const startBackgroundWork = composeBackgroundWork(from, services, { account, databaseUrl });

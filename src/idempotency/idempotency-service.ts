@@ -8,11 +8,11 @@ import { refreshQuietly } from './adoption.ts';
 import { type Claim, callEndedMs, hashRequest, processorKey, processorKeyLifeMs } from './claim.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { ClaimWatches } from './claim-watches.ts';
+import type { CrashPoints } from './crash-points.ts';
 import type { Created, Creation } from './creation.ts';
 import { keepsClaim } from './keeps-claim.ts';
 import { keyInFlight, keyReused } from './key-failures.ts';
 import { LateCompletions } from './late-completions.ts';
-import type { Marks } from './marks.ts';
 import { SharedClaims } from './shared-claims.ts';
 
 /** How long a request waits for another one with the same key: as long as a call to the processor may take. */
@@ -28,7 +28,7 @@ interface IdempotencyParts {
   readonly claims: ClaimStore;
   readonly presence: Presence;
   readonly clock: Clock;
-  readonly marks: Marks;
+  readonly crashPoints: CrashPoints;
   readonly logger: Logger;
   /** For tests, which cannot wait as long as people can. */
   readonly waitMs?: number;
@@ -57,10 +57,10 @@ export class IdempotencyService {
   }
 
   async create<Made, Result>(creation: Creation<Made, Result>): Promise<Created<Result>> {
-    const { marks, waitMs = waitMsDefault } = this.#parts;
+    const { crashPoints, waitMs = waitMsDefault } = this.#parts;
     const giveUpAtMs = performance.now() + waitMs;
     const requestHash = hashRequest(creation.request);
-    await marks.pass('claim.before');
+    await crashPoints.pass('claim.before');
     let claimState = await this.#claimAtOnce(creation, requestHash);
     while (claimState === undefined || claimState.state === 'running') {
       claimState = await this.#claimInTurn(creation, requestHash, giveUpAtMs);
@@ -68,10 +68,10 @@ export class IdempotencyService {
     if (claimState.state === 'completed') {
       return { result: await creation.replay(claimState.claim.resourceId), replayed: true };
     }
-    await marks.pass('claim.after');
+    await crashPoints.pass('claim.after');
     const result = await this.#carryOut(creation, claimState);
     if (claimState.isResumed) await refreshQuietly(creation, result, this.#parts.logger);
-    await marks.pass('answer.before');
+    await crashPoints.pass('answer.before');
     return { result, replayed: false };
   }
 
@@ -102,7 +102,7 @@ export class IdempotencyService {
         if (claimState.state !== 'ours') return claimState;
         claimed = claimState.claim;
         await creation.reserve?.(tx, claimed.resourceId);
-        await this.#parts.marks.pass('claim.prepared');
+        await this.#parts.crashPoints.pass('claim.prepared');
         // Before the commit, because others see the claim a moment before we learn that it is committed.
         this.#running.add(claimed.resourceId);
         return claimState;
@@ -119,13 +119,13 @@ export class IdempotencyService {
     requestHash: Buffer,
   ): Promise<ClaimState | undefined> {
     if (creation.reserve !== undefined) return undefined;
-    const { marks } = this.#parts;
+    const { crashPoints } = this.#parts;
     const claim = this.#newClaim(creation, requestHash);
     let inserted: StoredClaim | undefined;
     // Before the statement, because others see the claim a moment before we learn that it is committed.
     this.#running.add(claim.resourceId);
     try {
-      await marks.pass('claim.prepared');
+      await crashPoints.pass('claim.prepared');
       inserted = await this.#shared.insert(claim);
     } finally {
       if (inserted === undefined) this.#running.delete(claim.resourceId);
@@ -172,12 +172,12 @@ export class IdempotencyService {
     creation: Creation<Made, Result>,
     { claim, isResumed }: Extract<ClaimState, { state: 'ours' }>,
   ): Promise<Result> {
-    const { marks } = this.#parts;
+    const { crashPoints } = this.#parts;
     try {
       const made = (await this.#check(creation, claim, isResumed)) ?? (await this.#make(creation, claim));
-      await marks.pass('record.before');
+      await crashPoints.pass('record.before');
       const result = await this.#record(creation, claim, made);
-      await marks.pass('record.after');
+      await crashPoints.pass('record.after');
       return result;
     } catch (error) {
       await this.#giveUp(claim);
@@ -190,19 +190,19 @@ export class IdempotencyService {
     claim: StoredClaim,
     made: Made,
   ): Promise<Result> {
-    const { database, claims, marks } = this.#parts;
+    const { database, claims, crashPoints } = this.#parts;
     const inserted = await creation.insert?.(claim.resourceId, made);
     if (inserted !== undefined) {
-      await marks.pass('record.row');
+      await crashPoints.pass('record.row');
       this.#late.add(claim);
       return inserted;
     }
     const result = await database.transaction(async (tx) => {
       // The claim first, as in every transaction: two who lock in different orders could wait for each other.
       await claims.complete(tx, [claim]);
-      await marks.pass('record.completed');
+      await crashPoints.pass('record.completed');
       const recorded = await creation.record(tx, claim.resourceId, made);
-      await marks.pass('record.row');
+      await crashPoints.pass('record.row');
       return recorded;
     });
     this.#end(claim);
@@ -254,11 +254,11 @@ export class IdempotencyService {
   }
 
   async #call<Made, Result>(creation: Creation<Made, Result>, claim: Claim): Promise<Made> {
-    const { marks } = this.#parts;
-    await marks.pass('call.before');
+    const { crashPoints } = this.#parts;
+    await crashPoints.pass('call.before');
     try {
       const made = await creation.call(claim.resourceId, processorKey(claim));
-      await marks.pass('call.after');
+      await crashPoints.pass('call.after');
       return made;
     } catch (error) {
       const keeps = !(error instanceof Failure) || keepsClaim(error, creation.key !== undefined);

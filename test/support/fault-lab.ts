@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { Stripe } from 'stripe';
 import { startSandbox } from '../../sandbox/sandbox.ts';
 import { composeServices, registerRoutes, type Services } from '../../src/compose-services.ts';
-import { type Marks, noMarks } from '../../src/idempotency/marks.ts';
+import { type CrashPoints, noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { Database } from '../../src/platform/postgres.ts';
@@ -98,7 +98,7 @@ export interface LabTill {
 }
 
 export interface LabTillOptions {
-  readonly marks?: Marks;
+  readonly crashPoints?: CrashPoints;
   readonly poolSize?: number;
   readonly limits?: Partial<CallLimits>;
   readonly processorUrl?: string;
@@ -131,7 +131,7 @@ export async function startLabTill(t: TestContext, lab: Lab, options: LabTillOpt
     metrics,
     clock: systemClock,
     logger,
-    marks: options.marks ?? noMarks,
+    crashPoints: options.crashPoints ?? noCrashPoints,
     retentionDays: 90,
   });
   lab.atEnd(() => services.stop());

@@ -1,6 +1,6 @@
 import { after } from 'node:test';
 import { composeServices, type Services } from '../../src/compose-services.ts';
-import { noMarks } from '../../src/idempotency/marks.ts';
+import { noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
@@ -37,7 +37,7 @@ export async function useMirror(service: Service): Promise<Mirror> {
     metrics,
     clock: systemClock,
     logger,
-    marks: noMarks,
+    crashPoints: noCrashPoints,
     retentionDays: 90,
   });
   after(async () => {

@@ -7,7 +7,7 @@ import { ApiGuard } from '../../src/http/api-guard.ts';
 import { ApiKeyRing } from '../../src/http/api-key.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { RateLimiter } from '../../src/http/rate-limiter.ts';
-import { noMarks } from '../../src/idempotency/marks.ts';
+import { noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Logger } from '../../src/platform/logger.ts';
 import { MemoryCache } from '../../src/platform/memory-cache.ts';
@@ -131,7 +131,7 @@ export async function startWebhookTill(
     metrics,
     clock: options.clock ?? systemClock,
     logger,
-    marks: noMarks,
+    crashPoints: noCrashPoints,
     retentionDays: options.retentionDays ?? 90,
   });
   closers.push(() => services.stop());

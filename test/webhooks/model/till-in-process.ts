@@ -4,7 +4,7 @@ import { ApiGuard } from '../../../src/http/api-guard.ts';
 import { ApiKeyRing } from '../../../src/http/api-key.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { RateLimiter } from '../../../src/http/rate-limiter.ts';
-import { noMarks } from '../../../src/idempotency/marks.ts';
+import { noCrashPoints } from '../../../src/idempotency/crash-points.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { MemoryCache } from '../../../src/platform/memory-cache.ts';
 import { createMetrics, type Metrics } from '../../../src/platform/metrics.ts';
@@ -64,7 +64,7 @@ export async function startTillInProcess(options: {
   });
   const clock = systemClock;
   const parts = { database, presence, processor, metrics, clock, logger };
-  const services = composeServices({ ...parts, marks: noMarks, retentionDays: 90 });
+  const services = composeServices({ ...parts, crashPoints: noCrashPoints, retentionDays: 90 });
   const cache = new MemoryCache(clock);
   const app = await buildApp({
     logger,
