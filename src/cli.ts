@@ -112,12 +112,12 @@ async function withServices(
   const shutdown = new Shutdown(logger);
   const start = { config, logger, shutdown };
   try {
-    const { database, presence } = await joinDatabase(start);
+    const { database, ownerLock } = await joinDatabase(start);
     const metrics = createMetrics(metricLabels);
     const { processor } = joinProcessor(start, metrics);
     const services = composeServices({
       database,
-      presence,
+      ownerLock,
       processor,
       metrics,
       clock: systemClock,

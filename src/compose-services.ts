@@ -24,8 +24,8 @@ import { PlanStore } from './plans/plan-store.ts';
 import type { Clock } from './platform/clock.ts';
 import type { Logger } from './platform/logger.ts';
 import type { Metrics } from './platform/metrics.ts';
+import type { OwnerLock } from './platform/owner-lock.ts';
 import type { Database } from './platform/postgres.ts';
-import type { Presence } from './platform/presence.ts';
 import type { Processor } from './processor/processor.ts';
 import { registerSubscriptionRoutes } from './subscriptions/subscription-routes.ts';
 import { SubscriptionService } from './subscriptions/subscription-service.ts';
@@ -56,7 +56,7 @@ const leaseMs = 10_000;
 
 export interface ServiceParts {
   readonly database: Database;
-  readonly presence: Presence;
+  readonly ownerLock: OwnerLock;
   readonly processor: Processor;
   readonly metrics: Metrics;
   readonly clock: Clock;

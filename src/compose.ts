@@ -74,7 +74,7 @@ export async function startTill(
 async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
   const { config, logger, shutdown } = from;
   const keys = await loadApiKeys(config);
-  const { url: databaseUrl, database, presence } = await openDatabase(from);
+  const { url: databaseUrl, database, ownerLock } = await openDatabase(from);
   const cache = await openCache(from);
   const metrics = createMetrics(metricLabels);
   const address = { url: `http://${config.host}:${config.port}` };
@@ -84,7 +84,7 @@ async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
   await account.start(processor);
   const services = composeServices({
     database,
-    presence,
+    ownerLock,
     processor,
     metrics,
     clock: systemClock,

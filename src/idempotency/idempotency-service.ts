@@ -2,8 +2,8 @@ import { Failure } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { newId } from '../platform/id.ts';
 import type { Logger } from '../platform/logger.ts';
+import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
-import { isGone, type Presence } from '../platform/presence.ts';
 import { refreshQuietly } from './adoption.ts';
 import { type Claim, callEndedMs, hashRequest, processorKey, processorKeyLifeMs } from './claim.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
@@ -26,7 +26,7 @@ type ClaimState =
 interface IdempotencyParts {
   readonly database: Database;
   readonly claims: ClaimStore;
-  readonly presence: Presence;
+  readonly ownerLock: OwnerLock;
   readonly clock: Clock;
   readonly crashPoints: CrashPoints;
   readonly logger: Logger;
@@ -137,9 +137,9 @@ export class IdempotencyService {
     { operation, key, parentId }: Creation<Made, Result>,
     requestHash: Buffer,
   ): NewClaim {
-    const { presence, clock } = this.#parts;
+    const { ownerLock, clock } = this.#parts;
     const resourceId = newId(clock.now());
-    return { operation, key: key ?? resourceId, requestHash, resourceId, parentId, owner: presence.owner };
+    return { operation, key: key ?? resourceId, requestHash, resourceId, parentId, owner: ownerLock.owner };
   }
 
   /** Claims the key if nobody is at work on it. */
@@ -164,7 +164,7 @@ export class IdempotencyService {
   async #isAtWork(db: Queryable, claim: StoredClaim): Promise<boolean> {
     // Past its lease as well: a process always knows what it is at work on itself.
     if (this.#running.has(claim.resourceId)) return true;
-    if (!claim.isLeased || claim.owner === this.#parts.presence.owner) return false;
+    if (!claim.isLeased || claim.owner === this.#parts.ownerLock.owner) return false;
     return !(await isGone(db, claim.owner));
   }
 

@@ -6,8 +6,8 @@ import { untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
+import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
-import { isGone, type Presence } from '../platform/presence.ts';
 import type { Processor } from '../processor/processor.ts';
 import { eventTypes } from './event-types.ts';
 import type { Inbox } from './inbox.ts';
@@ -35,7 +35,7 @@ interface RecoveryParts {
   readonly subscriptions: { refresh(id: string): Promise<Applied> };
   /** Compares everything with the processor. */
   readonly resync: (afterEachPage: () => Promise<void>) => Promise<unknown>;
-  readonly presence: Pick<Presence, 'owner'>;
+  readonly ownerLock: Pick<OwnerLock, 'owner'>;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -78,14 +78,14 @@ export class Recovery {
 
   /** Takes the lease if it is free, or if its process is gone: after a crash the next start must not wait for it to expire. */
   async #takeLease(owner: number): Promise<RecoveryLease | undefined> {
-    const { database, store, presence, logger } = this.#parts;
-    const taker = { owner, presence: presence.owner };
+    const { database, store, ownerLock, logger } = this.#parts;
+    const taker = { owner, ownerLock: ownerLock.owner };
     const free = await store.lease(database, taker, leaseMs);
     if (free !== undefined) return free;
     return database.transaction(async (tx) => {
       const holder = await store.findHolder(tx);
-      if (holder === undefined || holder.presence === null || holder.presence === presence.owner) return;
-      if (!(await isGone(tx, holder.presence))) return;
+      if (holder === undefined || holder.ownerLock === null || holder.ownerLock === ownerLock.owner) return;
+      if (!(await isGone(tx, holder.ownerLock))) return;
       const taken = await store.lease(tx, taker, leaseMs, holder);
       if (taken !== undefined) logger.warn('recovery taken over from a process that is gone');
       return taken;

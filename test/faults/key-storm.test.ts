@@ -148,7 +148,7 @@ test('each request that waits for one that the processor refuses gets its own tu
 });
 
 for (const [why, end] of [
-  ['its process is gone', (owner: LabTill) => owner.presence.close()],
+  ['its process is gone', (owner: LabTill) => owner.ownerLock.close()],
   [
     'its lease runs out',
     (_: LabTill, lab: { readonly sql: (text: string) => Promise<unknown> }) =>

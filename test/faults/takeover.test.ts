@@ -39,7 +39,7 @@ test('a claim that a living process is at work on is not taken over, and who wai
   const impatient = new IdempotencyService({
     database: other.database,
     claims: new ClaimStore(10_000),
-    presence: other.presence,
+    ownerLock: other.ownerLock,
     clock: systemClock,
     crashPoints: noCrashPoints,
     logger: createLogger('silent'),

@@ -4,8 +4,8 @@ import { noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
+import { OwnerLock } from '../../src/platform/owner-lock.ts';
 import { Database } from '../../src/platform/postgres.ts';
-import { Presence } from '../../src/platform/presence.ts';
 import type { Processor } from '../../src/processor/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import type { Service } from './service.ts';
@@ -21,7 +21,7 @@ export async function useMirror(service: Service): Promise<Mirror> {
   const logger = createLogger('silent');
   const metrics = createMetrics({ eventTypes: [], processorOperations: [], mirrors: [] });
   const database = new Database({ url: service.databaseUrl, poolSize: 2, logger });
-  const presence = new Presence({ url: service.databaseUrl, logger });
+  const ownerLock = new OwnerLock({ url: service.databaseUrl, logger });
   const processor = createStripeProcessor({
     secretKey: 'sk_test_mirror',
     apiBase: new URL(service.processorUrl),
@@ -32,7 +32,7 @@ export async function useMirror(service: Service): Promise<Mirror> {
   });
   const services = composeServices({
     database,
-    presence,
+    ownerLock,
     processor,
     metrics,
     clock: systemClock,
