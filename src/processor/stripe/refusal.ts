@@ -3,7 +3,7 @@ import { Failure, type FailureCode } from '../../errors.ts';
 import type { ProcessorOutcome } from '../processor.ts';
 import { UnmappableError } from '../processor-facts.ts';
 import { ExchangeError } from './exchange.ts';
-import { strikeText } from './strike-secrets.ts';
+import { redactText } from './redact-secrets.ts';
 
 /** The processor's own answer to a call that it did not carry out. */
 export interface Refusal {
@@ -153,7 +153,7 @@ function rejected(error: StripeError, status: number): Verdict {
 
 /** The package passes on whatever the wire had, of whatever type. */
 function messageOf(error: StripeError): string {
-  return strikeText(textOrNull(error.message) ?? '').slice(0, messageLengthMax);
+  return redactText(textOrNull(error.message) ?? '').slice(0, messageLengthMax);
 }
 
 function textOrNull(value: unknown): string | null {

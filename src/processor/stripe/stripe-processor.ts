@@ -13,9 +13,9 @@ import { createEventCalls } from './events.ts';
 import { createExchangeClient } from './exchange.ts';
 import { createInvoiceCalls } from './invoices.ts';
 import { readEvent } from './map-event.ts';
-import { minimiseStored } from './minimise-payload.ts';
 import { createPaymentCalls } from './payments.ts';
 import { createPlanCalls } from './plans.ts';
+import { redactStored } from './redact-payload.ts';
 import { createRefundCalls } from './refunds.ts';
 import { createSubscriptionCalls } from './subscriptions.ts';
 import { understandsVersion } from './understands-version.ts';
@@ -76,7 +76,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     readAccount: createAccountRead(ungated, isRestrictedKey(secretKey)),
     verifyWebhook: (body, signature, now) => verifyWebhook(body, signature, webhookSecrets, now),
     readEvent,
-    minimise: minimiseStored,
+    redact: redactStored,
     understands: understandsVersion,
     close: () => agent.destroy(),
   };
