@@ -2,7 +2,7 @@ import { Stripe } from 'stripe';
 import { Failure, type FailureCode } from '../../errors.ts';
 import type { ProcessorOutcome } from '../processor.ts';
 import { UnmappableError } from '../processor-facts.ts';
-import { ExchangeError } from './exchange.ts';
+import { HttpClientError } from './http-client.ts';
 import { redactText } from './redact-secrets.ts';
 
 /** The processor's own answer to a call that it did not carry out. */
@@ -37,10 +37,10 @@ const messageLengthMax = 500;
 
 /** The one place that decides what an error of a call means. */
 export function judge(error: unknown): Verdict {
-  if (error instanceof UnmappableError) return badAnswer(error.message);
+  if (error instanceof UnmappableError) return invalidResponse(error.message);
   // The package throws bare errors where it chokes on a field of an answer.
-  if (!(error instanceof Stripe.errors.StripeError)) return badAnswer('it cannot be read');
-  if (error instanceof Stripe.errors.StripeConnectionError) return judgeExchange(error);
+  if (!(error instanceof Stripe.errors.StripeError)) return invalidResponse('it cannot be read');
+  if (error instanceof Stripe.errors.StripeConnectionError) return judgeHttpError(error);
   const status = error.statusCode ?? 0;
   if (status === 401 || status === 403) {
     return {
@@ -65,12 +65,15 @@ export function judge(error: unknown): Verdict {
   if (error instanceof Stripe.errors.StripeIdempotencyError) {
     // The key is ours alone, so an earlier call of ours, worded by another version, has ended under it. What it made can be
     // looked up; the key itself is of no more use.
-    return { ...badAnswer('the processor has seen this idempotency key with other values'), replayed: true };
+    return {
+      ...invalidResponse('the processor has seen this idempotency key with other values'),
+      replayed: true,
+    };
   }
   if (status === 404 && error.code !== 'resource_missing') {
-    return { ...badAnswer('the address does not know this call'), maybeDone: false };
+    return { ...invalidResponse('the address does not know this call'), maybeDone: false };
   }
-  if (![400, 402, 404].includes(status)) return badAnswer(`it has status ${status}`);
+  if (![400, 402, 404].includes(status)) return invalidResponse(`it has status ${status}`);
   return rejected(error, status);
 }
 
@@ -86,11 +89,12 @@ export function toFailure(verdict: Verdict, effect: 'none' | 'unknown', cause: u
   });
 }
 
-function judgeExchange(error: InstanceType<typeof Stripe.errors.StripeConnectionError>): Verdict {
-  // What the exchange client threw; the package keeps it here and types it as text.
-  const exchange: unknown = error.detail;
-  if (!(exchange instanceof ExchangeError)) return badAnswer('the exchange failed in a way nobody knows');
-  const { fault, status, message } = exchange;
+function judgeHttpError(error: InstanceType<typeof Stripe.errors.StripeConnectionError>): Verdict {
+  // What our HTTP client threw; the package keeps it here and types it as text.
+  const httpError: unknown = error.detail;
+  if (!(httpError instanceof HttpClientError))
+    return invalidResponse('the exchange failed in a way nobody knows');
+  const { fault, status, message } = httpError;
   if (fault === 'timeout') {
     return {
       outcome: 'timeout',
@@ -103,7 +107,7 @@ function judgeExchange(error: InstanceType<typeof Stripe.errors.StripeConnection
   }
   // A gateway in between answers in its own words when what is behind it is down.
   const down = status !== null && (status >= 500 || status === 429);
-  if (fault === 'rubbish' && !down) return badAnswer(message);
+  if (fault === 'invalidResponse' && !down) return invalidResponse(message);
   return {
     outcome: 'unavailable',
     code: 'processor_unavailable',
@@ -129,7 +133,7 @@ function unavailable(error: StripeError, what: { detail: string; maybeDone: bool
   };
 }
 
-function badAnswer(reason: string): Verdict {
+function invalidResponse(reason: string): Verdict {
   return {
     outcome: 'bad_answer',
     code: 'processor_bad_answer',
@@ -178,7 +182,7 @@ function withoutRequest(cause: unknown): Error {
   const request = cause.requestId ? ` (${cause.requestId})` : '';
   const kept = new Error(`${messageOf(cause)}${request}`);
   kept.name = cause.type;
-  const exchange: unknown = cause.detail;
-  if (exchange instanceof ExchangeError) kept.cause = exchange;
+  const httpError: unknown = cause.detail;
+  if (httpError instanceof HttpClientError) kept.cause = httpError;
   return kept;
 }

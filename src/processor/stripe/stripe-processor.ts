@@ -10,7 +10,7 @@ import { type CallLimits, callLimits, createCaller } from './calls.ts';
 import { isLiveKey, isRestrictedKey } from './check-processor-keys.ts';
 import { createCustomerCalls } from './customers.ts';
 import { createEventCalls } from './events.ts';
-import { createExchangeClient } from './exchange.ts';
+import { createHttpClient } from './http-client.ts';
 import { createInvoiceCalls } from './invoices.ts';
 import { readEvent } from './map-event.ts';
 import { createPaymentCalls } from './payments.ts';
@@ -49,7 +49,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
       host: address.host,
       port: address.port,
       protocol: address.protocol,
-      httpClient: createExchangeClient(agent),
+      httpClient: createHttpClient(agent),
       // Retries are our own, under one deadline.
       maxNetworkRetries: 0,
       telemetry: false,
