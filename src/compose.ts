@@ -146,9 +146,9 @@ function composeBackgroundWork(
   );
   return () => {
     for (const part of [worker, ...repeaters]) part.start();
-    void account.verdict.then((verdict) => {
+    void account.comparison.then((comparison) => {
       if (shutdown.hasBegun) return;
-      if (verdict === 'same') for (const repeater of processorRepeaters) repeater.start();
+      if (comparison === 'same') for (const repeater of processorRepeaters) repeater.start();
       // Another account's events stay in the queue.
       else void worker.stop();
     });

@@ -14,7 +14,7 @@ export interface Refusal {
 }
 
 /** What a try that went wrong means. */
-export interface Verdict {
+export interface FailedCall {
   readonly outcome: ProcessorOutcome;
   readonly code: FailureCode;
   readonly detail: string;
@@ -36,11 +36,11 @@ const retryAfterSecondsMax = 300;
 const messageLengthMax = 500;
 
 /** The one place that decides what an error of a call means. */
-export function judge(error: unknown): Verdict {
+export function classifyError(error: unknown): FailedCall {
   if (error instanceof UnmappableError) return invalidResponse(error.message);
   // The package throws bare errors where it chokes on a field of an answer.
   if (!(error instanceof Stripe.errors.StripeError)) return invalidResponse('it cannot be read');
-  if (error instanceof Stripe.errors.StripeConnectionError) return judgeHttpError(error);
+  if (error instanceof Stripe.errors.StripeConnectionError) return classifyHttpError(error);
   const status = error.statusCode ?? 0;
   if (status === 401 || status === 403) {
     return {
@@ -78,18 +78,18 @@ export function judge(error: unknown): Verdict {
 }
 
 /** The failure that a caller sees. Of a read nothing can have been done; of a write it depends on every try. */
-export function toFailure(verdict: Verdict, effect: 'none' | 'unknown', cause: unknown): Failure {
-  return new Failure(verdict.code, verdict.detail, {
+export function callFailure(failed: FailedCall, effect: 'none' | 'unknown', cause: unknown): Failure {
+  return new Failure(failed.code, failed.detail, {
     effect,
     cause: withoutRequest(cause),
-    ...(verdict.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: verdict.retryAfterSeconds }),
-    ...(verdict.replayed === undefined ? {} : { replayed: verdict.replayed }),
-    ...(verdict.refusal?.code == null ? {} : { processorCode: verdict.refusal.code }),
-    ...(verdict.refusal?.param == null ? {} : { processorParam: verdict.refusal.param }),
+    ...(failed.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: failed.retryAfterSeconds }),
+    ...(failed.replayed === undefined ? {} : { replayed: failed.replayed }),
+    ...(failed.refusal?.code == null ? {} : { processorCode: failed.refusal.code }),
+    ...(failed.refusal?.param == null ? {} : { processorParam: failed.refusal.param }),
   });
 }
 
-function judgeHttpError(error: InstanceType<typeof Stripe.errors.StripeConnectionError>): Verdict {
+function classifyHttpError(error: InstanceType<typeof Stripe.errors.StripeConnectionError>): FailedCall {
   // What our HTTP client threw; the package keeps it here and types it as text.
   const httpError: unknown = error.detail;
   if (!(httpError instanceof HttpClientError))
@@ -120,7 +120,7 @@ function judgeHttpError(error: InstanceType<typeof Stripe.errors.StripeConnectio
 
 type StripeError = InstanceType<typeof Stripe.errors.StripeError>;
 
-function unavailable(error: StripeError, what: { detail: string; maybeDone: boolean }): Verdict {
+function unavailable(error: StripeError, what: { detail: string; maybeDone: boolean }): FailedCall {
   // A remembered failure is repeated word for word for a day; so is, in effect, one that is marked as hopeless.
   const replayed = header(error, 'idempotent-replayed') === 'true';
   return {
@@ -133,7 +133,7 @@ function unavailable(error: StripeError, what: { detail: string; maybeDone: bool
   };
 }
 
-function invalidResponse(reason: string): Verdict {
+function invalidResponse(reason: string): FailedCall {
   return {
     outcome: 'bad_answer',
     code: 'processor_bad_answer',
@@ -143,7 +143,7 @@ function invalidResponse(reason: string): Verdict {
   };
 }
 
-function rejected(error: StripeError, status: number): Verdict {
+function rejected(error: StripeError, status: number): FailedCall {
   const message = messageOf(error);
   return {
     outcome: 'rejected',
