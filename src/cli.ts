@@ -11,7 +11,7 @@ import { composeServices, type Services } from './compose-services.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { Failure } from './errors.ts';
 import { pageMax } from './http/api-schema.ts';
-import { noMarks } from './idempotency/marks.ts';
+import { noCrashPoints } from './idempotency/crash-points.ts';
 import { systemClock } from './platform/clock.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
 import { createMetrics } from './platform/metrics.ts';
@@ -111,17 +111,17 @@ async function withServices(
   const shutdown = new Shutdown(logger);
   const start = { config, logger, shutdown };
   try {
-    const { database, presence } = await joinDatabase(start);
+    const { database, ownerLock } = await joinDatabase(start);
     const metrics = createMetrics(metricLabels);
     const { processor } = joinProcessor(start, metrics);
     const services = composeServices({
       database,
-      presence,
+      ownerLock,
       processor,
       metrics,
       clock: systemClock,
       logger,
-      marks: noMarks,
+      crashPoints: noCrashPoints,
       retentionDays: config.webhookRetentionDays,
     });
     await work(services, async () => {

@@ -1,4 +1,4 @@
-import { noRevisions } from '../mirrors/ask.ts';
+import { noRevisions } from '../mirrors/refresh.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';

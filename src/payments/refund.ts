@@ -2,8 +2,8 @@ import {
   asOfRow,
   judge,
   laterOf,
+  type Origin,
   rowTime,
-  type Standing,
   type TransitionTable,
   type Verdict,
 } from '../mirrors/transition.ts';
@@ -64,7 +64,7 @@ export const refundTransitions: TransitionTable<RefundStatus> = {
 export function takeRefundFacts(
   refund: Refund,
   facts: RefundFacts,
-  standing: Standing,
+  origin: Origin,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Refund } {
   // The row keeps its status if Till does not know the new one. For a reservation that is pending.
@@ -78,7 +78,7 @@ export function takeRefundFacts(
   const isFirst = refund.processorRefundId === null;
   const verdict = judge({
     rule: isFirst ? 'always' : refundTransitions[refund.status][status],
-    standing,
+    origin,
     isSame,
     rowAsOf: asOfRow(refund),
     factsAsOf: facts.asOf,

@@ -23,7 +23,7 @@ export class AccountGuard {
   readonly #parts: CompareAccountParts;
   readonly #stopping = new AbortController();
   readonly #firstTry = Promise.withResolvers<void>();
-  readonly #verdict = Promise.withResolvers<'same' | 'different'>();
+  readonly #comparison = Promise.withResolvers<'same' | 'different'>();
   #state: State = { is: 'undecided', failure: undefined, retryDelayMs };
   #difference = '';
   #isStarted = false;
@@ -33,8 +33,8 @@ export class AccountGuard {
   }
 
   /** Settles once the accounts have been compared; never, if the service stops before that. */
-  get verdict(): Promise<'same' | 'different'> {
-    return this.#verdict.promise;
+  get comparison(): Promise<'same' | 'different'> {
+    return this.#comparison.promise;
   }
 
   /** Throws if the account differs. If it cannot be compared in time, the comparison goes on in the background. */
@@ -106,6 +106,6 @@ export class AccountGuard {
     if (difference !== undefined && this.#isStarted)
       logger.error({ difference }, 'processor account differs from the one that the database belongs to');
     else if (difference === undefined && this.#isStarted) logger.info('processor account compared');
-    this.#verdict.resolve(this.#state.is === 'same' ? 'same' : 'different');
+    this.#comparison.resolve(this.#state.is === 'same' ? 'same' : 'different');
   }
 }

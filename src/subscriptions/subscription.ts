@@ -2,8 +2,8 @@ import {
   asOfRow,
   judge,
   laterOf,
+  type Origin,
   rowTime,
-  type Standing,
   type TransitionTable,
   type Verdict,
 } from '../mirrors/transition.ts';
@@ -89,7 +89,7 @@ export function takeSubscriptionFacts(
   subscription: Subscription,
   facts: SubscriptionFacts,
   planIdOf: PlanIdOf,
-  standing: Standing,
+  origin: Origin,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Subscription } {
   const { processorPriceId, currentPeriodStart, currentPeriodEnd } = followedItem(facts, planIdOf);
@@ -109,7 +109,7 @@ export function takeSubscriptionFacts(
     isSameTime(subscription.trialEnd, values.trialEnd);
   const verdict = judge({
     rule: subscriptionTransitions[subscription.status][facts.status],
-    standing,
+    origin,
     isSame,
     rowAsOf: asOfRow(subscription),
     factsAsOf: facts.asOf,

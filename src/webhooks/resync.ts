@@ -3,9 +3,9 @@ import type { CustomerService } from '../customers/customer-service.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import { Failure } from '../errors.ts';
 import type { InvoiceService } from '../invoices/invoice-service.ts';
-import { noRevisions, untilSettled } from '../mirrors/ask.ts';
 import type { Applied } from '../mirrors/fold.ts';
 import { correctListTotals, type TotalCorrection } from '../mirrors/list-totals.ts';
+import { noRevisions, untilSettled } from '../mirrors/refresh.ts';
 import type { PaymentService } from '../payments/payment-service.ts';
 import type { RefundService } from '../payments/refund-service.ts';
 import type { PlanService } from '../plans/plan-service.ts';
@@ -45,8 +45,8 @@ const onePage = { page: 1, limit: 1 };
 
 /**
  * Compares mirrors with the processor's own objects, all of them or one customer's, corrects what differs and recovers what
- * is missing. No answer is for a row as it stands: what is the same stays, what differs or has no row is asked about one
- * by one. The order matters: what others depend on comes first.
+ * is missing. No answer is for a row as it stands: what is the same stays, what differs or has no row is refreshed
+ * one by one. The order matters: what others depend on comes first.
  */
 export class Resync {
   readonly #parts: ResyncParts;
@@ -63,13 +63,13 @@ export class Resync {
         for (const { processorCustomerId } of facts) listed.add(processorCustomerId);
         return customers.apply(tx, facts, noRevisions);
       },
-      ask: (id) => customers.ask(id),
+      refresh: (id) => customers.refresh(id),
       count: async () => (await customers.list(onePage)).total,
     });
-    // The processor lists no customer that was deleted: those that it left out are asked for one by one.
+    // The processor lists no customer that was deleted: those that it left out are refreshed one by one.
     for await (const page of customers.listLive()) {
       for (const { processorCustomerId: id } of page.filter((row) => !listed.has(row.processorCustomerId)))
-        this.#note('customer', await this.#ask(() => customers.ask(id)));
+        this.#note('customer', await this.#refresh(() => customers.refresh(id)));
     }
     await this.#compare('plan', processor.plans.list(), report, {
       apply: async (tx, facts) => {
@@ -94,7 +94,7 @@ export class Resync {
           unsettled: unsettled.map(({ price }) => price.processorPriceId),
         };
       },
-      ask: (id) => plans.ask(id),
+      refresh: (id) => plans.refresh(id),
       count: async () => (await plans.list(false)).length,
     });
     await this.#compareMoney(undefined, report);
@@ -109,13 +109,13 @@ export class Resync {
     const known = isUuid(id) ? await customers.findAny(database, id) : undefined;
     const { processorCustomerId } = known ?? (await this.#recoverCustomer(id));
     if (known?.deletedAt === null)
-      this.#note('customer', await this.#ask(() => customers.ask(processorCustomerId)));
+      this.#note('customer', await this.#refresh(() => customers.refresh(processorCustomerId)));
     await this.#compareMoney({ id, processorCustomerId }, report);
     for (let page = 1; ; page += 1) {
       const { data } = await payments.list({ page, limit: 100 }, id);
       if (data.length === 0) break;
       for (const { processorPaymentIntentId } of data) {
-        this.#note('refund', await this.#ask(() => refunds.askOfPayment(processorPaymentIntentId)));
+        this.#note('refund', await this.#refresh(() => refunds.refreshOfPayment(processorPaymentIntentId)));
       }
     }
   }
@@ -136,17 +136,17 @@ export class Resync {
     const { processor, payments, subscriptions, invoices } = this.#parts;
     await this.#compare('payment', processor.payments.list(filter), report, {
       apply: (tx, facts) => payments.apply(tx, facts, noRevisions),
-      ask: (id) => payments.ask(id),
+      refresh: (id) => payments.refresh(id),
       count: async () => (await payments.list(onePage, customerId)).total,
     });
     await this.#compare('subscription', processor.subscriptions.list(filter), report, {
       apply: (tx, facts) => subscriptions.apply(tx, facts, noRevisions),
-      ask: (id) => subscriptions.ask(id),
+      refresh: (id) => subscriptions.refresh(id),
       count: async () => (await subscriptions.list(onePage, customerId)).total,
     });
     await this.#compare('invoice', processor.invoices.list(filter), report, {
       apply: (tx, facts) => invoices.apply(tx, facts, noRevisions),
-      ask: (id) => invoices.ask(id),
+      refresh: (id) => invoices.refresh(id),
       count: async () => (await invoices.list(onePage, customerId)).total,
     });
   }
@@ -155,7 +155,7 @@ export class Resync {
     const { refunds } = this.#parts;
     await this.#compare('refund', pages, report, {
       apply: (tx, facts) => refunds.apply(tx, facts, noRevisions),
-      ask: (id) => refunds.ask(id),
+      refresh: (id) => refunds.refresh(id),
       count: () => refunds.count(),
     });
   }
@@ -166,7 +166,7 @@ export class Resync {
     report: Report,
     mirror: {
       readonly apply: (tx: Transaction, facts: readonly Facts[]) => Promise<Applied>;
-      readonly ask: (id: string) => Promise<Applied>;
+      readonly refresh: (id: string) => Promise<Applied>;
       readonly count: () => Promise<number>;
     },
   ): Promise<void> {
@@ -176,7 +176,7 @@ export class Resync {
     for await (const facts of pages) {
       const applied = await database.transaction((tx) => mirror.apply(tx, facts));
       const changed = [...applied.changed];
-      for (const id of applied.unsettled) changed.push(...(await this.#ask(() => mirror.ask(id))));
+      for (const id of applied.unsettled) changed.push(...(await this.#refresh(() => mirror.refresh(id))));
       compared += facts.length;
       corrected += changed.length;
       this.#note(resource, changed);
@@ -184,13 +184,13 @@ export class Resync {
     }
   }
 
-  /** Asks until the answer is settled; returns what it corrected. */
-  async #ask(ask: () => Promise<Applied>): Promise<readonly string[]> {
+  /** Refreshes until the row is settled; returns what was corrected. */
+  async #refresh(refresh: () => Promise<Applied>): Promise<readonly string[]> {
     const changed: string[] = [];
     await untilSettled(async () => {
-      const asked = await ask();
-      changed.push(...asked.changed);
-      return asked;
+      const applied = await refresh();
+      changed.push(...applied.changed);
+      return applied;
     });
     return changed;
   }

@@ -375,7 +375,7 @@ function paymentLife(events: readonly PaymentFacts[]): Life<Payment, PaymentFact
       ...{ ...facts, ...born, customerId: 'c', amountRefunded: 0, amountReserved: 0 },
       ...{ intentStatus: status, status, ...rowTime(asOf) },
     }),
-    take: (row, facts, standing) => takePaymentFacts(row, facts, standing, now),
+    take: (row, facts, origin) => takePaymentFacts(row, facts, origin, now),
     view: ({ status, amountReceived }) => ({ status, amountReceived }),
   };
 }
@@ -392,7 +392,7 @@ function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
       ...{ ...facts, ...born, paymentId: 'p', ...rowTime(asOf) },
       status: status === 'unknown' ? 'pending' : status,
     }),
-    take: (row, facts, standing) => takeRefundFacts(row, facts, standing, now),
+    take: (row, facts, origin) => takeRefundFacts(row, facts, origin, now),
     view: ({ status }) => status,
   };
 }
@@ -430,7 +430,7 @@ function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscripti
       const planId = planIdOf(processorPriceId) ?? '';
       return { ...facts, ...born, ...period, customerId: 'c', planId, ...rowTime(asOf) };
     },
-    take: (row, facts, standing) => takeSubscriptionFacts(row, facts, planIdOf, standing, now),
+    take: (row, facts, origin) => takeSubscriptionFacts(row, facts, planIdOf, origin, now),
     view: ({ planId, status, currentPeriodStart, currentPeriodEnd }) => ({
       planId,
       status,
@@ -458,7 +458,7 @@ function invoiceLife(events: readonly InvoiceFacts[]): Life<Invoice, InvoiceFact
   return {
     events,
     born: ({ asOf, ...facts }) => ({ ...facts, ...born, customerId: 'c', ...rowTime(asOf) }),
-    take: (row, facts, standing) => takeInvoiceFacts(row, facts, 'c', standing, now),
+    take: (row, facts, origin) => takeInvoiceFacts(row, facts, 'c', origin, now),
     view: ({ status, amountDue, amountPaid }) => ({ status, amountDue, amountPaid }),
   };
 }
@@ -475,7 +475,7 @@ function customerLife(events: readonly CustomerFacts[]): Life<Customer, Customer
       ...{ ...facts, ...born, ...rowTime(asOf), deletedAt: deleted ? now : null },
       ...(deleted ? { email: null, name: null } : {}),
     }),
-    take: (row, facts, standing) => takeCustomerFacts(row, facts, standing, now),
+    take: (row, facts, origin) => takeCustomerFacts(row, facts, origin, now),
     view: ({ name, email, deletedAt }) => ({ name, email, isDeleted: deletedAt !== null }),
   };
 }
