@@ -201,14 +201,20 @@ async function resync({ resync: comparison, recovery }: Services, { all, custome
     return;
   }
   const show = (progress: ResyncProgress) => bar.show(progress);
-  if (customer !== undefined) await comparison.ofCustomer(customer.toLowerCase(), show);
-  const { totals } = customer === undefined ? await comparison.all(show) : { totals: [] };
+  const skipped =
+    customer === undefined
+      ? await comparison.all(show)
+      : await comparison.ofCustomer(customer.toLowerCase(), show);
   bar.end();
+  const totals = customer === undefined ? await comparison.correctTotals() : [];
   for (const { resource, correction } of totals)
     process.stdout.write(
       `Corrected the total of ${resource} by ${correction > 0 ? '+' : ''}${correction}.\n`,
     );
-  process.stdout.write('Everything that the processor lists has been compared.\n');
+  for (const { resource, id, reason } of skipped)
+    process.stderr.write(`Not compared: ${resource} ${id}: ${reason}\n`);
+  if (skipped.length > 0) process.exitCode = 1;
+  else process.stdout.write('Everything that the processor lists has been compared.\n');
 }
 
 async function listEvents({ webhookEvents }: Services, options: Options): Promise<void> {

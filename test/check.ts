@@ -30,7 +30,8 @@ const faultTests = [`test/${folders.faults}/**/*.test.ts`];
 const loadTests = [`test/${folders.load}/**/*.test.ts`];
 const longTests = [
   'test/{faults,load,fuzz,security}/**/*.test.ts',
-  'test/webhooks/{model,kills,permutations}.test.ts',
+  'test/webhooks/{model,kills,permutations,event-list,retention-locks}.test.ts',
+  'test/api/lists.test.ts',
 ];
 /** Most tests wait as much as they work, so one more at a time than there are cores keeps the cores busy. */
 const serverConcurrency = availableParallelism() + 1;

@@ -82,5 +82,7 @@ test('a change is ignored if the answer shows a field as it was, but not if the 
   assert.equal(ignored({ name: 'Grace' }, { name: 'Grace' }), false);
   assert.equal(ignored({ name: ' Grace' }, { name: 'Grace' }), false);
   assert.equal(ignored({ name: 'Ada ', phone: null }, {}), false);
+  assert.equal(ignored({ name: 'Grace' }, { name: null }), true);
+  assert.equal(ignored({ name: null }, { name: 'Grace' }), true);
   assert.equal(ignored({}, {}), false);
 });

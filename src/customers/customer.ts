@@ -81,7 +81,8 @@ export function isChangeIgnored(
   return fields.some((field) => {
     const requested = change[field];
     if (requested === undefined || tidied(requested) === tidied(before[field])) return false;
-    return after[field] === before[field];
+    // The processor may write a text in its own way, but it neither drops one that was set nor keeps one that was cleared.
+    return after[field] === before[field] || (requested === null) !== (after[field] === null);
   });
 }
 

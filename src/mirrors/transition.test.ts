@@ -34,7 +34,7 @@ test('an answer is how things are now, whatever time it names; only what is fina
 
 test('an answer to a question that the row has outrun is asked again, unless it says the same or is final', () => {
   assert.deepEqual(verdictsOf('if newer', 'moved', false), ['refresh', 'refresh', 'refresh']);
-  assert.deepEqual(verdictsOf('if newer', 'moved', true), ['keep', 'keep', 'keep']);
+  assert.deepEqual(verdictsOf('if newer', 'moved', true), ['keep', 'keep', 'take']);
   assert.deepEqual(verdictsOf('always', 'moved', false), ['take', 'take', 'take']);
   assert.deepEqual(verdictsOf('never', 'moved', false), ['keep', 'keep', 'keep']);
 });

@@ -33,10 +33,12 @@ export interface Arrival {
 export function judge({ rule, origin, isSame, rowAsOf, factsAsOf }: Arrival): Verdict {
   if (rule === 'never') return 'keep';
   if (rule === 'always' || origin === 'present') return 'take';
-  if (origin === 'moved') return isSame ? 'keep' : 'refresh';
-  if (factsAsOf.earliest > rowAsOf.latest) return 'take';
-  if (factsAsOf.latest < rowAsOf.earliest || isSame) return 'keep';
-  return 'refresh';
+  const isNewer = factsAsOf.earliest > rowAsOf.latest;
+  // The row's values stay, but it is known to be true at a later time: an event from before that is late.
+  if (isSame) return isNewer ? 'take' : 'keep';
+  if (origin === 'moved') return 'refresh';
+  if (isNewer) return 'take';
+  return factsAsOf.latest < rowAsOf.earliest ? 'keep' : 'refresh';
 }
 
 /** The time of a row that took facts in: it never goes back. */

@@ -28,10 +28,12 @@ export async function completePartitionedIndexes(options: {
 }): Promise<boolean> {
   const { url, logger, signal } = options;
   const client = await connect(url);
-  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
-  const cancel = () => void cancelBackend(url, rows[0]?.pid);
+  let pid: number | undefined;
+  const cancel = () => void cancelBackend(url, pid);
   signal?.addEventListener('abort', cancel, { once: true });
   try {
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    pid = rows[0]?.pid;
     return await completeAll(client, logger, signal);
   } catch (error) {
     if (signal?.aborted || isLockTimeout(error)) return false;

@@ -33,7 +33,7 @@ export class RecoveryStore {
     from?: LeaseHolder,
   ): Promise<RecoveryLease | undefined> {
     const rows = await db.query<LeaseRow>(
-      `update till.recovery set owner = $1, presence = $2, leased_until = now() + make_interval(secs => $3)
+      `update till.recovery set owner = $1, owner_lock = $2, leased_until = now() + make_interval(secs => $3)
        where name = 'events' and (leased_until <= now() or owner = $4)
        returning read_until, listing_since, listing_until, listing_cursor, now()`,
       [owner, ownerLock, leaseMs / 1_000, from?.owner ?? null],
@@ -44,7 +44,7 @@ export class RecoveryStore {
   /** The run that holds the lease now. */
   async findHolder(db: Queryable): Promise<LeaseHolder | undefined> {
     const rows = await db.query<{ owner: number; ownerLock: number | null }>(
-      `select owner, presence as "ownerLock" from till.recovery
+      `select owner, owner_lock as "ownerLock" from till.recovery
        where name = 'events' and leased_until > now() and owner is not null`,
     );
     return rows[0];
@@ -68,7 +68,7 @@ export class RecoveryStore {
   }
 
   async release(db: Queryable, owner: number): Promise<void> {
-    await this.#update(db, owner, 'owner = null, presence = null, leased_until = now()');
+    await this.#update(db, owner, 'owner = null, owner_lock = null, leased_until = now()');
   }
 
   async #update(

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { Failure, type FailureCode } from '../errors.ts';
+import { Failure, isOutageOfAll } from '../errors.ts';
 import type { Applied } from '../mirrors/fold.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -187,8 +187,8 @@ export class Recovery {
         return applied;
       });
     } catch (error) {
-      if (error instanceof Failure && outages.includes(error.code)) throw error;
-      logger.warn({ err: error, resource, id }, 'a mirror could not be compared');
+      if (isOutageOfAll(error)) throw error;
+      logger.warn({ err: error, resource, id }, 'mirror could not be compared');
     }
   }
 }
@@ -211,12 +211,3 @@ function ensure(isOurs: boolean): void {
 function takenOver(): Error {
   return new Error('another run has taken the recovery over');
 }
-
-/** Failures that say nothing of the row: nothing can be refreshed, and the next row would fare no better. */
-const outages: readonly FailureCode[] = [
-  'processor_unavailable',
-  'processor_timeout',
-  'processor_misconfigured',
-  'overloaded',
-  'database_unavailable',
-];

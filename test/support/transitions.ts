@@ -28,7 +28,7 @@ const outcomes: Readonly<Record<Mark, Readonly<Record<Origin, Readonly<Record<Wh
   '=': {
     event: { older: 'keep', 'same second': 'keep', newer: 'take' },
     present: { older: 'take', 'same second': 'take', newer: 'take' },
-    moved: { older: 'keep', 'same second': 'keep', newer: 'keep' },
+    moved: { older: 'keep', 'same second': 'keep', newer: 'take' },
   },
   '<': {
     event: { older: 'keep', 'same second': 'refresh', newer: 'take' },

@@ -229,7 +229,7 @@ describe('rows that have been quiet for too long', () => {
     await till.services.recovery.run();
     const rows = await till.sql('select status from till.payments order by id');
     assert.deepEqual(rows, [{ status: 'requires_payment_method' }, { status: 'succeeded' }]);
-    assert.ok(till.lines.some(({ msg }) => msg === 'a mirror could not be compared'));
+    assert.ok(till.lines.some(({ msg }) => msg === 'mirror could not be compared'));
   });
 
   test('a subscription whose period is over without a word is corrected, one that goes on is left alone', async (t) => {

@@ -50,7 +50,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => done(mapAnswer(withSent(answer, { email, name, phone }), asOf)),
+        take: (answer, asOf) => done(mapUpdated(answer, { email, name, phone }, asOf)),
         refused: missing,
       }),
 
@@ -84,6 +84,13 @@ function mapCreated(answer: unknown, asOf: AsOf, id: string, sent: CustomerValue
   const unshown = Object.entries(sent).filter(([field]) => !isShown(field));
   const whole = Object.fromEntries([...shown, ...unshown]);
   return mapCustomer(withKnownLinks(whole, { localId: id }), asOf);
+}
+
+/** A deleted customer cannot be changed, so a response that shows one contradicts itself: only a read says what is deleted. */
+function mapUpdated(answer: unknown, sent: { readonly [field: string]: unknown }, asOf: AsOf): CustomerFacts {
+  const facts = mapAnswer(withSent(answer, sent), asOf);
+  if (facts.deleted) throw new UnmappableError('the customer was to be changed and is shown as deleted');
+  return facts;
 }
 
 /** A value that was sent and that the response leaves out is taken as sent. A value that it shows wins. */

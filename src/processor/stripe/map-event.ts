@@ -27,7 +27,7 @@ export function mapEventEnvelope(value: unknown): ProcessorEvent {
   const object = event.object('data').object('object');
   return {
     id: event.id(),
-    type: event.text('type'),
+    type: event.shortText('type'),
     createdAt: event.moment('created'),
     livemode: event.flag('livemode'),
     apiVersion: event.optionalText('api_version'),
