@@ -340,7 +340,7 @@ function timings(count: number, isFinal: boolean): readonly (readonly number[])[
     indexes,
     indexes.map(() => 0),
     indexes.map((index) => Math.floor(index / 2)),
-    indexes.map((index) => Math.ceil(index / 2)),
+    ...effort({ short: [], long: [indexes.map((index) => Math.ceil(index / 2))] }),
     ...(isFinal ? [indexes.toReversed()] : []),
   ];
 }
