@@ -1,7 +1,7 @@
 import { readArguments, usage } from './lab/arguments.ts';
 import { Lab } from './lab/lab.ts';
 import { publish } from './lab/publish.ts';
-import { judge, type Result, table } from './lab/report.ts';
+import { type Result, table, toResult } from './lab/report.ts';
 import { scenarios } from './scenarios.ts';
 
 const asked = readArguments(
@@ -31,7 +31,7 @@ const results: Result[] = [];
 for (const scenario of scenarios) {
   if (only !== undefined && !scenario.names.some((name) => only.includes(name))) continue;
   const startedAtMs = performance.now();
-  const found = (await scenario.run(lab)).map(judge);
+  const found = (await scenario.run(lab)).map(toResult);
   results.push(...found);
   say(`── ${((performance.now() - startedAtMs) / 1_000).toFixed(1)} s\n${table(found)}\n`);
 }

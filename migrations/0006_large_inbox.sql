@@ -2,9 +2,9 @@
 set local lock_timeout = '5s';
 
 -- The listing of events that recovery has begun, so that it continues after a crash. `read_until` moves only when the
--- listing is complete. `presence` is the advisory lock that shows whether the process that holds the lease is alive.
+-- listing is complete. `owner_lock` is the advisory lock that shows whether the process that holds the lease is alive.
 alter table till.recovery
-  add column presence integer,
+  add column owner_lock integer,
   add column listing_since timestamptz,
   add column listing_until timestamptz,
   add column listing_cursor text;

@@ -1,15 +1,15 @@
 import { randomFillSync } from 'node:crypto';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** 62 does not divide 256: bytes at or past the last multiple are thrown away, so that no letter is likelier. */
+/** 62 does not divide 256. Bytes from this value on are discarded, so every character is equally likely. */
 const byteLimit = 256 - (256 % alphabet.length);
-/** One call for random bytes serves a few hundred ids; a call per id would cost more than all else about it. */
+/** One call for random bytes serves a few hundred ids. A call for each id would dominate its cost. */
 const pool = new Uint8Array(8_192);
 let used = pool.length;
 
 export type NewId = (prefix: string, length?: number) => string;
 
-/** 24 letters give 143 bits: ids and secrets cannot be guessed and never collide. */
+/** 24 characters give 143 bits, so ids and secrets cannot be guessed and do not collide. */
 export const newId: NewId = (prefix, length = 24) => {
   let id = prefix;
   for (let count = 0; count < length; ) {

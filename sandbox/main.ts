@@ -15,7 +15,7 @@ const port = Number(SANDBOX_PORT ?? defaultPort);
 if (!Number.isInteger(port) || port < 0 || port > 65_535)
   fail(`SANDBOX_PORT must be a port number, not "${SANDBOX_PORT}".`);
 if ((WEBHOOK_URL === undefined) !== (WEBHOOK_SECRET === undefined))
-  fail('WEBHOOK_URL and WEBHOOK_SECRET go together: set both or neither.');
+  fail('Set both WEBHOOK_URL and WEBHOOK_SECRET, or neither.');
 
 const sandbox = await startSandbox({
   port,
@@ -24,9 +24,9 @@ const sandbox = await startSandbox({
     ? {}
     : { webhook: { url: WEBHOOK_URL, secret: WEBHOOK_SECRET } }),
   log,
-}).catch((error: unknown) => fail(`The sandbox could not start: ${String(error)}`));
+}).catch((error: unknown) => fail(`Failed to start the sandbox: ${String(error)}`));
 process.stdout.write(
-  `The sandbox processor listens at ${sandbox.url}. Any sk_test_… key works; sandbox/README.md has the cards and the controls.\n`,
+  `The sandbox listens at ${sandbox.url}. Use any sk_test_… key. See sandbox/README.md for test cards and controls.\n`,
 );
 
 let closing = false;
@@ -36,7 +36,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     closing = true;
     sandbox.close().then(
       () => process.exit(0),
-      (error: unknown) => fail(`The sandbox could not close in order: ${String(error)}`),
+      (error: unknown) => fail(`Failed to stop the sandbox: ${String(error)}`),
     );
   });
 

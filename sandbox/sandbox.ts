@@ -23,9 +23,9 @@ export interface SandboxOptions {
   readonly host?: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** Where the state is kept; without it the state lives in memory only. */
+  /** The folder for the state. Without it, the state is only in memory. */
   readonly dataDir?: string;
-  /** An endpoint that gets every event, apart from those registered over the API. */
+  /** An endpoint that receives every event, besides those registered through the API. */
   readonly webhook?: { readonly url: string; readonly secret: string };
   readonly log?: SandboxLog;
   /** The account that all keys belong to. */
@@ -33,8 +33,8 @@ export interface SandboxOptions {
 }
 
 /**
- * A processor that needs no account and no network: stateful, on the real wire API, with signed webhooks, a clock that
- * can be moved, and faults on demand.
+ * A processor that needs no account and no network. It keeps state, serves the real wire API, and sends signed
+ * webhooks. Tests can move its clock and inject faults.
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const host = options.host ?? '127.0.0.1';
@@ -68,14 +68,14 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     await journal?.close();
     throw error;
   }
-  // A TCP server's address is an object; only a pipe's is a text.
+  // The address of a TCP server is an object; only that of a pipe is a string.
   const { port } = server.address() as AddressInfo;
   url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
   due.start(doneUntil);
   await due.advanceTo(store.now());
   deliverer.start();
-  log('info', { url, dataDir: options.dataDir ?? null }, 'the sandbox processor listens');
+  log('info', { url, dataDir: options.dataDir ?? null }, 'sandbox listening');
 
   const close = async () => {
     const closed = once(server, 'close');
@@ -98,7 +98,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
 }
 
-/** Fixed, so that every sandbox is the same account to whoever remembers it. */
+/** Fixed, so that every sandbox looks like the same account to clients that store the id. */
 const accountIdDefault = 'acct_sandbox';
 
 async function openJournal(store: Store, dataDir: string | undefined) {
@@ -117,7 +117,7 @@ async function openJournal(store: Store, dataDir: string | undefined) {
   return { journal, doneUntil };
 }
 
-/** Below this a rewrite saves nobody any time. */
+/** A shorter journal loads quickly anyway. */
 const compactAboveLines = 10_000;
-/** A rewritten journal has one line for each thing it keeps; a third of obsolete lines is worth a rewrite. */
+/** A rewritten journal has about one line per object. Rewrite it when a third of its lines are obsolete. */
 const compactAboveRatio = 1.5;

@@ -11,9 +11,9 @@ import { composeServices, type Services } from './compose-services.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { Failure } from './errors.ts';
 import { pageMax } from './http/api-schema.ts';
-import { noMarks } from './idempotency/marks.ts';
+import { noCrashPoints } from './idempotency/crash-points.ts';
 import { systemClock } from './platform/clock.ts';
-import { createLogger } from './platform/logger.ts';
+import { createLogger, type Logger } from './platform/logger.ts';
 import { createMetrics } from './platform/metrics.ts';
 import { completePartitionedIndexes } from './platform/partitioned-indexes.ts';
 import { parsePlainInteger } from './platform/plain-integer.ts';
@@ -108,22 +108,21 @@ async function withServices(
   config: Config,
   work: (services: Services, requireAccount: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  // Standard output belongs to the answers; only what goes wrong is logged.
-  const logger = createLogger(config.logLevel === 'info' ? 'error' : config.logLevel);
+  const logger = createCommandLogger(config);
   const shutdown = new Shutdown(logger);
   const start = { config, logger, shutdown };
   try {
-    const { database, presence } = await joinDatabase(start);
+    const { database, ownerLock } = await joinDatabase(start);
     const metrics = createMetrics(metricLabels);
     const { processor } = joinProcessor(start, metrics);
     const services = composeServices({
       database,
-      presence,
+      ownerLock,
       processor,
       metrics,
       clock: systemClock,
       logger,
-      marks: noMarks,
+      crashPoints: noCrashPoints,
       retentionDays: config.webhookRetentionDays,
     });
     await work(services, async () => {
@@ -137,7 +136,7 @@ async function withServices(
 
 /** Starts the embedded parts that do not run: with another account, the service refuses to start them. */
 async function adoptAccount(config: Config): Promise<void> {
-  const logger = createLogger(config.logLevel === 'info' ? 'error' : config.logLevel);
+  const logger = createCommandLogger(config);
   const shutdown = new Shutdown(logger);
   const start = { config, logger, shutdown };
   try {
@@ -166,13 +165,18 @@ async function adoptAccount(config: Config): Promise<void> {
   }
 }
 
+/** Standard output belongs to the results, so only errors are logged unless LOG_LEVEL says otherwise. */
+function createCommandLogger({ logLevel }: Config): Logger {
+  return createLogger(logLevel === 'info' ? 'error' : logLevel);
+}
+
 async function readAccount(processor: Processor): Promise<ProcessorAccount> {
   return { id: await processor.readAccount(), livemode: processor.livemode };
 }
 
 /** For a service whose own role may not change the schema. */
 async function migrate(config: Config): Promise<void> {
-  const logger = createLogger(config.logLevel === 'info' ? 'error' : config.logLevel);
+  const logger = createCommandLogger(config);
   const shutdown = new Shutdown(logger);
   try {
     const url = await migrateDatabase({ config, logger, shutdown });
@@ -198,14 +202,20 @@ async function resync({ resync: comparison, recovery }: Services, { all, custome
     return;
   }
   const show = (progress: ResyncProgress) => bar.show(progress);
-  if (customer !== undefined) await comparison.ofCustomer(customer.toLowerCase(), show);
-  const { totals } = customer === undefined ? await comparison.all(show) : { totals: [] };
+  const skipped =
+    customer === undefined
+      ? await comparison.all(show)
+      : await comparison.ofCustomer(customer.toLowerCase(), show);
   bar.end();
+  const totals = customer === undefined ? await comparison.correctTotals() : [];
   for (const { resource, correction } of totals)
     process.stdout.write(
       `Corrected the total of ${resource} by ${correction > 0 ? '+' : ''}${correction}.\n`,
     );
-  process.stdout.write('Compared all objects that the processor lists.\n');
+  for (const { resource, id, reason } of skipped)
+    process.stderr.write(`Not compared: ${resource} ${id}: ${reason}\n`);
+  if (skipped.length > 0) process.exitCode = 1;
+  else process.stdout.write('Compared all objects that the processor lists.\n');
 }
 
 async function listEvents({ webhookEvents }: Services, options: Options): Promise<void> {

@@ -8,8 +8,8 @@ import type { Logger } from './platform/logger.ts';
 import { MemoryCache } from './platform/memory-cache.ts';
 import type { Metrics } from './platform/metrics.ts';
 import { migrate } from './platform/migrate.ts';
+import { OwnerLock } from './platform/owner-lock.ts';
 import { Database, isUnavailable } from './platform/postgres.ts';
-import { Presence } from './platform/presence.ts';
 import { RedisCache } from './platform/redis-cache.ts';
 import type { Shutdown } from './platform/shutdown.ts';
 import type { Processor } from './processor/processor.ts';
@@ -57,12 +57,12 @@ export async function joinDatabase({ config, logger, shutdown }: Start) {
 }
 
 async function connect(url: string, { config, logger, shutdown }: Start) {
-  const presence = new Presence({ url, logger });
-  shutdown.add('presence', closeTimeoutMs, () => presence.close());
-  await presence.show();
+  const ownerLock = new OwnerLock({ url, logger });
+  shutdown.add('owner lock', closeTimeoutMs, () => ownerLock.close());
+  await ownerLock.acquire();
   const database = new Database({ url, poolSize: config.databasePoolSize, logger });
   shutdown.add('database connections', closeTimeoutMs, () => database.close());
-  return { url, database, presence };
+  return { url, database, ownerLock };
 }
 
 async function startPostgres({ config, logger, shutdown }: Start): Promise<string> {
@@ -181,10 +181,7 @@ function openRealProcessor(
 function connectProcessor(
   { config, logger, shutdown }: Start,
   metrics: Metrics,
-  {
-    beforeCall,
-    ...to
-  }: {
+  to: {
     readonly secretKey: string;
     readonly apiBase: URL;
     readonly webhookSecrets: readonly string[];
@@ -192,13 +189,7 @@ function connectProcessor(
   },
 ): Processor {
   const { maxInFlight } = config.processor;
-  const processor = createStripeProcessor({
-    ...to,
-    maxInFlight,
-    metrics,
-    logger,
-    ...(beforeCall === undefined ? {} : { beforeCall }),
-  });
+  const processor = createStripeProcessor({ ...to, maxInFlight, metrics, logger });
   shutdown.add('processor', closeTimeoutMs, async () => processor.close());
   return processor;
 }

@@ -6,8 +6,8 @@ import { LostCustomers } from './customers/lost-customers.ts';
 import type { Adoption } from './idempotency/adoption.ts';
 import type { Claim } from './idempotency/claim.ts';
 import { ClaimStore } from './idempotency/claim-store.ts';
+import type { CrashPoints } from './idempotency/crash-points.ts';
 import { IdempotencyService } from './idempotency/idempotency-service.ts';
-import type { Marks } from './idempotency/marks.ts';
 import { Sweeper } from './idempotency/sweeper.ts';
 import { registerInvoiceRoutes } from './invoices/invoice-routes.ts';
 import { InvoiceService } from './invoices/invoice-service.ts';
@@ -24,8 +24,8 @@ import { PlanStore } from './plans/plan-store.ts';
 import type { Clock } from './platform/clock.ts';
 import type { Logger } from './platform/logger.ts';
 import type { Metrics } from './platform/metrics.ts';
+import type { OwnerLock } from './platform/owner-lock.ts';
 import type { Database } from './platform/postgres.ts';
-import type { Presence } from './platform/presence.ts';
 import type { Processor } from './processor/processor.ts';
 import { registerSubscriptionRoutes } from './subscriptions/subscription-routes.ts';
 import { SubscriptionService } from './subscriptions/subscription-service.ts';
@@ -56,12 +56,12 @@ const leaseMs = 10_000;
 
 export interface ServiceParts {
   readonly database: Database;
-  readonly presence: Presence;
+  readonly ownerLock: OwnerLock;
   readonly processor: Processor;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly marks: Marks;
+  readonly crashPoints: CrashPoints;
   readonly retentionDays: number;
 }
 

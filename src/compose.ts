@@ -16,7 +16,7 @@ import { type LoadedApiKeys, loadApiKeys } from './http/api-key-source.ts';
 import { buildApp } from './http/app.ts';
 import { backlogMax } from './http/limits.ts';
 import { RateLimiter } from './http/rate-limiter.ts';
-import { type Marks, noMarks } from './idempotency/marks.ts';
+import { type CrashPoints, noCrashPoints } from './idempotency/crash-points.ts';
 import type { Cache } from './platform/cache.ts';
 import { systemClock } from './platform/clock.ts';
 import type { Logger } from './platform/logger.ts';
@@ -57,20 +57,24 @@ export interface Till {
 }
 
 /** The composition root: the only place that knows every part. Whatever fails, nothing is left running. */
-export async function startTill(config: Config, logger: Logger, marks: Marks = noMarks): Promise<Till> {
+export async function startTill(
+  config: Config,
+  logger: Logger,
+  crashPoints: CrashPoints = noCrashPoints,
+): Promise<Till> {
   const shutdown = new Shutdown(logger);
   try {
-    return await start({ config, logger, shutdown }, marks);
+    return await start({ config, logger, shutdown }, crashPoints);
   } catch (error) {
     await shutdown.run();
     throw error;
   }
 }
 
-async function start(from: Start, marks: Marks): Promise<Till> {
+async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
   const { config, logger, shutdown } = from;
   const keys = await loadApiKeys(config);
-  const { url: databaseUrl, database, presence } = await openDatabase(from);
+  const { url: databaseUrl, database, ownerLock } = await openDatabase(from);
   const cache = await openCache(from);
   const metrics = createMetrics(metricLabels);
   const address = { url: `http://${config.host}:${config.port}` };
@@ -80,12 +84,12 @@ async function start(from: Start, marks: Marks): Promise<Till> {
   await account.start(processor);
   const services = composeServices({
     database,
-    presence,
+    ownerLock,
     processor,
     metrics,
     clock: systemClock,
     logger,
-    marks,
+    crashPoints,
     retentionDays: config.webhookRetentionDays,
   });
   const startBackgroundWork = composeBackgroundWork(from, services, { account, databaseUrl });
@@ -113,7 +117,7 @@ function composeBackgroundWork(
   { account, databaseUrl }: { readonly account: AccountGuard; readonly databaseUrl: string },
 ): () => void {
   const { worker, sweeper, recovery, retention, erasure } = services;
-  const askingRepeaters = [
+  const processorRepeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
       name: 'recovery',
@@ -138,13 +142,13 @@ function composeBackgroundWork(
     }),
   ];
   shutdown.add('background work', closeTimeoutMs, () =>
-    Promise.all([services, ...repeaters, ...askingRepeaters].map((part) => part.stop())),
+    Promise.all([services, ...repeaters, ...processorRepeaters].map((part) => part.stop())),
   );
   return () => {
     for (const part of [worker, ...repeaters]) part.start();
-    void account.verdict.then((verdict) => {
+    void account.comparison.then((comparison) => {
       if (shutdown.hasBegun) return;
-      if (verdict === 'same') for (const repeater of askingRepeaters) repeater.start();
+      if (comparison === 'same') for (const repeater of processorRepeaters) repeater.start();
       // Another account's events stay in the queue.
       else void worker.stop();
     });

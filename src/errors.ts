@@ -81,3 +81,16 @@ export class Failure extends Error {
 export function isDefiniteRefusal(error: unknown): error is Failure {
   return error instanceof Failure && error.code === 'processor_rejected' && error.extras.effect !== 'unknown';
 }
+
+/** Failures that say nothing about the object that was asked for: the next one would fail too. */
+const outages: readonly FailureCode[] = [
+  'processor_unavailable',
+  'processor_timeout',
+  'processor_misconfigured',
+  'overloaded',
+  'database_unavailable',
+];
+
+export function isOutageOfAll(error: unknown): boolean {
+  return error instanceof Failure && outages.includes(error.code);
+}

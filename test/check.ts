@@ -30,17 +30,22 @@ const faultTests = [`test/${folders.faults}/**/*.test.ts`];
 const loadTests = [`test/${folders.load}/**/*.test.ts`];
 const longTests = [
   'test/{faults,load,fuzz,security}/**/*.test.ts',
-  'test/webhooks/{model,kills,permutations}.test.ts',
+  'test/webhooks/{model,kills,permutations,event-list,retention-locks}.test.ts',
+  'test/api/lists.test.ts',
 ];
-/** Most tests wait as much as they work, so one more at a time than there are cores keeps the cores busy. */
-const serverConcurrency = availableParallelism() + 1;
+/** Most tests wait as much as they work, so two more at a time than there are cores keep the cores busy. */
+const serverConcurrency = availableParallelism() + 2;
 const faultConcurrency = 2;
 /** The files that take longest start first, so that none of them runs alone at the end. The others follow by name. */
 const longestFirst = [
   'test/process/start-stop.test.ts',
+  'test/process/processor-account.test.ts',
   'test/webhooks/model.test.ts',
   'test/platform/embedded-postgres.test.ts',
   'test/webhooks/recovery.test.ts',
+  'test/webhooks/restore.test.ts',
+  'test/acceptance/restore.test.ts',
+  'test/webhooks/recovery-progress.test.ts',
   'test/webhooks/permutations.test.ts',
   'test/fuzz/api.test.ts',
   'test/webhooks/kills.test.ts',

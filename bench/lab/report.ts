@@ -37,7 +37,7 @@ export interface Result {
   readonly note: string | null;
 }
 
-export function judge(finding: Finding): Result {
+export function toResult(finding: Finding): Result {
   const { name, value, unit, baseline = null, goal, cpu = null, baselineCpu = null, note = null } = finding;
   const ratio = finding.ratio ?? (baseline === null || value === null ? null : value / baseline);
   const measured = ratio ?? value;

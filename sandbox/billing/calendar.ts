@@ -3,8 +3,8 @@ export type Interval = 'day' | 'week' | 'month' | 'year';
 const daySeconds = 86_400;
 
 /**
- * The moment `count` intervals after the anchor. Months keep the anchor's day: from 31 January it is 28 February and
- * then 31 March again, because each is counted from the anchor and not from the one before.
+ * The time `count` intervals after the anchor. Months are counted from the anchor and not from the previous month, so
+ * they keep the anchor's day: 31 January, 28 February, 31 March.
  */
 export function addIntervals(anchor: number, interval: Interval, count: number): number {
   if (interval === 'day') return anchor + count * daySeconds;
@@ -17,10 +17,10 @@ export function addIntervals(anchor: number, interval: Interval, count: number):
   return Date.UTC(from.getUTCFullYear(), months, day) / 1_000 + timeOfDay;
 }
 
-/** The end of the period that begins at `start`, where periods are counted from the anchor. */
+/** The end of the period that starts at `start`. Periods are counted from the anchor. */
 export function periodEnd(anchor: number, interval: Interval, intervalCount: number, start: number): number {
   const approximateSeconds = { day: 1, week: 7, month: 28, year: 365 }[interval] * daySeconds * intervalCount;
-  // Never an underestimate of the periods gone by minus one, so that a few steps at most remain.
+  // A low estimate of the number of past periods. The loop takes the few remaining steps.
   let period = Math.max(0, Math.floor(((start - anchor) / approximateSeconds) * 0.9) - 1);
   let end = addIntervals(anchor, interval, period * intervalCount);
   while (end <= start) {

@@ -5,10 +5,10 @@ import type { ErrorBody } from '../wire/wire-error.ts';
 import { intentOf, markInvoicePaid } from './invoice.ts';
 import { cancelSubscription, updateSubscription } from './subscription-change.ts';
 
-/** Three retries over two weeks, each later than the one before: the processor's classic schedule. */
+/** Three retries over two weeks with growing delays: the processor's classic schedule. */
 export const dunningDelaysSeconds: readonly number[] = [3, 5, 7].map((days) => days * 86_400);
 
-/** Tries to take the money. Returns why it was refused, or null. */
+/** Attempts to collect the invoice. Returns the error of a failed attempt, or null. */
 export function collectInvoice(
   store: Store,
   invoice: Invoice,
@@ -35,10 +35,10 @@ export function collectInvoice(
 export const noPaymentMethod: ErrorBody = {
   type: 'invalid_request_error',
   code: 'resource_missing',
-  message: 'The customer has no default payment method that could be charged.',
+  message: 'The customer has no default payment method to charge.',
 };
 
-/** The invoice is settled: the subscription lives, and remembers the card if it was told to. */
+/** Marks the invoice as paid, activates its subscription, and saves the payment method if requested. */
 export function invoicePaid(store: Store, before: Invoice, intent?: PaymentIntent): Invoice {
   const invoice = markInvoicePaid(store, {
     ...before,
@@ -61,7 +61,7 @@ export function invoicePaid(store: Store, before: Invoice, intent?: PaymentInten
   return invoice;
 }
 
-/** An attempt failed. A first invoice waits for another card; a renewal goes through the dunning schedule. */
+/** Records a failed attempt. A first invoice waits for another card; a renewal follows the dunning schedule. */
 export function paymentFailed(store: Store, before: Invoice, intent: PaymentIntent | null): void {
   const attempts = before.attempt_count + 1;
   const isRenewal = before.billing_reason !== 'subscription_create';
@@ -95,7 +95,7 @@ export function subscriptionOf(store: Store, invoice: Invoice): Subscription | u
   return store.subscriptions.get(invoice.parent.subscription_details.subscription);
 }
 
-/** The card that a renewal is charged to: the subscription's own, else the customer's. */
+/** The payment method for a renewal: the subscription's default, or else the customer's. */
 export function methodFor(store: Store, invoice: Invoice): PaymentMethod | undefined {
   const subscription = subscriptionOf(store, invoice);
   const customer = invoice.customer === null ? undefined : store.customers.get(invoice.customer);
@@ -103,6 +103,6 @@ export function methodFor(store: Store, invoice: Invoice): PaymentMethod | undef
     subscription?.default_payment_method ??
     (customer === undefined || customer.deleted ? null : customer.invoice_settings.default_payment_method);
   const method = id === null ? undefined : store.paymentMethods.get(id);
-  // A card that was detached since cannot be charged any more.
+  // A detached card can no longer be charged.
   return method?.customer === invoice.customer ? method : undefined;
 }

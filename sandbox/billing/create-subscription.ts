@@ -1,4 +1,3 @@
-import { newId } from '../ids.ts';
 import { cardError } from '../payments/payment-intent.ts';
 import { createSetupIntent } from '../payments/setup-intent.ts';
 import type { Store } from '../state/store.ts';
@@ -26,9 +25,9 @@ export interface NewSubscription {
   readonly offSession: boolean;
 }
 
-/** Starts a subscription with its first invoice, which is over nothing if a trial or a free price makes it so. */
+/** Creates a subscription and its first invoice. With a trial or a free price, the invoice's amount is zero. */
 export function createSubscription(store: Store, made: NewSubscription, baseUrl: string): Subscription {
-  const invoiceId = newId('in_');
+  const invoiceId = store.invoices.newId();
   const subscription = store.put(store.subscriptions, subscriptionObject(store, made, invoiceId));
   store.emit('customer.subscription.created', subscription);
   const [item] = subscription.items.data;
@@ -49,7 +48,7 @@ export function createSubscription(store: Store, made: NewSubscription, baseUrl:
   return store.subscriptions.get(subscription.id) ?? subscription;
 }
 
-/** Nothing to pay yet: the invoice is paid at once, and a card is asked for if one will be needed. */
+/** Nothing to pay yet: marks the invoice as paid, and requests a card if the subscription will cost something. */
 function startFree(store: Store, subscription: Subscription, invoice: Invoice): void {
   const willCost = subscription.items.data.some(({ price }) => (price.unit_amount ?? 0) > 0);
   if (willCost && methodFor(store, invoice) === undefined) {
@@ -83,12 +82,12 @@ function startPaid(store: Store, invoice: Invoice, made: NewSubscription, baseUr
 const authenticationNeeded = {
   type: 'card_error' as const,
   code: 'subscription_payment_intent_requires_action',
-  message: 'The first payment has to be authenticated before the subscription can start.',
+  message: 'The customer must authenticate the first payment before the subscription can start.',
 };
 
 function subscriptionObject(store: Store, made: NewSubscription, invoiceId: string): Subscription {
   const now = store.now();
-  const id = newId('sub_');
+  const id = store.subscriptions.newId();
   const [first] = made.items;
   if (first === undefined) throw new Error('a subscription needs an item');
   const anchor = made.trialEnd ?? now;
@@ -144,7 +143,7 @@ function subscriptionObject(store: Store, made: NewSubscription, invoiceId: stri
   };
 }
 
-/** What a subscription also has and the sandbox has no use for. Shared, as objects never change. */
+/** Fields that the sandbox does not use. Objects are immutable, so all subscriptions share these values. */
 const unusedSubscriptionParts = {
   application: null,
   application_fee_percent: null,

@@ -1,6 +1,7 @@
 import { refundDueAt, settleRefund } from '../payments/refund.ts';
+import type { Changes } from '../state/changes.ts';
 import { MinHeap } from '../state/min-heap.ts';
-import type { Changes, Store } from '../state/store.ts';
+import type { Store } from '../state/store.ts';
 import type { Invoice } from '../wire/objects.ts';
 import { invoiceFallsDue, subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
 
@@ -9,20 +10,20 @@ interface DueItem {
   readonly id: string;
 }
 
-/** A timer cannot wait longer than 24.8 days, and a sleeping machine's clock jumps: look at least this often. */
+/** Timers cannot exceed 24.8 days, and the clock jumps after the machine sleeps, so check at least this often. */
 const timerMsMax = 60 * 60 * 1_000;
-/** After so many things done in a row others get their turn, and the journal its write. */
+/** After this many items, the journal is written and other requests are served. */
 const batchItems = 200;
 
 /**
- * What the clock will bring: renewals, trial ends, retries, expiries. When something is due follows from its object's
- * state alone, so nothing here needs saving, and an entry that its object no longer means is simply passed over.
+ * Scheduled work: renewals, trial ends, retries, expiries. Due times follow from the objects' state, so the schedule is
+ * not stored. An entry that no longer matches its object's state is skipped.
  */
 export class Due {
   readonly #store: Store;
   readonly #baseUrl: () => string;
   readonly #heap = new MinHeap<DueItem>();
-  /** What is in the heap, so that an object that changes often is not in it often. */
+  /** The entries in the heap, so that an object that changes often is not scheduled twice for the same time. */
   readonly #scheduled = new Set<string>();
   readonly #onProblem: (fields: object, message: string) => void;
   #timer: NodeJS.Timeout | null = null;
@@ -36,7 +37,7 @@ export class Due {
     store.onChanges((changes) => this.#note(changes));
   }
 
-  /** Looks through all objects once; `doneUntil` is the time up to which an earlier process has done everything. */
+  /** Schedules all objects. An earlier process has completed everything up to `doneUntil`. */
   start(doneUntil: number): void {
     for (const { id } of this.#store.subscriptions.values())
       this.#push({ kind: 'subscription', id }, doneUntil);
@@ -45,7 +46,7 @@ export class Due {
     this.#setTimer();
   }
 
-  /** Moves the clock and settles when all that falls due until then has happened, each at its own time. */
+  /** Moves the clock. Resolves when everything due by then is done, each item at its own time. */
   async advanceTo(seconds: number): Promise<void> {
     while (this.#running !== null) await this.#running;
     this.#running = this.#run(seconds).finally(() => {
@@ -141,7 +142,7 @@ export class Due {
     const waitMs = Math.min(timerMsMax, Math.max(0, (at - this.#store.now()) * 1_000));
     this.#timer = setTimeout(() => {
       this.advanceTo(this.#store.now()).catch((error: unknown) =>
-        this.#onProblem({ error }, 'what fell due could not be done'),
+        this.#onProblem({ error }, 'scheduled work failed'),
       );
     }, waitMs);
   }

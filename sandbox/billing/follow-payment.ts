@@ -3,7 +3,7 @@ import type { PaymentIntent, SetupIntent } from '../wire/objects.ts';
 import { invoicePaid, paymentFailed } from './collect.ts';
 import { updateSubscription } from './subscription-change.ts';
 
-/** Somebody confirmed a payment intent: if it is the one behind an invoice, the invoice follows. */
+/** Updates the invoice that a confirmed payment intent pays, if there is one. */
 export function followPaymentIntent(store: Store, intent: PaymentIntent): void {
   const [payment] = store.invoicePayments.allWithin('payment_intent', intent.id);
   const invoice = payment === undefined ? undefined : store.invoices.get(payment.invoice);
@@ -11,13 +11,13 @@ export function followPaymentIntent(store: Store, intent: PaymentIntent): void {
   if (intent.status === 'succeeded') invoicePaid(store, invoice, intent);
   else if (intent.status === 'requires_action') store.emit('invoice.payment_action_required', invoice);
   else if (intent.status === 'requires_payment_method' && intent.last_payment_error !== null) {
-    // A person's attempt does not use up one of the dunning schedule's.
+    // A manual attempt does not count as one of the scheduled retries.
     if (invoice.billing_reason === 'subscription_create') paymentFailed(store, invoice, intent);
     else store.emit('invoice.payment_failed', invoice);
   }
 }
 
-/** A card was saved: a trial that waited for one takes it. */
+/** Gives a saved card to the subscriptions that wait for it, such as trials. */
 export function followSetupIntent(store: Store, intent: SetupIntent): void {
   if (intent.status !== 'succeeded' || intent.payment_method === null) return;
   for (const subscription of store.subscriptions.allWithin('pending_setup_intent', intent.id))

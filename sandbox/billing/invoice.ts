@@ -4,7 +4,7 @@ import type { Store } from '../state/store.ts';
 import type { Invoice, InvoiceLine, InvoicePayment, PaymentIntent, Subscription } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
 
-/** A renewal's invoice stays a draft for an hour, so that it can still be changed. */
+/** A renewal invoice stays a draft for an hour, so that it can still be changed. */
 const draftSeconds = 60 * 60;
 
 export interface NewInvoice {
@@ -13,16 +13,16 @@ export interface NewInvoice {
   readonly lines: readonly InvoiceLine[];
   readonly periodStart: number;
   readonly periodEnd: number;
-  /** Finalizes by itself after an hour, and is then collected. */
+  /** The invoice is finalized automatically after an hour and then collected. */
   readonly autoAdvance: boolean;
 }
 
-/** Makes the draft. The caller points the subscription to it. */
+/** Creates a draft. The caller sets the subscription's latest invoice. */
 export function draftInvoice(store: Store, subscription: Subscription, made: NewInvoice): Invoice {
   const customer = store.customers.get(subscription.customer);
   const buyer = customer === undefined || customer.deleted ? undefined : customer;
   const now = store.now();
-  const id = made.id ?? newId('in_');
+  const id = made.id ?? store.invoices.newId();
   const total = made.lines.reduce((sum, line) => sum + line.amount, 0);
   const invoice = store.put(store.invoices, {
     id,
@@ -83,14 +83,15 @@ export function draftInvoice(store: Store, subscription: Subscription, made: New
   return invoice;
 }
 
-/** Fixes the invoice and makes the payment intent that will pay it, with a card if it only waits to be confirmed. */
+/** Finalizes the invoice and creates its payment intent, with a payment method if it only waits for confirmation. */
 export function finalizeInvoice(
   store: Store,
   draft: Invoice,
   baseUrl: string,
   paymentMethod: string | null = null,
 ): Invoice {
-  if (draft.status !== 'draft') throw wrongState('Only a draft can be finalized.', 'invoice_not_editable');
+  if (draft.status !== 'draft')
+    throw wrongState('Only a draft invoice can be finalized.', 'invoice_not_editable');
   const invoice = store.change(store.invoices, draft, {
     status: 'open',
     automatically_finalizes_at: null,
@@ -134,7 +135,7 @@ export function markInvoicePaid(store: Store, before: Invoice): Invoice {
 
 export function voidInvoice(store: Store, before: Invoice): Invoice {
   if (before.status !== 'open' && before.status !== 'uncollectible')
-    throw wrongState(`Only open or uncollectible invoices can be voided; this one is ${before.status}.`);
+    throw wrongState(`Only open or uncollectible invoices can be voided. This one is ${before.status}.`);
   dropPayment(store, before);
   const invoice = store.change(store.invoices, before, {
     status: 'void',
@@ -149,7 +150,7 @@ export function voidInvoice(store: Store, before: Invoice): Invoice {
 
 export function markInvoiceUncollectible(store: Store, before: Invoice): Invoice {
   if (before.status !== 'open')
-    throw wrongState(`Only open invoices can be marked uncollectible; this one is ${before.status}.`);
+    throw wrongState(`Only open invoices can be marked uncollectible. This one is ${before.status}.`);
   const invoice = store.change(store.invoices, before, {
     status: 'uncollectible',
     auto_advance: false,
@@ -161,7 +162,7 @@ export function markInvoiceUncollectible(store: Store, before: Invoice): Invoice
   return invoice;
 }
 
-/** The payment intent behind the invoice; an invoice over nothing has none. */
+/** The payment intent of the invoice. An invoice with a zero amount has none. */
 export function intentOf(store: Store, invoice: Invoice): PaymentIntent | undefined {
   const payment = paymentOf(store, invoice);
   return payment === undefined ? undefined : store.paymentIntents.get(payment.payment.payment_intent);
@@ -187,7 +188,7 @@ function makePayment(store: Store, invoice: Invoice, paymentMethod: string | nul
     setupFutureUsage: saves ? 'off_session' : null,
   });
   store.put(store.invoicePayments, {
-    id: newId('inpay_'),
+    id: store.invoicePayments.newId(),
     object: 'invoice_payment',
     amount_paid: null,
     amount_requested: invoice.amount_due,
@@ -213,7 +214,7 @@ function dropPayment(store: Store, invoice: Invoice): void {
   });
 }
 
-/** Numbers count up per customer, behind the customer's own prefix. */
+/** The customer's prefix and sequence number. */
 function nextNumber(store: Store, invoice: Invoice): string {
   const customer = invoice.customer === null ? undefined : store.customers.get(invoice.customer);
   if (customer === undefined || customer.deleted) return newId('', 8).toUpperCase();
@@ -222,7 +223,7 @@ function nextNumber(store: Store, invoice: Invoice): string {
   return `${customer.invoice_prefix ?? 'SANDBOX'}-${String(sequence).padStart(4, '0')}`;
 }
 
-/** What the sandbox has no use for: taxes, discounts, shipping, credit. Shared, because objects never change. */
+/** Fields that the sandbox does not use. Objects are immutable, so all invoices share these values. */
 const unusedInvoiceParts = {
   account_tax_ids: null,
   amount_overpaid: 0,

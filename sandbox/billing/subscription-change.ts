@@ -3,7 +3,7 @@ import type { Store } from '../state/store.ts';
 import type { Subscription } from '../wire/objects.ts';
 import { voidInvoice } from './invoice.ts';
 
-/** Changes the subscription and says so. */
+/** Changes the subscription and emits an event if anything differs. */
 export function updateSubscription(
   store: Store,
   before: Subscription,
@@ -15,8 +15,8 @@ export function updateSubscription(
 }
 
 /**
- * Ends the subscription at once. A first invoice that was never paid is voided with it; a renewal that is still open
- * stays open but is no longer collected.
+ * Cancels the subscription immediately. An unpaid first invoice is voided. An open renewal invoice stays open, but is
+ * no longer collected.
  */
 export function cancelSubscription(
   store: Store,

@@ -6,14 +6,14 @@ import { collectInvoice, methodFor } from './collect.ts';
 import { draftInvoice, finalizeInvoice, voidInvoice } from './invoice.ts';
 import { cancelSubscription, updateSubscription } from './subscription-change.ts';
 
-/** A first invoice has this long to be paid. */
+/** The processor expires an incomplete subscription after 23 hours. */
 const incompleteSeconds = 23 * 60 * 60;
-/** How long before its end a trial is announced to end. */
+/** The processor announces the end of a trial three days ahead. */
 export const trialNoticeSeconds = 3 * 86_400;
 
 /**
- * When something may have to happen to the subscription, by its present state. That a trial's end was announced leaves
- * no trace in it, so that announcement is only due after `doneUntil`.
+ * The times at which the subscription needs work, given its current state. The state does not show whether the end of
+ * a trial was announced, so that announcement is only due after `doneUntil`.
  */
 export function subscriptionDueTimes(subscription: Subscription, doneUntil: number): number[] {
   const { end } = periodOf(subscription);
@@ -43,7 +43,7 @@ export function subscriptionFallsDue(store: Store, subscription: Subscription, a
     store.emit('customer.subscription.trial_will_end', subscription);
 }
 
-/** All items of a subscription share one period. */
+/** The current period, which all items share. */
 export function periodOf(subscription: Subscription): { readonly start: number; readonly end: number } {
   const [item] = subscription.items.data;
   return { start: item?.current_period_start ?? 0, end: item?.current_period_end ?? 0 };
@@ -56,7 +56,7 @@ export function withPeriod(items: Subscription['items'], start: number, end: num
   };
 }
 
-/** The end of the period that begins at `start`, as the subscription's price and anchor have it. */
+/** The end of the period that starts at `start`, by the subscription's price and anchor. */
 export function nextPeriodEnd(subscription: Subscription, start: number): number {
   const [item] = subscription.items.data;
   if (item === undefined) throw new Error(`${subscription.id} has no items`);
@@ -65,7 +65,7 @@ export function nextPeriodEnd(subscription: Subscription, start: number): number
 
 export function periodEndOf({ id, recurring }: Price, anchor: number, start: number): number {
   if (recurring === null) throw new Error(`${id} is not recurring`);
-  // Prices are only made with the four intervals, although the type leaves room for more.
+  // The sandbox creates prices only with these four intervals; the package's type allows more.
   return periodEnd(anchor, recurring.interval as Interval, recurring.interval_count, start);
 }
 
@@ -146,7 +146,7 @@ export function newItem(
   };
 }
 
-/** The price again, in the words of its predecessor, which items still show. */
+/** The price in the shape of the older plan object, which items still contain. */
 export function planOf(price: Price): Plan {
   return {
     id: price.id,
@@ -171,7 +171,7 @@ export function planOf(price: Price): Plan {
   };
 }
 
-/** An hour after the draft was made the invoice is fixed and collected; after that the dunning schedule applies. */
+/** Finalizes a draft an hour after its creation and collects it. Later calls are the retries. */
 export function invoiceFallsDue(store: Store, invoiceId: string, baseUrl: string): void {
   const invoice = store.invoices.get(invoiceId);
   if (invoice === undefined) return;
@@ -202,14 +202,14 @@ function renew(store: Store, before: Subscription): void {
     lines: invoiceLines(renewed, start, end, false),
     periodStart: previous.start,
     periodEnd: previous.end,
-    // An unpaid subscription keeps making drafts, and nobody collects them.
+    // An unpaid subscription keeps creating drafts, but they are not collected.
     autoAdvance: before.status !== 'unpaid',
   });
   const { id: _, object: __, ...changes } = { ...renewed, latest_invoice: invoice.id };
   updateSubscription(store, before, changes);
 }
 
-/** What the subscription wants to happen when its trial ends and there is no card: null means, go on. */
+/** Cancels or pauses a trial that ends without a payment method, if it is set up that way. Returns true if so. */
 function endsWithoutMethod(store: Store, subscription: Subscription): boolean {
   const wanted = subscription.trial_settings?.end_behavior.missing_payment_method ?? 'create_invoice';
   const invoice =

@@ -14,7 +14,7 @@ export interface ItemChange {
   readonly deleted: boolean;
 }
 
-/** The items after the change. An item is changed by its id, and added without one. */
+/** The items after the changes. A change with an id updates that item; a change without one adds an item. */
 export function changedItems(
   store: Store,
   subscription: Subscription,
@@ -52,8 +52,8 @@ export function changedItems(
 }
 
 /**
- * Moves the subscription to other prices. Nothing is prorated: with the same interval the new price counts from the
- * next renewal; with another interval a new period begins, and is billed, at once.
+ * Moves the subscription to other prices without proration. With the same interval, the new price applies from the next
+ * renewal. With another interval, a new period starts immediately and is billed in full.
  */
 export function changeItems(
   store: Store,

@@ -4,10 +4,10 @@ import { completeAuthentication } from '../payments/payment-intent.ts';
 import { completeSetupAuthentication } from '../payments/setup-intent.ts';
 import type { Store } from '../state/store.ts';
 import type { PaymentIntent, SetupIntent } from '../wire/objects.ts';
-import type { ControlAnswer } from '../wire/server.ts';
+import type { ControlResponse } from '../wire/server.ts';
 import { missing } from '../wire/wire-error.ts';
 
-/** Answers the authentication that an intent waits for, as its cardholder would. */
+/** Completes the authentication that an intent requires, as the cardholder would. */
 export function completeIntent(store: Store, id: string, succeeded: boolean): PaymentIntent | SetupIntent {
   const payment = store.paymentIntents.get(id);
   if (payment !== undefined) {
@@ -22,12 +22,12 @@ export function completeIntent(store: Store, id: string, succeeded: boolean): Pa
   return intent;
 }
 
-/** The page that plays the cardholder's bank. Whoever holds the secret may answer. */
-export function authenticationPage(store: Store, id: string, query: string): ControlAnswer {
+/** The page that plays the cardholder's bank. It requires the intent's client secret. */
+export function authenticationPage(store: Store, id: string, query: string): ControlResponse {
   const intent = store.paymentIntents.get(id) ?? store.setupIntents.get(id);
   const secret = new URLSearchParams(query).get('secret');
   if (intent === undefined || secret === null || intent.client_secret !== secret)
-    return { status: 404, body: page('Nothing here', '<p>This link does not belong to any payment.</p>') };
+    return { status: 404, body: page('Not found', '<p>This link does not match any payment.</p>') };
   if (intent.status !== 'requires_action') {
     const back = returnUrlOf(query);
     return back === null
@@ -40,18 +40,18 @@ export function authenticationPage(store: Store, id: string, query: string): Con
         }
       : {
           status: 303,
-          body: page('Done', '<p>Going back…</p>'),
+          body: page('Done', '<p>Redirecting…</p>'),
           headers: { location: withResult(back, intent) },
         };
   }
-  const amount = intent.object === 'payment_intent' ? display(intent.amount, intent.currency) : 'no amount';
+  const amount = intent.object === 'payment_intent' ? display(intent.amount, intent.currency) : 'none';
   const returnUrl = intent.next_action?.redirect_to_url?.return_url ?? '';
   const action = `/sandbox/authenticate/${encodeURIComponent(id)}?secret=${encodeURIComponent(secret)}&return_url=${encodeURIComponent(returnUrl)}`;
   return {
     status: 200,
     body: page(
       'Authenticate',
-      `<p>The sandbox plays the cardholder's bank: ${escapeHtml(amount)}.</p>
+      `<p>The sandbox plays the cardholder's bank. Amount: ${escapeHtml(amount)}.</p>
 <form method="post" action="${escapeHtml(action)}">
 <button name="result" value="succeeded">Complete</button>
 <button name="result" value="failed">Fail</button>
@@ -60,11 +60,11 @@ export function authenticationPage(store: Store, id: string, query: string): Con
   };
 }
 
-/** Where `hosted_invoice_url` leads. */
-export function invoicePage(store: Store, id: string): ControlAnswer {
+/** The page at `hosted_invoice_url`. */
+export function invoicePage(store: Store, id: string): ControlResponse {
   const invoice = store.invoices.get(id);
   if (invoice === undefined)
-    return { status: 404, body: page('Nothing here', '<p>There is no such invoice.</p>') };
+    return { status: 404, body: page('Not found', '<p>There is no such invoice.</p>') };
   return {
     status: 200,
     body: page(
@@ -79,7 +79,7 @@ function returnUrlOf(query: string): string | null {
   return /^https?:\/\//.test(url) && URL.canParse(url) ? url : null;
 }
 
-/** What the processor adds to the address it sends the customer back to. */
+/** Adds the parameters that the processor adds to the return URL. */
 function withResult(returnUrl: string, intent: PaymentIntent | SetupIntent): string {
   const url = new URL(returnUrl);
   url.searchParams.set(intent.object, intent.id);

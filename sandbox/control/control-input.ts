@@ -1,26 +1,28 @@
-import type { DeliveryMode, Settings } from '../state/journal-line.ts';
+import type { DeliveryMode, Settings } from '../state/settings.ts';
 import type { Fault } from './faults.ts';
 
-/** What the caller of the control API got wrong. */
+/** Invalid input to the control API. */
 export class ControlInputError extends Error {
   override readonly name = 'ControlInputError';
 }
 
-/** Ten years, which is more than any test needs; a value in milliseconds by mistake is far beyond it. */
+/** Ten years: more than tests need, and less than a value given in milliseconds by mistake. */
 const advanceSecondsMax = 10 * 366 * 86_400;
 
-/** The time to move to. */
+/** Parses the time to move the clock to. */
 export function parseClock(body: string, now: number): number {
   const input = fieldsOf(body, ['to', 'advanceSeconds']);
   if ((input['to'] === undefined) === (input['advanceSeconds'] === undefined))
-    throw new ControlInputError('Say either "to" (unix seconds) or "advanceSeconds".');
+    throw new ControlInputError('Give either "to" (Unix seconds) or "advanceSeconds".');
   const to =
     input['to'] === undefined
       ? now + integerOf(input, 'advanceSeconds', 0, advanceSecondsMax)
       : integerOf(input, 'to', 0);
-  if (to < now) throw new ControlInputError(`The clock stands at ${now} and only moves forward.`);
+  if (to < now) throw new ControlInputError(`The clock only moves forward. It is now ${now}.`);
   if (to > now + advanceSecondsMax)
-    throw new ControlInputError(`One move is at most ${advanceSecondsMax} seconds; "to" is in unix seconds.`);
+    throw new ControlInputError(
+      `The clock can move by at most ${advanceSecondsMax} seconds at a time. "to" is in Unix seconds.`,
+    );
   return to;
 }
 
@@ -44,13 +46,13 @@ const kinds = ['error', 'latency', 'hang', 'reset_before', 'reset_after'] as con
 const latencyMsMax = 600_000;
 const timesMax = 1_000_000;
 
-/** A fault aimed at an operation that does not exist would never be met, so its name is checked. */
+/** Parses a fault. Rejects an unknown operation, because its fault would never occur. */
 export function parseFault(body: string, operationNames: readonly string[]): Fault {
   const input = fieldsOf(body, ['operation', 'kind', 'status', 'code', 'latencyMs', 'times']);
   const operation = input['operation'];
   if (typeof operation !== 'string' || (operation !== '*' && !operationNames.includes(operation)))
     throw new ControlInputError(
-      '"operation" is "*" or a name such as "payment_intents.create"; GET /sandbox/operations lists them all.',
+      '"operation" must be "*" or a name such as "payment_intents.create". GET /sandbox/operations lists all names.',
     );
   const kind = choiceOf(input, 'kind', kinds);
   const times = input['times'] === undefined ? 1 : integerOf(input, 'times', 1, timesMax);
@@ -58,7 +60,7 @@ export function parseFault(body: string, operationNames: readonly string[]): Fau
     return { operation, times, kind, latencyMs: integerOf(input, 'latencyMs', 0, latencyMsMax) };
   if (kind !== 'error') return { operation, times, kind };
   const code = input['code'];
-  if (code !== undefined && typeof code !== 'string') throw new ControlInputError('"code" is a text.');
+  if (code !== undefined && typeof code !== 'string') throw new ControlInputError('"code" must be a string.');
   return {
     operation,
     times,
@@ -82,22 +84,24 @@ function fieldsOf(body: string, names: readonly string[]): Input {
   for (const name of Object.keys(input))
     if (!names.includes(name))
       throw new ControlInputError(
-        `There is no "${name}" here, only: ${names.map((known) => `"${known}"`).join(', ')}.`,
+        `Unknown field "${name}". Known fields: ${names.map((known) => `"${known}"`).join(', ')}.`,
       );
-  // Checked above: an object that is no array.
+  // Checked above: an object that is not an array.
   return input as Input;
 }
 
 function integerOf(input: Input, name: string, min: number, max = Number.MAX_SAFE_INTEGER): number {
   const value = input[name];
   if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max)
-    throw new ControlInputError(`"${name}" is a whole number from ${min} to ${max}.`);
+    throw new ControlInputError(`"${name}" must be a whole number from ${min} to ${max}.`);
   return value;
 }
 
 function choiceOf<const T extends string>(input: Input, name: string, choices: readonly T[]): T {
   const value = choices.find((choice) => choice === input[name]);
   if (value === undefined)
-    throw new ControlInputError(`"${name}" is one of: ${choices.map((choice) => `"${choice}"`).join(', ')}.`);
+    throw new ControlInputError(
+      `"${name}" must be one of: ${choices.map((choice) => `"${choice}"`).join(', ')}.`,
+    );
   return value;
 }

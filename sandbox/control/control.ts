@@ -1,7 +1,7 @@
 import type { Due } from '../billing/due.ts';
 import type { Store } from '../state/store.ts';
 import type { Deliverer } from '../webhooks/deliverer.ts';
-import type { Control, ControlAnswer } from '../wire/server.ts';
+import type { Control, ControlResponse } from '../wire/server.ts';
 import { WireError } from '../wire/wire-error.ts';
 import { authenticationPage, completeIntent, invoicePage } from './authentication.ts';
 import {
@@ -19,15 +19,15 @@ export interface Controlled {
   readonly due: Due;
   readonly deliverer: Deliverer;
   readonly faults: Faults;
-  /** What faults can be aimed at. */
+  /** The operations that faults can apply to. */
   readonly operationNames: readonly string[];
 }
 
-type Handler = (body: string, id: string, query: string) => Promise<ControlAnswer> | ControlAnswer;
+type Handler = (body: string, id: string, query: string) => Promise<ControlResponse> | ControlResponse;
 
-const ok = (body: object): ControlAnswer => ({ status: 200, body });
+const ok = (body: object): ControlResponse => ({ status: 200, body });
 
-/** The sandbox's own API, JSON over HTTP: its clock, its misbehaviour, and the pages it shows to people. */
+/** The sandbox's control API: JSON over HTTP for its clock, webhooks and faults, and the pages for cardholders. */
 export function createControl(controlled: Controlled): Control {
   const handlers = handlersOf(controlled);
   return async ({ method, path, query, body }) => {
@@ -35,8 +35,7 @@ export function createControl(controlled: Controlled): Control {
     const [area, id = '', ...rest] = parts;
     const handler =
       handlers[`${method} ${parts.join('/')}`] ?? handlers[[`${method} ${area}`, '*', ...rest].join('/')];
-    if (handler === undefined)
-      return { status: 404, body: { error: `The sandbox has no ${method} ${path}.` } };
+    if (handler === undefined) return { status: 404, body: { error: `Not found: ${method} ${path}` } };
     try {
       return await handler(body, id, query);
     } catch (error) {

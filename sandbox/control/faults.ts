@@ -1,6 +1,6 @@
 export type Fault = {
   readonly operation: string;
-  /** How many more requests it will hit. */
+  /** How many more requests it affects. */
   readonly times: number;
 } & (
   | { readonly kind: 'error'; readonly status: number; readonly code: string | undefined }
@@ -10,7 +10,7 @@ export type Fault = {
   | { readonly kind: 'reset_after' }
 );
 
-/** Misbehaviour on demand. Faults are taken in the order in which they were set, each as often as it says. */
+/** The faults to inject. They apply in the order in which they were set. */
 export class Faults {
   #faults: Fault[] = [];
   #release: () => void = () => {};
@@ -41,7 +41,7 @@ export class Faults {
     return fault;
   }
 
-  /** Settles when the faults are cleared, or when the caller has given up. */
+  /** Resolves when the faults are cleared or the caller disconnects. */
   async hang(gone: Promise<void>): Promise<void> {
     await Promise.race([gone, this.#released]);
   }

@@ -18,7 +18,7 @@ const parts = object({
   state: clearable(text()),
 });
 
-/** An address; what is not said is null. */
+/** Parses an address. Missing fields are null. */
 export const address: Parser<Address> = (node, path) => {
   const { city, country, line1, line2, postal_code, state } = parts(node, path);
   return {

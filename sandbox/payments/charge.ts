@@ -1,10 +1,9 @@
-import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { Charge, PaymentIntent, PaymentMethod } from '../wire/objects.ts';
 import { chargeDetails } from './payment-method.ts';
 import type { Decline } from './test-cards.ts';
 
-/** One attempt to take money. A failed one is kept too, as the processor does. */
+/** Creates the charge of one payment attempt. Failed attempts have a charge too, as at the processor. */
 export function createCharge(
   store: Store,
   intent: PaymentIntent,
@@ -14,7 +13,7 @@ export function createCharge(
   const decline = 'decline' in result ? result.decline : null;
   const captured = 'captured' in result && result.captured;
   const charge = store.put(store.charges, {
-    id: newId('ch_'),
+    id: store.charges.newId(),
     object: 'charge',
     amount: intent.amount,
     amount_captured: captured ? intent.amount : 0,

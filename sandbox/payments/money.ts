@@ -2,7 +2,7 @@ import { shorten } from '../wire/form.ts';
 import type { Parser } from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 
-/** What the processor takes, by its list of presentment currencies. */
+/** The processor's presentment currencies. */
 const currencies = new Set(
   `usd aed afn all amd ang aoa ars aud awg azn bam bbd bdt bgn bhd bif bmd bnd bob brl bsd bwp byn bzd cad cdf chf
    clp cny cop crc cve czk djf dkk dop dzd egp etb eur fjd fkp gbp gel gip gmd gnf gtq gyd hkd hnl htg huf idr ils
@@ -13,7 +13,7 @@ const currencies = new Set(
     .split(/\s+/),
 );
 
-/** The smallest charges, in the smallest unit, where the processor lists one of its own. */
+/** The processor's minimum charges, in the smallest unit. */
 const amountMinimums: Readonly<Record<string, number>> = {
   aed: 200,
   bgn: 100,
@@ -30,10 +30,10 @@ const amountMinimums: Readonly<Record<string, number>> = {
   sek: 300,
   thb: 1_000,
 };
-/** Half a dollar, half a euro, fifty yen. Currencies without an entry of their own are held to the same number. */
+/** For example 0.50 USD, 0.50 EUR or 50 JPY. Also used for currencies without a published minimum. */
 const amountMinimumDefault = 50;
 
-/** Eight digits; currencies of small units have more. */
+/** Eight digits. Some currencies allow more. */
 const amountMaximumDefault = 99_999_999;
 const amountMaximums: Readonly<Record<string, number>> = {
   idr: 999_999_999_999,
@@ -48,13 +48,13 @@ export const currency: Parser<string> = (node, path) => {
   const code = typeof node === 'string' ? node.toLowerCase() : '';
   if (!currencies.has(code))
     throw badParam(
-      `Invalid currency: ${typeof node === 'string' ? shorten(code) : 'not a text'}. Use a three-letter ISO code of a currency that the processor supports.`,
+      `Invalid currency: ${typeof node === 'string' ? shorten(code) : 'not a string'}. Use a three-letter ISO code of a currency that the processor supports.`,
       path,
     );
   return code;
 };
 
-/** An amount that a card can be charged. */
+/** Rejects an amount that a card cannot be charged. */
 export function checkChargeable(amount: number, code: string, param = 'amount'): void {
   const minimum = amountMinimums[code] ?? amountMinimumDefault;
   if (amount < minimum)
@@ -71,7 +71,7 @@ export function checkNotTooLarge(amount: number, code: string, param: string): v
 const zeroDecimal = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf ugx vnd vuv xaf xof xpf'.split(' '));
 const threeDecimal = new Set('bhd jod kwd omr tnd'.split(' '));
 
-/** For people: `12.50 usd`. */
+/** An amount in a readable form: `12.50 usd`. */
 export function display(amount: number, code: string): string {
   const digits = zeroDecimal.has(code) ? 0 : threeDecimal.has(code) ? 3 : 2;
   return `${(amount / 10 ** digits).toFixed(digits)} ${code}`;

@@ -22,7 +22,7 @@ export interface NewPaymentIntent {
 }
 
 export function createPaymentIntent(store: Store, made: NewPaymentIntent): PaymentIntent {
-  const id = newId('pi_');
+  const id = store.paymentIntents.newId();
   const intent = store.put(store.paymentIntents, {
     id,
     object: 'payment_intent',
@@ -71,18 +71,18 @@ export function createPaymentIntent(store: Store, made: NewPaymentIntent): Payme
   return intent;
 }
 
-/** Objects are never changed, so that these can be shared by all intents. */
+/** Objects are immutable, so all intents share these values. */
 const noOptions = {};
 const cardOnly = ['card'];
 
-/** An attempt to pay: where it led, and how it is told to the caller if it was refused. */
+/** A payment attempt: the resulting intent, and the error for the caller if it failed. */
 export interface Attempt {
   readonly intent: PaymentIntent;
   readonly failure: ErrorBody | null;
 }
 
 export interface AttemptOptions {
-  /** Nobody is there who could authenticate. */
+  /** The customer is not present and cannot authenticate. */
   readonly offSession: boolean;
   readonly baseUrl: string;
   readonly returnUrl?: string | undefined;
@@ -104,12 +104,12 @@ export function attemptPayment(
   return { intent: approve(store, intent, method), failure: null };
 }
 
-/** The cardholder has answered the authentication that the intent waits for. */
+/** Continues the payment after the cardholder's authentication. */
 export function completeAuthentication(store: Store, intent: PaymentIntent, succeeded: boolean): Attempt {
   const method = intent.payment_method === null ? undefined : store.paymentMethods.get(intent.payment_method);
   if (intent.status !== 'requires_action' || method === undefined)
     throw wrongState(
-      `The payment intent ${intent.id} does not wait for an authentication.`,
+      `The payment intent ${intent.id} does not require authentication.`,
       'payment_intent_unexpected_state',
     );
   if (succeeded) return { intent: approve(store, intent, method), failure: null };
@@ -142,7 +142,7 @@ export function capturePaymentIntent(store: Store, intent: PaymentIntent, amount
   const charge = intent.latest_charge === null ? undefined : store.charges.get(intent.latest_charge);
   if (intent.status !== 'requires_capture' || charge === undefined)
     throw wrongState(
-      `A PaymentIntent that is ${intent.status} cannot be captured; it has to be requires_capture.`,
+      `A PaymentIntent that is ${intent.status} cannot be captured. Its status must be requires_capture.`,
       'payment_intent_unexpected_state',
       { payment_intent: intent },
     );
@@ -157,7 +157,7 @@ export function capturePaymentIntent(store: Store, intent: PaymentIntent, amount
   return succeeded;
 }
 
-/** The refusal as the caller of the API sees it. What the attempt did stays done. */
+/** The error for the caller. The failed charge and its events are kept. */
 export function cardError(failure: ErrorBody): WireError {
   return new WireError(402, failure, { remembered: true, keepsChanges: true });
 }
@@ -165,12 +165,12 @@ export function cardError(failure: ErrorBody): WireError {
 const authenticationRequired: Decline = {
   code: 'authentication_required',
   declineCode: 'authentication_required',
-  message: 'Your card was declined: the payment has to be authenticated.',
+  message: 'Your card was declined. This payment requires authentication.',
 };
 const authenticationFailed: Decline = {
   code: 'payment_intent_authentication_failure',
   declineCode: '',
-  message: 'The authentication failed, so the payment method cannot be used; try again or choose another.',
+  message: 'The authentication failed. Try again or choose another payment method.',
 };
 
 function approve(store: Store, intent: PaymentIntent, method: PaymentMethod): PaymentIntent {
@@ -192,7 +192,7 @@ function approve(store: Store, intent: PaymentIntent, method: PaymentMethod): Pa
 }
 
 function refuse(store: Store, intent: PaymentIntent, method: PaymentMethod, decline: Decline): Attempt {
-  // An authentication that failed never reached the bank, so there is no charge to show for it.
+  // After a failed authentication the payment never reaches the bank, so there is no charge.
   const charge = decline === authenticationFailed ? null : createCharge(store, intent, method, { decline });
   const error = {
     ...(charge === null ? {} : { charge: charge.id, decline_code: decline.declineCode }),

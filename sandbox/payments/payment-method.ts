@@ -1,5 +1,5 @@
-import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
+import { existing } from '../wire/existing.ts';
 import type { Charge, PaymentMethod } from '../wire/objects.ts';
 import {
   applyMetadata,
@@ -41,7 +41,7 @@ const cardParam: Parser<{ testCard: TestCard; expMonth: number; expYear: number 
   };
 };
 
-/** What a payment method is made of, on its own or within a confirmation. */
+/** The parameters of a payment method, on its own or as part of a confirmation. */
 export const paymentMethodParams = {
   type: oneOf('card'),
   card: cardParam,
@@ -57,7 +57,7 @@ export const paymentMethodParams = {
 export const paymentMethodData = object(paymentMethodParams);
 type PaymentMethodData = Parsed<typeof paymentMethodParams>;
 
-/** Cards that come by name instead of by number are good for years. */
+/** The expiry date of cards that are given by name. */
 const expiry = { month: 12, year: 2_034 };
 
 export function createPaymentMethod(store: Store, data: PaymentMethodData): PaymentMethod {
@@ -77,7 +77,7 @@ export function createPaymentMethod(store: Store, data: PaymentMethodData): Paym
   });
 }
 
-/** The payment method that a parameter names: one that exists, or a test token, which makes a new one. */
+/** The payment method that a parameter names. The name of a test card creates a new payment method. */
 export function usablePaymentMethod(
   store: Store,
   id: string,
@@ -92,8 +92,7 @@ export function usablePaymentMethod(
       metadata: {},
       billing: noBilling,
     });
-  const method = store.paymentMethods.get(id);
-  if (method === undefined) throw missing('PaymentMethod', id, param);
+  const method = existing(store.paymentMethods, id, param);
   if (method.customer !== null && method.customer !== customer)
     throw badParam(
       'The PaymentMethod belongs to another customer.',
@@ -116,7 +115,7 @@ export function detach(store: Store, method: PaymentMethod): PaymentMethod {
   return detached;
 }
 
-/** Attaching checks the card, as the processor does, so a card that declines everything cannot be saved. */
+/** Attaches after a check of the card, as the processor does: a card that is always declined cannot be saved. */
 export function attachChecked(
   store: Store,
   method: PaymentMethod,
@@ -125,7 +124,7 @@ export function attachChecked(
 ): PaymentMethod {
   const customer = existingCustomer(store, customerId, param);
   if (method.customer !== null && method.customer !== customer.id)
-    throw badParam('The PaymentMethod is attached to another customer already.', 'payment_method');
+    throw badParam('The PaymentMethod is already attached to another customer.', 'payment_method');
   const card = behaviourOf(method);
   if (card?.declinesSetup && card.decline) {
     throw new WireError(
@@ -188,7 +187,7 @@ function newPaymentMethod(
   },
 ): PaymentMethod {
   return store.put(store.paymentMethods, {
-    id: newId('pm_'),
+    id: store.paymentMethods.newId(),
     object: 'payment_method',
     allow_redisplay: 'unspecified',
     billing_details: made.billing,
@@ -217,7 +216,7 @@ function newPaymentMethod(
   });
 }
 
-/** A real card number must never end up here, so only the processor's own test numbers are taken. */
+/** Accepts only the processor's test card numbers, so that a real card number is never stored. */
 function testCardOf(number: string, param: string): TestCard {
   const digits = number.replaceAll(/[\s-]/g, '');
   const testCard = testCardByNumber(digits);
@@ -227,7 +226,7 @@ function testCardOf(number: string, param: string): TestCard {
       type: 'card_error',
       code: 'card_declined',
       decline_code: 'test_mode_live_card',
-      message: 'The card was declined: it is no test card, and this is test mode.',
+      message: 'The card was declined. Use a test card in test mode.',
       param,
     });
   throw new WireError(402, {

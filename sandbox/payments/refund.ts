@@ -1,4 +1,3 @@
-import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { Charge, Refund } from '../wire/objects.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
@@ -11,7 +10,7 @@ export interface NewRefund {
   readonly metadata: Record<string, string>;
 }
 
-/** Gives money back, at most as much as is left of the charge. */
+/** Refunds at most the amount that is left of the charge. */
 export function createRefund(store: Store, charge: Charge, made: NewRefund): Refund {
   if (!charge.paid || !charge.captured)
     throw wrongState(
@@ -25,12 +24,12 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
   if (amount < 1) throw badParam('Invalid positive integer', 'amount', 'parameter_invalid_integer');
   if (amount > left)
     throw wrongState(
-      `${display(amount, charge.currency)} cannot be refunded: only ${display(left, charge.currency)} is left of the charge.`,
+      `Cannot refund ${display(amount, charge.currency)}. Only ${display(left, charge.currency)} of the charge is left.`,
       undefined,
       { param: 'amount' },
     );
   const refund = store.put(store.refunds, {
-    id: newId('re_'),
+    id: store.refunds.newId(),
     object: 'refund',
     amount,
     balance_transaction: null,
@@ -54,10 +53,10 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
   return refund;
 }
 
-/** Some time later, the processor says; long enough to see the state in between, short enough to wait for. */
+/** The processor documents no exact delay. A minute is long enough to observe the pending state. */
 const settlesAfterSeconds = 60;
 
-/** When the refund will change by itself, or null. */
+/** When the refund's status changes without a request, or null. */
 export function refundDueAt(store: Store, refund: Refund): number | null {
   const charge = refund.charge === null ? undefined : store.charges.get(refund.charge);
   const behaviour = charge === undefined ? undefined : behaviourOf(charge);

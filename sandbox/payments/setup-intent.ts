@@ -10,7 +10,7 @@ export interface SetupAttempt {
   readonly failure: ErrorBody | null;
 }
 
-/** Saves a card for later, which is what a trial asks for instead of a payment. */
+/** Creates a setup intent, which saves a card for later. Trials use it instead of a payment. */
 export function createSetupIntent(
   store: Store,
   made: {
@@ -21,7 +21,7 @@ export function createSetupIntent(
     readonly description?: string | null;
   },
 ): SetupIntent {
-  const id = newId('seti_');
+  const id = store.setupIntents.newId();
   const intent = store.put(store.setupIntents, {
     id,
     object: 'setup_intent',
@@ -81,14 +81,14 @@ export function completeSetupAuthentication(
   const method = intent.payment_method === null ? undefined : store.paymentMethods.get(intent.payment_method);
   if (intent.status !== 'requires_action' || method === undefined)
     throw wrongState(
-      `The setup intent ${intent.id} does not wait for an authentication.`,
+      `The setup intent ${intent.id} does not require authentication.`,
       'setup_intent_unexpected_state',
     );
   if (succeeded) return { intent: succeed(store, intent, method), failure: null };
   return refuse(store, intent, method, {
     type: 'invalid_request_error',
     code: 'setup_intent_authentication_failure',
-    message: 'The authentication failed, so the payment method cannot be used; try again or choose another.',
+    message: 'The authentication failed. Try again or choose another payment method.',
   });
 }
 

@@ -6,16 +6,16 @@ export interface Decline {
 
 export interface TestCard {
   readonly number: string;
-  /** The names under which a card can be used without its number. */
+  /** Names that can be used instead of the number. */
   readonly tokens: readonly string[];
   readonly brand: 'visa' | 'mastercard' | 'amex';
-  /** Refused whenever it is charged. */
+  /** Declined whenever it is charged. */
   readonly decline?: Decline;
-  /** Also refused when it is only saved. */
+  /** Also declined when it is saved. */
   readonly declinesSetup?: true;
-  /** The cardholder has to authenticate: at every payment, or until the card has been saved with authentication. */
+  /** The cardholder must authenticate: at every payment, or until the card has been saved with authentication. */
   readonly authentication?: 'always' | 'until_saved';
-  /** Paying works; giving the money back does not go as smoothly. */
+  /** Payments succeed, but refunds fail or are delayed. */
   readonly refund?: 'fails_later' | 'pending_first';
 }
 
@@ -25,7 +25,7 @@ const declined: Decline = {
   message: 'Your card was declined.',
 };
 
-/** The processor's own test cards, by its own numbers and names. Their last four digits tell them apart. */
+/** The processor's own test cards. Their last four digits are unique. */
 export const testCards: readonly TestCard[] = [
   { number: '4242424242424242', tokens: ['pm_card_visa', 'pm_card_us'], brand: 'visa' },
   { number: '5555555555554444', tokens: ['pm_card_mastercard'], brand: 'mastercard' },
@@ -73,11 +73,11 @@ export const testCards: readonly TestCard[] = [
     decline: {
       code: 'processing_error',
       declineCode: 'processing_error',
-      message: 'The card could not be processed; try again later.',
+      message: 'An error occurred while processing your card. Try again later.',
     },
     declinesSetup: true,
   },
-  // Can be saved, and fails when it is charged: for renewals that fail.
+  // Can be saved but not charged, for renewals that fail.
   { number: '4000000000000341', tokens: ['pm_card_chargeCustomerFail'], brand: 'visa', decline: declined },
   {
     number: '4000002760003184',
@@ -109,7 +109,7 @@ export function testCardByNumber(number: string): TestCard | undefined {
   return testCards.find((card) => card.number === number);
 }
 
-/** The behaviour of a payment method, which knows only its last four digits. */
+/** A stored payment method has only the last four digits. */
 export function testCardByLast4(last4: string | undefined): TestCard | undefined {
   return testCards.find((card) => last4 !== undefined && card.number.endsWith(last4));
 }

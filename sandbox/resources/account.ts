@@ -1,7 +1,7 @@
 import type { Account } from '../wire/objects.ts';
 import { type Operation, operation } from '../wire/operation.ts';
 
-/** The account that every key belongs to. */
+/** The account of all keys. */
 export const accountOperations: readonly Operation[] = [
   operation({ name: 'account.retrieve', method: 'GET', path: 'account' }, {}, ({ accountId }): Account => {
     return {

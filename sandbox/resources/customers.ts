@@ -5,7 +5,7 @@ import { existingCustomer } from '../payments/customer.ts';
 import { attachChecked, detach, usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
 import type { Customer } from '../wire/objects.ts';
-import { createdParam, cursorOf, listOf, listParams, type Operation, operation } from '../wire/operation.ts';
+import type { Operation } from '../wire/operation.ts';
 import {
   applyMetadata,
   array,
@@ -17,9 +17,10 @@ import {
   text,
 } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
-import { searchOperation } from './search.ts';
+import { listPage, pageParams } from './listing.ts';
+import { Resource } from './resource.ts';
 
-/** The processor's own bounds. */
+/** The processor's own limits. */
 const emailLengthMax = 512;
 const nameLengthMax = 256;
 const phoneLengthMax = 20;
@@ -37,97 +38,68 @@ const changeable = {
   tax_exempt: clearable(oneOf('exempt', 'none', 'reverse')),
 };
 
+const customers = new Resource('customers', (store) => store.customers);
+
 export const customerOperations: readonly Operation[] = [
-  operation(
-    { name: 'customers.create', method: 'POST', path: 'customers' },
-    { ...changeable, payment_method: text() },
-    ({ store }, params) => {
-      const blank = newCustomer(store);
-      const made: Customer = { ...blank, ...changesOf(blank, params) };
-      store.put(store.customers, made);
-      const { payment_method: methodId, invoice_settings: settings } = params;
-      const method =
-        methodId === undefined
-          ? null
-          : attachChecked(store, usablePaymentMethod(store, methodId, null), made.id, 'customer');
-      const defaultId = settings?.default_payment_method ?? null;
-      // A customer that is only being made has no other payment method than the one it comes with.
-      if (defaultId !== null && defaultId !== methodId)
-        throw missing('PaymentMethod', defaultId, defaultParam);
-      const customer: Customer =
-        defaultId === null || method === null ? made : { ...made, ...withDefault(made, method.id) };
-      store.put(store.customers, customer);
-      store.emit('customer.created', customer);
-      return customer;
+  customers.operation('create', 'POST', { ...changeable, payment_method: text() }, ({ store }, params) => {
+    const blank = newCustomer(store);
+    const made: Customer = { ...blank, ...changesOf(blank, params) };
+    store.put(store.customers, made);
+    const { payment_method: methodId, invoice_settings: settings } = params;
+    const method =
+      methodId === undefined
+        ? null
+        : attachChecked(store, usablePaymentMethod(store, methodId, null), made.id, 'customer');
+    const defaultId = settings?.default_payment_method ?? null;
+    // A new customer's only payment method is the one in this request.
+    if (defaultId !== null && defaultId !== methodId) throw missing('PaymentMethod', defaultId, defaultParam);
+    const customer: Customer =
+      defaultId === null || method === null ? made : { ...made, ...withDefault(made, method.id) };
+    store.put(store.customers, customer);
+    store.emit('customer.created', customer);
+    return customer;
+  }),
+  customers.retrieve(),
+  customers.operation('update', 'POST *', changeable, ({ store, id }, params) => {
+    const before = existingCustomer(store, id, 'id');
+    const methodId = params.invoice_settings?.default_payment_method;
+    if (methodId != null && store.paymentMethods.get(methodId)?.customer !== id)
+      throw missing('PaymentMethod', methodId, defaultParam);
+    const changes = changesOf(before, params);
+    const customer = store.change(store.customers, before, {
+      ...changes,
+      ...(methodId === undefined ? {} : withDefault(before, methodId)),
+    });
+    store.emitUpdated('customer.updated', before, customer);
+    return customer;
+  }),
+  customers.operation('delete', 'DELETE *', {}, ({ store, id }) => {
+    const customer = existingCustomer(store, id, 'id');
+    for (const subscription of store.subscriptions.allWithin('customer', id))
+      if (subscription.ended_at === null) cancelSubscription(store, subscription, 'cancellation_requested');
+    for (const method of store.paymentMethods.allWithin('customer', id)) detach(store, method);
+    store.emit('customer.deleted', customer);
+    return store.put(store.customers, { id, object: 'customer', deleted: true });
+  }),
+  customers.list(
+    { email: text(emailLengthMax) },
+    {
+      within: ({ email }) => ({ email }),
+      where: () => (customer) => !customer.deleted,
     },
   ),
-  operation(
-    { name: 'customers.retrieve', method: 'GET', path: 'customers/*' },
-    {},
-    ({ store, ids: [id = ''] }) => {
-      const customer = store.customers.get(id);
-      if (customer === undefined) throw missing('customer', id);
-      return customer;
-    },
-  ),
-  operation(
-    { name: 'customers.update', method: 'POST', path: 'customers/*' },
-    changeable,
-    ({ store, ids: [id = ''] }, params) => {
-      const before = existingCustomer(store, id, 'id');
-      const methodId = params.invoice_settings?.default_payment_method;
-      if (methodId != null && store.paymentMethods.get(methodId)?.customer !== id)
-        throw missing('PaymentMethod', methodId, defaultParam);
-      const changes = changesOf(before, params);
-      const customer = store.change(store.customers, before, {
-        ...changes,
-        ...(methodId === undefined ? {} : withDefault(before, methodId)),
-      });
-      store.emitUpdated('customer.updated', before, customer);
-      return customer;
-    },
-  ),
-  operation(
-    { name: 'customers.delete', method: 'DELETE', path: 'customers/*' },
-    {},
-    ({ store, ids: [id = ''] }) => {
-      const customer = existingCustomer(store, id, 'id');
-      for (const subscription of store.subscriptions.allWithin('customer', id))
-        if (subscription.ended_at === null) cancelSubscription(store, subscription, 'cancellation_requested');
-      for (const method of store.paymentMethods.allWithin('customer', id)) detach(store, method);
-      store.emit('customer.deleted', customer);
-      return store.put(store.customers, { id, object: 'customer', deleted: true });
-    },
-  ),
-  operation(
-    { name: 'customers.list', method: 'GET', path: 'customers' },
-    { ...listParams, ...createdParam, email: text(emailLengthMax) },
-    ({ store }, params) =>
-      listOf(
-        '/v1/customers',
-        store.customers.list({
-          ...cursorOf(params, (id) => store.customers.get(id) !== undefined),
-          created: params.created,
-          within: params.email === undefined ? undefined : { index: 'email', key: params.email },
-          where: (customer) => !customer.deleted,
-        }),
-      ),
-  ),
-  operation(
-    { name: 'customers.list_payment_methods', method: 'GET', path: 'customers/*/payment_methods' },
-    { ...listParams, type: oneOf('card') },
-    ({ store, ids: [id = ''] }, params) => {
+  customers.operation(
+    'list_payment_methods',
+    'GET */payment_methods',
+    { ...pageParams, type: oneOf('card') },
+    ({ store, id }, params) => {
       existingCustomer(store, id, 'id');
-      return listOf(
-        `/v1/customers/${id}/payment_methods`,
-        store.paymentMethods.list({
-          ...cursorOf(params, (cursor) => store.paymentMethods.get(cursor) !== undefined),
-          within: { index: 'customer', key: id },
-        }),
-      );
+      return listPage(`/v1/customers/${id}/payment_methods`, store.paymentMethods, params, {
+        within: { customer: id },
+      });
     },
   ),
-  searchOperation('customers', (store) => store.customers),
+  customers.search(),
 ];
 
 const defaultParam = 'invoice_settings[default_payment_method]';
@@ -138,7 +110,7 @@ function withDefault(customer: Customer, methodId: string | null): Pick<Customer
 
 function newCustomer(store: Store): Customer {
   return {
-    id: newId('cus_', 14),
+    id: store.customers.newId(),
     object: 'customer',
     address: null,
     balance: 0,

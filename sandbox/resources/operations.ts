@@ -14,7 +14,7 @@ import { setupIntentOperations } from './setup-intents.ts';
 import { subscriptionOperations } from './subscriptions.ts';
 import { webhookEndpointOperations } from './webhook-endpoints.ts';
 
-/** Everything that the wire API can do. */
+/** All operations of the wire API. */
 export const operations: readonly Operation[] = [
   ...accountOperations,
   ...chargeOperations,

@@ -7,7 +7,7 @@ import type { Call } from '../wire/operation.ts';
 import { bool, clearable, oneOf, type Parsed, text } from '../wire/params.ts';
 import { badParam, type WireError, wrongState } from '../wire/wire-error.ts';
 
-/** What a payment intent takes to be paid, when it is made or later. */
+/** The parameters of a confirmation, on its own or as part of the creation. */
 export const confirmationParams = {
   payment_method: text(),
   payment_method_data: paymentMethodData,
@@ -33,7 +33,7 @@ export function confirm(
     params.use_stripe_sdk !== true
   )
     throw badParam(
-      'This PaymentIntent accepts payment methods that may redirect the customer, so a `return_url` is needed to confirm it. To accept only those that never redirect, set `automatic_payment_methods[allow_redirects]` to `never` when creating it.',
+      'This PaymentIntent accepts payment methods that may redirect the customer, so a `return_url` is required to confirm it. To accept only payment methods without redirects, set `automatic_payment_methods[allow_redirects]` to `never` when you create it.',
       'return_url',
     );
   const chosen = methodFrom(store, params, before.customer);
@@ -41,7 +41,7 @@ export function confirm(
     chosen ?? (before.payment_method === null ? undefined : store.paymentMethods.get(before.payment_method));
   if (method === undefined)
     throw wrongState(
-      'The PaymentIntent has no payment method to be confirmed with.',
+      'This PaymentIntent has no payment method. Add one before you confirm it.',
       'payment_intent_unexpected_state',
       { payment_intent: before },
     );
@@ -59,7 +59,7 @@ export function confirm(
   return settled(store, attempt);
 }
 
-/** The payment method that the request names or brings along. */
+/** The payment method that the request names or creates. */
 export function methodFrom(
   store: Store,
   params: Pick<Parsed<typeof confirmationParams>, 'payment_method' | 'payment_method_data'>,
@@ -85,7 +85,7 @@ export function unexpectedState(intent: PaymentIntent, verb: string): WireError 
   );
 }
 
-/** Passes the outcome on to the invoice that it may be for, and to the caller. */
+/** Updates the intent's invoice, if it has one, and throws the error of a failed attempt. */
 function settled(store: Store, attempt: Attempt): PaymentIntent {
   followPaymentIntent(store, attempt.intent);
   if (attempt.failure !== null) throw cardError(attempt.failure);

@@ -7,15 +7,7 @@ import {
 } from '../payments/payment-intent.ts';
 import { usablePaymentMethod } from '../payments/payment-method.ts';
 import type { PaymentIntent } from '../wire/objects.ts';
-import {
-  type Call,
-  createdParam,
-  cursorOf,
-  listOf,
-  listParams,
-  type Operation,
-  operation,
-} from '../wire/operation.ts';
+import type { Call, Operation } from '../wire/operation.ts';
 import {
   applyMetadata,
   bool,
@@ -28,9 +20,10 @@ import {
   required,
   text,
 } from '../wire/params.ts';
-import { badParam, missing, WireError, wrongState } from '../wire/wire-error.ts';
+import { badParam, wrongState } from '../wire/wire-error.ts';
+import { openedIntent } from './client-secret.ts';
 import { confirm, confirmationParams, methodFrom, unexpectedState } from './payment-intent-confirmation.ts';
-import { searchOperation } from './search.ts';
+import { Resource } from './resource.ts';
 
 const createParams = {
   ...confirmationParams,
@@ -48,19 +41,20 @@ const createParams = {
 
 const confirmParams = { ...confirmationParams, client_secret: text() };
 
+const paymentIntents = new Resource('payment_intents', (store) => store.paymentIntents);
+
 export const paymentIntentOperations: readonly Operation[] = [
-  operation(
-    { name: 'payment_intents.create', method: 'POST', path: 'payment_intents' },
-    createParams,
-    (call, params) => create(call, params),
-  ),
-  operation(
-    { name: 'payment_intents.retrieve', method: 'GET', path: 'payment_intents/*', forBrowsers: true },
+  paymentIntents.operation('create', 'POST', createParams, create),
+  paymentIntents.operation(
+    'retrieve',
+    'GET *',
     { client_secret: text() },
     (call, params) => shownTo(call, opened(call, params.client_secret)),
+    { forBrowsers: true },
   ),
-  operation(
-    { name: 'payment_intents.update', method: 'POST', path: 'payment_intents/*' },
+  paymentIntents.operation(
+    'update',
+    'POST *',
     {
       amount: integer(0),
       customer: text(),
@@ -72,7 +66,7 @@ export const paymentIntentOperations: readonly Operation[] = [
     },
     (call, params) => {
       const { store } = call;
-      const before = existing(call);
+      const before = paymentIntents.existing(call);
       const isOpen = ['requires_payment_method', 'requires_confirmation', 'requires_action'].includes(
         before.status,
       );
@@ -99,53 +93,40 @@ export const paymentIntentOperations: readonly Operation[] = [
       });
     },
   ),
-  operation(
-    { name: 'payment_intents.confirm', method: 'POST', path: 'payment_intents/*/confirm', forBrowsers: true },
+  paymentIntents.operation(
+    'confirm',
+    'POST */confirm',
     confirmParams,
     (call, params) => shownTo(call, confirm(call, opened(call, params.client_secret), params)),
+    { forBrowsers: true },
   ),
-  operation(
-    { name: 'payment_intents.capture', method: 'POST', path: 'payment_intents/*/capture' },
-    { amount_to_capture: integer(1) },
-    (call, params) => {
-      const intent = existing(call);
-      const amount = params.amount_to_capture ?? intent.amount_capturable;
-      if (intent.status === 'requires_capture' && amount > intent.amount_capturable)
-        throw badParam(
-          'The amount is greater than what can be captured.',
-          'amount_to_capture',
-          'amount_too_large',
-        );
-      return capturePaymentIntent(call.store, intent, amount);
-    },
-  ),
-  operation(
-    { name: 'payment_intents.cancel', method: 'POST', path: 'payment_intents/*/cancel' },
+  paymentIntents.operation('capture', 'POST */capture', { amount_to_capture: integer(1) }, (call, params) => {
+    const intent = paymentIntents.existing(call);
+    const amount = params.amount_to_capture ?? intent.amount_capturable;
+    if (intent.status === 'requires_capture' && amount > intent.amount_capturable)
+      throw badParam(
+        'The amount is greater than the amount that can be captured.',
+        'amount_to_capture',
+        'amount_too_large',
+      );
+    return capturePaymentIntent(call.store, intent, amount);
+  }),
+  paymentIntents.operation(
+    'cancel',
+    'POST */cancel',
     { cancellation_reason: oneOf('abandoned', 'duplicate', 'fraudulent', 'requested_by_customer') },
     (call, params) => {
-      const intent = existing(call);
+      const intent = paymentIntents.existing(call);
       if (call.store.invoicePayments.allWithin('payment_intent', intent.id).length > 0)
         throw wrongState(
-          'This PaymentIntent belongs to an invoice; void the invoice instead.',
+          'This PaymentIntent belongs to an invoice. Void the invoice instead.',
           'payment_intent_unexpected_state',
         );
       return cancelPaymentIntent(call.store, intent, params.cancellation_reason ?? null);
     },
   ),
-  operation(
-    { name: 'payment_intents.list', method: 'GET', path: 'payment_intents' },
-    { ...listParams, ...createdParam, customer: text() },
-    ({ store }, params) =>
-      listOf(
-        '/v1/payment_intents',
-        store.paymentIntents.list({
-          ...cursorOf(params, (id) => store.paymentIntents.get(id) !== undefined),
-          created: params.created,
-          within: params.customer === undefined ? undefined : { index: 'customer', key: params.customer },
-        }),
-      ),
-  ),
-  searchOperation('payment_intents', (store) => store.paymentIntents),
+  paymentIntents.list({ customer: text() }, { within: ({ customer }) => ({ customer }) }),
+  paymentIntents.search(),
 ];
 
 function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent {
@@ -154,14 +135,14 @@ function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent 
   const customer = params.customer === undefined ? null : existingCustomer(store, params.customer).id;
   const method = methodFrom(store, params, customer);
   if (params.confirm !== true && params.off_session !== undefined)
-    throw badParam('off_session makes sense only together with confirm.', 'off_session');
+    throw badParam('off_session can only be given together with confirm.', 'off_session');
   const automatic = params.automatic_payment_methods;
   const intent = createPaymentIntent(store, {
     amount: params.amount,
     currency: params.currency,
     customer,
     metadata: applyMetadata({}, params.metadata),
-    // Without a word about it the processor turns automatic payment methods on.
+    // The processor enables automatic payment methods by default.
     automaticPaymentMethods:
       automatic?.enabled === false
         ? null
@@ -177,29 +158,11 @@ function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent 
   return params.confirm === true ? confirm(call, intent, params) : intent;
 }
 
-function existing({ store, ids: [id = ''] }: Call): PaymentIntent {
-  const intent = store.paymentIntents.get(id);
-  if (intent === undefined) throw missing('payment_intent', id);
-  return intent;
-}
-
-/** A browser sees only the intent whose secret it holds. */
 function opened(call: Call, clientSecret: string | undefined): PaymentIntent {
-  if (!call.fromBrowser && clientSecret === undefined) return existing(call);
-  if (clientSecret === undefined)
-    throw badParam('Missing required param: client_secret.', 'client_secret', 'parameter_missing');
-  const intent = existing(call);
-  if (intent.client_secret !== clientSecret)
-    throw new WireError(404, {
-      type: 'invalid_request_error',
-      code: 'resource_missing',
-      message: 'The client_secret belongs to no such PaymentIntent.',
-      param: 'client_secret',
-    });
-  return intent;
+  return openedIntent(paymentIntents, 'PaymentIntent', call, clientSecret);
 }
 
-/** What a browser gets to see leaves out what is between the merchant and the processor. */
+/** Leaves out of a browser's response what only the merchant may see. */
 function shownTo(call: Call, intent: PaymentIntent): object {
   if (!call.fromBrowser) return intent;
   const { metadata: _metadata, customer: _customer, latest_charge: _charge, ...shown } = intent;

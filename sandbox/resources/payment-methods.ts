@@ -6,66 +6,52 @@ import {
   paymentMethodParams,
   usablePaymentMethod,
 } from '../payments/payment-method.ts';
-import type { PaymentMethod } from '../wire/objects.ts';
-import { type Call, cursorOf, listOf, listParams, type Operation, operation } from '../wire/operation.ts';
+import type { Operation } from '../wire/operation.ts';
 import { applyMetadata, metadata, oneOf, required, text } from '../wire/params.ts';
-import { badParam, missing } from '../wire/wire-error.ts';
+import { badParam } from '../wire/wire-error.ts';
+import { Resource } from './resource.ts';
+
+const paymentMethods = new Resource('payment_methods', (store) => store.paymentMethods);
 
 export const paymentMethodOperations: readonly Operation[] = [
-  operation(
-    { name: 'payment_methods.create', method: 'POST', path: 'payment_methods', forBrowsers: true },
+  paymentMethods.operation(
+    'create',
+    'POST',
     { ...paymentMethodParams, type: required(oneOf('card')) },
     ({ store }, params) => createPaymentMethod(store, params),
+    { forBrowsers: true },
   ),
-  operation({ name: 'payment_methods.retrieve', method: 'GET', path: 'payment_methods/*' }, {}, existing),
-  operation(
-    { name: 'payment_methods.update', method: 'POST', path: 'payment_methods/*' },
-    { metadata },
-    (call, params) => {
-      const before = existing(call);
-      const after = call.store.change(call.store.paymentMethods, before, {
-        metadata: applyMetadata(before.metadata ?? {}, params.metadata),
-      });
-      call.store.emitUpdated('payment_method.updated', before, after);
-      return after;
-    },
-  ),
-  operation(
-    { name: 'payment_methods.attach', method: 'POST', path: 'payment_methods/*/attach' },
+  paymentMethods.retrieve(),
+  paymentMethods.operation('update', 'POST *', { metadata }, (call, params) => {
+    const before = paymentMethods.existing(call);
+    const after = call.store.change(call.store.paymentMethods, before, {
+      metadata: applyMetadata(before.metadata ?? {}, params.metadata),
+    });
+    call.store.emitUpdated('payment_method.updated', before, after);
+    return after;
+  }),
+  paymentMethods.operation(
+    'attach',
+    'POST */attach',
     { customer: required(text()) },
-    ({ store, ids: [id = ''] }, params) => {
+    ({ store, id }, params) => {
       const method = usablePaymentMethod(store, id, store.paymentMethods.get(id)?.customer ?? null, 'id');
       return attachChecked(store, method, params.customer, 'customer');
     },
   ),
-  operation(
-    { name: 'payment_methods.detach', method: 'POST', path: 'payment_methods/*/detach' },
-    {},
-    (call) => {
-      const method = existing(call);
-      if (method.customer === null)
-        throw badParam('The PaymentMethod is attached to nobody, so it cannot be detached.');
-      return detach(call.store, method);
-    },
-  ),
-  operation(
-    { name: 'payment_methods.list', method: 'GET', path: 'payment_methods' },
-    { ...listParams, customer: text(), type: oneOf('card') },
-    ({ store }, params) => {
-      if (params.customer !== undefined) existingCustomer(store, params.customer);
-      return listOf(
-        '/v1/payment_methods',
-        store.paymentMethods.list({
-          ...cursorOf(params, (id) => store.paymentMethods.get(id) !== undefined),
-          within: params.customer === undefined ? undefined : { index: 'customer', key: params.customer },
-        }),
-      );
+  paymentMethods.operation('detach', 'POST */detach', {}, (call) => {
+    const method = paymentMethods.existing(call);
+    if (method.customer === null)
+      throw badParam('The PaymentMethod is not attached to a customer, so it cannot be detached.');
+    return detach(call.store, method);
+  }),
+  paymentMethods.listWithoutCreated(
+    { customer: text(), type: oneOf('card') },
+    {
+      check: (store, { customer }) => {
+        if (customer !== undefined) existingCustomer(store, customer);
+      },
+      within: ({ customer }) => ({ customer }),
     },
   ),
 ];
-
-function existing({ store, ids: [id = ''] }: Call): PaymentMethod {
-  const method = store.paymentMethods.get(id);
-  if (method === undefined) throw missing('PaymentMethod', id);
-  return method;
-}

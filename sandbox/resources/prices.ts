@@ -1,8 +1,8 @@
-import { newId } from '../ids.ts';
 import { checkNotTooLarge, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
+import { existing } from '../wire/existing.ts';
 import type { Price } from '../wire/objects.ts';
-import { createdParam, cursorOf, listOf, listParams, type Operation, operation } from '../wire/operation.ts';
+import type { Operation } from '../wire/operation.ts';
 import {
   applyMetadata,
   bool,
@@ -15,11 +15,11 @@ import {
   required,
   text,
 } from '../wire/params.ts';
-import { badParam, missing } from '../wire/wire-error.ts';
-import { createProduct, existingProduct, productParams } from './products.ts';
-import { searchOperation } from './search.ts';
+import { badParam } from '../wire/wire-error.ts';
+import { createProduct, productParams } from './products.ts';
+import { Resource } from './resource.ts';
 
-/** Three years: the longest period that the processor bills. */
+/** Three years, the processor's longest billing period. */
 const intervalCountMax = { day: 1_095, week: 156, month: 36, year: 3 } as const;
 
 const priceParams = {
@@ -40,15 +40,14 @@ const priceParams = {
   tax_behavior: oneOf('exclusive', 'inclusive', 'unspecified'),
 };
 
+const prices = new Resource('prices', (store) => store.prices);
+
 export const priceOperations: readonly Operation[] = [
-  operation({ name: 'prices.create', method: 'POST', path: 'prices' }, priceParams, ({ store }, params) =>
-    createPrice(store, params),
-  ),
-  operation({ name: 'prices.retrieve', method: 'GET', path: 'prices/*' }, {}, ({ store, ids: [id = ''] }) =>
-    existingPrice(store, id, 'id'),
-  ),
-  operation(
-    { name: 'prices.update', method: 'POST', path: 'prices/*' },
+  prices.operation('create', 'POST', priceParams, ({ store }, params) => createPrice(store, params)),
+  prices.retrieve(),
+  prices.operation(
+    'update',
+    'POST *',
     {
       active: bool,
       metadata,
@@ -56,8 +55,9 @@ export const priceOperations: readonly Operation[] = [
       lookup_key: text(200),
       tax_behavior: priceParams.tax_behavior,
     },
-    ({ store, ids: [id = ''] }, params) => {
-      const before = existingPrice(store, id, 'id');
+    (call, params) => {
+      const { store } = call;
+      const before = prices.existing(call);
       const after = store.change(store.prices, before, {
         active: params.active ?? before.active,
         metadata: applyMetadata(before.metadata, params.metadata),
@@ -69,38 +69,15 @@ export const priceOperations: readonly Operation[] = [
       return after;
     },
   ),
-  operation(
-    { name: 'prices.list', method: 'GET', path: 'prices' },
+  prices.list(
+    { active: bool, product: text(), currency, type: oneOf('one_time', 'recurring') },
     {
-      ...listParams,
-      ...createdParam,
-      active: bool,
-      product: text(),
-      currency,
-      type: oneOf('one_time', 'recurring'),
+      within: ({ product }) => ({ product }),
+      equal: ['active', 'currency', 'type'],
     },
-    ({ store }, params) =>
-      listOf(
-        '/v1/prices',
-        store.prices.list({
-          ...cursorOf(params, (id) => store.prices.get(id) !== undefined),
-          created: params.created,
-          within: params.product === undefined ? undefined : { index: 'product', key: params.product },
-          where: (price) =>
-            (params.active ?? price.active) === price.active &&
-            (params.currency ?? price.currency) === price.currency &&
-            (params.type ?? price.type) === price.type,
-        }),
-      ),
   ),
-  searchOperation('prices', (store) => store.prices),
+  prices.search(),
 ];
-
-export function existingPrice(store: Store, id: string, param = 'price'): Price {
-  const price = store.prices.get(id);
-  if (price === undefined) throw missing('price', id, param);
-  return price;
-}
 
 function createPrice(store: Store, params: Parsed<typeof priceParams>): Price {
   const { recurring } = params;
@@ -120,10 +97,10 @@ function createPrice(store: Store, params: Parsed<typeof priceParams>): Price {
     );
   const product =
     params.product_data === undefined
-      ? existingProduct(store, params.product ?? '')
+      ? existing(store.products, params.product ?? '', 'product')
       : createProduct(store, params.product_data);
   const price = store.put(store.prices, {
-    id: newId('price_'),
+    id: store.prices.newId(),
     object: 'price',
     active: params.active ?? true,
     billing_scheme: 'per_unit',

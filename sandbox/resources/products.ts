@@ -1,7 +1,6 @@
-import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { Product } from '../wire/objects.ts';
-import { createdParam, cursorOf, listOf, listParams, type Operation, operation } from '../wire/operation.ts';
+import type { Operation } from '../wire/operation.ts';
 import {
   applyMetadata,
   bool,
@@ -12,7 +11,7 @@ import {
   text,
 } from '../wire/params.ts';
 import { missing, wrongState } from '../wire/wire-error.ts';
-import { searchOperation } from './search.ts';
+import { Resource } from './resource.ts';
 
 export const productParams = {
   name: required(text()),
@@ -23,9 +22,12 @@ export const productParams = {
   unit_label: text(),
 };
 
+const products = new Resource('products', (store) => store.products);
+
 export const productOperations: readonly Operation[] = [
-  operation(
-    { name: 'products.create', method: 'POST', path: 'products' },
+  products.operation(
+    'create',
+    'POST',
     { ...productParams, description: clearable(text()), url: clearable(text()), id: text() },
     ({ store }, params) => {
       if (params.id !== undefined && store.products.get(params.id) !== undefined)
@@ -33,13 +35,10 @@ export const productOperations: readonly Operation[] = [
       return createProduct(store, params);
     },
   ),
-  operation(
-    { name: 'products.retrieve', method: 'GET', path: 'products/*' },
-    {},
-    ({ store, ids: [id = ''] }) => existingProduct(store, id, 'id'),
-  ),
-  operation(
-    { name: 'products.update', method: 'POST', path: 'products/*' },
+  products.retrieve(),
+  products.operation(
+    'update',
+    'POST *',
     {
       name: text(),
       active: bool,
@@ -49,8 +48,9 @@ export const productOperations: readonly Operation[] = [
       unit_label: clearable(text()),
       default_price: text(),
     },
-    ({ store, ids: [id = ''] }, params) => {
-      const before = existingProduct(store, id, 'id');
+    (call, params) => {
+      const { store, id } = call;
+      const before = products.existing(call);
       if (params.default_price !== undefined && store.prices.get(params.default_price)?.product !== id)
         throw missing('price', params.default_price, 'default_price');
       const changed: Product = {
@@ -69,39 +69,23 @@ export const productOperations: readonly Operation[] = [
       return after;
     },
   ),
-  operation(
-    { name: 'products.delete', method: 'DELETE', path: 'products/*' },
-    {},
-    ({ store, ids: [id = ''] }) => {
-      const product = existingProduct(store, id, 'id');
-      if (store.prices.allWithin('product', id).length > 0)
-        throw wrongState('A product that has prices cannot be deleted.');
-      store.remove(store.products, id);
-      store.emit('product.deleted', product);
-      return { id, object: 'product', deleted: true };
+  products.operation('delete', 'DELETE *', {}, (call) => {
+    const { store, id } = call;
+    const product = products.existing(call);
+    if (store.prices.allWithin('product', id).length > 0)
+      throw wrongState('This product has prices, so it cannot be deleted.');
+    store.remove(store.products, id);
+    store.emit('product.deleted', product);
+    return { id, object: 'product', deleted: true };
+  }),
+  products.list(
+    { active: bool },
+    {
+      equal: ['active'],
     },
   ),
-  operation(
-    { name: 'products.list', method: 'GET', path: 'products' },
-    { ...listParams, ...createdParam, active: bool },
-    ({ store }, params) =>
-      listOf(
-        '/v1/products',
-        store.products.list({
-          ...cursorOf(params, (id) => store.products.get(id) !== undefined),
-          created: params.created,
-          where: ({ active }) => params.active === undefined || params.active === active,
-        }),
-      ),
-  ),
-  searchOperation('products', (store) => store.products),
+  products.search(),
 ];
-
-export function existingProduct(store: Store, id: string, param = 'product'): Product {
-  const product = store.products.get(id);
-  if (product === undefined) throw missing('product', id, param);
-  return product;
-}
 
 export function createProduct(
   store: Store,
@@ -119,7 +103,7 @@ export function createProduct(
 ): Product {
   const now = store.now();
   const product = store.put(store.products, {
-    id: made.id ?? newId('prod_', 14),
+    id: made.id ?? store.products.newId(),
     object: 'product',
     active: made.active ?? true,
     created: now,

@@ -4,17 +4,11 @@ import { cardError } from '../payments/payment-intent.ts';
 import { createPaymentMethod, paymentMethodData, usablePaymentMethod } from '../payments/payment-method.ts';
 import { attemptSetup, cancelSetupIntent, createSetupIntent } from '../payments/setup-intent.ts';
 import type { SetupIntent } from '../wire/objects.ts';
-import {
-  type Call,
-  createdParam,
-  cursorOf,
-  listOf,
-  listParams,
-  type Operation,
-  operation,
-} from '../wire/operation.ts';
+import type { Call, Operation } from '../wire/operation.ts';
 import { applyMetadata, bool, metadata, object, oneOf, type Parsed, required, text } from '../wire/params.ts';
-import { badParam, missing, WireError, wrongState } from '../wire/wire-error.ts';
+import { badParam, wrongState } from '../wire/wire-error.ts';
+import { openedIntent } from './client-secret.ts';
+import { Resource } from './resource.ts';
 
 const confirmParams = {
   client_secret: text(),
@@ -24,9 +18,12 @@ const confirmParams = {
   use_stripe_sdk: bool,
 };
 
+const setupIntents = new Resource('setup_intents', (store) => store.setupIntents);
+
 export const setupIntentOperations: readonly Operation[] = [
-  operation(
-    { name: 'setup_intents.create', method: 'POST', path: 'setup_intents' },
+  setupIntents.operation(
+    'create',
+    'POST',
     {
       automatic_payment_methods: object({
         enabled: required(bool),
@@ -52,34 +49,28 @@ export const setupIntentOperations: readonly Operation[] = [
         description: params.description ?? null,
       }),
   ),
-  operation(
-    { name: 'setup_intents.retrieve', method: 'GET', path: 'setup_intents/*', forBrowsers: true },
+  setupIntents.operation(
+    'retrieve',
+    'GET *',
     { client_secret: text() },
     (call, params) => opened(call, params.client_secret),
+    { forBrowsers: true },
   ),
-  operation(
-    { name: 'setup_intents.confirm', method: 'POST', path: 'setup_intents/*/confirm', forBrowsers: true },
+  setupIntents.operation(
+    'confirm',
+    'POST */confirm',
     confirmParams,
     (call, params) => confirm(call, opened(call, params.client_secret), params),
+    { forBrowsers: true },
   ),
-  operation(
-    { name: 'setup_intents.cancel', method: 'POST', path: 'setup_intents/*/cancel' },
+  setupIntents.operation(
+    'cancel',
+    'POST */cancel',
     { cancellation_reason: oneOf('abandoned', 'duplicate', 'requested_by_customer') },
-    (call, params) => cancelSetupIntent(call.store, existing(call), params.cancellation_reason ?? null),
+    (call, params) =>
+      cancelSetupIntent(call.store, setupIntents.existing(call), params.cancellation_reason ?? null),
   ),
-  operation(
-    { name: 'setup_intents.list', method: 'GET', path: 'setup_intents' },
-    { ...listParams, ...createdParam, customer: text() },
-    ({ store }, params) =>
-      listOf(
-        '/v1/setup_intents',
-        store.setupIntents.list({
-          ...cursorOf(params, (id) => store.setupIntents.get(id) !== undefined),
-          created: params.created,
-          within: params.customer === undefined ? undefined : { index: 'customer', key: params.customer },
-        }),
-      ),
-  ),
+  setupIntents.list({ customer: text() }, { within: ({ customer }) => ({ customer }) }),
 ];
 
 function confirm(call: Call, intent: SetupIntent, params: Parsed<typeof confirmParams>): SetupIntent {
@@ -95,7 +86,7 @@ function confirm(call: Call, intent: SetupIntent, params: Parsed<typeof confirmP
     params.return_url === undefined &&
     params.use_stripe_sdk !== true
   )
-    throw badParam('A `return_url` is needed to confirm this SetupIntent.', 'return_url');
+    throw badParam('A `return_url` is required to confirm this SetupIntent.', 'return_url');
   const method =
     params.payment_method_data !== undefined
       ? createPaymentMethod(store, params.payment_method_data)
@@ -104,7 +95,7 @@ function confirm(call: Call, intent: SetupIntent, params: Parsed<typeof confirmP
         : undefined;
   if (method === undefined)
     throw wrongState(
-      'The SetupIntent has no payment method to be confirmed with.',
+      'This SetupIntent has no payment method. Add one before you confirm it.',
       'setup_intent_unexpected_state',
       { setup_intent: intent },
     );
@@ -118,23 +109,6 @@ function confirm(call: Call, intent: SetupIntent, params: Parsed<typeof confirmP
   return attempt.intent;
 }
 
-function existing({ store, ids: [id = ''] }: Call): SetupIntent {
-  const intent = store.setupIntents.get(id);
-  if (intent === undefined) throw missing('setupintent', id);
-  return intent;
-}
-
 function opened(call: Call, clientSecret: string | undefined): SetupIntent {
-  if (!call.fromBrowser && clientSecret === undefined) return existing(call);
-  if (clientSecret === undefined)
-    throw badParam('Missing required param: client_secret.', 'client_secret', 'parameter_missing');
-  const intent = existing(call);
-  if (intent.client_secret !== clientSecret)
-    throw new WireError(404, {
-      type: 'invalid_request_error',
-      code: 'resource_missing',
-      message: 'The client_secret belongs to no such SetupIntent.',
-      param: 'client_secret',
-    });
-  return intent;
+  return openedIntent(setupIntents, 'SetupIntent', call, clientSecret);
 }

@@ -1,8 +1,8 @@
 import type { Store } from '../state/store.ts';
+import { existing } from '../wire/existing.ts';
 import type { Price } from '../wire/objects.ts';
 import { clearable, object, oneOf, required, text } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
-import { existingPrice } from './prices.ts';
 
 /** The processor's own limits. */
 export const itemsMax = 20;
@@ -32,22 +32,23 @@ export const trialSettings = object({
 });
 
 export const paymentBehavior = oneOf('allow_incomplete', 'default_incomplete', 'error_if_incomplete');
-/** Taken, because clients send it; nothing is ever prorated here. */
+/** Accepted because clients send it. The sandbox never prorates. */
 export const prorationBehavior = oneOf('always_invoice', 'create_prorations', 'none');
 
 export function billablePrice(store: Store, id: string, param: string): Price {
-  const price = existingPrice(store, id, param);
-  if (!price.active) throw badParam('The price is archived; only active prices can be subscribed to.', param);
-  if (price.recurring === null) throw badParam('The price is not recurring.', param);
+  const price = existing(store.prices, id, param);
+  if (!price.active)
+    throw badParam('This price is archived. Only active prices can be used in a subscription.', param);
+  if (price.recurring === null) throw badParam('This price is not recurring.', param);
   return price;
 }
 
-/** All items are billed together, so they must agree on currency and interval. */
+/** All items are billed together, so they must have the same currency and interval. */
 export function checkAlike(prices: readonly Price[]): void {
   const [first, ...others] = prices;
   for (const price of others) {
     if (price.currency !== first?.currency)
-      throw badParam('All prices on a subscription must be in one currency.', 'items');
+      throw badParam('All prices on a subscription must have the same currency.', 'items');
     if (
       price.recurring?.interval !== first.recurring?.interval ||
       price.recurring?.interval_count !== first.recurring?.interval_count

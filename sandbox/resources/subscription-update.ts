@@ -47,7 +47,7 @@ export const updateParams = {
   trial_settings: trialSettings,
 };
 
-/** Changes what the parameters name. One that has ended can only be annotated. */
+/** Applies the parameters. Once a subscription has ended, only its annotations can change. */
 export function updateFrom(
   call: Call,
   before: Subscription,
@@ -57,7 +57,7 @@ export function updateFrom(
   const { metadata: _, cancellation_details: __, ...others } = params;
   if (before.ended_at !== null && Object.keys(others).length > 0)
     throw wrongState(
-      'Of a subscription that has ended only metadata and cancellation_details can be changed.',
+      'This subscription has ended. Only its metadata and cancellation_details can be changed.',
       'invalid_canceled_subscription_fields',
     );
   if (params.default_payment_method !== null)
@@ -103,7 +103,7 @@ function moveItems(
   const items = changedItems(store, before, changes);
   checkAlike(items.data.map(({ price }) => price));
   if (items.data[0]?.price.currency !== before.currency)
-    throw badParam(`The price must be in ${before.currency}, as the subscription is.`, 'items');
+    throw badParam(`The price must be in ${before.currency}, the currency of the subscription.`, 'items');
   return changeItems(store, before, items, baseUrl);
 }
 

@@ -3,15 +3,7 @@ import { cancelSubscription } from '../billing/subscription-change.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import type { Subscription } from '../wire/objects.ts';
-import {
-  type Call,
-  createdParam,
-  cursorOf,
-  listOf,
-  listParams,
-  type Operation,
-  operation,
-} from '../wire/operation.ts';
+import type { Call, Operation } from '../wire/operation.ts';
 import {
   applyMetadata,
   array,
@@ -25,7 +17,7 @@ import {
   text,
 } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
-import { searchOperation } from './search.ts';
+import { Resource } from './resource.ts';
 import {
   billablePrice,
   cancellationDetails,
@@ -71,20 +63,21 @@ const statuses = [
   'unpaid',
 ] as const;
 
+const subscriptions = new Resource('subscriptions', (store) => store.subscriptions);
+
 export const subscriptionOperations: readonly Operation[] = [
-  operation({ name: 'subscriptions.create', method: 'POST', path: 'subscriptions' }, createParams, create),
-  operation({ name: 'subscriptions.retrieve', method: 'GET', path: 'subscriptions/*' }, {}, existing),
-  operation(
-    { name: 'subscriptions.update', method: 'POST', path: 'subscriptions/*' },
-    updateParams,
-    (call, params) => updateFrom(call, existing(call), params),
+  subscriptions.operation('create', 'POST', createParams, create),
+  subscriptions.retrieve(),
+  subscriptions.operation('update', 'POST *', updateParams, (call, params) =>
+    updateFrom(call, subscriptions.existing(call), params),
   ),
-  operation(
-    { name: 'subscriptions.cancel', method: 'DELETE', path: 'subscriptions/*' },
+  subscriptions.operation(
+    'cancel',
+    'DELETE *',
     { invoice_now: bool, prorate: bool, cancellation_details: cancellationDetails },
     (call, params) => {
-      const subscription = existing(call);
-      // One that has ended cannot be found any more by whoever wants to end it.
+      const subscription = subscriptions.existing(call);
+      // The processor answers 404 when a subscription has already ended.
       if (subscription.ended_at !== null) throw missing('subscription', subscription.id);
       return cancelSubscription(call.store, subscription, 'cancellation_requested', {
         comment: params.cancellation_details?.comment ?? null,
@@ -92,29 +85,17 @@ export const subscriptionOperations: readonly Operation[] = [
       });
     },
   ),
-  operation(
-    { name: 'subscriptions.list', method: 'GET', path: 'subscriptions' },
+  subscriptions.list(
+    { customer: text(), price: text(), status: oneOf(...statuses, 'all', 'ended') },
     {
-      ...listParams,
-      ...createdParam,
-      customer: text(),
-      price: text(),
-      status: oneOf(...statuses, 'all', 'ended'),
+      within: ({ customer }) => ({ customer }),
+      where: (_store, params) => (subscription) =>
+        hasStatus(subscription.status, params.status) &&
+        (params.price === undefined ||
+          subscription.items.data.some(({ price }) => price.id === params.price)),
     },
-    ({ store }, params) =>
-      listOf(
-        '/v1/subscriptions',
-        store.subscriptions.list({
-          ...cursorOf(params, (id) => store.subscriptions.get(id) !== undefined),
-          created: params.created,
-          within: params.customer === undefined ? undefined : { index: 'customer', key: params.customer },
-          where: ({ status, items }) =>
-            hasStatus(status, params.status) &&
-            (params.price === undefined || items.data.some(({ price }) => price.id === params.price)),
-        }),
-      ),
   ),
-  searchOperation('subscriptions', (store) => store.subscriptions),
+  subscriptions.search(),
 ];
 
 function create({ store, baseUrl }: Call, params: Parsed<typeof createParams>): Subscription {
@@ -147,12 +128,6 @@ function create({ store, baseUrl }: Call, params: Parsed<typeof createParams>): 
   );
 }
 
-function existing({ store, ids: [id = ''] }: Call): Subscription {
-  const subscription = store.subscriptions.get(id);
-  if (subscription === undefined) throw missing('subscription', id);
-  return subscription;
-}
-
 function hasStatus(status: string, wanted: string | undefined): boolean {
   if (wanted === undefined) return status !== 'canceled';
   if (wanted === 'all') return true;
@@ -172,7 +147,7 @@ function trialEndOf(
       'parameters_exclusive',
     );
   if (end !== undefined && (end <= store.now() || end > store.now() + trialDaysMax * 86_400))
-    throw badParam('trial_end must be in the future, by two years at most.', 'trial_end');
+    throw badParam('trial_end must be in the future, at most two years ahead.', 'trial_end');
   if (days === 0) return null;
   return days === undefined ? (end ?? null) : store.now() + days * 86_400;
 }

@@ -1,6 +1,6 @@
 import { newId } from '../ids.ts';
 import type { WebhookEndpoint } from '../wire/objects.ts';
-import { type Call, cursorOf, listOf, listParams, type Operation, operation } from '../wire/operation.ts';
+import type { Operation } from '../wire/operation.ts';
 import {
   applyMetadata,
   array,
@@ -11,16 +11,17 @@ import {
   required,
   text,
 } from '../wire/params.ts';
-import { badParam, missing, wrongState } from '../wire/wire-error.ts';
+import { badParam, wrongState } from '../wire/wire-error.ts';
+import { Resource } from './resource.ts';
 
-/** More names than there are types of events. */
+/** More than there are event types. */
 const enabledEventsMax = 500;
 /** The processor's own limit in test mode. */
 const endpointsMax = 16;
 
 const eventName: Parser<string> = (node, path) => {
   if (typeof node !== 'string' || !/^(\*|[a-z0-9_]+(\.[a-z0-9_]+)+)$/.test(node))
-    throw badParam(`Invalid ${path}: must be the name of an event type, or *`, path);
+    throw badParam(`Invalid ${path}: must be an event type or *`, path);
   return node;
 };
 
@@ -44,9 +45,14 @@ const changeable = {
   url: address,
 };
 
+const webhookEndpoints = new Resource('webhook_endpoints', (store) => store.webhookEndpoints, {
+  show: (_store, endpoint) => withoutSecret(endpoint),
+});
+
 export const webhookEndpointOperations: readonly Operation[] = [
-  operation(
-    { name: 'webhook_endpoints.create', method: 'POST', path: 'webhook_endpoints' },
+  webhookEndpoints.operation(
+    'create',
+    'POST',
     {
       ...changeable,
       api_version: version,
@@ -57,7 +63,7 @@ export const webhookEndpointOperations: readonly Operation[] = [
       if (store.webhookEndpoints.size >= endpointsMax)
         throw wrongState(`You have reached the maximum of ${endpointsMax} test webhook endpoints.`);
       return store.put(store.webhookEndpoints, {
-        id: newId('we_'),
+        id: store.webhookEndpoints.newId(),
         object: 'webhook_endpoint',
         api_version: params.api_version ?? null,
         application: null,
@@ -72,53 +78,28 @@ export const webhookEndpointOperations: readonly Operation[] = [
       });
     },
   ),
-  operation({ name: 'webhook_endpoints.retrieve', method: 'GET', path: 'webhook_endpoints/*' }, {}, (call) =>
-    withoutSecret(existing(call)),
-  ),
-  operation(
-    { name: 'webhook_endpoints.update', method: 'POST', path: 'webhook_endpoints/*' },
-    { ...changeable, disabled: bool },
-    (call, params) => {
-      const before = existing(call);
-      return withoutSecret(
-        call.store.change(call.store.webhookEndpoints, before, {
-          description: params.description === undefined ? before.description : params.description,
-          enabled_events: [...(params.enabled_events ?? before.enabled_events)],
-          metadata: applyMetadata(before.metadata, params.metadata),
-          status: params.disabled === undefined ? before.status : params.disabled ? 'disabled' : 'enabled',
-          url: params.url ?? before.url,
-        }),
-      );
-    },
-  ),
-  operation(
-    { name: 'webhook_endpoints.delete', method: 'DELETE', path: 'webhook_endpoints/*' },
-    {},
-    (call) => {
-      const { id } = existing(call);
-      call.store.remove(call.store.webhookEndpoints, id);
-      return { id, object: 'webhook_endpoint', deleted: true };
-    },
-  ),
-  operation(
-    { name: 'webhook_endpoints.list', method: 'GET', path: 'webhook_endpoints' },
-    listParams,
-    ({ store }, params) => {
-      const page = store.webhookEndpoints.list(
-        cursorOf(params, (id) => store.webhookEndpoints.get(id) !== undefined),
-      );
-      return listOf('/v1/webhook_endpoints', { ...page, data: page.data.map(withoutSecret) });
-    },
-  ),
+  webhookEndpoints.retrieve(),
+  webhookEndpoints.operation('update', 'POST *', { ...changeable, disabled: bool }, (call, params) => {
+    const before = webhookEndpoints.existing(call);
+    return withoutSecret(
+      call.store.change(call.store.webhookEndpoints, before, {
+        description: params.description === undefined ? before.description : params.description,
+        enabled_events: [...(params.enabled_events ?? before.enabled_events)],
+        metadata: applyMetadata(before.metadata, params.metadata),
+        status: params.disabled === undefined ? before.status : params.disabled ? 'disabled' : 'enabled',
+        url: params.url ?? before.url,
+      }),
+    );
+  }),
+  webhookEndpoints.operation('delete', 'DELETE *', {}, (call) => {
+    const { id } = webhookEndpoints.existing(call);
+    call.store.remove(call.store.webhookEndpoints, id);
+    return { id, object: 'webhook_endpoint', deleted: true };
+  }),
+  webhookEndpoints.listWithoutCreated({}),
 ];
 
-function existing({ store, ids: [id = ''] }: Call): WebhookEndpoint {
-  const endpoint = store.webhookEndpoints.get(id);
-  if (endpoint === undefined) throw missing('webhook endpoint', id);
-  return endpoint;
-}
-
-/** The signing secret is shown once, when the endpoint is made. */
+/** Only the response to the creation shows the signing secret. */
 function withoutSecret({ secret: _, ...shown }: WebhookEndpoint): Omit<WebhookEndpoint, 'secret'> {
   return shown;
 }

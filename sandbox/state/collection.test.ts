@@ -17,7 +17,12 @@ const things = fc.array(
 );
 
 function build(parts: readonly { step: number; owner: string | null }[]) {
-  const collection = new Collection<Thing>('things', { owner: (thing) => [thing.owner] });
+  const collection = new Collection<Thing>({
+    name: 'things',
+    noun: 'thing',
+    idPrefix: 't_',
+    indexes: { owner: (thing) => [thing.owner] },
+  });
   let created = 0;
   const all = parts.map(({ step, owner }, index) => {
     created += step;
@@ -63,7 +68,7 @@ test('a list is what filtering, sorting and cutting everything would give', asyn
         const expected = backwards ? beyond.slice(-query.limit) : beyond.slice(0, query.limit);
 
         const page = collection.list({
-          within: query.owner === null ? undefined : { index: 'owner', key: query.owner },
+          within: { owner: query.owner ?? undefined },
           created: { gte: query.gte ?? undefined, lt: query.lt ?? undefined, gt: undefined, lte: undefined },
           limit: query.limit,
           ...(cursor === undefined
@@ -92,6 +97,32 @@ test('a change moves an object between index keys without changing its place', (
     ['t0', 't1', 't2'],
   );
   assert.deepEqual(collection.allWithin('owner', 'b'), []);
+});
+
+test('a list within two indexes holds only the objects that are in both', () => {
+  const collection = new Collection<Thing>({
+    name: 'things',
+    noun: 'thing',
+    idPrefix: 't_',
+    indexes: { owner: (thing) => [thing.owner], created: (thing) => [String(thing.created)] },
+  });
+  for (const [id, owner, created] of [
+    ['t0', 'a', 1],
+    ['t1', 'b', 1],
+    ['t2', 'a', 2],
+  ] as const)
+    collection.put({ id, object: 'thing', created, owner });
+  const idsWithin = (within: Record<string, string | undefined>) =>
+    collection.list({ within, limit: 10 }).data.map(({ id }) => id);
+  assert.deepEqual(idsWithin({ owner: 'a', created: '1' }), ['t0']);
+  assert.deepEqual(idsWithin({ owner: undefined, created: '1' }), ['t1', 't0']);
+  assert.deepEqual(idsWithin({ owner: 'b', created: '2' }), []);
+});
+
+test('an object created too early is not found', () => {
+  const { collection } = build([{ step: 5, owner: null }]);
+  assert.equal(collection.get('t0', 5)?.id, 't0');
+  assert.equal(collection.get('t0', 6), undefined);
 });
 
 test('removing forgets an object everywhere', () => {

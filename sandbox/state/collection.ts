@@ -1,3 +1,4 @@
+import { newId } from '../ids.ts';
 import type { WireObject } from '../wire/objects.ts';
 import type { Range } from '../wire/params.ts';
 
@@ -8,9 +9,13 @@ interface Entry<T> {
 }
 
 export interface ListQuery<T> {
-  /** The index to read, by name, and the key to read in it; without it, everything. */
-  readonly within?: { readonly index: string; readonly key: string } | undefined;
+  /**
+   * Index keys that an object must have, by index. The list is read from the first index that has a key; without any,
+   * it is read from the whole collection.
+   */
+  readonly within?: Readonly<Record<string, string | undefined>> | undefined;
   readonly created?: Range | undefined;
+  readonly createdSince?: number | undefined;
   readonly startingAfter?: string | undefined;
   readonly endingBefore?: string | undefined;
   readonly limit: number;
@@ -22,27 +27,46 @@ export interface Page<T> {
   readonly hasMore: boolean;
 }
 
-export type Indexes<T> = Readonly<Record<string, (value: T) => readonly (string | null)[]>>;
+type KeysOf<T> = (value: T) => readonly (string | null)[];
+
+/** What distinguishes one kind of object from another. */
+export interface Kind<T> {
+  /** The plural name in paths, such as `payment_intents`. */
+  readonly name: string;
+  /** The name in "No such …" errors. */
+  readonly noun: string;
+  readonly idPrefix: string;
+  /** How many random characters follow the prefix. */
+  readonly idLength?: number;
+  /** The keys of an object in each index. */
+  readonly indexes?: Readonly<Record<string, KeysOf<T>>>;
+}
+
+interface Index<T> {
+  readonly name: string;
+  readonly keysOf: KeysOf<T>;
+  readonly entries: Map<string, Entry<T>[]>;
+}
 
 /**
- * All objects of one kind, in the order of their creation, which is also the order of their `created` times because
- * the clock only moves forward. Lists are read from an ordered index, newest first, and stop when the page is full.
+ * All objects of one kind, in order of creation. This is also the order of their `created` times, because the clock
+ * only moves forward. Lists are read from an ordered index, newest first, and stop when the page is full.
  */
 export class Collection<T extends WireObject> {
   readonly name: string;
-  /** How many entries lists have looked at so far, so that a test can tell an index from a scan. */
+  readonly noun: string;
+  /** How many entries lists have read so far. Tests use it to tell an index lookup from a scan. */
   visited = 0;
   readonly #byId = new Map<string, Entry<T>>();
   readonly #ordered: Entry<T>[] = [];
-  readonly #indexes: {
-    readonly keysOf: Indexes<T>[string];
-    readonly entries: Map<string, Entry<T>[]>;
-    readonly name: string;
-  }[];
+  readonly #indexes: readonly Index<T>[];
+  readonly #newId: () => string;
   #sequence = 0;
 
-  constructor(name: string, indexes: Indexes<T> = {}) {
+  constructor({ name, noun, idPrefix, idLength, indexes = {} }: Kind<T>) {
     this.name = name;
+    this.noun = noun;
+    this.#newId = () => newId(idPrefix, idLength);
     this.#indexes = Object.entries(indexes).map(([index, keysOf]) => ({
       name: index,
       keysOf,
@@ -50,23 +74,30 @@ export class Collection<T extends WireObject> {
     }));
   }
 
+  /** An id for a new object of this kind. */
+  newId(): string {
+    return this.#newId();
+  }
+
   get size(): number {
     return this.#byId.size;
   }
 
-  get(id: string): T | undefined {
-    return this.#byId.get(id)?.value;
+  /** The object with this id, unless it was created before `createdSince`. */
+  get(id: string, createdSince = 0): T | undefined {
+    const entry = this.#byId.get(id);
+    return entry === undefined || entry.created < createdSince ? undefined : entry.value;
   }
 
   *values(): Generator<T> {
     for (const entry of this.#ordered) yield entry.value;
   }
 
-  /** Adds the object, or replaces the one with its id, and returns what was there before. */
+  /** Adds the object or replaces the one with the same id. Returns the replaced object. */
   put(value: T): T | undefined {
     const existing = this.#byId.get(value.id);
     if (existing === undefined) {
-      // A deleted customer no longer says when it was created; its place in the order does.
+      // A deleted customer has no `created` field; its place in the order gives the time.
       const created =
         'created' in value && typeof value.created === 'number'
           ? value.created
@@ -98,11 +129,11 @@ export class Collection<T extends WireObject> {
       for (const key of index.keysOf(entry.value)) removeFrom(index.entries, key, entry);
   }
 
-  /** Drops and returns the oldest that were created before a time, up to the first that has to stay. */
-  removeOldest(createdBefore: number, mayGo: (value: T) => boolean): T[] {
+  /** Removes and returns the objects created before a time, oldest first, up to the first one that must stay. */
+  removeOldest(createdBefore: number, mayRemove: (value: T) => boolean): T[] {
     let count = 0;
     for (const entry of this.#ordered) {
-      if (entry.created >= createdBefore || !mayGo(entry.value)) break;
+      if (entry.created >= createdBefore || !mayRemove(entry.value)) break;
       count += 1;
     }
     const removed = this.#ordered.splice(0, count);
@@ -121,13 +152,19 @@ export class Collection<T extends WireObject> {
   }
 
   list(query: ListQuery<T>): Page<T> {
-    const entries = this.#entriesOf(query.within);
-    const { first, end } = bounds(entries, query.created);
+    const [lookup, ...otherLookups] = Object.entries(query.within ?? {}).flatMap(([index, key]) =>
+      key === undefined ? [] : [{ index: this.#index(index), key }],
+    );
+    const entries = lookup === undefined ? this.#ordered : (lookup.index.entries.get(lookup.key) ?? []);
+    const matchesQuery = (value: T): boolean =>
+      otherLookups.every(({ index, key }) => index.keysOf(value).includes(key)) &&
+      (query.where?.(value) ?? true);
+    const { first, end } = bounds(entries, query.created, query.createdSince);
     const matches: T[] = [];
     const take = (entry: Entry<T> | undefined): boolean => {
       this.visited += 1;
-      if (entry !== undefined && (query.where?.(entry.value) ?? true)) matches.push(entry.value);
-      // One more than the page holds tells whether there is a next page.
+      if (entry !== undefined && matchesQuery(entry.value)) matches.push(entry.value);
+      // One match more than the page holds means that there is another page.
       return matches.length <= query.limit;
     };
     const cursor = this.#byId.get(query.endingBefore ?? query.startingAfter ?? '');
@@ -142,21 +179,24 @@ export class Collection<T extends WireObject> {
     return { data: matches.slice(0, query.limit), hasMore: matches.length > query.limit };
   }
 
-  /** Everything under one key of an index, oldest first. */
+  /** All objects under one key of an index, oldest first. */
   allWithin(index: string, key: string): T[] {
-    return this.#entriesOf({ index, key }).map((entry) => entry.value);
+    return (this.#index(index).entries.get(key) ?? []).map((entry) => entry.value);
   }
 
-  #entriesOf(within: ListQuery<T>['within']): readonly Entry<T>[] {
-    if (within === undefined) return this.#ordered;
-    const index = this.#indexes.find(({ name }) => name === within.index);
-    if (index === undefined) throw new Error(`${this.name} has no index ${within.index}`);
-    return index.entries.get(within.key) ?? [];
+  #index(name: string): Index<T> {
+    const index = this.#indexes.find((candidate) => candidate.name === name);
+    if (index === undefined) throw new Error(`${this.name} has no index ${name}`);
+    return index;
   }
 }
 
-function bounds<T>(entries: readonly Entry<T>[], created: Range | undefined): { first: number; end: number } {
-  const from = Math.max(created?.gte ?? 0, created?.gt === undefined ? 0 : created.gt + 1);
+function bounds<T>(
+  entries: readonly Entry<T>[],
+  created: Range | undefined,
+  createdSince = 0,
+): { first: number; end: number } {
+  const from = Math.max(createdSince, created?.gte ?? 0, created?.gt === undefined ? 0 : created.gt + 1);
   const until = Math.min(
     created?.lt ?? Number.POSITIVE_INFINITY,
     created?.lte === undefined ? Number.POSITIVE_INFINITY : created.lte + 1,
@@ -170,7 +210,7 @@ function bounds<T>(entries: readonly Entry<T>[], created: Range | undefined): { 
   };
 }
 
-/** The position of the first entry that does not come before. */
+/** The position of the first entry for which `isBefore` is false. */
 function lowerBound<T>(entries: readonly Entry<T>[], isBefore: (entry: Entry<T>) => boolean): number {
   let low = 0;
   let high = entries.length;

@@ -1,71 +1,116 @@
 import type * as Wire from '../wire/objects.ts';
-import { Collection } from './collection.ts';
+import { Collection, type Kind } from './collection.ts';
 
 export type AnyCollection = Collection<Wire.WireObject>;
 
 /** Every kind of object, with the indexes that its lists are read from. */
 export class Collections {
-  readonly customers = new Collection<Wire.Customer | Wire.DeletedCustomer>('customers', {
-    metadata: metadataKeys,
-    email: (customer) => ['email' in customer ? customer.email : null],
-  });
-  readonly products = new Collection<Wire.Product>('products', { metadata: metadataKeys });
-  readonly prices = new Collection<Wire.Price>('prices', {
-    metadata: metadataKeys,
-    product: (p) => [p.product],
-  });
-  readonly paymentMethods = new Collection<Wire.PaymentMethod>('payment_methods', {
-    customer: (method) => [method.customer],
-  });
-  readonly paymentIntents = new Collection<Wire.PaymentIntent>('payment_intents', {
-    metadata: metadataKeys,
-    customer: (intent) => [intent.customer],
-  });
-  readonly setupIntents = new Collection<Wire.SetupIntent>('setup_intents', {
-    customer: (s) => [s.customer],
-  });
-  readonly charges = new Collection<Wire.Charge>('charges', {
-    metadata: metadataKeys,
-    customer: (charge) => [charge.customer],
-    payment_intent: (charge) => [charge.payment_intent],
-  });
-  readonly refunds = new Collection<Wire.Refund>('refunds', {
-    payment_intent: (refund) => [refund.payment_intent],
-    charge: (refund) => [refund.charge],
-  });
-  readonly subscriptions = new Collection<Wire.Subscription>('subscriptions', {
-    metadata: metadataKeys,
-    customer: (subscription) => [subscription.customer],
-    pending_setup_intent: (subscription) => [subscription.pending_setup_intent],
-  });
-  readonly invoices = new Collection<Wire.Invoice>('invoices', {
-    metadata: metadataKeys,
-    customer: (invoice) => [invoice.customer],
-    subscription: (invoice) => [invoice.parent.subscription_details.subscription],
-  });
-  readonly invoicePayments = new Collection<Wire.InvoicePayment>('invoice_payments', {
-    invoice: (payment) => [payment.invoice],
-    payment_intent: (payment) => [payment.payment.payment_intent],
-  });
-  readonly webhookEndpoints = new Collection<Wire.WebhookEndpoint>('webhook_endpoints');
+  readonly #byName = new Map<string, AnyCollection>();
 
-  byName(): ReadonlyMap<string, AnyCollection> {
-    const all = [
-      this.customers,
-      this.products,
-      this.prices,
-      this.paymentMethods,
-      this.paymentIntents,
-      this.setupIntents,
-      this.charges,
-      this.refunds,
-      this.subscriptions,
-      this.invoices,
-      this.invoicePayments,
-      this.webhookEndpoints,
-    ];
-    // Each collection holds one kind of object; here they are only told apart by name.
-    return new Map(all.map((collection) => [collection.name, collection as unknown as AnyCollection]));
+  readonly customers = this.#add<Wire.Customer | Wire.DeletedCustomer>({
+    name: 'customers',
+    noun: 'customer',
+    idPrefix: 'cus_',
+    idLength: 14,
+    indexes: {
+      metadata: metadataKeys,
+      email: (customer) => ['email' in customer ? customer.email : null],
+    },
+  });
+  readonly products = this.#add<Wire.Product>({
+    name: 'products',
+    noun: 'product',
+    idPrefix: 'prod_',
+    idLength: 14,
+    indexes: { metadata: metadataKeys },
+  });
+  readonly prices = this.#add<Wire.Price>({
+    name: 'prices',
+    noun: 'price',
+    idPrefix: 'price_',
+    indexes: { metadata: metadataKeys, product: (price) => [price.product] },
+  });
+  readonly paymentMethods = this.#add<Wire.PaymentMethod>({
+    name: 'payment_methods',
+    noun: 'PaymentMethod',
+    idPrefix: 'pm_',
+    indexes: { customer: (method) => [method.customer] },
+  });
+  readonly paymentIntents = this.#add<Wire.PaymentIntent>({
+    name: 'payment_intents',
+    noun: 'payment_intent',
+    idPrefix: 'pi_',
+    indexes: { metadata: metadataKeys, customer: (intent) => [intent.customer] },
+  });
+  readonly setupIntents = this.#add<Wire.SetupIntent>({
+    name: 'setup_intents',
+    noun: 'setupintent',
+    idPrefix: 'seti_',
+    indexes: { customer: (intent) => [intent.customer] },
+  });
+  readonly charges = this.#add<Wire.Charge>({
+    name: 'charges',
+    noun: 'charge',
+    idPrefix: 'ch_',
+    indexes: {
+      metadata: metadataKeys,
+      customer: (charge) => [charge.customer],
+      payment_intent: (charge) => [charge.payment_intent],
+    },
+  });
+  readonly refunds = this.#add<Wire.Refund>({
+    name: 'refunds',
+    noun: 'refund',
+    idPrefix: 're_',
+    indexes: {
+      payment_intent: (refund) => [refund.payment_intent],
+      charge: (refund) => [refund.charge],
+    },
+  });
+  readonly subscriptions = this.#add<Wire.Subscription>({
+    name: 'subscriptions',
+    noun: 'subscription',
+    idPrefix: 'sub_',
+    indexes: {
+      metadata: metadataKeys,
+      customer: (subscription) => [subscription.customer],
+      pending_setup_intent: (subscription) => [subscription.pending_setup_intent],
+    },
+  });
+  readonly invoices = this.#add<Wire.Invoice>({
+    name: 'invoices',
+    noun: 'invoice',
+    idPrefix: 'in_',
+    indexes: {
+      metadata: metadataKeys,
+      customer: (invoice) => [invoice.customer],
+      subscription: (invoice) => [invoice.parent.subscription_details.subscription],
+    },
+  });
+  readonly invoicePayments = this.#add<Wire.InvoicePayment>({
+    name: 'invoice_payments',
+    noun: 'invoice_payment',
+    idPrefix: 'inpay_',
+    indexes: {
+      invoice: (payment) => [payment.invoice],
+      payment_intent: (payment) => [payment.payment.payment_intent],
+    },
+  });
+  readonly webhookEndpoints = this.#add<Wire.WebhookEndpoint>({
+    name: 'webhook_endpoints',
+    noun: 'webhook endpoint',
+    idPrefix: 'we_',
+  });
+
+  protected get byName(): ReadonlyMap<string, AnyCollection> {
+    return this.#byName;
+  }
+
+  #add<T extends Wire.WireObject>(kind: Kind<T>): Collection<T> {
+    const collection = new Collection<T>(kind);
+    // Each collection holds one kind of object. Code that handles all kinds alike looks collections up by name.
+    this.#byName.set(kind.name, collection as unknown as AnyCollection);
+    return collection;
   }
 }
 

@@ -1,13 +1,13 @@
 export type DeliveryOutcome = 'delivered' | 'given_up';
 
 interface Undelivered {
-  /** Real time: retries end three real days after the event. */
+  /** When the event was created, in real time. Retries end three days later. */
   readonly sinceMs: number;
   readonly waiting: Set<string>;
   readonly givenUp: Set<string>;
 }
 
-/** Which events have not reached which endpoints. Those that reached all of theirs take no room here. */
+/** Undelivered events and their endpoints. An event that reached all its endpoints is not kept here. */
 export class Deliveries {
   readonly #undelivered = new Map<string, Undelivered>();
 
@@ -24,7 +24,7 @@ export class Deliveries {
     if (entry.waiting.size === 0 && entry.givenUp.size === 0) this.#undelivered.delete(eventId);
   }
 
-  /** How many endpoints the event has not reached, which is what `pending_webhooks` says. */
+  /** How many endpoints the event has not reached: the event's `pending_webhooks`. */
   countOf(eventId: string): number {
     const entry = this.#undelivered.get(eventId);
     return entry === undefined ? 0 : entry.waiting.size + entry.givenUp.size;
@@ -46,7 +46,7 @@ export class Deliveries {
     return this.#undelivered.get(eventId)?.waiting.has(endpointId) ?? false;
   }
 
-  /** Everything that still waits, oldest event first. */
+  /** All pending deliveries, oldest event first. */
   *waiting(): Generator<{ eventId: string; endpointId: string }> {
     for (const [eventId, entry] of this.#undelivered)
       for (const endpointId of entry.waiting) yield { eventId, endpointId };

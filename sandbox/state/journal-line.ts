@@ -1,23 +1,17 @@
 import type { WireObject } from '../wire/objects.ts';
+import { type Changes, eventLifetimeSeconds, type StoredEvent } from './changes.ts';
 import type { Collection } from './collection.ts';
-import type { DeliveryOutcome } from './deliveries.ts';
-import { type Memo, memoLifetimeMs } from './memos.ts';
-import type { Changes, Store, StoredEvent } from './store.ts';
+import type { Deliveries, DeliveryOutcome } from './deliveries.ts';
+import { type Memo, type Memos, memoLifetimeMs } from './memos.ts';
+import type { SandboxClock } from './sandbox-clock.ts';
+import type { Settings } from './settings.ts';
 
-export type DeliveryMode = 'normal' | 'paused' | 'duplicate' | 'shuffle' | 'drop';
-
-export interface Settings {
-  readonly deliveryMode: DeliveryMode;
-  /** What becomes of a subscription whose renewal was never paid. */
-  readonly afterDunning: 'cancel' | 'unpaid';
-}
-
-/** An event without its subject, which stands among the line's objects. */
+/** An event without its subject. The line holds the subject among its object versions. */
 type EventPart = Omit<StoredEvent, 'object' | 'subject'>;
 
 /**
- * One line of the journal. Events and remembered answers mostly show objects that the same line stores, so each
- * object version is written once (`v`) and the others name it by its position.
+ * One line of the journal. Events and remembered responses mostly contain objects that the same line stores. Each
+ * object version is therefore written once, in `v`, and the other parts refer to it by position.
  */
 export interface JournalLine {
   readonly at: number;
@@ -27,13 +21,14 @@ export interface JournalLine {
   readonly p?: readonly (readonly [string, number])[];
   /** Removals: collection and id. */
   readonly r?: readonly (readonly [string, string])[];
-  /** Events: the event, the position of its subject in `v`, and the endpoints that await it. */
+  /** Events: the event, the position of its subject in `v`, and the endpoints to deliver it to. */
   readonly e?: readonly (readonly [EventPart, number, readonly string[]])[];
-  /** A remembered answer: its body is a position in `v` where that is the same object. */
+  /** A remembered response. Its body is a position in `v` if the line stores the same object. */
   readonly m?: { readonly key: string; readonly memo: Omit<Memo, 'body'>; readonly body: object | number };
-  /** What became of a delivery. */
+  /** The outcome of a delivery: event, endpoint and outcome. */
   readonly n?: readonly [string, string, DeliveryOutcome];
   readonly s?: Settings;
+  /** The clock's offset in seconds. */
   readonly o?: number;
 }
 
@@ -82,13 +77,13 @@ function encodeMemo(key: string, { body, ...memo }: Memo, positions: ReadonlyMap
 }
 
 export function decodeLine(raw: unknown): RestoredLine {
-  // The sandbox reads only what it wrote itself: `encodeLine`, `snapshotLines` and the two notes in the store.
+  // Only the sandbox writes this file: `encodeLine`, `snapshotLines`, and two methods of the store.
   const line = raw as JournalLine;
   const versions = line.v ?? [];
   const version = (position: number): WireObject => {
     const value = versions[position];
     if (value === undefined)
-      throw new Error(`a journal line names object ${position}, which it does not hold`);
+      throw new Error(`a journal line refers to object ${position}, which it does not contain`);
     return value;
   };
   return {
@@ -115,26 +110,32 @@ export function decodeLine(raw: unknown): RestoredLine {
   };
 }
 
-/** The processor shows events for 30 days; older ones go when the journal is rewritten. */
-export const eventLifetimeSeconds = 30 * 24 * 60 * 60;
+interface State {
+  readonly clock: SandboxClock;
+  readonly settings: Settings;
+  readonly events: Collection<StoredEvent>;
+  readonly deliveries: Deliveries;
+  readonly memos: Memos;
+}
 
+/** The lines that restore this state. Expired events and responses are left out. */
 export function* snapshotLines(
-  store: Store,
+  { clock, settings, events, deliveries, memos }: State,
   collections: ReadonlyMap<string, Collection<WireObject>>,
 ): Generator<JournalLine> {
-  const nowMs = store.clock.realNowMs();
-  yield { at: nowMs, s: store.settings, o: store.clock.offsetSeconds };
+  const nowMs = clock.realNowMs();
+  yield { at: nowMs, s: settings, o: clock.offsetSeconds };
   for (const [name, collection] of collections)
     for (const value of collection.values()) yield { at: nowMs, v: [value], p: [[name, 0]] };
-  const oldest = store.now() - eventLifetimeSeconds;
-  for (const { object: _, subject, ...event } of store.events.values()) {
-    const endpointIds = store.deliveries.endpointIdsOf(event.id);
-    const givenUp = store.deliveries.givenUpOf(event.id);
+  const oldest = clock.now() - eventLifetimeSeconds;
+  for (const { object: _, subject, ...event } of events.values()) {
+    const endpointIds = deliveries.endpointIdsOf(event.id);
+    const givenUp = deliveries.givenUpOf(event.id);
     if (event.created < oldest && endpointIds.length === 0) continue;
-    const at = store.deliveries.sinceMsOf(event.id) ?? nowMs;
+    const at = deliveries.sinceMsOf(event.id) ?? nowMs;
     yield { at, v: [subject], e: [[event, 0, [...endpointIds, ...givenUp]]] };
     for (const endpointId of givenUp) yield { at, n: [event.id, endpointId, 'given_up'] };
   }
-  for (const [key, { body, ...memo }] of store.memos.entries())
+  for (const [key, { body, ...memo }] of memos.entries())
     if (memo.atMs > nowMs - memoLifetimeMs) yield { at: nowMs, m: { key, memo, body } };
 }

@@ -3,9 +3,9 @@ import { type FileHandle, mkdir, open, rename, truncate } from 'node:fs/promises
 import { dirname } from 'node:path';
 
 /**
- * An append-only file of JSON lines. Appends made while a write is under way go out together in the next one, so a
- * hundred concurrent requests cost one write. An answer is given only after `written()`, so a killed process loses
- * nothing that was acknowledged; the machine losing power may, because a sandbox does not pay for fsync.
+ * An append-only file of JSON lines. Lines appended during a write go out together in the next write, so a hundred
+ * concurrent requests cost one write. A request is answered only after `written()`, so a killed process loses nothing
+ * that it acknowledged. A power failure may lose data, because the sandbox does not call fsync.
  */
 export class Journal {
   readonly #path: string;
@@ -21,7 +21,7 @@ export class Journal {
     this.#file = file;
   }
 
-  /** Reads what is there, line by line, and opens the file for more. A torn last line was never acknowledged. */
+  /** Reads the existing lines and opens the file for appending. Drops an incomplete last line. */
   static async open(path: string, onLine: (line: unknown) => void): Promise<Journal> {
     await mkdir(dirname(path), { recursive: true });
     const goodBytes = await readLines(path, onLine);
@@ -34,7 +34,7 @@ export class Journal {
     this.#appended += 1;
   }
 
-  /** Settles once all that was appended before the call is in the file. */
+  /** Resolves once all lines appended so far are in the file. */
   async written(): Promise<void> {
     const target = this.#appended;
     while (this.#inFile < target) {
@@ -44,7 +44,7 @@ export class Journal {
   }
 
   async #writeWaiting(): Promise<void> {
-    // A failed write may have left half a line behind, and whatever came after it would not be readable.
+    // A failed write may leave half a line behind, and a reader could not parse the lines after it.
     if (this.#failure !== null) throw this.#failure;
     const batch = this.#waiting;
     this.#waiting = [];
@@ -52,14 +52,14 @@ export class Journal {
       await this.#file.appendFile(`${batch.join('\n')}\n`);
       this.#inFile += batch.length;
     } catch (cause) {
-      this.#failure = new Error(`${this.#path} could not be written; restart the sandbox`, { cause });
+      this.#failure = new Error(`failed to write ${this.#path}; restart the sandbox`, { cause });
       throw this.#failure;
     } finally {
       this.#writing = null;
     }
   }
 
-  /** Replaces the file by these lines, in one step: a crash leaves either the old file or the new one. */
+  /** Replaces the file atomically: after a crash there is either the old file or the new one. */
   async rewrite(lines: Iterable<unknown>): Promise<void> {
     await this.written();
     const next = `${this.#path}.next`;
@@ -88,10 +88,10 @@ export class Journal {
   }
 }
 
-/** Lines of some two kilobytes: a batch is about a megabyte, enough to make the calls cheap. */
+/** A line has about two kilobytes, so a batch has about a megabyte. */
 const rewriteBatchLines = 500;
 
-/** Returns how many bytes hold whole, readable lines, or null when there is no file. */
+/** Returns the length in bytes of the complete lines, or null if there is no file. */
 async function readLines(path: string, onLine: (line: unknown) => void): Promise<number | null> {
   let rest = Buffer.alloc(0);
   let goodBytes = 0;
@@ -115,7 +115,7 @@ async function readLines(path: string, onLine: (line: unknown) => void): Promise
   return goodBytes;
 }
 
-/** Large enough that a line seldom spans two chunks, small enough not to matter. */
+/** Large enough that few lines span two chunks. */
 const readChunkBytes = 1_048_576;
 
 function parseLine(line: Buffer, path: string, lineNumber: number): unknown {
@@ -123,7 +123,7 @@ function parseLine(line: Buffer, path: string, lineNumber: number): unknown {
     return JSON.parse(line.toString('utf8'));
   } catch (cause) {
     throw new Error(
-      `${path} is damaged at line ${lineNumber}; delete the file to start the sandbox from nothing`,
+      `${path} is damaged at line ${lineNumber}; delete the file to start with an empty sandbox`,
       { cause },
     );
   }

@@ -1,17 +1,17 @@
-/** The first answer to a request that carried an idempotency key. */
+/** The first response to a request with an idempotency key. */
 export interface Memo {
   readonly path: string;
-  /** A digest of the parameters: the same key with others is an error. */
+  /** A hash of the parameters. The same key with other parameters is an error. */
   readonly fingerprint: string;
   readonly status: number;
   readonly body: object;
   readonly atMs: number;
 }
 
-/** The processor forgets keys after a day of real time. */
+/** The processor forgets keys after a day; here, a day of real time. */
 export const memoLifetimeMs = 24 * 60 * 60 * 1_000;
 
-/** Remembered answers. They expire in the order in which they were made, so the oldest are always in front. */
+/** Remembered responses, oldest first. They expire in this order. */
 export class Memos {
   readonly #memos = new Map<string, Memo>();
 

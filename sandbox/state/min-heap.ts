@@ -1,4 +1,4 @@
-/** What falls due first comes out first; of two that fall due together, the one that was pushed first. */
+/** A priority queue by due time. Items with the same due time come out in the order in which they were pushed. */
 export class MinHeap<T> {
   readonly #entries: { readonly at: number; readonly order: number; readonly item: T }[] = [];
   #pushed = 0;
@@ -7,7 +7,7 @@ export class MinHeap<T> {
     return this.#entries.length;
   }
 
-  /** When the first falls due. */
+  /** The earliest due time. */
   get firstAt(): number | undefined {
     return this.#entries[0]?.at;
   }

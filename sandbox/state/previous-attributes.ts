@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 
 /**
- * What an `*.updated` event says under `previous_attributes`: the attributes that differ, with their values of before.
- * Of a nested object only the differing parts are shown, of an array all of it. null: nothing differs.
+ * The `previous_attributes` of an `*.updated` event: the attributes that differ, with their previous values. A nested
+ * object shows only its differing attributes; an array is shown in full. Returns null if nothing differs.
  */
 export function previousAttributes(before: object, after: object): Record<string, unknown> | null {
   const then = new Map<string, unknown>(Object.entries(before));

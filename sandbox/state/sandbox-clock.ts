@@ -1,13 +1,13 @@
 /**
- * The sandbox's own time: real time plus an offset that only grows. Objects and events carry it; signatures, retries
- * and the expiry of idempotency keys use real time, else a moved clock would make every webhook look stale.
+ * The sandbox's own time: real time plus an offset that only grows. Objects and events use it. Signatures, retries and
+ * idempotency keys use real time; otherwise every webhook would look stale after the clock was moved.
  */
 export class SandboxClock {
   readonly #realNowMs: () => number;
   #offsetSeconds = 0;
-  /** While something that fell due earlier is being done, it is that time. */
+  /** The due time of the item in progress. */
   #heldAt: number | null = null;
-  /** No event happens before the latest one, even if the machine's clock goes back: lists rely on `created` growing. */
+  /** Time never goes below the latest event, even if the machine's clock goes back: lists rely on this order. */
   #latest = 0;
 
   constructor(realNowMs: () => number = Date.now) {
@@ -31,12 +31,12 @@ export class SandboxClock {
     return Math.max(this.#latest, this.#heldAt ?? this.#running());
   }
 
-  /** Something happened at this time. */
+  /** Records the time of an event. */
   note(seconds: number): void {
     this.#latest = Math.max(this.#latest, seconds);
   }
 
-  /** A process that died while its clock was being moved left events ahead of it: run on from the latest of them. */
+  /** Continues from the latest event. A process killed while it moved its clock leaves events in the future. */
   catchUp(): void {
     if (this.#latest > this.#running()) this.runOnFrom(this.#latest);
   }
@@ -49,14 +49,14 @@ export class SandboxClock {
     this.#heldAt = null;
   }
 
-  /** Back to real time, for a sandbox that forgets everything. */
+  /** Returns to real time. */
   reset(): void {
     this.#heldAt = null;
     this.#latest = 0;
     this.#offsetSeconds = 0;
   }
 
-  /** Lets go of the held time and runs on from `seconds`. */
+  /** Ends a hold and continues from `seconds`. */
   runOnFrom(seconds: number): void {
     this.#heldAt = null;
     this.#offsetSeconds = seconds - Math.floor(this.#realNowMs() / 1_000);

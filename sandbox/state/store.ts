@@ -1,60 +1,32 @@
-import { newId } from '../ids.ts';
 import type * as Wire from '../wire/objects.ts';
+import { type Cause, type Changes, eventLifetimeSeconds, type StoredEvent } from './changes.ts';
 import { Collection } from './collection.ts';
-import { type AnyCollection, Collections } from './collections.ts';
+import { Collections } from './collections.ts';
 import { Deliveries } from './deliveries.ts';
 import type { Journal } from './journal.ts';
-import {
-  decodeLine,
-  encodeLine,
-  eventLifetimeSeconds,
-  type JournalLine,
-  type Settings,
-  snapshotLines,
-} from './journal-line.ts';
+import { decodeLine, encodeLine, type JournalLine, snapshotLines } from './journal-line.ts';
 import { type Memo, Memos } from './memos.ts';
 import { previousAttributes } from './previous-attributes.ts';
 import { SandboxClock } from './sandbox-clock.ts';
+import { defaultSettings, type Settings } from './settings.ts';
 
-/** Seldom enough to cost nothing, often enough that the forgotten never outnumber the kept by much. */
+/** Pruning is cheap at this rate, and expired events stay a small part of memory. */
 const pruneEveryEvents = 10_000;
 
-/** Something that happened, with the object as it was then. */
-export interface StoredEvent extends Wire.WireObject {
-  readonly object: 'event';
-  readonly type: Wire.EventType;
-  readonly created: number;
-  readonly subject: Wire.WireObject;
-  readonly previous: object | null;
-  readonly request: { readonly id: string | null; readonly idempotency_key: string | null } | null;
-}
-
-/** The request that causes a change; null when the clock does. */
-export type Cause = { readonly requestId: string; readonly idempotencyKey: string | null } | null;
-
-/** What one transaction did, in the order in which it was done; collections by name. */
-export interface Changes {
-  readonly puts: { readonly collection: string; readonly value: Wire.WireObject }[];
-  readonly removals: { readonly collection: string; readonly id: string }[];
-  readonly events: StoredEvent[];
-  memo: { readonly key: string; readonly memo: Memo } | null;
-}
-
 /**
- * Everything that the sandbox knows. Work on it is synchronous, so that a transaction never interleaves with another;
- * objects, events and the remembered answer of one request reach the journal in one line, so none exists without the others.
+ * All state of the sandbox. Transactions are synchronous, so two never interleave. The objects, the events and the
+ * remembered response of one request form one line of the journal, so a crash keeps all of them or none.
  */
 export class Store extends Collections {
-  readonly events = new Collection<StoredEvent>('events');
+  readonly events = new Collection<StoredEvent>({ name: 'events', noun: 'event', idPrefix: 'evt_' });
 
   readonly clock: SandboxClock;
   readonly memos = new Memos();
   readonly deliveries = new Deliveries();
-  /** The endpoint that was named at the start, apart from those that are registered over the API. */
+  /** The endpoint from the start options, besides those registered through the API. */
   builtInEndpointId: string | null = null;
-  settings: Settings = { deliveryMode: 'normal', afterDunning: 'cancel' };
+  settings: Settings = defaultSettings;
 
-  readonly #collections: ReadonlyMap<string, AnyCollection>;
   #journal: Journal | null = null;
   #open: (Changes & { readonly undo: (() => void)[]; readonly cause: Cause }) | null = null;
   readonly #listeners: ((changes: Changes) => void)[] = [];
@@ -63,10 +35,9 @@ export class Store extends Collections {
   constructor(clock = new SandboxClock()) {
     super();
     this.clock = clock;
-    this.#collections = this.byName();
   }
 
-  /** Called after each transaction with what it did: to deliver events and to note what falls due. */
+  /** Calls the listener after each transaction with what it did. */
   onChanges(listener: (changes: Changes) => void): void {
     this.#listeners.push(listener);
   }
@@ -75,7 +46,7 @@ export class Store extends Collections {
     this.#journal = journal;
   }
 
-  /** Settles once everything done so far survives the process. */
+  /** Resolves once all changes made so far are in the journal. */
   async written(): Promise<void> {
     await this.#journal?.written();
   }
@@ -92,7 +63,7 @@ export class Store extends Collections {
     return value;
   }
 
-  /** Replaces the object by a changed copy. */
+  /** Replaces the object with a changed copy. */
   change<T extends Wire.WireObject>(collection: Collection<T>, before: T, changes: Partial<T>): T {
     return this.put(collection, { ...before, ...changes });
   }
@@ -110,7 +81,7 @@ export class Store extends Collections {
     const open = this.#transaction();
     const { cause } = open;
     const event: StoredEvent = {
-      id: newId('evt_'),
+      id: this.events.newId(),
       object: 'event',
       type,
       created: this.now(),
@@ -127,7 +98,7 @@ export class Store extends Collections {
     open.events.push(event);
   }
 
-  /** Emits the event if something differs, saying what it was before. */
+  /** Emits the event, with the previous values, if any attribute differs. */
   emitUpdated(type: Wire.EventType, before: Wire.WireObject, after: Wire.WireObject): void {
     const previous = previousAttributes(before, after);
     if (previous !== null) this.emit(type, after, previous);
@@ -138,7 +109,7 @@ export class Store extends Collections {
     this.memos.set(key, memo);
   }
 
-  /** Takes back all that the open transaction did so far. */
+  /** Reverts everything that the open transaction has done so far. */
   undo(): void {
     const open = this.#transaction();
     for (const step of open.undo.splice(0).reverse()) step();
@@ -148,7 +119,7 @@ export class Store extends Collections {
   }
 
   transact<T>(cause: Cause, work: () => T): T {
-    if (this.#open !== null) throw new Error('transactions do not nest');
+    if (this.#open !== null) throw new Error('transactions cannot be nested');
     const open = { puts: [], removals: [], events: [], memo: null, undo: [], cause };
     this.#open = open;
     let result: T;
@@ -164,7 +135,7 @@ export class Store extends Collections {
     return result;
   }
 
-  /** Notes a change of the sandbox's own settings: the clock's offset, the delivery mode. */
+  /** Changes the settings and writes them to the journal, together with the clock's offset. */
   changeSettings(settings: Partial<Settings>): void {
     this.settings = { ...this.settings, ...settings };
     this.#journal?.append({ at: this.clock.realNowMs(), s: this.settings, o: this.clock.offsetSeconds });
@@ -175,22 +146,22 @@ export class Store extends Collections {
     this.#journal?.append({ at: this.clock.realNowMs(), n: [eventId, endpointId, outcome] });
   }
 
-  /** How many objects of each kind there are. */
+  /** The number of objects of each kind. */
   counts(): Record<string, number> {
-    const kinds = [...this.#collections.values(), this.events];
+    const kinds = [...this.byName.values(), this.events];
     return Object.fromEntries(kinds.map(({ name, size }) => [name, size]));
   }
 
-  /** How many objects, events and remembered answers there are. */
+  /** The number of objects, events and remembered responses. */
   get size(): number {
     return Object.values(this.counts()).reduce((sum, count) => sum + count, this.memos.size);
   }
 
-  /** Puts one line of the journal back, and returns when it was written. */
+  /** Applies one line of the journal. Returns the real time at which it was written. */
   restore(raw: unknown): number {
     const line = decodeLine(raw);
-    for (const [name, value] of line.puts) this.#collections.get(name)?.put(value);
-    for (const [name, id] of line.removals) this.#collections.get(name)?.remove(id);
+    for (const [name, value] of line.puts) this.byName.get(name)?.put(value);
+    for (const [name, id] of line.removals) this.byName.get(name)?.remove(id);
     for (const { event, endpointIds } of line.events) {
       this.events.put(event);
       this.deliveries.expect(event.id, endpointIds, line.atMs);
@@ -203,37 +174,37 @@ export class Store extends Collections {
     return line.atMs;
   }
 
-  /** Drops remembered answers past their day, and events that nobody can list any more and that nobody waits for. */
+  /** Removes expired responses, and expired events that have no pending delivery. */
   forgetExpired(): void {
     this.#eventsSincePruning = 0;
     this.memos.forgetExpired(this.clock.realNowMs());
     const oldest = this.now() - eventLifetimeSeconds;
-    const isSettled = ({ id }: StoredEvent) => this.deliveries.endpointIdsOf(id).length === 0;
-    for (const { id } of this.events.removeOldest(oldest, isSettled)) this.deliveries.forget(id);
+    const hasNoPending = ({ id }: StoredEvent) => this.deliveries.endpointIdsOf(id).length === 0;
+    for (const { id } of this.events.removeOldest(oldest, hasNoPending)) this.deliveries.forget(id);
   }
 
-  /** The fewest lines that restore the present state. */
+  /** The shortest journal that restores the current state. */
   snapshot(): Iterable<JournalLine> {
-    return snapshotLines(this, this.#collections);
+    return snapshotLines(this, this.byName);
   }
 
   async reset(): Promise<void> {
-    for (const collection of this.#collections.values()) collection.clear();
+    for (const collection of this.byName.values()) collection.clear();
     this.events.clear();
     this.memos.clear();
     this.deliveries.clear();
     this.clock.reset();
-    this.settings = { deliveryMode: 'normal', afterDunning: 'cancel' };
+    this.settings = defaultSettings;
     await this.#journal?.rewrite([]);
   }
 
-  /** Rewrites the journal without what nobody can read any more. */
+  /** Rewrites the journal without obsolete lines. */
   async compact(): Promise<void> {
     await this.#journal?.rewrite(this.snapshot());
   }
 
   #transaction() {
-    if (this.#open === null) throw new Error('the state changes only inside a transaction');
+    if (this.#open === null) throw new Error('the state can only change inside a transaction');
     return this.#open;
   }
 

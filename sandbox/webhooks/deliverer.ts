@@ -1,5 +1,6 @@
-import type { DeliveryMode } from '../state/journal-line.ts';
-import type { Store, StoredEvent } from '../state/store.ts';
+import type { StoredEvent } from '../state/changes.ts';
+import type { DeliveryMode } from '../state/settings.ts';
+import type { Store } from '../state/store.ts';
 import { inFlightMax, Lane } from './lane.ts';
 import { olderShape, wantsOlderShape } from './older-shape.ts';
 import { Poster } from './post.ts';
@@ -17,14 +18,14 @@ interface Receiver {
   readonly apiVersion: string;
 }
 
-/** The processor gives up after three days; of real time, because that is what outages last in. */
+/** The processor gives up after three days. This is real time, because outages happen in real time. */
 const retriesEndAfterMs = 3 * 24 * 60 * 60 * 1_000;
-/** Wide enough that events of one request, made within a millisecond, change places. */
+/** Wide enough to reorder the events of one request, which are created within a millisecond. */
 const shuffleWindowMs = 200;
 
 export const builtInEndpointId = 'we_builtin';
 
-/** Brings every event to every endpoint that asked for it, or misbehaves as it was told to. */
+/** Delivers every event to the endpoints subscribed to it, according to the delivery mode. */
 export class Deliverer {
   readonly #store: Store;
   readonly #builtIn: BuiltInEndpoint | null;
@@ -45,7 +46,7 @@ export class Deliverer {
     store.onChanges(({ events }) => this.#enqueue(events));
   }
 
-  /** Takes up what an earlier process left undelivered. */
+  /** Resumes the deliveries that an earlier process left pending. */
   start(): void {
     for (const { eventId, endpointId } of this.#store.deliveries.waiting())
       this.#laneOf(endpointId).push(eventId);
@@ -60,13 +61,13 @@ export class Deliverer {
     for (const lane of this.#lanes.values()) lane.hold(mode === 'paused');
   }
 
-  /** Tries everything undelivered once and settles when that is done. */
+  /** Attempts every pending delivery once. Resolves when all attempts are done. */
   async flush(): Promise<void> {
     await Promise.all([...this.#lanes.values()].map((lane) => lane.flush()));
     await this.#store.written();
   }
 
-  /** How much waits for whom. */
+  /** The number of pending deliveries for each endpoint. */
   waiting(): { endpoint: string; url: string; waiting: number }[] {
     return [...this.#lanes].flatMap(([endpoint, lane]) => {
       const receiver = this.#receiver(endpoint);
@@ -74,7 +75,7 @@ export class Deliverer {
     });
   }
 
-  /** Forgets everything that waits. */
+  /** Drops all pending deliveries. */
   async reset(): Promise<void> {
     const lanes = [...this.#lanes.values()];
     this.#lanes.clear();
@@ -113,7 +114,7 @@ export class Deliverer {
     return lane;
   }
 
-  /** Settled: delivered, given up, or no longer wanted. */
+  /** Returns true if the delivery is finished: delivered, given up, or no longer pending. */
   async #attempt(eventId: string, endpointId: string): Promise<boolean> {
     const { deliveries, events, clock } = this.#store;
     const event = events.get(eventId);
@@ -130,7 +131,7 @@ export class Deliverer {
       if (!this.#aborter.signal.aborted)
         this.#onProblem(
           { event: eventId, type: event.type, url: receiver.url },
-          'a webhook was not accepted and will be retried',
+          'webhook delivery failed, retry scheduled',
         );
       return false;
     }

@@ -1,18 +1,18 @@
 import { MinHeap } from '../state/min-heap.ts';
 
-/** Fast enough for a busy receiver, few enough that events arrive roughly in the order in which they happened. */
+/** Enough for high throughput, and few enough that events arrive roughly in order. */
 export const inFlightMax = 8;
 
-/** How many that were taken stay in the line before it is cut: seldom enough to cost nothing. */
+/** The queue drops its taken entries after this many, so that the cost per entry is small. */
 const takenMax = 10_000;
 
-/** Doubles from a second to an hour: a short outage is over soon, a long one is not made worse. */
+/** The delay doubles from a second to an hour: fast recovery from short outages, little load in long ones. */
 const retryDelayMsMin = 1_000;
 const retryDelayMsMax = 60 * 60 * 1_000;
 
 /**
- * The deliveries to one endpoint. They start in the order of their events, a few at a time; one that fails waits for
- * its retry aside and holds up nobody.
+ * The deliveries to one endpoint. They start in the order of their events, a few at a time. A failed delivery waits for
+ * its retry separately and does not block the others.
  */
 export class Lane {
   readonly #attempt: (eventId: string) => Promise<boolean>;
@@ -43,13 +43,13 @@ export class Lane {
     this.#pump();
   }
 
-  /** Holds everything back, or lets it go. */
+  /** Pauses or resumes the deliveries. */
   hold(held: boolean): void {
     this.#held = held;
     this.#pump();
   }
 
-  /** Tries everything that waits once, now, even if it is held, and settles when that is done. */
+  /** Attempts every pending delivery once, even while paused. Resolves when all attempts are done. */
   async flush(): Promise<void> {
     for (let next = this.#retries.pop(); next !== undefined; next = this.#retries.pop())
       this.#ready.push(next.item);

@@ -1,17 +1,18 @@
 import { intentOf } from '../billing/invoice.ts';
 import { periodOf } from '../billing/subscription-life.ts';
-import type { Store, StoredEvent } from '../state/store.ts';
+import type { StoredEvent } from '../state/changes.ts';
+import type { Store } from '../state/store.ts';
 import type { Charge, Invoice, PaymentIntent, Subscription } from '../wire/objects.ts';
 import { renderEvent } from './render-event.ts';
 
-/** From this version on periods live on items, and invoices point to payments. */
+/** Since this version, items have the period, and invoices refer to payments. */
 const newerShapeSince = '2025-03-31';
 
 export function wantsOlderShape(version: string): boolean {
   return version < newerShapeSince;
 }
 
-/** The event as an endpoint pinned to an older version gets it. Only what moved is translated. */
+/** The event for an endpoint with an older version. Translates only the fields that moved. */
 export function olderShape(store: Store, event: StoredEvent, version: string): object {
   const rendered = renderEvent(store, event);
   const data = {
@@ -22,7 +23,7 @@ export function olderShape(store: Store, event: StoredEvent, version: string): o
 }
 
 function olderObject(store: Store, subject: StoredEvent['subject']): object {
-  // The `object` field says which kind it is.
+  // The `object` field determines the type.
   switch (subject.object) {
     case 'subscription':
       return olderSubscription(subject as Subscription);
@@ -77,12 +78,12 @@ function olderInvoice(store: Store, invoice: Invoice): object {
   };
 }
 
-/** In the older shape a new period shows up as a change of the subscription itself. */
+/** In the older shape, a new period is a change of the subscription itself. */
 function olderPrevious(event: StoredEvent): object {
   if (event.subject.object !== 'subscription' || event.previous === null || !('items' in event.previous))
     return event.previous ?? {};
   const { items, ...rest } = event.previous;
-  // Previous attributes of a subscription's items hold their whole list, as lists are never shown in part.
+  // Previous attributes contain arrays in full, so `items` has the complete list.
   const [item] = (items as Subscription['items']).data ?? [];
   return {
     ...rest,

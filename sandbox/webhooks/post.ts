@@ -1,10 +1,10 @@
 import http from 'node:http';
 import https from 'node:https';
 
-/** The processor waits about this long for an endpoint's answer. */
+/** About as long as the processor waits for a response. */
 const timeoutMs = 20_000;
 
-/** Sends webhooks over connections that stay open. Any 2xx is success; everything else, redirects included, is not. */
+/** Sends webhooks over keep-alive connections. Only a 2xx is a success; a redirect is a failure. */
 export class Poster {
   readonly #agents: { readonly http: http.Agent; readonly https: https.Agent };
 

@@ -1,9 +1,10 @@
-import type { Store, StoredEvent } from '../state/store.ts';
+import type { StoredEvent } from '../state/changes.ts';
+import type { Store } from '../state/store.ts';
 
-/** The version that the `stripe` package of this release pins, and that all shapes here are built to. */
+/** The API version that the `stripe` package pins. All objects have the shape of this version. */
 export const apiVersion = '2026-10-28.endive';
 
-/** The event as the API shows it. */
+/** The event in the shape of the wire API. */
 export function renderEvent(store: Store, event: StoredEvent): object {
   return {
     id: event.id,

@@ -14,22 +14,22 @@ export interface ApiRequest {
   readonly body: string;
   readonly authorization: string | undefined;
   readonly idempotencyKey: string | undefined;
-  /** Settles when the caller has gone away. */
+  /** Resolves when the caller disconnects. */
   readonly gone: Promise<void>;
 }
 
-export interface ApiAnswer {
+export interface ApiResponse {
   readonly status: number;
   readonly body: object;
   readonly requestId: string;
   readonly replayed: boolean;
-  /** Sandbox time at which the answer was true, in Unix seconds. */
+  /** Sandbox time of the response, in Unix seconds. */
   readonly at: number;
 }
 
 export type LogError = (fields: object, message: string) => void;
 
-/** The wire API without its sockets: from a request to an answer, or to none at all where a fault says so. */
+/** The wire API without its sockets: turns a request into a response, or into none if a fault requires that. */
 export class Api {
   readonly #store: Store;
   readonly #faults: Faults;
@@ -54,26 +54,29 @@ export class Api {
     this.#logError = options.logError;
     for (const operation of options.operations) {
       const route = `${operation.method} ${operation.path}`;
-      if (this.#routes.has(route)) throw new Error(`two operations at ${route}`);
+      if (this.#routes.has(route)) throw new Error(`two operations have the route ${route}`);
       this.#routes.set(route, operation);
     }
   }
 
-  /** null: the connection is to be cut. */
-  async answer(request: ApiRequest): Promise<ApiAnswer | null> {
+  /** Returns null if the connection must be closed without a response. */
+  async respond(request: ApiRequest): Promise<ApiResponse | null> {
     const requestId = newId('req_', 14);
     try {
-      return await this.#answer(request, requestId);
+      return await this.#respond(request, requestId);
     } catch (error) {
       if (error instanceof WireError) return this.#failed(error.status, error.body, requestId);
-      this.#logError({ error, method: request.method, path: request.path, requestId }, 'the sandbox failed');
+      this.#logError(
+        { error, method: request.method, path: request.path, requestId },
+        'unexpected error in the sandbox',
+      );
       const body: ErrorBody = { type: 'api_error', message: 'An unknown error occurred in the sandbox.' };
       return this.#failed(500, body, requestId);
     }
   }
 
-  async #answer(request: ApiRequest, requestId: string): Promise<ApiAnswer | null> {
-    const { operation, ids } = this.#route(request);
+  async #respond(request: ApiRequest, requestId: string): Promise<ApiResponse | null> {
+    const { operation, id } = this.#route(request);
     const form = parseForm(request.query);
     if (request.body !== '') parseForm(request.body, form);
     const { fromBrowser } = authenticate(request.authorization, form);
@@ -81,11 +84,11 @@ export class Api {
       throw new WireError(401, {
         type: 'invalid_request_error',
         code: 'secret_key_required',
-        message: 'A publishable key does not suffice for this call; it needs a secret key.',
+        message: 'This request requires a secret key. You sent a publishable key.',
       });
     const call: Call = {
       store: this.#store,
-      ids,
+      id,
       fromBrowser,
       baseUrl: this.#baseUrl(),
       accountId: this.#accountId,
@@ -101,18 +104,18 @@ export class Api {
     }
   }
 
-  #route({ method, path }: ApiRequest): { operation: Operation; ids: string[] } {
+  #route({ method, path }: ApiRequest): { operation: Operation; id: string } {
     const parts = path.split('/').slice(2).map(decodeSegment);
     const [resource = '', id = '', ...rest] = parts;
     const fixed = this.#routes.get(`${method} ${parts.join('/')}`);
-    if (fixed !== undefined && !parts.includes('*')) return { operation: fixed, ids: [] };
+    if (fixed !== undefined && !parts.includes('*')) return { operation: fixed, id: '' };
     const operation = this.#routes.get([`${method} ${resource}`, '*', ...rest].join('/'));
     if (operation === undefined || parts.length < 2 || id === '')
       throw new WireError(404, {
         type: 'invalid_request_error',
-        message: `Unrecognized request URL (${method}: ${shorten(path)}). The sandbox may not know this part of the API.`,
+        message: `Unrecognized request URL (${method}: ${shorten(path)}). The sandbox supports only part of the API.`,
       });
-    return { operation, ids: [id] };
+    return { operation, id };
   }
 
   async #perform(
@@ -122,7 +125,7 @@ export class Api {
     call: Call,
     form: FormMap,
     key: string | null,
-  ): Promise<ApiAnswer | null> {
+  ): Promise<ApiResponse | null> {
     const fingerprint = key === null ? '' : hash('sha1', canonicalForm(form), 'base64');
     const replay = key === null ? null : this.#replay(key, request.path, fingerprint, requestId);
     if (replay !== null) return replay;
@@ -143,16 +146,16 @@ export class Api {
       atMs: this.#store.clock.realNowMs(),
     });
     const cause = { requestId, idempotencyKey: key };
-    const answer = this.#store.transact(cause, () => {
+    const response = this.#store.transact(cause, () => {
       const { status, body, remembered } = this.#outcome(operation, call, form, fault);
       if (key !== null && remembered) this.#store.remember(key, memoOf(status, body));
       return { status, body, requestId, replayed: false, at: this.#store.now() };
     });
     if (operation.method !== 'GET') await this.#store.written();
-    return fault?.kind === 'reset_after' ? null : answer;
+    return fault?.kind === 'reset_after' ? null : response;
   }
 
-  /** Runs the operation inside the open transaction. A refusal takes its changes back, unless it is a decline. */
+  /** Runs the operation inside the open transaction. An error reverts its changes, unless it is a decline. */
   #outcome(operation: Operation, call: Call, form: FormMap, fault: Fault | undefined) {
     try {
       if (fault?.kind === 'error') throw faultError(fault);
@@ -164,20 +167,20 @@ export class Api {
     }
   }
 
-  #failed(status: number, error: ErrorBody, requestId: string): ApiAnswer {
+  #failed(status: number, error: ErrorBody, requestId: string): ApiResponse {
     return { status, body: { error }, requestId, replayed: false, at: this.#store.now() };
   }
 
-  #replay(key: string, path: string, fingerprint: string, requestId: string): ApiAnswer | null {
+  #replay(key: string, path: string, fingerprint: string, requestId: string): ApiResponse | null {
     const memo = this.#store.memos.find(key, this.#store.clock.realNowMs());
     if (memo === undefined) return null;
     if (memo.path !== path)
       throw idempotencyError(
-        `This idempotency key was first used for ${memo.path} and cannot be used for ${path}.`,
+        `This idempotency key was first used for ${memo.path}, so it cannot be used for ${path}.`,
       );
     if (memo.fingerprint !== fingerprint)
       throw idempotencyError(
-        `The idempotency key '${shorten(key)}' was first used with other parameters; a different request needs a key of its own.`,
+        `The idempotency key '${shorten(key)}' was first used with other parameters. Use a new key for a different request.`,
       );
     return { status: memo.status, body: memo.body, requestId, replayed: true, at: this.#store.now() };
   }
@@ -197,7 +200,7 @@ const keyLengthMax = 255;
 function checkedKey(key: string | undefined): string | null {
   if (key === undefined || key === '') return null;
   if (key.length > keyLengthMax)
-    throw badParam(`Idempotency keys may have at most ${keyLengthMax} characters.`);
+    throw badParam(`An idempotency key can have at most ${keyLengthMax} characters.`);
   return key;
 }
 
@@ -213,13 +216,13 @@ function keyInUse(key: string): WireError {
   });
 }
 
-/** A 500 comes from inside the API and is remembered; every other made-up answer stands for its front door. */
+/** Only a 500 is remembered: the processor's API produces it after it has seen the idempotency key. */
 function faultError(fault: Fault & { readonly kind: 'error' }): WireError {
   return new WireError(
     fault.status,
     {
       type: fault.status >= 500 ? 'api_error' : fault.status === 402 ? 'card_error' : 'invalid_request_error',
-      message: `The sandbox was told to answer ${fault.status} here.`,
+      message: `A fault in the sandbox returns ${fault.status} here.`,
       ...(fault.code === undefined ? {} : { code: fault.code }),
     },
     { remembered: fault.status === 500 },

@@ -2,8 +2,8 @@ import type { FormMap } from './form.ts';
 import { WireError } from './wire-error.ts';
 
 /**
- * Any test key is accepted. It comes as a bearer token, as the user name of basic authentication, or, as browsers
- * send it, as the parameter `key`, which is taken out of the form.
+ * Accepts any test key: as a bearer token, as the user name of basic authentication, or, as browsers send it, as the
+ * parameter `key`. Removes that parameter from the form.
  */
 export function authenticate(
   authorization: string | undefined,
@@ -16,7 +16,7 @@ export function authenticate(
     throw new WireError(401, {
       type: 'invalid_request_error',
       message:
-        'An API key is missing: send it in the Authorization header, as a bearer token or as the user name.',
+        'No API key provided. Send it in the Authorization header, as a bearer token or as the user name.',
     });
   if (/^(sk|rk)_test_\S+$/.test(key)) return { fromBrowser: false };
   if (/^pk_test_\S+$/.test(key)) return { fromBrowser: true };
@@ -33,7 +33,7 @@ function keyFromHeader(authorization: string | undefined): string | undefined {
   return Buffer.from(credentials, 'base64').toString('utf8').split(':')[0];
 }
 
-/** Enough to tell two keys apart, too little to use one. */
+/** Shows enough to tell two keys apart, but not enough to use one. */
 function masked(key: string): string {
   return key.length <= 12 ? '*'.repeat(key.length) : `${key.slice(0, 8)}${'*'.repeat(8)}${key.slice(-4)}`;
 }

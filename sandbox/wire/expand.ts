@@ -2,12 +2,12 @@ import type { Store } from '../state/store.ts';
 import { shorten } from './form.ts';
 import { badParam } from './wire-error.ts';
 
-/** The processor follows this many levels. */
+/** The processor's own limit. */
 const levelsMax = 4;
 
 type Plain = Readonly<Record<string, unknown>>;
 
-/** A copy of the answer in which the named references are replaced by what they refer to. */
+/** Copies the response and replaces the references at these paths with the objects they refer to. */
 export function expand(store: Store, result: object, paths: readonly string[]): object {
   let expanded: unknown = result;
   for (const path of paths) {
@@ -29,12 +29,12 @@ function follow(store: Store, value: unknown, parts: readonly string[], path: st
   if (value === null || field === undefined) return value;
   if (Array.isArray(value)) return value.map((item) => follow(store, item, parts, path));
   if (typeof value !== 'object') throw cannotExpand(path);
-  // Any object that is no array can be read by name.
+  // Not an array, so its fields can be read by name.
   const owner = value as Plain;
   const referred = expandedField(store, owner, field);
   const isReference = referred !== undefined;
   const found = isReference ? referred : owner[field];
-  // Inside metadata names are the caller's own, and a text that is no reference has nothing to show.
+  // Metadata has only the caller's own keys, and a string that is not a reference cannot be expanded.
   if (found === undefined || field === 'metadata') throw cannotExpand(path);
   if (rest.length === 0 && !isReference && found !== null && !isExpanded(found)) throw cannotExpand(path);
   return { ...owner, [field]: follow(store, found, rest, path) };
@@ -44,7 +44,7 @@ function isExpanded(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'object' in value;
 }
 
-/** What the field refers to, or undefined if it refers to nothing (null stays null, and needs no expansion). */
+/** The object that the field refers to, or undefined if it is not a reference. */
 function expandedField(store: Store, owner: Plain, field: string): unknown {
   const id = owner[field];
   if (typeof id === 'string') return referenced(store, field, id);
@@ -83,7 +83,7 @@ function referenced(store: Store, field: string, id: string): unknown {
   }
 }
 
-/** Fields that are left out of an answer unless they are asked for. */
+/** Fields that a response contains only when they are expanded. */
 function included(store: Store, kind: string, id: string, field: string): unknown {
   switch (`${kind}.${field}`) {
     case 'invoice.confirmation_secret':
@@ -110,7 +110,7 @@ function confirmationSecret(store: Store, invoiceId: string): object | null {
     : { client_secret: intent.client_secret, type: 'payment_intent' };
 }
 
-/** An included list shows its first ten, newest first; the rest is at its own address. */
+/** An included list holds the newest ten objects. Its URL lists the others. */
 const includedMax = 10;
 
 function listed(all: readonly object[], url: string): object {

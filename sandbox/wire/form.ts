@@ -1,19 +1,19 @@
 import { badParam } from './wire-error.ts';
 
-/** A decoded form: a text, or named (for arrays: numbered) parts. A Map, because `__proto__` is a legal name. */
+/** A decoded form value: a string, or a map of names or array positions. A Map, because `__proto__` is a valid name. */
 export type FormNode = string | FormMap;
 export type FormMap = Map<string, FormNode>;
 
-/** The largest request that makes sense (20 items, 50 metadata keys each, expansions) stays far below this. */
+/** Far more than the largest valid request: 20 items with 50 metadata keys each, and expansions. */
 const pairsMax = 2_000;
-/** The deepest parameter of the wire API has four levels; two more leave room for a mistake to be named. */
+/** The wire API nests parameters four levels deep. Two more let an error name the wrong parameter. */
 const depthMax = 6;
 
-/** Decodes `a[b][0]=c&d=e`. The last of several equal names wins, as it does at the processor. */
+/** Decodes `a[b][0]=c&d=e`. If a name occurs twice, the last value wins, as it does at the processor. */
 export function parseForm(text: string, into: FormMap = new Map()): FormMap {
   if (text === '') return into;
   const pairs = text.split('&');
-  if (pairs.length > pairsMax) throw badParam(`A request may carry at most ${pairsMax} parameters.`);
+  if (pairs.length > pairsMax) throw badParam(`A request can have at most ${pairsMax} parameters.`);
   for (const pair of pairs) {
     if (pair === '') continue;
     const equals = pair.indexOf('=');
@@ -24,7 +24,7 @@ export function parseForm(text: string, into: FormMap = new Map()): FormMap {
   return into;
 }
 
-/** The same parameters give the same text, in whatever order they were sent. */
+/** The same string for the same parameters in any order. */
 export function canonicalForm(node: FormNode): string {
   if (typeof node === 'string') return JSON.stringify(node);
   const names = [...node.keys()].sort();
@@ -51,14 +51,14 @@ function pathOf(name: string): string[] {
     path.push(name.slice(at + 1, end));
     at = end + 1;
   }
-  if (path.length > depthMax) throw badParam(`Parameters may be nested at most ${depthMax} levels deep.`);
+  if (path.length > depthMax) throw badParam(`Parameters can be nested at most ${depthMax} levels deep.`);
   return path;
 }
 
 function place(root: FormMap, path: readonly string[], name: string, value: string): void {
   let node = root;
   for (const [depth, part] of path.entries()) {
-    // `items[]=a&items[]=b` appends: the next free number is the name.
+    // `items[]=a&items[]=b` appends: the next position is the name.
     const key = part === '' && depth > 0 ? String(node.size) : part;
     const existing = node.get(key);
     if (depth === path.length - 1) {
@@ -75,7 +75,7 @@ function place(root: FormMap, path: readonly string[], name: string, value: stri
   }
 }
 
-/** How much of a caller's text an error message repeats. */
+/** How many characters of a caller's value an error message repeats. */
 const echoLengthMax = 100;
 
 export function shorten(text: string): string {

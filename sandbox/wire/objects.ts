@@ -1,9 +1,9 @@
 import type Stripe from 'stripe';
 
 /**
- * The objects as the sandbox keeps them: the package's own types, with two differences. References are ids (they are
- * expanded on the way out), and decimals are what they are on the wire, texts; the package turns them into its own
- * class on arrival. An object is never changed: a change is a new object, so that events can share what they show.
+ * The objects as the sandbox stores them: the package's own types, with two differences. References are ids, which
+ * `expand` replaces in responses. Decimals are strings, as on the wire; the package parses them into its own class.
+ * Objects are immutable: a change creates a new object, so events can share objects with the store.
  */
 type WithIds<T, K extends keyof T> = Omit<T, K> & { [P in K]: Extract<T[P], string | null> };
 
@@ -65,7 +65,7 @@ export interface List<T> {
   url: string;
 }
 
-/** Any object that the wire API shows. */
+/** Any object of the wire API. */
 export interface WireObject {
   readonly id: string;
   readonly object: string;

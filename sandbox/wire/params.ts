@@ -1,7 +1,7 @@
 import { type FormMap, type FormNode, shorten } from './form.ts';
 import { badParam } from './wire-error.ts';
 
-/** Turns one decoded parameter into a typed value, or refuses it in the processor's words. */
+/** Parses one decoded parameter into a typed value, or throws the processor's error. */
 export type Parser<T> = (node: FormNode, path: string) => T;
 type RequiredParser<T> = Parser<T> & { readonly required: true };
 
@@ -19,7 +19,7 @@ export function required<T>(parser: Parser<T>): RequiredParser<T> {
   return Object.assign(wrapped, { required: true as const });
 }
 
-/** Named parts. A name that is not listed is refused, so that a misspelt one is never silently ignored. */
+/** An object with these fields. Rejects unknown names, so a misspelt parameter is never ignored. */
 export function object<F extends Fields>(fields: F): Parser<Parsed<F>> {
   return (node, path) => {
     if (typeof node === 'string') throw badParam('Invalid object', path);
@@ -40,11 +40,11 @@ export function parseFields<F extends Fields>(fields: F, form: FormMap, path = '
     if (node !== undefined) parsed[name] = parser(node, at);
     else if ('required' in parser) throw badParam(`Missing required param: ${at}.`, at, 'parameter_missing');
   }
-  // The loop above has set exactly what Parsed<F> describes: every field by its own parser, required ones always.
+  // The loop above has parsed each given field with its own parser, and every required field was given.
   return parsed as Parsed<F>;
 }
 
-/** As long as the longest text that the processor takes. */
+/** The longest string that the processor accepts. */
 const textLengthMax = 5_000;
 
 export function text(lengthMax = textLengthMax): Parser<string> {
@@ -52,7 +52,7 @@ export function text(lengthMax = textLengthMax): Parser<string> {
     if (typeof node !== 'string') throw badParam('Invalid string', path);
     if (node === '')
       throw badParam(
-        `An empty ${path} would unset it, and ${path} cannot be unset.`,
+        `${path} cannot be empty: an empty value unsets a parameter, and ${path} cannot be unset.`,
         path,
         'parameter_invalid_empty',
       );
@@ -109,7 +109,7 @@ export function array<T>(parser: Parser<T>, lengthMax: number): Parser<readonly 
   };
 }
 
-/** An empty value unsets: the client sends `null` as an empty text. */
+/** Accepts an empty value, which unsets the parameter: clients send `null` as an empty string. */
 export function clearable<T>(parser: Parser<T>): Parser<T | null> {
   return (node, path) => (node === '' ? null : parser(node, path));
 }
@@ -136,7 +136,7 @@ const metadataKeysMax = 50;
 const metadataKeyLengthMax = 40;
 const metadataValueLengthMax = 500;
 
-/** Keys to set; an empty value unsets its key, and an empty metadata unsets all (null). */
+/** The keys to set. An empty value removes its key; empty metadata removes all keys (null). */
 export const metadata: Parser<MetadataChange> = (node, path) => {
   if (node === '') return null;
   if (typeof node === 'string') throw badParam('Invalid object', path);
@@ -151,7 +151,7 @@ export const metadata: Parser<MetadataChange> = (node, path) => {
       );
     if (value.length > metadataValueLengthMax)
       throw badParam(
-        `Metadata values have at most ${metadataValueLengthMax} characters; this one has ${value.length}.`,
+        `Metadata values can have at most ${metadataValueLengthMax} characters. This one has ${value.length}.`,
         at,
       );
     change.set(key, value);
@@ -172,7 +172,7 @@ export function applyMetadata(
   }
   if (entries.size > metadataKeysMax)
     throw badParam(
-      `Metadata has at most ${metadataKeysMax} keys; this would be ${entries.size}.`,
+      `Metadata can have at most ${metadataKeysMax} keys. This request would result in ${entries.size}.`,
       'metadata',
     );
   return Object.fromEntries(entries);

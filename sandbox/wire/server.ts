@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { apiVersion } from '../webhooks/render-event.ts';
-import type { Api, ApiAnswer, LogError } from './api.ts';
+import type { Api, ApiResponse, LogError } from './api.ts';
 
-/** A page or an answer of the sandbox's own, outside the wire API. */
-export interface ControlAnswer {
+/** A response of the control API: JSON or an HTML page. */
+export interface ControlResponse {
   readonly status: number;
   readonly body: object | string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -15,24 +15,24 @@ export type Control = (request: {
   path: string;
   query: string;
   body: string;
-}) => Promise<ControlAnswer>;
+}) => Promise<ControlResponse>;
 
-/** As much as Till itself takes; the largest sensible form has some tens of kilobytes. */
+/** The same limit as in Till. The largest valid request has some tens of kilobytes. */
 const bodyBytesMax = 1_048_576;
-/** A client that trickles its request is cut off before it can hold a connection for long. */
+/** Limits how long a slow client can hold a connection. */
 const requestTimeoutMs = 30_000;
-/** Longer than the idle time-out of the official client's agent, so that it never writes to a closing socket. */
+/** Longer than the idle timeout of the official client, so the client never writes to a closing socket. */
 const keepAliveTimeoutMs = 75_000;
 
 export function createWireServer(api: Api, control: Control, logError: LogError): Server {
   const server = createServer((request, response) => {
     serve(api, control, request, response).catch((error: unknown) => {
-      // A client that goes away while it is still sending is its own affair.
-      if (!request.destroyed) logError({ error, path: request.url }, 'the sandbox failed');
+      // A client that disconnects while it sends its request is not an error of the sandbox.
+      if (!request.destroyed) logError({ error, path: request.url }, 'unexpected error in the sandbox');
       response.destroy();
     });
   });
-  server.on('clientError', answerBroken);
+  server.on('clientError', rejectMalformed);
   server.requestTimeout = requestTimeoutMs;
   server.keepAliveTimeout = keepAliveTimeoutMs;
   return server;
@@ -56,17 +56,22 @@ async function serve(
     return send(response, 413, tooLarge, { 'content-type': 'application/json', connection: 'close' });
 
   if (path === '/sandbox' || path.startsWith('/sandbox/')) {
-    const answer = await control({ method, path, query, body });
-    const isPage = typeof answer.body === 'string';
-    return send(response, answer.status, isPage ? String(answer.body) : JSON.stringify(answer.body), {
-      'content-type': isPage ? 'text/html; charset=utf-8' : 'application/json',
-      ...answer.headers,
-    });
+    const controlled = await control({ method, path, query, body });
+    const isPage = typeof controlled.body === 'string';
+    return send(
+      response,
+      controlled.status,
+      isPage ? String(controlled.body) : JSON.stringify(controlled.body),
+      {
+        'content-type': isPage ? 'text/html; charset=utf-8' : 'application/json',
+        ...controlled.headers,
+      },
+    );
   }
 
   const { promise: gone, resolve } = Promise.withResolvers<void>();
   response.once('close', resolve);
-  const answer = await api.answer({
+  const answered = await api.respond({
     method,
     path,
     query,
@@ -75,22 +80,22 @@ async function serve(
     idempotencyKey: textOf(request.headers['idempotency-key']),
     gone,
   });
-  if (answer === null) {
+  if (answered === null) {
     response.destroy();
     return;
   }
-  send(response, answer.status, JSON.stringify(answer.body), apiHeaders(request, answer));
+  send(response, answered.status, JSON.stringify(answered.body), apiHeaders(request, answered));
 }
 
 const tooLarge = JSON.stringify({
   error: {
     type: 'invalid_request_error',
-    message: `The request body may have at most ${bodyBytesMax} bytes.`,
+    message: `The request body can have at most ${bodyBytesMax} bytes.`,
   },
 });
 
-/** What Node refuses before there is a request gets an error of the wire's own shape as well. */
-function answerBroken(error: Error & { readonly code?: string }, socket: Duplex): void {
+/** Answers requests that Node cannot parse with an error in the wire format. */
+function rejectMalformed(error: Error & { readonly code?: string }, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return;
   const lines = [
     'HTTP/1.1 400 Bad Request',
@@ -102,15 +107,15 @@ function answerBroken(error: Error & { readonly code?: string }, socket: Duplex)
 }
 
 const notHttp = JSON.stringify({
-  error: { type: 'invalid_request_error', message: 'Invalid request: this is not valid HTTP.' },
+  error: { type: 'invalid_request_error', message: 'Invalid request: malformed HTTP.' },
 });
 
-function apiHeaders(request: IncomingMessage, answer: ApiAnswer): Record<string, string> {
+function apiHeaders(request: IncomingMessage, answer: ApiResponse): Record<string, string> {
   const version = textOf(request.headers['stripe-version']);
   const key = textOf(request.headers['idempotency-key']);
   return {
     'content-type': 'application/json',
-    // Sandbox time, as objects and events carry it: clients date an answer by this header.
+    // Sandbox time, as in objects and events: clients take the time of a response from this header.
     date: new Date(answer.at * 1_000).toUTCString(),
     'cache-control': 'no-cache, no-store',
     'request-id': answer.requestId,
@@ -121,7 +126,7 @@ function apiHeaders(request: IncomingMessage, answer: ApiAnswer): Record<string,
   };
 }
 
-/** Any page may confirm a payment with a publishable key; no cookie is involved, so no origin is special. */
+/** Any page can confirm a payment with a publishable key. There are no cookies, so any origin is safe. */
 function corsHeaders(request: IncomingMessage): Record<string, string> {
   if (request.headers.origin === undefined) return {};
   return {
@@ -137,7 +142,7 @@ function textOf(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }
 
-/** null when there is more of it than is allowed. */
+/** Returns null if the body is too large. */
 async function readBody(request: IncomingMessage): Promise<string | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;

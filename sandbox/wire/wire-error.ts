@@ -12,13 +12,13 @@ export interface ErrorBody {
 }
 
 interface Consequences {
-  /** An answer that the idempotency layer replays. Refused parameters are not: nothing was begun. */
+  /** The idempotency layer replays this response. Rejected parameters are not remembered: no work was started. */
   readonly remembered?: boolean;
-  /** A declined card leaves a failed charge and its events behind, although the caller gets an error. */
+  /** The changes stay although the caller gets an error: a declined card leaves a failed charge and its events. */
   readonly keepsChanges?: boolean;
 }
 
-/** A refusal in the processor's own words. What is thrown and is not one of these is a bug in the sandbox. */
+/** An expected error, in the processor's format. Any other error is a bug in the sandbox. */
 export class WireError extends Error {
   override readonly name = 'WireError';
   readonly status: number;
@@ -35,7 +35,7 @@ export class WireError extends Error {
   }
 }
 
-/** A parameter that cannot be accepted, whatever state the objects are in. */
+/** A parameter that is invalid in any state of the objects. */
 export function badParam(message: string, param?: string, code?: string): WireError {
   return new WireError(400, {
     type: 'invalid_request_error',
@@ -45,7 +45,7 @@ export function badParam(message: string, param?: string, code?: string): WireEr
   });
 }
 
-/** An id that names nothing. `param` is `id` for the object in the path, and the parameter's name elsewhere. */
+/** An unknown id. `param` is `id` for the object in the path, or the name of the parameter. */
 export function missing(noun: string, id: string, param = 'id'): WireError {
   return new WireError(param === 'id' ? 404 : 400, {
     type: 'invalid_request_error',
@@ -55,7 +55,7 @@ export function missing(noun: string, id: string, param = 'id'): WireError {
   });
 }
 
-/** A request that is well formed but that the object's state rules out. */
+/** A valid request that the object's current state does not allow. */
 export function wrongState(message: string, code?: string, extra: Partial<ErrorBody> = {}): WireError {
   return new WireError(
     400,

@@ -4,14 +4,6 @@ import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import {
-  ignoredAll,
-  noRevisions,
-  nothingApplied,
-  unknownThere,
-  untilKnown,
-  untilSettled,
-} from '../mirrors/ask.ts';
-import {
   type Applied,
   foldFacts,
   groupFacts,
@@ -20,6 +12,14 @@ import {
   withRecovery,
 } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import {
+  ignoredAll,
+  noRevisions,
+  nothingApplied,
+  unknownThere,
+  untilKnown,
+  untilSettled,
+} from '../mirrors/refresh.ts';
 import { rowTime } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId, isUuid } from '../platform/id.ts';
@@ -70,7 +70,7 @@ export class CustomerService {
     return {
       find: (localId, since) => this.#parts.processor.customers.find({ localId, since }),
       record: (tx, id, facts) => this.#record(tx, id, facts),
-      refresh: ({ processorCustomerId }) => untilSettled(() => this.ask(processorCustomerId)),
+      refresh: ({ processorCustomerId }) => untilSettled(() => this.refresh(processorCustomerId)),
       release: async () => {},
     };
   }
@@ -139,7 +139,7 @@ export class CustomerService {
   }
 
   #correct(processorCustomerId: string): Promise<void> {
-    return untilKnown('customer', () => this.ask(processorCustomerId));
+    return untilKnown('customer', () => this.refresh(processorCustomerId));
   }
 
   /** Calls the processor about a customer. If it refuses because of the customer, the failure says what is wrong with it. */
@@ -176,7 +176,7 @@ export class CustomerService {
   }
 
   /** Reads the processor's present state into ours. */
-  async ask(processorCustomerId: string): Promise<Applied> {
+  async refresh(processorCustomerId: string): Promise<Applied> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByProcessorIds(database, [processorCustomerId]);
     const facts = await processor.customers.read(processorCustomerId);
@@ -206,7 +206,7 @@ export class CustomerService {
     const known = await store.lockByProcessorIds(tx, [...groups.keys()]);
     const now = clock.now();
     const lost = withoutRow(groups, known, keyOf).filter(({ localId }) => isOurId(localId));
-    // An event that shows no address may be one whose personal data was removed: the processor is asked instead.
+    // An event that shows no address may be one whose personal data was removed: the row is refreshed instead.
     const isComplete = ({ email, deleted }: CustomerFacts) =>
       email !== null || deleted || source !== 'events';
     const made = await store.insert(
@@ -219,7 +219,7 @@ export class CustomerService {
       groups,
       source,
       keyOf,
-      take: (customer, next: CustomerFacts, standing) => takeCustomerFacts(customer, next, standing, now),
+      take: (customer, next: CustomerFacts, origin) => takeCustomerFacts(customer, next, origin, now),
     });
     store.update(
       tx,

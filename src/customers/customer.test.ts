@@ -37,9 +37,9 @@ const facts: CustomerFacts = {
 };
 
 test('deleted is the end: it beats every change, and no change comes after it', () => {
-  assertTransitions({ live: '= !', deleted: '. .' }, ({ from, to, asOf, standing }) => {
+  assertTransitions({ live: '= !', deleted: '. .' }, ({ from, to, asOf, origin }) => {
     const row = from === 'live' ? customer : eraseCustomer(customer, rowUpdatedAt);
-    const taken = takeCustomerFacts(row, { ...facts, deleted: to === 'deleted', asOf }, standing, testNow);
+    const taken = takeCustomerFacts(row, { ...facts, deleted: to === 'deleted', asOf }, origin, testNow);
     const { deletedAt, updatedAt } = taken.row;
     const status = deletedAt === null ? 'live' : 'deleted';
     return { verdict: taken.verdict, status, asOf: asOfRow(taken.row), updatedAt };
@@ -50,7 +50,7 @@ test('of two different changes newer wins, and the same second is settled by ask
   for (const change of [{ email: 'king@example.com' }, { name: null }, { phone: '+15550100' }]) {
     const at = (second: number) =>
       takeCustomerFacts(customer, { ...facts, ...change, asOf: atSecond(second) }, 'event', testNow);
-    assert.deepEqual([at(999).verdict, at(1_000).verdict, at(1_001).verdict], ['keep', 'ask', 'take']);
+    assert.deepEqual([at(999).verdict, at(1_000).verdict, at(1_001).verdict], ['keep', 'refresh', 'take']);
     assert.deepEqual({ ...at(1_001).row, ...change }, at(1_001).row);
     assert.deepEqual(at(1_001).row.updatedAt, testNow);
   }
@@ -82,5 +82,7 @@ test('a change is ignored if the answer shows a field as it was, but not if the 
   assert.equal(ignored({ name: 'Grace' }, { name: 'Grace' }), false);
   assert.equal(ignored({ name: ' Grace' }, { name: 'Grace' }), false);
   assert.equal(ignored({ name: 'Ada ', phone: null }, {}), false);
+  assert.equal(ignored({ name: 'Grace' }, { name: null }), true);
+  assert.equal(ignored({ name: null }, { name: 'Grace' }), true);
   assert.equal(ignored({}, {}), false);
 });

@@ -2,8 +2,8 @@ import {
   asOfRow,
   judge,
   laterOf,
+  type Origin,
   rowTime,
-  type Standing,
   type TransitionTable,
   type Verdict,
 } from '../mirrors/transition.ts';
@@ -37,7 +37,7 @@ export const customerTransitions: TransitionTable<CustomerState> = {
 export function takeCustomerFacts(
   customer: Customer,
   facts: CustomerFacts,
-  standing: Standing,
+  origin: Origin,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Customer } {
   const from = customer.deletedAt === null ? 'live' : 'deleted';
@@ -48,7 +48,7 @@ export function takeCustomerFacts(
     customer.email === values.email && customer.name === values.name && customer.phone === values.phone;
   const verdict = judge({
     rule: customerTransitions[from][to],
-    standing,
+    origin,
     isSame: from === to && isSame,
     rowAsOf: asOfRow(customer),
     factsAsOf: facts.asOf,
@@ -81,7 +81,8 @@ export function isChangeIgnored(
   return fields.some((field) => {
     const requested = change[field];
     if (requested === undefined || tidied(requested) === tidied(before[field])) return false;
-    return after[field] === before[field];
+    // The processor may write a text in its own way, but it neither drops one that was set nor keeps one that was cleared.
+    return after[field] === before[field] || (requested === null) !== (after[field] === null);
   });
 }
 

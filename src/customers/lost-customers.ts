@@ -1,4 +1,4 @@
-import { noRevisions } from '../mirrors/ask.ts';
+import { noRevisions } from '../mirrors/refresh.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
@@ -65,8 +65,16 @@ export class LostCustomers {
     const deleted = await this.#parts.processor.events.findDeletedCustomer({ processorCustomerId });
     if (deleted !== null) return deleted;
     const localId = derivedId('customer', processorCustomerId, createdAt);
-    const nobody = { email: null, name: null, phone: null, deleted: true };
-    return { processorCustomerId, localId, ...nobody, createdAt, asOf };
+    return {
+      processorCustomerId,
+      localId,
+      email: null,
+      name: null,
+      phone: null,
+      deleted: true,
+      createdAt,
+      asOf,
+    };
   }
 
   async #apply(facts: CustomerFacts): Promise<void> {

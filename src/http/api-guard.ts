@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { Failure } from '../errors.ts';
 import { addressGroup } from './address-group.ts';
 import type { ApiKeyRing } from './api-key.ts';
-import type { RateLimiter, RateVerdict } from './rate-limiter.ts';
+import type { RateDecision, RateLimiter } from './rate-limiter.ts';
 
 /** A person who mistypes a key stays far below; a machine that guesses keys gets nowhere. */
 const wrongKeysPerMinute = 60;
@@ -42,9 +42,9 @@ export class ApiGuard {
   }
 
   async #take(bucket: string, limit: number, what: string): Promise<void> {
-    const verdict: RateVerdict = await this.#limiter.take(bucket, limit);
-    if (verdict.allowed) return;
-    const { retryAfterSeconds } = verdict;
+    const decision: RateDecision = await this.#limiter.take(bucket, limit);
+    if (decision.allowed) return;
+    const { retryAfterSeconds } = decision;
     throw new Failure(
       'rate_limited',
       `More than ${limit} ${what} in one minute. Retry in ${retryAfterSeconds} s.`,

@@ -43,8 +43,8 @@ function setUp() {
   const shared = new BreakableCache(new MemoryCache(clock));
   const limiter = new RateLimiter({ shared, fallback: new MemoryCache(clock), clock, logger });
   const take = async (count: number, limit: number) => {
-    const verdicts = await Promise.all(Array.from({ length: count }, () => limiter.take('key', limit)));
-    return verdicts.filter((verdict) => verdict.allowed).length;
+    const decisions = await Promise.all(Array.from({ length: count }, () => limiter.take('key', limit)));
+    return decisions.filter((decision) => decision.allowed).length;
   };
   return { time, lines, shared, limiter, take };
 }

@@ -8,7 +8,7 @@ const counterTtlMs = 2 * windowMs;
 /** While the shared cache is down, one request a second finds out whether it is back; the others don't wait. */
 const retryDelayMs = 1_000;
 
-export interface RateVerdict {
+export interface RateDecision {
   readonly allowed: boolean;
   readonly retryAfterSeconds: number;
 }
@@ -39,7 +39,7 @@ export class RateLimiter {
     this.#logger = options.logger;
   }
 
-  async take(bucket: string, limit: number): Promise<RateVerdict> {
+  async take(bucket: string, limit: number): Promise<RateDecision> {
     const nowMs = this.#clock.now().getTime();
     const window = Math.floor(nowMs / windowMs);
     const position = await this.#count(`till:rate:${bucket}:${window}`);

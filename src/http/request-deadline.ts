@@ -13,8 +13,8 @@ interface DeadlineParts {
 }
 
 /**
- * Answers requests that could not be finished in time: nobody is left hanging. Their work goes on, and its outcome is only
- * logged: who asks again under the same idempotency key meets it. A look at the oldest open requests now and then does it.
+ * Answers requests that could not be finished in time. Their work continues, and its outcome is only logged; a request with
+ * the same idempotency key finds it. A timer looks at the oldest open requests.
  * The framework's own `handlerTimeout` takes a timer and an abort signal for each, and gives up watching as soon as a
  * body has been read.
  */
@@ -26,7 +26,7 @@ export function registerRequestDeadline(
   const late = new WeakSet<FastifyReply>();
   const silent = logger.child({}, { level: 'silent' });
   const end = (reply: FastifyReply) => {
-    // Whoever takes so long to read an answer is not waiting for it.
+    // The response has begun, but the caller does not read it to its end.
     if (reply.raw.headersSent) return void reply.raw.destroy();
     if (reply.sent) return;
     reply.send(deadlinePassed);

@@ -141,19 +141,18 @@ class Watch {
   }
 
   #tell(claim: StoredClaim | undefined, isAtWork: boolean): void {
-    const waiters = [...this.#waiters];
     // Another request's key: each of these is refused when it tries to claim it.
-    const others =
-      claim === undefined ? [] : waiters.filter((one) => !one.requestHash.equals(claim.requestHash));
-    for (const waiter of others) this.#end(waiter, { state: 'free' });
+    for (const waiter of this.#waiters) {
+      const isOther = claim !== undefined && !waiter.requestHash.equals(claim.requestHash);
+      if (isOther) this.#end(waiter, { state: 'free' });
+    }
     if (isAtWork) return;
-    const same = waiters.filter((waiter) => !others.includes(waiter));
     if (claim !== undefined && claim.completedAt !== null) {
-      for (const waiter of same) this.#end(waiter, { state: 'completed', claim });
+      for (const waiter of this.#waiters) this.#end(waiter, { state: 'completed', claim });
       return;
     }
     // Only one can claim it. If that fails, the next look gives the next one its turn.
-    const [next] = same;
+    const [next] = this.#waiters;
     if (next !== undefined) this.#end(next, { state: 'free' });
     this.#delayMs = lookDelayMs;
   }

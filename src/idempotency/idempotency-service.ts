@@ -2,23 +2,23 @@ import { Failure } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { newId } from '../platform/id.ts';
 import type { Logger } from '../platform/logger.ts';
+import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
-import { isGone, type Presence } from '../platform/presence.ts';
 import { refreshQuietly } from './adoption.ts';
 import { type Claim, callEndedMs, hashRequest, processorKey, processorKeyLifeMs } from './claim.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { ClaimWatches } from './claim-watches.ts';
+import type { CrashPoints } from './crash-points.ts';
 import type { Created, Creation } from './creation.ts';
 import { keepsClaim } from './keeps-claim.ts';
 import { keyInFlight, keyReused } from './key-failures.ts';
 import { LateCompletions } from './late-completions.ts';
-import type { Marks } from './marks.ts';
 import { SharedClaims } from './shared-claims.ts';
 
 /** How long a request waits for another one with the same key: as long as a call to the processor may take. */
 const waitMsDefault = 10_000;
 
-type Standing =
+type ClaimState =
   | { readonly state: 'ours'; readonly claim: StoredClaim; readonly isResumed: boolean }
   | { readonly state: 'completed'; readonly claim: StoredClaim }
   | { readonly state: 'running' };
@@ -26,9 +26,9 @@ type Standing =
 interface IdempotencyParts {
   readonly database: Database;
   readonly claims: ClaimStore;
-  readonly presence: Presence;
+  readonly ownerLock: OwnerLock;
   readonly clock: Clock;
-  readonly marks: Marks;
+  readonly crashPoints: CrashPoints;
   readonly logger: Logger;
   /** For tests, which cannot wait as long as people can. */
   readonly waitMs?: number;
@@ -57,21 +57,21 @@ export class IdempotencyService {
   }
 
   async create<Made, Result>(creation: Creation<Made, Result>): Promise<Created<Result>> {
-    const { marks, waitMs = waitMsDefault } = this.#parts;
+    const { crashPoints, waitMs = waitMsDefault } = this.#parts;
     const giveUpAtMs = performance.now() + waitMs;
     const requestHash = hashRequest(creation.request);
-    await marks.pass('claim.before');
-    let standing = await this.#claimAtOnce(creation, requestHash);
-    while (standing === undefined || standing.state === 'running') {
-      standing = await this.#claimInTurn(creation, requestHash, giveUpAtMs);
+    await crashPoints.pass('claim.before');
+    let claimState = await this.#claimAtOnce(creation, requestHash);
+    while (claimState === undefined || claimState.state === 'running') {
+      claimState = await this.#claimInTurn(creation, requestHash, giveUpAtMs);
     }
-    if (standing.state === 'completed') {
-      return { result: await creation.replay(standing.claim.resourceId), replayed: true };
+    if (claimState.state === 'completed') {
+      return { result: await creation.replay(claimState.claim.resourceId), replayed: true };
     }
-    await marks.pass('claim.after');
-    const result = await this.#carryOut(creation, standing);
-    if (standing.isResumed) await refreshQuietly(creation, result, this.#parts.logger);
-    await marks.pass('answer.before');
+    await crashPoints.pass('claim.after');
+    const result = await this.#carryOut(creation, claimState);
+    if (claimState.isResumed) await refreshQuietly(creation, result, this.#parts.logger);
+    await crashPoints.pass('answer.before');
     return { result, replayed: false };
   }
 
@@ -85,27 +85,27 @@ export class IdempotencyService {
     creation: Creation<Made, Result>,
     requestHash: Buffer,
     giveUpAtMs: number,
-  ): Promise<Standing> {
+  ): Promise<ClaimState> {
     const { operation, key } = creation;
-    // Without a key of the caller's there is nobody to wait for.
+    // Without the caller's key, no other request can hold the claim.
     if (key === undefined) return this.#claim(creation, requestHash);
     const turn = await this.#watches.wait({ operation, key, requestHash }, giveUpAtMs - performance.now());
     if (turn === undefined) throw keyInFlight();
     return turn.state === 'completed' ? turn : this.#claim(creation, requestHash);
   }
 
-  async #claim<Made, Result>(creation: Creation<Made, Result>, requestHash: Buffer): Promise<Standing> {
+  async #claim<Made, Result>(creation: Creation<Made, Result>, requestHash: Buffer): Promise<ClaimState> {
     let claimed: Claim | undefined;
     try {
       return await this.#parts.database.transaction(async (tx) => {
-        const standing = await this.#stand(tx, creation, requestHash);
-        if (standing.state !== 'ours') return standing;
-        claimed = standing.claim;
+        const claimState = await this.#tryClaim(tx, creation, requestHash);
+        if (claimState.state !== 'ours') return claimState;
+        claimed = claimState.claim;
         await creation.reserve?.(tx, claimed.resourceId);
-        await this.#parts.marks.pass('claim.prepared');
+        await this.#parts.crashPoints.pass('claim.prepared');
         // Before the commit, because others see the claim a moment before we learn that it is committed.
         this.#running.add(claimed.resourceId);
-        return standing;
+        return claimState;
       });
     } catch (error) {
       if (claimed !== undefined) this.#end(claimed);
@@ -117,15 +117,15 @@ export class IdempotencyService {
   async #claimAtOnce<Made, Result>(
     creation: Creation<Made, Result>,
     requestHash: Buffer,
-  ): Promise<Standing | undefined> {
+  ): Promise<ClaimState | undefined> {
     if (creation.reserve !== undefined) return undefined;
-    const { marks } = this.#parts;
+    const { crashPoints } = this.#parts;
     const claim = this.#newClaim(creation, requestHash);
     let inserted: StoredClaim | undefined;
     // Before the statement, because others see the claim a moment before we learn that it is committed.
     this.#running.add(claim.resourceId);
     try {
-      await marks.pass('claim.prepared');
+      await crashPoints.pass('claim.prepared');
       inserted = await this.#shared.insert(claim);
     } finally {
       if (inserted === undefined) this.#running.delete(claim.resourceId);
@@ -137,17 +137,17 @@ export class IdempotencyService {
     { operation, key, parentId }: Creation<Made, Result>,
     requestHash: Buffer,
   ): NewClaim {
-    const { presence, clock } = this.#parts;
+    const { ownerLock, clock } = this.#parts;
     const resourceId = newId(clock.now());
-    return { operation, key: key ?? resourceId, requestHash, resourceId, parentId, owner: presence.owner };
+    return { operation, key: key ?? resourceId, requestHash, resourceId, parentId, owner: ownerLock.owner };
   }
 
-  /** Where the request stands: it may go on, it was completed before, or another one is at work on it. */
-  async #stand<Made, Result>(
+  /** Claims the key if nobody is at work on it. */
+  async #tryClaim<Made, Result>(
     tx: Transaction,
     creation: Creation<Made, Result>,
     requestHash: Buffer,
-  ): Promise<Standing> {
+  ): Promise<ClaimState> {
     const { claims } = this.#parts;
     const newClaim = this.#newClaim(creation, requestHash);
     const [inserted] = await claims.insert(tx, [newClaim]);
@@ -164,20 +164,20 @@ export class IdempotencyService {
   async #isAtWork(db: Queryable, claim: StoredClaim): Promise<boolean> {
     // Past its lease as well: a process always knows what it is at work on itself.
     if (this.#running.has(claim.resourceId)) return true;
-    if (!claim.isLeased || claim.owner === this.#parts.presence.owner) return false;
+    if (!claim.isLeased || claim.owner === this.#parts.ownerLock.owner) return false;
     return !(await isGone(db, claim.owner));
   }
 
   async #carryOut<Made, Result>(
     creation: Creation<Made, Result>,
-    { claim, isResumed }: Extract<Standing, { state: 'ours' }>,
+    { claim, isResumed }: Extract<ClaimState, { state: 'ours' }>,
   ): Promise<Result> {
-    const { marks } = this.#parts;
+    const { crashPoints } = this.#parts;
     try {
       const made = (await this.#check(creation, claim, isResumed)) ?? (await this.#make(creation, claim));
-      await marks.pass('record.before');
+      await crashPoints.pass('record.before');
       const result = await this.#record(creation, claim, made);
-      await marks.pass('record.after');
+      await crashPoints.pass('record.after');
       return result;
     } catch (error) {
       await this.#giveUp(claim);
@@ -190,19 +190,19 @@ export class IdempotencyService {
     claim: StoredClaim,
     made: Made,
   ): Promise<Result> {
-    const { database, claims, marks } = this.#parts;
+    const { database, claims, crashPoints } = this.#parts;
     const inserted = await creation.insert?.(claim.resourceId, made);
     if (inserted !== undefined) {
-      await marks.pass('record.row');
+      await crashPoints.pass('record.row');
       this.#late.add(claim);
       return inserted;
     }
     const result = await database.transaction(async (tx) => {
       // The claim first, as in every transaction: two who lock in different orders could wait for each other.
       await claims.complete(tx, [claim]);
-      await marks.pass('record.completed');
+      await crashPoints.pass('record.completed');
       const recorded = await creation.record(tx, claim.resourceId, made);
-      await marks.pass('record.row');
+      await crashPoints.pass('record.row');
       return recorded;
     });
     this.#end(claim);
@@ -254,11 +254,11 @@ export class IdempotencyService {
   }
 
   async #call<Made, Result>(creation: Creation<Made, Result>, claim: Claim): Promise<Made> {
-    const { marks } = this.#parts;
-    await marks.pass('call.before');
+    const { crashPoints } = this.#parts;
+    await crashPoints.pass('call.before');
     try {
       const made = await creation.call(claim.resourceId, processorKey(claim));
-      await marks.pass('call.after');
+      await crashPoints.pass('call.after');
       return made;
     } catch (error) {
       const keeps = !(error instanceof Failure) || keepsClaim(error, creation.key !== undefined);

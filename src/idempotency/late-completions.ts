@@ -4,7 +4,7 @@ import type { Database } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import type { Claim } from './claim.ts';
 import type { ClaimStore } from './claim-store.ts';
-import type { Marks } from './marks.ts';
+import type { CrashPoints } from './crash-points.ts';
 
 /** Nobody waits, so there is time to gather the claims of many. */
 const gatherMs = 20;
@@ -15,7 +15,7 @@ const retryDelayMs = 1_000;
 interface LateCompletionParts {
   readonly database: Database;
   readonly claims: ClaimStore;
-  readonly marks: Marks;
+  readonly crashPoints: CrashPoints;
   readonly logger: Logger;
   /** Nobody is at work on the claim any more. */
   readonly onEnd: (claim: Claim) => void;
@@ -53,10 +53,10 @@ export class LateCompletions {
   }
 
   async #complete(claim: Claim): Promise<void> {
-    const { claims, database, marks, logger, onEnd } = this.#parts;
+    const { claims, database, crashPoints, logger, onEnd } = this.#parts;
     try {
       await this.#try(claim, triesMax);
-      await marks.pass('record.completed');
+      await crashPoints.pass('record.completed');
     } catch (error) {
       logger.warn({ err: error }, 'claim completion failed; lease released');
       await claims.endLease(database, claim).catch(() => {});

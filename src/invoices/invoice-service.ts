@@ -2,7 +2,6 @@ import type { Customer } from '../customers/customer.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import { Failure } from '../errors.ts';
-import { ignoredAll, noRevisions, nothingApplied } from '../mirrors/ask.ts';
 import {
   type Applied,
   foldFacts,
@@ -12,6 +11,7 @@ import {
   withRecovery,
 } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import { ignoredAll, noRevisions, nothingApplied } from '../mirrors/refresh.ts';
 import { rowTime } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
 import { derivedId, isOurId, isUuid } from '../platform/id.ts';
@@ -52,7 +52,7 @@ export class InvoiceService {
   }
 
   /** Reads the processor's present state into ours. */
-  async ask(processorInvoiceId: string): Promise<Applied> {
+  async refresh(processorInvoiceId: string): Promise<Applied> {
     const { database, store, processor, lostCustomers } = this.#parts;
     const [row] = await store.findByProcessorIds(database, [processorInvoiceId]);
     const facts = await processor.invoices.read(processorInvoiceId);
@@ -105,8 +105,8 @@ export class InvoiceService {
       groups,
       source,
       keyOf,
-      take: (invoice, next: InvoiceFacts, standing) =>
-        takeInvoiceFacts(invoice, next, customerIdOf(next), standing, now),
+      take: (invoice, next: InvoiceFacts, origin) =>
+        takeInvoiceFacts(invoice, next, customerIdOf(next), origin, now),
     });
     store.update(
       tx,

@@ -54,9 +54,9 @@ test('every status that stands meets every status that arrives: uncollectible is
       paid: '         . . . = .',
       void: '         . . . . =',
     },
-    ({ from, to, asOf, standing }) => {
+    ({ from, to, asOf, origin }) => {
       const row = { ...invoice, status: from };
-      const taken = takeInvoiceFacts(row, { ...facts, status: to, asOf }, customerId, standing, testNow);
+      const taken = takeInvoiceFacts(row, { ...facts, status: to, asOf }, customerId, origin, testNow);
       const { status, updatedAt } = taken.row;
       return { verdict: taken.verdict, status, asOf: asOfRow(taken.row), updatedAt };
     },
@@ -72,7 +72,7 @@ test('two values of one second are settled by asking, whichever field they diffe
     { processorSubscriptionId: null },
   ]) {
     const other = { ...facts, status: 'open', ...change } as const;
-    assert.equal(takeInvoiceFacts(open, other, customerId, 'event', testNow).verdict, 'ask');
+    assert.equal(takeInvoiceFacts(open, other, customerId, 'event', testNow).verdict, 'refresh');
   }
 });
 

@@ -2,8 +2,8 @@ import {
   asOfRow,
   judge,
   laterOf,
+  type Origin,
   rowTime,
-  type Standing,
   type TransitionTable,
   type Verdict,
 } from '../mirrors/transition.ts';
@@ -63,7 +63,7 @@ export function takeInvoiceFacts(
   invoice: Invoice,
   facts: InvoiceFacts,
   customerId: string | null,
-  standing: Standing,
+  origin: Origin,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Invoice } {
   const isSameOwner = facts.processorCustomerId === invoice.processorCustomerId;
@@ -82,7 +82,7 @@ export function takeInvoiceFacts(
   const isSame = Object.entries(values).every(([name, value]) => before[name] === value);
   const verdict = judge({
     rule: invoiceTransitions[invoice.status][facts.status],
-    standing,
+    origin,
     isSame,
     rowAsOf: asOfRow(invoice),
     factsAsOf: facts.asOf,

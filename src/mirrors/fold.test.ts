@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { assertProperty } from '../../test/support/seeds.ts';
 import { type AsOf, asOfEvent } from '../processor/processor-facts.ts';
 import { foldFacts, groupFacts, type Source, withoutRow, withRecovery } from './fold.ts';
-import { judge, laterOf, type Standing } from './transition.ts';
+import { judge, laterOf, type Origin } from './transition.ts';
 
 /** The smallest mirror that there can be: a value that is open or final, and the time that it stands for. */
 interface Row {
@@ -18,10 +18,10 @@ interface Row {
 const keyOf = ({ key }: Row) => key;
 const isFinal = ({ value }: Row) => value === 'paid';
 
-function take(row: Row, facts: Row, standing: Standing) {
+function take(row: Row, facts: Row, origin: Origin) {
   const rule = isFinal(row) ? 'never' : isFinal(facts) ? 'always' : 'if newer';
   const isSame = row.value === facts.value;
-  const verdict = judge({ rule, standing, isSame, rowAsOf: row.asOf, factsAsOf: facts.asOf });
+  const verdict = judge({ rule, origin, isSame, rowAsOf: row.asOf, factsAsOf: facts.asOf });
   const updatedAt = isSame ? row.updatedAt : facts.updatedAt;
   return { verdict, row: { ...facts, asOf: laterOf(row.asOf, facts.asOf), updatedAt } };
 }

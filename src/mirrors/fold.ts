@@ -1,4 +1,4 @@
-import type { Standing, Verdict } from './transition.ts';
+import type { Origin, Verdict } from './transition.ts';
 
 /** What became of facts that were applied to a mirror, by the processor's ids of the objects. */
 export interface Applied {
@@ -6,16 +6,19 @@ export interface Applied {
   readonly changed: readonly string[];
   /** They concern nothing of ours. */
   readonly ignored: readonly string[];
-  /** Only the processor itself can settle them: two different values carry the same second, or the row moved meanwhile. */
+  /**
+   * Only the processor itself can settle them: the times of two different values overlap, the row moved meanwhile, or the
+   * row was lost.
+   */
   readonly unsettled: readonly string[];
-  /** The processor was asked about an object and does not know it. */
+  /** A refresh found that the processor does not know the object. */
   readonly isUnknown?: true;
 }
 
-/** The revisions that rows had when the processor was asked, by the processor's ids of the objects. */
+/** The revisions that rows had when their refresh began, by the processor's ids of the objects. */
 export type Revisions = ReadonlyMap<string, number>;
 
-/** Where facts come from: events, or answers of the processor to a question that was asked when the rows stood so. */
+/** Where facts come from: events, or a refresh that began when the rows had these revisions. */
 export type Source = 'events' | Revisions;
 
 export interface MirrorRow {
@@ -29,11 +32,7 @@ export interface Folding<Row extends MirrorRow, Facts> {
   readonly groups: ReadonlyMap<string, readonly Facts[]>;
   readonly source: Source;
   readonly keyOf: (row: Row) => string;
-  readonly take: (
-    row: Row,
-    facts: Facts,
-    standing: Standing,
-  ) => { readonly verdict: Verdict; readonly row: Row };
+  readonly take: (row: Row, facts: Facts, origin: Origin) => { readonly verdict: Verdict; readonly row: Row };
 }
 
 /** Takes each object's facts into its row, one after the other, and tells which rows must be written. */
@@ -45,17 +44,17 @@ export function foldFacts<Row extends MirrorRow, Facts>(
   const unsettled: string[] = [];
   for (const before of rows) {
     const key = keyOf(before);
-    const standing = standingOf(source, key, before.revision);
+    const origin = originOf(source, key, before.revision);
     let after = before;
-    let asks = false;
+    let needsRefresh = false;
     for (const facts of groups.get(key) ?? []) {
-      const taken = take(after, facts, standing);
+      const taken = take(after, facts, origin);
       // What is newer settles an earlier tie.
-      if (taken.verdict !== 'keep') asks = taken.verdict === 'ask';
+      if (taken.verdict !== 'keep') needsRefresh = taken.verdict === 'refresh';
       if (taken.verdict === 'take') after = taken.row;
     }
     if (after !== before) written.push({ before, after });
-    if (asks) unsettled.push(key);
+    if (needsRefresh) unsettled.push(key);
   }
   const known = new Set(rows.map(keyOf));
   const changed = written.filter(({ before, after }) => before.updatedAt !== after.updatedAt);
@@ -69,14 +68,14 @@ export function foldFacts<Row extends MirrorRow, Facts>(
   };
 }
 
-function standingOf(source: Source, key: string, revision: number): Standing {
+function originOf(source: Source, key: string, revision: number): Origin {
   if (source === 'events') return 'event';
   return source.get(key) === revision ? 'present' : 'moved';
 }
 
 /**
  * Adds to what folding tells: rows that were made, and objects without a row that carry an id of ours. The latter are not
- * somebody else's: their row was lost, or depends on a row that was, and the processor has to be asked.
+ * somebody else's: their row was lost, or depends on a row that was, and has to be refreshed.
  */
 export function withRecovery(
   applied: Applied,

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { atSecond } from '../../test/support/transitions.ts';
-import { judge, laterOf, type Rule, type Standing, type Verdict } from './transition.ts';
+import { judge, laterOf, type Origin, type Rule, type Verdict } from './transition.ts';
 
 const times = { older: atSecond(999), same: atSecond(1_000), newer: atSecond(1_001) };
 const rowAsOf = times.same;
 
-function verdictsOf(rule: Rule, standing: Standing, isSame: boolean): readonly Verdict[] {
+function verdictsOf(rule: Rule, origin: Origin, isSame: boolean): readonly Verdict[] {
   return [times.older, times.same, times.newer].map((factsAsOf) =>
-    judge({ rule, standing, isSame, rowAsOf, factsAsOf }),
+    judge({ rule, origin, isSame, rowAsOf, factsAsOf }),
   );
 }
 
@@ -17,7 +17,7 @@ test('an event: final wins at any time, else newer wins, older loses, and a tie 
     assert.deepEqual(verdictsOf('always', 'event', isSame), ['take', 'take', 'take']);
     assert.deepEqual(verdictsOf('never', 'event', isSame), ['keep', 'keep', 'keep']);
   }
-  assert.deepEqual(verdictsOf('if newer', 'event', false), ['keep', 'ask', 'take']);
+  assert.deepEqual(verdictsOf('if newer', 'event', false), ['keep', 'refresh', 'take']);
 });
 
 test('an event that says the same in the same second is no tie', () => {
@@ -33,8 +33,8 @@ test('an answer is how things are now, whatever time it names; only what is fina
 });
 
 test('an answer to a question that the row has outrun is asked again, unless it says the same or is final', () => {
-  assert.deepEqual(verdictsOf('if newer', 'moved', false), ['ask', 'ask', 'ask']);
-  assert.deepEqual(verdictsOf('if newer', 'moved', true), ['keep', 'keep', 'keep']);
+  assert.deepEqual(verdictsOf('if newer', 'moved', false), ['refresh', 'refresh', 'refresh']);
+  assert.deepEqual(verdictsOf('if newer', 'moved', true), ['keep', 'keep', 'take']);
   assert.deepEqual(verdictsOf('always', 'moved', false), ['take', 'take', 'take']);
   assert.deepEqual(verdictsOf('never', 'moved', false), ['keep', 'keep', 'keep']);
 });
@@ -42,11 +42,11 @@ test('an answer to a question that the row has outrun is asked again, unless it 
 test('an event dated between the request and the response of the answer in the row is a tie', () => {
   const rowAsOf = { earliest: times.same.earliest, latest: atSecond(1_003).latest };
   const verdictAt = (second: number, isSame: boolean) =>
-    judge({ rule: 'if newer', standing: 'event', isSame, rowAsOf, factsAsOf: atSecond(second) });
+    judge({ rule: 'if newer', origin: 'event', isSame, rowAsOf, factsAsOf: atSecond(second) });
   const seconds = [999, 1_000, 1_002, 1_003, 1_004];
   assert.deepEqual(
     seconds.map((second) => verdictAt(second, false)),
-    ['keep', 'ask', 'ask', 'ask', 'take'],
+    ['keep', 'refresh', 'refresh', 'refresh', 'take'],
   );
   assert.deepEqual(
     seconds.map((second) => verdictAt(second, true)),

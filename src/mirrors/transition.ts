@@ -10,33 +10,35 @@ export type Rule = 'always' | 'if newer' | 'never';
 export type TransitionTable<Status extends string> = Readonly<Record<Status, Readonly<Record<Status, Rule>>>>;
 
 /**
- * `take`: the row becomes what has arrived. `keep`: it stays. `ask`: the times of two different values overlap, so only
- * the processor itself can tell which came last.
+ * `take`: the row becomes what has arrived. `keep`: it stays. `refresh`: the times of two different values overlap, so
+ * only the processor itself can tell which came last.
  */
-export type Verdict = 'take' | 'keep' | 'ask';
+export type Verdict = 'take' | 'keep' | 'refresh';
 
 /**
- * How facts stand to the row. `event`: how things were then. `present`: an answer of the processor, asked when the row
- * was as it is now. `moved`: such an answer, but the row has changed since the question, so that either may be newer.
+ * What facts come from. `event`: how things were then. `present`: a refresh that began when the row was as it is now.
+ * `moved`: a refresh too, but the row has changed since it began, so that either may be newer.
  */
-export type Standing = 'event' | 'present' | 'moved';
+export type Origin = 'event' | 'present' | 'moved';
 
 export interface Arrival {
   readonly rule: Rule;
-  readonly standing: Standing;
+  readonly origin: Origin;
   readonly isSame: boolean;
   readonly rowAsOf: AsOf;
   readonly factsAsOf: AsOf;
 }
 
 /** The one order of events: whatever sequence they arrive in, the row ends as the processor's object is. */
-export function judge({ rule, standing, isSame, rowAsOf, factsAsOf }: Arrival): Verdict {
+export function judge({ rule, origin, isSame, rowAsOf, factsAsOf }: Arrival): Verdict {
   if (rule === 'never') return 'keep';
-  if (rule === 'always' || standing === 'present') return 'take';
-  if (standing === 'moved') return isSame ? 'keep' : 'ask';
-  if (factsAsOf.earliest > rowAsOf.latest) return 'take';
-  if (factsAsOf.latest < rowAsOf.earliest || isSame) return 'keep';
-  return 'ask';
+  if (rule === 'always' || origin === 'present') return 'take';
+  const isNewer = factsAsOf.earliest > rowAsOf.latest;
+  // The row's values stay, but it is known to be true at a later time: an event from before that is late.
+  if (isSame) return isNewer ? 'take' : 'keep';
+  if (origin === 'moved') return 'refresh';
+  if (isNewer) return 'take';
+  return factsAsOf.latest < rowAsOf.earliest ? 'keep' : 'refresh';
 }
 
 /** The time of a row that took facts in: it never goes back. */

@@ -23,6 +23,6 @@ export async function recoverPaymentOf(
   const intentId = facts?.processorPaymentIntentId ?? null;
   if (facts === null || intentId === null || !isOurId(facts.localId)) return undefined;
   const find = () => paymentStore.findByProcessorIds(database, [intentId]);
-  if ((await find()).length === 0) await payments.ask(intentId);
+  if ((await find()).length === 0) await payments.refresh(intentId);
   return (await find()).length > 0 ? intentId : undefined;
 }

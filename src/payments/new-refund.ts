@@ -21,7 +21,7 @@ export function toRefund(facts: RefundFacts, paymentId: string, now: Date): Refu
   };
 }
 
-/** Which of our ids stand for which of the processor's, where rows may not carry the processor's id yet. */
+/** The processor's ids by our ids, for rows that may not carry the processor's id yet. */
 export function reservedIds(
   groups: ReadonlyMap<string, readonly [RefundFacts, ...RefundFacts[]]>,
 ): ReadonlyMap<string, string> {

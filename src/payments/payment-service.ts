@@ -5,7 +5,6 @@ import { Failure } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { ignoredAll, noRevisions, unknownThere, untilKnown } from '../mirrors/ask.ts';
 import {
   type Applied,
   foldFacts,
@@ -16,6 +15,7 @@ import {
   withRecovery,
 } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import { ignoredAll, noRevisions, unknownThere, untilKnown } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isOurId, isUuid } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -161,12 +161,12 @@ export class PaymentService {
 
   /** Reads the processor's present state into ours, and returns what ours is then. Throws if it is unknown there. */
   async correct({ id, processorPaymentIntentId }: Payment): Promise<Payment> {
-    await untilKnown('payment', () => this.ask(processorPaymentIntentId));
+    await untilKnown('payment', () => this.refresh(processorPaymentIntentId));
     return this.read(id);
   }
 
   /** Reads the processor's present state into ours. */
-  async ask(processorPaymentIntentId: string): Promise<Applied> {
+  async refresh(processorPaymentIntentId: string): Promise<Applied> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByProcessorIds(database, [processorPaymentIntentId]);
     const present = await processor.payments.read(processorPaymentIntentId);
@@ -205,7 +205,7 @@ export class PaymentService {
       groups,
       source,
       keyOf,
-      take: (payment, next: PaymentFacts, standing) => takePaymentFacts(payment, next, standing, now),
+      take: (payment, next: PaymentFacts, origin) => takePaymentFacts(payment, next, origin, now),
     });
     store.update(
       tx,

@@ -51,9 +51,9 @@ test('every status that stands meets every status that arrives, at every time, a
       succeeded: '              . . . . = .',
       canceled: '               . . . . . =',
     },
-    ({ from, to, asOf, standing }) => {
+    ({ from, to, asOf, origin }) => {
       const row = { ...payment, intentStatus: from, status: from };
-      const taken = takePaymentFacts(row, { ...facts, status: to, asOf }, standing, testNow);
+      const taken = takePaymentFacts(row, { ...facts, status: to, asOf }, origin, testNow);
       const { status, updatedAt } = taken.row;
       assert.equal(status, taken.row.intentStatus);
       return { verdict: taken.verdict, status: taken.row.intentStatus, asOf: asOfRow(taken.row), updatedAt };
@@ -88,7 +88,7 @@ test('a late event does not overwrite a refund', () => {
 test('what arrives with another amount is news, although the status is the same', () => {
   const partly = { ...facts, status: 'processing', amountReceived: 500 } as const;
   const row: Payment = { ...payment, intentStatus: 'processing', status: 'processing' };
-  assert.equal(takePaymentFacts(row, partly, 'event', testNow).verdict, 'ask');
+  assert.equal(takePaymentFacts(row, partly, 'event', testNow).verdict, 'refresh');
   const later = takePaymentFacts(row, { ...partly, asOf: atSecond(1_001) }, 'event', testNow);
   assert.deepEqual([later.verdict, later.row.amountReceived], ['take', 500]);
   assert.deepEqual(later.row.updatedAt, testNow);

@@ -2,8 +2,8 @@ import {
   asOfRow,
   judge,
   laterOf,
+  type Origin,
   rowTime,
-  type Standing,
   type TransitionTable,
   type Verdict,
 } from '../mirrors/transition.ts';
@@ -78,7 +78,7 @@ export const paymentTransitions: TransitionTable<IntentStatus> = {
 export function takePaymentFacts(
   payment: Payment,
   facts: PaymentFacts,
-  standing: Standing,
+  origin: Origin,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Payment } {
   const isSame =
@@ -88,7 +88,7 @@ export function takePaymentFacts(
     payment.currency === facts.currency;
   const verdict = judge({
     rule: paymentTransitions[payment.intentStatus][facts.status],
-    standing,
+    origin,
     isSame,
     rowAsOf: asOfRow(payment),
     factsAsOf: facts.asOf,

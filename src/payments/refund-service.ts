@@ -2,7 +2,6 @@ import { Failure } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { ignoredAll, nothingApplied, untilSettled } from '../mirrors/ask.ts';
 import {
   type Applied,
   foldFacts,
@@ -12,6 +11,7 @@ import {
   withRecovery,
 } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import { ignoredAll, nothingApplied, untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
@@ -146,7 +146,7 @@ export class RefundService {
       groups,
       source,
       keyOf,
-      take: (refund, next: RefundFacts, standing) => takeRefundFacts(refund, next, standing, now),
+      take: (refund, next: RefundFacts, origin) => takeRefundFacts(refund, next, origin, now),
     });
     store.update(
       tx,
@@ -177,18 +177,18 @@ export class RefundService {
   }
 
   /** Reads the processor's present state of a refund into ours, together with its payment's other refunds. */
-  async ask(processorRefundId: string): Promise<Applied> {
+  async refresh(processorRefundId: string): Promise<Applied> {
     const { database, store } = this.#parts;
     const processorPaymentIntentId =
       (await store.findPaymentIntentId(database, processorRefundId)) ??
       (await recoverPaymentOf(processorRefundId, this.#parts));
     return processorPaymentIntentId === undefined
       ? ignoredAll(processorRefundId)
-      : this.askOfPayment(processorPaymentIntentId);
+      : this.refreshOfPayment(processorPaymentIntentId);
   }
 
   /** Reads all refunds of a payment from the processor into ours. */
-  async askOfPayment(processorPaymentIntentId: string): Promise<Applied> {
+  async refreshOfPayment(processorPaymentIntentId: string): Promise<Applied> {
     const { database, paymentStore, store, processor } = this.#parts;
     const [payment] = await paymentStore.findByProcessorIds(database, [processorPaymentIntentId]);
     if (payment === undefined) return nothingApplied;
@@ -247,7 +247,7 @@ export class RefundService {
     const ours = await processor.refunds.find({ localId: order.id, processorPaymentIntentId });
     if (ours !== null) return ours;
     // Refunded elsewhere, or not paid after all: ours is corrected, and then the answer tells the truth.
-    await untilSettled(() => this.askOfPayment(processorPaymentIntentId));
+    await untilSettled(() => this.refreshOfPayment(processorPaymentIntentId));
     const { amountRefunded, amountReserved } = await payments.read(payment.id);
     const others = { amountRefunded, amountReserved: amountReserved - order.amount };
     refuseIfTooMuch({ ...corrected, ...others }, order.amount);

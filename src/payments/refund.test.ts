@@ -47,9 +47,9 @@ test('every status that stands meets every status that arrives: a bank may send 
       failed: '         . . . . .',
       canceled: '       . . . . .',
     },
-    ({ from, to, asOf, standing }) => {
+    ({ from, to, asOf, origin }) => {
       const row = { ...refund, status: from };
-      const taken = takeRefundFacts(row, { ...facts, status: to, asOf }, standing, testNow);
+      const taken = takeRefundFacts(row, { ...facts, status: to, asOf }, origin, testNow);
       const { status, updatedAt } = taken.row;
       return { verdict: taken.verdict, status, asOf: asOfRow(taken.row), updatedAt };
     },
@@ -82,9 +82,9 @@ test('a status that Till does not know resolves a reservation as pending, and an
 
 test('a status that Till does not know leaves the status of a row as it was', () => {
   for (const status of refundStatuses) {
-    for (const standing of ['event', 'present', 'moved'] as const) {
+    for (const origin of ['event', 'present', 'moved'] as const) {
       const unknown: RefundFacts = { ...facts, status: 'unknown', asOf: atSecond(9_000) };
-      const { row } = takeRefundFacts({ ...refund, status }, unknown, standing, testNow);
+      const { row } = takeRefundFacts({ ...refund, status }, unknown, origin, testNow);
       assert.deepEqual([row.status, row.updatedAt], [status, rowUpdatedAt]);
     }
   }

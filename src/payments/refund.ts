@@ -2,8 +2,8 @@ import {
   asOfRow,
   judge,
   laterOf,
+  type Origin,
   rowTime,
-  type Standing,
   type TransitionTable,
   type Verdict,
 } from '../mirrors/transition.ts';
@@ -64,10 +64,10 @@ export const refundTransitions: TransitionTable<RefundStatus> = {
 export function takeRefundFacts(
   refund: Refund,
   facts: RefundFacts,
-  standing: Standing,
+  origin: Origin,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Refund } {
-  // A status that Till does not know is no news: the row keeps its own, which for a reservation is pending.
+  // The row keeps its status if Till does not know the new one. For a reservation that is pending.
   const isUnknown = facts.status === 'unknown';
   const status = facts.status === 'unknown' ? refund.status : facts.status;
   const isSame =
@@ -78,7 +78,7 @@ export function takeRefundFacts(
   const isFirst = refund.processorRefundId === null;
   const verdict = judge({
     rule: isFirst ? 'always' : refundTransitions[refund.status][status],
-    standing,
+    origin,
     isSame,
     rowAsOf: asOfRow(refund),
     factsAsOf: facts.asOf,

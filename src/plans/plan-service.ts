@@ -3,7 +3,6 @@ import { Failure, isDefiniteRefusal } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { ignoredAll, nothingApplied, unknownThere, untilKnown, untilSettled } from '../mirrors/ask.ts';
 import {
   type Applied,
   foldFacts,
@@ -12,6 +11,7 @@ import {
   withoutRow,
   withRecovery,
 } from '../mirrors/fold.ts';
+import { ignoredAll, nothingApplied, unknownThere, untilKnown, untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId, isUuid } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
@@ -56,7 +56,7 @@ export class PlanService {
     return {
       find: (localId, since) => this.#parts.processor.plans.find({ localId, since }),
       record: (tx, id, facts) => this.#record(tx, id, facts),
-      refresh: ({ processorPriceId }) => untilSettled(() => this.ask(processorPriceId)),
+      refresh: ({ processorPriceId }) => untilSettled(() => this.refresh(processorPriceId)),
       release: async () => {},
     };
   }
@@ -66,7 +66,7 @@ export class PlanService {
     const plan = toPlan(id, { product, price }, clock.now());
     if (plan === undefined) {
       throw new Error(
-        `the price ${price.processorPriceId} has no name, no whole amount or no simple interval`,
+        `the plan of price ${price.processorPriceId} has no name, no whole amount or no simple interval`,
       );
     }
     await store.insert(tx, plan);
@@ -96,11 +96,11 @@ export class PlanService {
   }
 
   #correct(processorPriceId: string): Promise<void> {
-    return untilKnown('plan', () => this.ask(processorPriceId));
+    return untilKnown('plan', () => this.refresh(processorPriceId));
   }
 
   /** Reads the processor's present state into ours. */
-  async ask(processorPriceId: string): Promise<Applied> {
+  async refresh(processorPriceId: string): Promise<Applied> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByPriceIds(database, [processorPriceId]);
     const facts = await processor.plans.read(processorPriceId);
@@ -132,10 +132,10 @@ export class PlanService {
   }
 
   /** The same for the plan that a product belongs to. */
-  async askByProduct(processorProductId: string): Promise<Applied> {
+  async refreshByProduct(processorProductId: string): Promise<Applied> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByProductIds(database, [processorProductId]);
-    if (row !== undefined) return this.ask(row.processorPriceId);
+    if (row !== undefined) return this.refresh(row.processorPriceId);
     for await (const page of processor.plans.list({ processorProductId })) {
       const ours = page.find(({ product, price }) => price.localId === product.localId);
       if (ours !== undefined && (await this.#recoverFrom(ours)))
@@ -206,7 +206,7 @@ export class PlanService {
       groups,
       source,
       keyOf,
-      take: (plan, next: ProductFacts, standing) => takeProductFacts(plan, next, standing, now),
+      take: (plan, next: ProductFacts, origin) => takeProductFacts(plan, next, origin, now),
     });
     store.update(
       tx,
@@ -226,7 +226,7 @@ export class PlanService {
       groups,
       source,
       keyOf,
-      take: (plan, next: PriceFacts, standing) => takePriceFacts(plan, next, standing, now),
+      take: (plan, next: PriceFacts, origin) => takePriceFacts(plan, next, origin, now),
     });
     store.update(
       tx,

@@ -55,20 +55,20 @@ const price: PriceFacts = {
 const table = { active: '= <', archived: '< =' };
 
 test('a product may be archived and brought back: newer wins', () => {
-  assertTransitions(table, ({ from, to, asOf, standing }) => {
+  assertTransitions(table, ({ from, to, asOf, origin }) => {
     const active = from === 'active';
     const row = { ...plan, productActive: active, active };
-    const taken = takeProductFacts(row, { ...product, active: to === 'active', asOf }, standing, testNow);
+    const taken = takeProductFacts(row, { ...product, active: to === 'active', asOf }, origin, testNow);
     const status = taken.row.active ? 'active' : 'archived';
     return { verdict: taken.verdict, status, asOf: productTime(taken.row), updatedAt: taken.row.updatedAt };
   });
 });
 
 test('a price may be archived and brought back: newer wins', () => {
-  assertTransitions(table, ({ from, to, asOf, standing }) => {
+  assertTransitions(table, ({ from, to, asOf, origin }) => {
     const active = from === 'active';
     const row = { ...plan, priceActive: active, active };
-    const taken = takePriceFacts(row, { ...price, active: to === 'active', asOf }, standing, testNow);
+    const taken = takePriceFacts(row, { ...price, active: to === 'active', asOf }, origin, testNow);
     const status = taken.row.active ? 'active' : 'archived';
     return { verdict: taken.verdict, status, asOf: priceTime(taken.row), updatedAt: taken.row.updatedAt };
   });

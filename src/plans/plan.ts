@@ -1,4 +1,4 @@
-import { judge, laterOf, type Standing, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import { judge, laterOf, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 import type { PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
 
 /** How often a plan bills. */
@@ -41,13 +41,13 @@ interface Taken {
   readonly row: Plan;
 }
 
-export function takeProductFacts(plan: Plan, facts: ProductFacts, standing: Standing, now: Date): Taken {
+export function takeProductFacts(plan: Plan, facts: ProductFacts, origin: Origin, now: Date): Taken {
   const name = facts.name ?? plan.name;
   const isSame = plan.name === name && plan.productActive === facts.active;
   const rowAsOf = { earliest: plan.productAsOf, latest: plan.productAsOfLatest };
   const verdict = judge({
     rule: facts.deleted ? 'always' : planHalfTransitions[stateOf(plan.productActive)][stateOf(facts.active)],
-    standing,
+    origin,
     isSame,
     rowAsOf,
     factsAsOf: facts.asOf,
@@ -67,12 +67,12 @@ export function takeProductFacts(plan: Plan, facts: ProductFacts, standing: Stan
   };
 }
 
-export function takePriceFacts(plan: Plan, facts: PriceFacts, standing: Standing, now: Date): Taken {
+export function takePriceFacts(plan: Plan, facts: PriceFacts, origin: Origin, now: Date): Taken {
   const isSame = plan.priceActive === facts.active;
   const rowAsOf = { earliest: plan.priceAsOf, latest: plan.priceAsOfLatest };
   const verdict = judge({
     rule: facts.deleted ? 'always' : planHalfTransitions[stateOf(plan.priceActive)][stateOf(facts.active)],
-    standing,
+    origin,
     isSame,
     rowAsOf,
     factsAsOf: facts.asOf,

@@ -18,8 +18,8 @@ interface MissingIndex {
 
 /**
  * Finishes indexes that a migration created on a partitioned table alone: builds them on each large partition, concurrently,
- * so that nobody waits for it, and attaches them. An interrupted build starts over. Returns false if something is
- * left to do soon.
+ * so that no write waits for it, and attaches them. An interrupted build starts over. Returns false if the work should be
+ * repeated soon.
  */
 export async function completePartitionedIndexes(options: {
   readonly url: string;
@@ -28,10 +28,12 @@ export async function completePartitionedIndexes(options: {
 }): Promise<boolean> {
   const { url, logger, signal } = options;
   const client = await connect(url);
-  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
-  const cancel = () => void cancelBackend(url, rows[0]?.pid);
+  let pid: number | undefined;
+  const cancel = () => void cancelBackend(url, pid);
   signal?.addEventListener('abort', cancel, { once: true });
   try {
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    pid = rows[0]?.pid;
     return await completeAll(client, logger, signal);
   } catch (error) {
     if (signal?.aborted || isLockTimeout(error)) return false;
@@ -100,7 +102,7 @@ async function build(client: pg.Client, { parent, partition, definition }: Missi
   await client.query('set lock_timeout = 0');
 }
 
-/** A build takes as long as it takes. It blocks nobody, and a transaction that it waits for may be a backup. */
+/** Builds have no timeout: they block nothing, and a transaction that they wait for may be a backup. */
 async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: url,

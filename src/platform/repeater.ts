@@ -1,8 +1,8 @@
 import type { Logger } from './logger.ts';
 
 /**
- * The first delay after a run that failed or could not finish. Long enough for a restart or a lock to pass, short enough
- * that nobody notices. It doubles with every such run, up to the usual delay.
+ * The first delay after a run that failed or could not finish: long enough for a restart or a lock to pass, short against
+ * the usual delays. It doubles with every such run, up to the usual delay.
  */
 const retryDelayMs = 5_000;
 

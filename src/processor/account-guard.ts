@@ -23,7 +23,7 @@ export class AccountGuard {
   readonly #parts: CompareAccountParts;
   readonly #stopping = new AbortController();
   readonly #firstTry = Promise.withResolvers<void>();
-  readonly #verdict = Promise.withResolvers<'same' | 'different'>();
+  readonly #comparison = Promise.withResolvers<'same' | 'different'>();
   #state: State = { is: 'undecided', failure: undefined, retryDelayMs };
   #difference = '';
   #isStarted = false;
@@ -33,15 +33,15 @@ export class AccountGuard {
   }
 
   /** Settles once the accounts have been compared; never, if the service stops before that. */
-  get verdict(): Promise<'same' | 'different'> {
-    return this.#verdict.promise;
+  get comparison(): Promise<'same' | 'different'> {
+    return this.#comparison.promise;
   }
 
   /** Throws if the account differs. If it cannot be compared in time, the comparison goes on in the background. */
   async start(processor: Processor): Promise<void> {
     const timer = new AbortController();
     const expired = wait(startWaitMsMax, undefined, { signal: timer.signal }).catch(() => {});
-    // A first try that takes longer than the start has nobody to tell of its failure; it is logged.
+    // After the wait below nothing awaits the first try any more; its failure is logged.
     this.#firstTry.promise.catch(() => {});
     void this.#compareUntilDecided(processor);
     await Promise.race([this.#firstTry.promise, expired]).finally(() => timer.abort());
@@ -103,10 +103,10 @@ export class AccountGuard {
     const { logger } = this.#parts;
     this.#state = { is: difference === undefined ? 'same' : 'different' };
     this.#difference = difference ?? '';
-    // A start that is still under way is refused with the same words.
+    // During the start nothing is logged: `start` throws the difference itself.
     if (difference !== undefined && this.#isStarted)
       logger.error({ difference }, 'processor account mismatch');
     else if (difference === undefined && this.#isStarted) logger.info('processor account verified');
-    this.#verdict.resolve(this.#state.is === 'same' ? 'same' : 'different');
+    this.#comparison.resolve(this.#state.is === 'same' ? 'same' : 'different');
   }
 }

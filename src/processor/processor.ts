@@ -33,7 +33,7 @@ export interface Processor {
   /** What a stored event says. Throws `UnmappableError` for what no retry can mend. */
   readEvent(payload: string): EventFacts;
   /** A stored payload as it would be stored today. */
-  minimise(payload: string): Pick<ProcessorEvent, 'payload' | 'erasedPayload'>;
+  redact(payload: string): Pick<ProcessorEvent, 'payload' | 'erasedPayload'>;
   /**
    * Whether payloads of this API version are of a shape that Till was made for. One of another is read all the same,
    * and its reader warns, because a field may have moved.

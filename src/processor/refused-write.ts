@@ -37,14 +37,8 @@ export function notRefunded(refused: Refused): Failure {
 }
 
 function passOn(code: FailureCode, { message, processorCode }: Refused): Failure {
-  return new Failure(
-    code,
-    message === ''
-      ? "The processor gave no reason. Check the values of the request, and the processor's own log."
-      : message,
-    {
-      effect: 'none',
-      ...(processorCode === null ? {} : { processorCode }),
-    },
-  );
+  return new Failure(code, message, {
+    effect: 'none',
+    ...(processorCode === null ? {} : { processorCode }),
+  });
 }

@@ -4,7 +4,6 @@ import { Failure } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { ignoredAll, noRevisions, unknownThere, untilKnown } from '../mirrors/ask.ts';
 import {
   type Applied,
   foldFacts,
@@ -15,6 +14,7 @@ import {
   withRecovery,
 } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import { ignoredAll, noRevisions, unknownThere, untilKnown } from '../mirrors/refresh.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isOurId, isUuid } from '../platform/id.ts';
@@ -148,7 +148,7 @@ export class SubscriptionService {
   }
 
   /** Reads the processor's present state into ours. */
-  async ask(processorSubscriptionId: string): Promise<Applied> {
+  async refresh(processorSubscriptionId: string): Promise<Applied> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByProcessorIds(database, [processorSubscriptionId]);
     const facts = (await processor.subscriptions.read(processorSubscriptionId))?.subscription;
@@ -205,8 +205,8 @@ export class SubscriptionService {
       groups,
       source,
       keyOf,
-      take: (subscription, next: SubscriptionFacts, standing) =>
-        takeSubscriptionFacts(subscription, next, planIdOf, standing, now),
+      take: (subscription, next: SubscriptionFacts, origin) =>
+        takeSubscriptionFacts(subscription, next, planIdOf, origin, now),
     });
     store.update(
       tx,
@@ -268,7 +268,7 @@ export class SubscriptionService {
   }
 
   async #correct({ id, processorSubscriptionId }: Subscription): Promise<Subscription> {
-    await untilKnown('subscription', () => this.ask(processorSubscriptionId));
+    await untilKnown('subscription', () => this.refresh(processorSubscriptionId));
     return this.read(id);
   }
 

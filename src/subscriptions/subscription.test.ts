@@ -67,9 +67,9 @@ test('every status that stands meets every status that arrives, at every time, a
       incomplete_expired: '. . . . . = .',
       canceled: '          . . . . . . =',
     },
-    ({ from, to, asOf, standing }) => {
+    ({ from, to, asOf, origin }) => {
       const row = { ...subscription, status: from };
-      const taken = takeSubscriptionFacts(row, { ...facts, status: to, asOf }, noPlan, standing, testNow);
+      const taken = takeSubscriptionFacts(row, { ...facts, status: to, asOf }, noPlan, origin, testNow);
       const { status, updatedAt } = taken.row;
       return { verdict: taken.verdict, status, asOf: asOfRow(taken.row), updatedAt };
     },
@@ -90,7 +90,7 @@ test('a renewal is news although the status stays active', () => {
       },
     ],
   } as const;
-  assert.equal(takeSubscriptionFacts(active, renewed, noPlan, 'event', testNow).verdict, 'ask');
+  assert.equal(takeSubscriptionFacts(active, renewed, noPlan, 'event', testNow).verdict, 'refresh');
   const asOf = atSecond(1_001);
   const { verdict, row } = takeSubscriptionFacts(active, { ...renewed, asOf }, noPlan, 'event', testNow);
   assert.deepEqual([verdict, row.currentPeriodStart, row.updatedAt], ['take', periodEnd, testNow]);

@@ -2,8 +2,8 @@ import {
   asOfRow,
   judge,
   laterOf,
+  type Origin,
   rowTime,
-  type Standing,
   type TransitionTable,
   type Verdict,
 } from '../mirrors/transition.ts';
@@ -74,8 +74,8 @@ export const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
 export type PlanIdOf = (processorPriceId: string) => string | undefined;
 
 /**
- * The item that a subscription stands for: the oldest whose price is a plan of ours, else the oldest. It follows from the
- * facts alone and not from the row, so that it is the same in whatever order events arrive.
+ * The item whose plan and period a subscription shows: the oldest whose price is a plan of ours, else the oldest. It follows
+ * from the facts alone and not from the row, so that it is the same in whatever order events arrive.
  */
 export function followedItem(
   { items }: Pick<SubscriptionFacts, 'items'>,
@@ -89,7 +89,7 @@ export function takeSubscriptionFacts(
   subscription: Subscription,
   facts: SubscriptionFacts,
   planIdOf: PlanIdOf,
-  standing: Standing,
+  origin: Origin,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Subscription } {
   const { processorPriceId, currentPeriodStart, currentPeriodEnd } = followedItem(facts, planIdOf);
@@ -109,7 +109,7 @@ export function takeSubscriptionFacts(
     isSameTime(subscription.trialEnd, values.trialEnd);
   const verdict = judge({
     rule: subscriptionTransitions[subscription.status][facts.status],
-    standing,
+    origin,
     isSame,
     rowAsOf: asOfRow(subscription),
     factsAsOf: facts.asOf,

@@ -67,8 +67,8 @@ export class Erasure {
     for (; budget.batches > 0 && !signal?.aborted; budget.batches -= 1) {
       const kept = await database.transaction(async (tx) => {
         const locked = await lock(tx, after);
-        const minimal = locked.map((event) => ({ ...event, ...processor.minimise(event.payload) }));
-        if (minimal.length > 0) await store.rewrite(tx, minimal);
+        const redacted = locked.map((event) => ({ ...event, ...processor.redact(event.payload) }));
+        if (redacted.length > 0) await store.rewrite(tx, redacted);
         return locked;
       });
       if (kept.length < eventsPerBatch) return true;

@@ -1,4 +1,4 @@
-import { untilSettled } from '../mirrors/ask.ts';
+import { untilSettled } from '../mirrors/refresh.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { type Database, isOutage, type Transaction } from '../platform/postgres.ts';
@@ -11,10 +11,10 @@ import type { Settlement, WebhookEventStore } from './webhook-event-store.ts';
 
 /** Enough that a transaction's fixed cost is shared by many, few enough that it lasts milliseconds. */
 export const batchMax = 500;
-/** How long others leave an event alone while the processor is being asked about its object. */
-const askLeaseMs = 60_000;
-/** Questions at a time: background reads must not crowd out people's requests. */
-const asksAtOnceMax = 8;
+/** How long others leave an event alone while the row of its object is being refreshed. */
+const refreshLeaseMs = 60_000;
+/** Refreshes at a time: background reads must not crowd out people's requests. */
+const refreshesAtOnceMax = 8;
 /** What an operator needs to see of an error; a longer one is the database quoting a statement. */
 const errorLengthMax = 500;
 
@@ -35,7 +35,7 @@ interface Reading {
   readonly keys: readonly string[];
 }
 
-interface Ask {
+interface Refresh {
   readonly event: WebhookEvent;
   readonly family: EventFamily;
   readonly keys: readonly string[];
@@ -46,7 +46,7 @@ interface Batch {
   /** The ids of the events whose outcome is news; known once the batch is committed. */
   readonly settled: Promise<ReadonlySet<string>>;
   readonly succeeded: number;
-  readonly asks: readonly Ask[];
+  readonly refreshes: readonly Refresh[];
 }
 
 /** Applies the events in the inbox to the mirrors. */
@@ -57,18 +57,18 @@ export class EventProcessor {
     this.#parts = parts;
   }
 
-  /** Applies a batch of events that are due, asks what must be asked, and returns how many events there were. */
+  /** Applies a batch of events that are due, refreshes what it must, and returns how many events there were. */
   async processBatch(): Promise<number> {
-    const { size, asked } = await this.startBatch();
-    await asked;
+    const { size, refreshed } = await this.startBatch();
+    await refreshed;
     return size;
   }
 
   /**
-   * Applies a batch of events that are due, in one transaction. What must be asked of the processor goes on by itself: a
-   * processor that is slow to answer holds up no event that needs no answer.
+   * Applies a batch of events that are due, in one transaction. What must be refreshed goes on by itself: a processor
+   * that is slow to answer holds up no event that needs no answer.
    */
-  async startBatch(): Promise<{ readonly size: number; readonly asked: Promise<void> }> {
+  async startBatch(): Promise<{ readonly size: number; readonly refreshed: Promise<void> }> {
     const { database, store } = this.#parts;
     let events: readonly WebhookEvent[] = [];
     try {
@@ -79,12 +79,12 @@ export class EventProcessor {
         },
         { startsWithLook: true },
       );
-      return { size: events.length, asked: this.#finish(batch) };
+      return { size: events.length, refreshed: this.#finish(batch) };
     } catch (error) {
       if (isOutage(error) || events.length === 0) throw error;
       // One poisoned event must not hold up the others.
       for (const event of events) await this.#processOne(event);
-      return { size: events.length, asked: Promise.resolve() };
+      return { size: events.length, refreshed: Promise.resolve() };
     }
   }
 
@@ -111,7 +111,7 @@ export class EventProcessor {
       if ('state' in reading) outcomes.push(reading);
       else readings.push(reading);
     }
-    const asks: Ask[] = [];
+    const refreshes: Refresh[] = [];
     let succeeded = 0;
     const batch = readings.map(({ facts }) => facts);
     for (const family of families) {
@@ -126,7 +126,7 @@ export class EventProcessor {
       const [unsettled, ignored] = [new Set(applied.unsettled), new Set(applied.ignored)];
       for (const { event, keys } of own) {
         const open = keys.filter((key) => unsettled.has(key));
-        if (open.length > 0) asks.push({ event, family, keys: open });
+        if (open.length > 0) refreshes.push({ event, family, keys: open });
         else
           outcomes.push({
             event,
@@ -135,11 +135,11 @@ export class EventProcessor {
           });
       }
     }
-    const leases = asks.map(({ event }) => pending(event, event.attempts, askLeaseMs, null));
+    const leases = refreshes.map(({ event }) => pending(event, event.attempts, refreshLeaseMs, null));
     const settled = store.settle(tx, [...outcomes.map(settlementOf), ...leases]);
     // If it fails, the transaction does, and says so.
     settled.catch(() => {});
-    return { outcomes, settled, succeeded, asks };
+    return { outcomes, settled, succeeded, refreshes };
   }
 
   #read(event: WebhookEvent): Reading | Outcome {
@@ -158,7 +158,7 @@ export class EventProcessor {
     }
   }
 
-  async #finish({ outcomes, settled, succeeded, asks }: Batch): Promise<void> {
+  async #finish({ outcomes, settled, succeeded, refreshes }: Batch): Promise<void> {
     const { metrics, logger } = this.#parts;
     const news = await settled;
     countOutcomes(
@@ -167,22 +167,23 @@ export class EventProcessor {
       outcomes.filter(({ event }) => news.has(event.id)),
     );
     metrics.paymentsSucceeded.inc(succeeded);
-    const waiting = [...asks];
+    const waiting = [...refreshes];
     const answers = new Map<string, Promise<boolean>>();
-    const lanes = Array.from({ length: Math.min(asksAtOnceMax, waiting.length) }, async () => {
-      for (let ask = waiting.shift(); ask !== undefined; ask = waiting.shift()) await this.#ask(ask, answers);
+    const lanes = Array.from({ length: Math.min(refreshesAtOnceMax, waiting.length) }, async () => {
+      for (let refresh = waiting.shift(); refresh !== undefined; refresh = waiting.shift())
+        await this.#refresh(refresh, answers);
     });
     const failed = (await Promise.allSettled(lanes)).find((lane) => lane.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
 
   /** Events of one batch about one object share an answer. */
-  async #ask({ event, family, keys }: Ask, answers: Map<string, Promise<boolean>>): Promise<void> {
+  async #refresh({ event, family, keys }: Refresh, answers: Map<string, Promise<boolean>>): Promise<void> {
     try {
       let isOurs = false;
       for (const key of keys) {
         const name = `${this.#parts.families.indexOf(family)} ${key}`;
-        const answer = answers.get(name) ?? settleByAsking(family, key);
+        const answer = answers.get(name) ?? settleByRefresh(family, key);
         answers.set(name, answer);
         isOurs = (await answer) || isOurs;
       }
@@ -217,10 +218,10 @@ export class EventProcessor {
 }
 
 /** False if the object turned out to be somebody else's. */
-async function settleByAsking(family: EventFamily, key: string): Promise<boolean> {
+async function settleByRefresh(family: EventFamily, key: string): Promise<boolean> {
   let isOurs = true;
   const isSettled = await untilSettled(async () => {
-    const applied = await family.ask(key);
+    const applied = await family.refresh(key);
     isOurs = !applied.ignored.includes(key);
     return applied;
   });

@@ -19,8 +19,8 @@ export interface RecoveryLease {
 export interface LeaseHolder {
   /** Identifies the run. */
   readonly owner: number;
-  /** Identifies its process; null if an older release holds the lease. */
-  readonly presence: number | null;
+  /** The number of the owner lock of its process; null if an older release holds the lease. */
+  readonly ownerLock: number | null;
 }
 
 /** All SQL of the recovery: how far it has come, and which rows are due for a look. */
@@ -28,23 +28,23 @@ export class RecoveryStore {
   /** Takes the lease if it is free, or if `from` holds it; undefined if another run holds it. */
   async lease(
     db: Queryable,
-    { owner, presence }: LeaseHolder,
+    { owner, ownerLock }: LeaseHolder,
     leaseMs: number,
     from?: LeaseHolder,
   ): Promise<RecoveryLease | undefined> {
     const rows = await db.query<LeaseRow>(
-      `update till.recovery set owner = $1, presence = $2, leased_until = now() + make_interval(secs => $3)
+      `update till.recovery set owner = $1, owner_lock = $2, leased_until = now() + make_interval(secs => $3)
        where name = 'events' and (leased_until <= now() or owner = $4)
        returning read_until, listing_since, listing_until, listing_cursor, now()`,
-      [owner, presence, leaseMs / 1_000, from?.owner ?? null],
+      [owner, ownerLock, leaseMs / 1_000, from?.owner ?? null],
     );
     return rows[0] && toLease(rows[0]);
   }
 
   /** The run that holds the lease now. */
   async findHolder(db: Queryable): Promise<LeaseHolder | undefined> {
-    const rows = await db.query<{ owner: number; presence: number | null }>(
-      `select owner, presence from till.recovery
+    const rows = await db.query<{ owner: number; ownerLock: number | null }>(
+      `select owner, owner_lock as "ownerLock" from till.recovery
        where name = 'events' and leased_until > now() and owner is not null`,
     );
     return rows[0];
@@ -68,7 +68,7 @@ export class RecoveryStore {
   }
 
   async release(db: Queryable, owner: number): Promise<void> {
-    await this.#update(db, owner, 'owner = null, presence = null, leased_until = now()');
+    await this.#update(db, owner, 'owner = null, owner_lock = null, leased_until = now()');
   }
 
   async #update(

@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { Failure, type FailureCode } from '../errors.ts';
-import { untilSettled } from '../mirrors/ask.ts';
+import { Failure, isOutageOfAll } from '../errors.ts';
 import type { Applied } from '../mirrors/fold.ts';
+import { untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
+import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
-import { isGone, type Presence } from '../platform/presence.ts';
 import type { Processor } from '../processor/processor.ts';
 import { eventTypes } from './event-types.ts';
 import type { Inbox } from './inbox.ts';
@@ -31,11 +31,11 @@ interface RecoveryParts {
   readonly store: RecoveryStore;
   readonly processor: Processor;
   readonly inbox: Inbox;
-  readonly payments: { ask(id: string): Promise<Applied> };
-  readonly subscriptions: { ask(id: string): Promise<Applied> };
+  readonly payments: { refresh(id: string): Promise<Applied> };
+  readonly subscriptions: { refresh(id: string): Promise<Applied> };
   /** Compares everything with the processor. */
   readonly resync: (afterEachPage: () => Promise<void>) => Promise<unknown>;
-  readonly presence: Pick<Presence, 'owner'>;
+  readonly ownerLock: Pick<OwnerLock, 'owner'>;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -78,14 +78,14 @@ export class Recovery {
 
   /** Takes the lease if it is free, or if its process is gone: after a crash the next start must not wait for it to expire. */
   async #takeLease(owner: number): Promise<RecoveryLease | undefined> {
-    const { database, store, presence, logger } = this.#parts;
-    const taker = { owner, presence: presence.owner };
+    const { database, store, ownerLock, logger } = this.#parts;
+    const taker = { owner, ownerLock: ownerLock.owner };
     const free = await store.lease(database, taker, leaseMs);
     if (free !== undefined) return free;
     return database.transaction(async (tx) => {
       const holder = await store.findHolder(tx);
-      if (holder === undefined || holder.presence === null || holder.presence === presence.owner) return;
-      if (!(await isGone(tx, holder.presence))) return;
+      if (holder === undefined || holder.ownerLock === null || holder.ownerLock === ownerLock.owner) return;
+      if (!(await isGone(tx, holder.ownerLock))) return;
       const taken = await store.lease(tx, taker, leaseMs, holder);
       if (taken !== undefined) logger.warn('stale recovery lease taken over');
       return taken;
@@ -159,23 +159,23 @@ export class Recovery {
   async #lookAtStaleRows(pause: () => Promise<void>): Promise<void> {
     const { database, store, payments, subscriptions } = this.#parts;
     for (const id of await store.listStalePayments(database, staleRowsMax)) {
-      await this.#look('payment', id, () => payments.ask(id));
+      await this.#look('payment', id, () => payments.refresh(id));
       await store.markPaymentChecked(database, id);
       await pause();
     }
     for (const id of await store.listStaleSubscriptions(database, staleRowsMax)) {
-      await this.#look('subscription', id, () => subscriptions.ask(id));
+      await this.#look('subscription', id, () => subscriptions.refresh(id));
       await store.markSubscriptionChecked(database, id);
       await pause();
     }
   }
 
-  /** A row that cannot be compared must not keep the others from it; if nobody can be asked, the run ends here. */
-  async #look(resource: string, id: string, ask: () => Promise<Applied>): Promise<void> {
+  /** A row that cannot be compared must not keep the others from it; if nothing can be refreshed, the run ends here. */
+  async #look(resource: string, id: string, refresh: () => Promise<Applied>): Promise<void> {
     const { metrics, logger } = this.#parts;
     try {
       await untilSettled(async () => {
-        const applied = await ask();
+        const applied = await refresh();
         if (applied.changed.length > 0) {
           metrics.mirrorDrift.inc({ resource });
           logger.warn({ resource, id }, 'drifted mirror corrected');
@@ -183,7 +183,7 @@ export class Recovery {
         return applied;
       });
     } catch (error) {
-      if (error instanceof Failure && outages.includes(error.code)) throw error;
+      if (isOutageOfAll(error)) throw error;
       logger.warn({ err: error, resource, id }, 'mirror comparison failed');
     }
   }
@@ -207,12 +207,3 @@ function ensure(isOurs: boolean): void {
 function takenOver(): Error {
   return new Error('another run took over the recovery');
 }
-
-/** Failures that say nothing of the row: nobody could be asked, and the next row would fare no better. */
-const outages: readonly FailureCode[] = [
-  'processor_unavailable',
-  'processor_timeout',
-  'processor_misconfigured',
-  'overloaded',
-  'database_unavailable',
-];

@@ -38,7 +38,7 @@ export class Retention {
     outcomes.push(
       await this.#inBatches(() => store.deleteExpiredOthers(database, retentionDays, eventsPerBatch)),
     );
-    return outcomes.every((isDone) => isDone !== false);
+    return outcomes.every((isDone) => isDone);
   }
 
   /**

@@ -2,8 +2,8 @@ import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import { type WebhookEventState, webhookEventStates } from './webhook-event.ts';
 
-/** The contract of every filtered list: a total stops here. Counting so many index entries takes a few milliseconds. */
-export const totalMax = 10_000;
+/** A total stops here, and `totalCapped` says so. Counting so many index entries takes a few milliseconds. */
+const totalMax = 10_000;
 
 export interface EventFilter {
   readonly state: WebhookEventState | undefined;

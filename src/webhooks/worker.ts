@@ -10,14 +10,14 @@ const failureDelayMs = 1_000;
  * a busy inbox is given time to gather them. Nobody notices it, and an event that comes alone does not wait at all.
  */
 const gatherMsMax = 20;
-/** Batches whose questions to the processor are still open; with more than these, the worker waits for one of them. */
+/** Batches whose refreshes are still under way; with more than these, the worker waits for one of them. */
 const openBatchesMax = 4;
 
 /** Keeps processing while there is work, and sleeps while there is none. Any number may run, in any number of processes. */
 export class Worker {
   readonly #processor: EventProcessor;
   readonly #logger: Logger;
-  readonly #asking = new Set<Promise<void>>();
+  readonly #refreshing = new Set<Promise<void>>();
   #running: Promise<void> = Promise.resolve();
   #wake: () => void = () => {};
   #nudged = false;
@@ -40,12 +40,12 @@ export class Worker {
     if (!this.#failed) this.#wake();
   }
 
-  /** Waits for the batch that is under way, and for what was asked; none begins after it. */
+  /** Waits for the batch that is under way, and for its refreshes; none begins after it. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#wake();
     await this.#running;
-    await Promise.all(this.#asking);
+    await Promise.all(this.#refreshing);
   }
 
   async #run(): Promise<void> {
@@ -59,9 +59,9 @@ export class Worker {
 
   async #work(): Promise<{ readonly size: number; readonly delayMs: number }> {
     try {
-      const { size, asked } = await this.#processor.startBatch();
-      this.#remember(asked);
-      if (this.#asking.size >= openBatchesMax) await Promise.race(this.#asking);
+      const { size, refreshed } = await this.#processor.startBatch();
+      this.#remember(refreshed);
+      if (this.#refreshing.size >= openBatchesMax) await Promise.race(this.#refreshing);
       this.#failed = false;
       return { size, delayMs: size > 0 ? 0 : pollDelayMs };
     } catch (error) {
@@ -71,11 +71,11 @@ export class Worker {
     }
   }
 
-  #remember(asked: Promise<void>): void {
-    const done: Promise<void> = asked
+  #remember(refreshed: Promise<void>): void {
+    const done: Promise<void> = refreshed
       .catch((error: unknown) => this.#report(error))
-      .finally(() => this.#asking.delete(done));
-    this.#asking.add(done);
+      .finally(() => this.#refreshing.delete(done));
+    this.#refreshing.add(done);
   }
 
   #report(error: unknown): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { untilSettled } from '../../src/mirrors/ask.ts';
+import { untilSettled } from '../../src/mirrors/refresh.ts';
 import { useMirror } from '../support/mirror.ts';
 import { readProblem } from '../support/problem.ts';
 import {
@@ -27,7 +27,7 @@ async function latestInvoice(processorSubscriptionId: string): Promise<InvoiceBo
   assert.ok(facts !== null);
   await database.transaction((tx) => services.invoices.apply(tx, [facts], 'events'));
   // Webhooks of the same second may have come first; then only the processor can tell which is the newer.
-  await untilSettled(() => services.invoices.ask(facts.processorInvoiceId));
+  await untilSettled(() => services.invoices.refresh(facts.processorInvoiceId));
   const { data } = await readJson<PageBody<InvoiceBody>>(await call('GET', '/invoices?limit=100'), 200);
   const found = data.find(({ processorInvoiceId }) => processorInvoiceId === facts.processorInvoiceId);
   assert.ok(found !== undefined);

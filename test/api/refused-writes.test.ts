@@ -136,7 +136,7 @@ for (const { name, there, prepare, kind } of writes)
         await control('POST', 'faults', { operation: there, kind: 'error', status, code });
         const problem = await readProblem(await call(...request), 422, 'processor_rejected');
         assert.equal(problem.processorCode, code);
-        assert.match(problem.detail, new RegExp(`told to answer ${status}`));
+        assert.match(problem.detail, new RegExp(`returns ${status} here`));
         assert.deepEqual(await read(shown), before);
       });
 

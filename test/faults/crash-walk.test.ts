@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
-import type { Mark } from '../../src/idempotency/marks.ts';
+import type { CrashPoint } from '../../src/idempotency/crash-points.ts';
 import {
   assertMadeOnce,
   type CreationCase,
@@ -12,8 +12,8 @@ import {
 import { type Lab, type Post, postTo, startLab } from '../support/fault-lab.ts';
 import { startTillProcess, testKey } from '../support/till-process.ts';
 
-/** Every mark there is: the compiler refuses a list that lacks one. */
-const marks = Object.keys({
+/** Every crash point there is: the compiler refuses a list that lacks one. */
+const crashPoints = Object.keys({
   'claim.before': true,
   'claim.prepared': true,
   'claim.after': true,
@@ -24,9 +24,9 @@ const marks = Object.keys({
   'record.completed': true,
   'record.after': true,
   'answer.before': true,
-} satisfies Record<Mark, true>);
+} satisfies Record<CrashPoint, true>);
 
-/** As the processor has it when the process dies at the mark. */
+/** As the processor has it when the process dies at the crash point. */
 const madeBy = new Set([
   'call.after',
   'record.before',
@@ -37,8 +37,8 @@ const madeBy = new Set([
 ]);
 
 /** A payment's claim is completed after the answer; what a crash before that leaves is the same as at `record.row`. */
-function isAnswered({ operation }: CreationCase, mark: string): boolean {
-  return operation === 'payments.create' && mark === 'record.completed';
+function isAnswered({ operation }: CreationCase, crashPoint: string): boolean {
+  return operation === 'payments.create' && crashPoint === 'record.completed';
 }
 
 test('a process killed at any mark leaves what the same request finishes, once', async (t) => {
@@ -47,14 +47,14 @@ test('a process killed at any mark leaves what the same request finishes, once',
   lab.atEnd(() => survivor.stop());
   const post = postTo(survivor.url, testKey);
 
-  for (const mark of marks) {
-    await t.test(`killed at ${mark}`, async (step) => {
+  for (const crashPoint of crashPoints) {
+    await t.test(`killed at ${crashPoint}`, async (step) => {
       const ground = await layGround(lab, post);
-      const key = `killed-at-${mark}`;
-      await crash(step, lab, ground, mark, key);
+      const key = `killed-at-${crashPoint}`;
+      await crash(step, lab, ground, crashPoint, key);
       for (const creation of creationCases) {
         const made = await creation.countMade(lab, ground);
-        assert.equal(made, madeBy.has(mark) ? 1 : 0, `${creation.operation} before the retry`);
+        assert.equal(made, madeBy.has(crashPoint) ? 1 : 0, `${creation.operation} before the retry`);
       }
       // That the owner is gone is known at once: were its lease waited for, this request would end in a 409.
       await lab.sql(
@@ -66,10 +66,16 @@ test('a process killed at any mark leaves what the same request finishes, once',
   }
 });
 
-/** Sends every kind of creation to a process that dies when all of them are at the mark. */
-async function crash(t: TestContext, lab: Lab, ground: Ground, mark: string, key: string): Promise<void> {
+/** Sends every kind of creation to a process that dies when all of them are at the crash point. */
+async function crash(
+  t: TestContext,
+  lab: Lab,
+  ground: Ground,
+  crashPoint: string,
+  key: string,
+): Promise<void> {
   const doomed = await startTillProcess(
-    { ...environmentOf(lab), CRASH_AT: mark, CRASH_COUNT: String(creationCases.length) },
+    { ...environmentOf(lab), CRASH_AT: crashPoint, CRASH_COUNT: String(creationCases.length) },
     [process.execPath, 'test/support/crashing-till.ts'],
   );
   t.after(() => doomed.stop('SIGKILL'));
@@ -80,7 +86,7 @@ async function crash(t: TestContext, lab: Lab, ground: Ground, mark: string, key
   );
   assert.deepEqual(
     outcomes.map(({ status }) => status),
-    creationCases.map((creation) => (isAnswered(creation, mark) ? 'fulfilled' : 'rejected')),
+    creationCases.map((creation) => (isAnswered(creation, crashPoint) ? 'fulfilled' : 'rejected')),
   );
   const [, signal] = await died;
   assert.equal(signal, 'SIGKILL');

@@ -18,10 +18,10 @@ for (const { code, parameter } of limits) {
   test(`503: a process frozen inside a transaction for so long that PostgreSQL ends the session (${code}), and the same request succeeds after it`, async (t) => {
     const lab = await startLab(t);
     let freezes = 0;
-    const marks = {
+    const crashPoints = {
       // Inside the transaction that claims the key and reserves the amount.
-      pass: (mark: string) => {
-        if (mark !== 'claim.prepared' || freezes === 0) return;
+      pass: (crashPoint: string) => {
+        if (crashPoint !== 'claim.prepared' || freezes === 0) return;
         freezes -= 1;
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, frozenMs);
       },
@@ -29,7 +29,7 @@ for (const { code, parameter } of limits) {
     // Over TCP, as in production: on a socket file the connection breaks before anyone reads why the session ended.
     const { line, url } = await lineToDatabase(lab.databaseUrl);
     lab.atEnd(() => line.close());
-    const till = await startLabTill(t, { ...lab, databaseUrl: `${url}?${parameter}` }, { marks });
+    const till = await startLabTill(t, { ...lab, databaseUrl: `${url}?${parameter}` }, { crashPoints });
     const ground = await layGround(lab, till.post);
     const refund = () => till.post(refunds.path(ground), refunds.body(ground), 'frozen');
     freezes = 1;

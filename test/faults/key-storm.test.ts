@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import type { Marks } from '../../src/idempotency/marks.ts';
+import type { CrashPoints } from '../../src/idempotency/crash-points.ts';
 import {
   assertMadeOnce,
   type CreationCase,
@@ -33,11 +33,14 @@ function send(till: LabTill, creation: CreationCase, ground: Ground, key: string
 }
 
 /** Resolves once this many creations have arrived. */
-function arrivals(): { readonly marks: Marks; readonly arrived: (count: number) => Promise<void> } {
+function arrivals(): {
+  readonly crashPoints: CrashPoints;
+  readonly arrived: (count: number) => Promise<void>;
+} {
   let left = 0;
   let resolveArrived = () => {};
-  const pass = (mark: string) => {
-    if (mark !== 'claim.before') return;
+  const pass = (crashPoint: string) => {
+    if (crashPoint !== 'claim.before') return;
     left -= 1;
     if (left === 0) resolveArrived();
   };
@@ -47,7 +50,7 @@ function arrivals(): { readonly marks: Marks; readonly arrived: (count: number) 
       resolveArrived = resolve;
     });
   };
-  return { marks: { pass }, arrived };
+  return { crashPoints: { pass }, arrived };
 }
 
 for (const where of ['same process', 'other process'] as const) {
@@ -56,9 +59,9 @@ for (const where of ['same process', 'other process'] as const) {
       const lab = await startLab(t);
       const gate = await startGate(lab);
       const counter = await countStatements(lab);
-      const { marks, arrived } = arrivals();
+      const { crashPoints, arrived } = arrivals();
       const counted = { ...lab, databaseUrl: counter.databaseUrl };
-      const waiting = await startLabTill(t, counted, { processorUrl: gate.url, marks });
+      const waiting = await startLabTill(t, counted, { processorUrl: gate.url, crashPoints });
       const owner =
         where === 'same process' ? waiting : await startLabTill(t, lab, { processorUrl: gate.url });
       const statements: number[] = [];
@@ -93,10 +96,10 @@ for (const where of ['same process', 'other process'] as const) {
 test('a different request under a key that is in use is refused at once, also among many that wait', async (t) => {
   const lab = await startLab(t);
   const gate = await startGate(lab);
-  const { marks, arrived } = arrivals();
+  const { crashPoints, arrived } = arrivals();
   const tills = [
-    await startLabTill(t, lab, { processorUrl: gate.url, marks }),
-    await startLabTill(t, lab, { processorUrl: gate.url, marks }),
+    await startLabTill(t, lab, { processorUrl: gate.url, crashPoints }),
+    await startLabTill(t, lab, { processorUrl: gate.url, crashPoints }),
   ] as const;
   for (const { creation, atProcessor } of cases) {
     const ground = await layGround(lab, tills[0].post);
@@ -125,9 +128,9 @@ test('a different request under a key that is in use is refused at once, also am
 test('each request that waits for one that the processor refuses gets its own turn', async (t) => {
   const lab = await startLab(t);
   const gate = await startGate(lab);
-  const { marks, arrived } = arrivals();
-  const till = await startLabTill(t, lab, { processorUrl: gate.url, marks });
-  const other = await startLabTill(t, lab, { processorUrl: gate.url, marks });
+  const { crashPoints, arrived } = arrivals();
+  const till = await startLabTill(t, lab, { processorUrl: gate.url, crashPoints });
+  const other = await startLabTill(t, lab, { processorUrl: gate.url, crashPoints });
   const ground = await layGround(lab, till.post);
   gate.hold('/v1/payment_intents');
   const tooSmall = { ...payments.body(ground), amount: 1 };
@@ -145,7 +148,7 @@ test('each request that waits for one that the processor refuses gets its own tu
 });
 
 for (const [why, end] of [
-  ['its process is gone', (owner: LabTill) => owner.presence.close()],
+  ['its process is gone', (owner: LabTill) => owner.ownerLock.close()],
   [
     'its lease runs out',
     (_: LabTill, lab: { readonly sql: (text: string) => Promise<unknown> }) =>
@@ -157,9 +160,9 @@ for (const [why, end] of [
   test(`a claim is taken over by a request that is already waiting for it once ${why}`, async (t: TestContext) => {
     const lab = await startLab(t);
     const gate = await startGate(lab);
-    const { marks, arrived } = arrivals();
+    const { crashPoints, arrived } = arrivals();
     const owner = await startLabTill(t, lab, { processorUrl: gate.url });
-    const waiting = await startLabTill(t, lab, { marks });
+    const waiting = await startLabTill(t, lab, { crashPoints });
     const ground = await layGround(lab, waiting.post);
     gate.hold('/v1/payment_intents');
     const first = send(owner, payments, ground, 'orphaned');

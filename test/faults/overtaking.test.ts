@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Mark } from '../../src/idempotency/marks.ts';
+import type { CrashPoint } from '../../src/idempotency/crash-points.ts';
 import {
   assertMadeOnce,
   type CreationCase,
@@ -19,12 +19,16 @@ interface StandingStill {
   readonly goOn: () => Promise<Answer>;
 }
 
-async function standStill(t: TestContext, creation: CreationCase, mark: Mark): Promise<StandingStill> {
+async function standStill(
+  t: TestContext,
+  creation: CreationCase,
+  crashPoint: CrashPoint,
+): Promise<StandingStill> {
   const reached = Promise.withResolvers<void>();
   const goesOn = Promise.withResolvers<void>();
-  let watched: Mark | undefined;
-  const marks = {
-    pass: async (passed: Mark) => {
+  let watched: CrashPoint | undefined;
+  const crashPoints = {
+    pass: async (passed: CrashPoint) => {
       if (passed !== watched) return;
       reached.resolve();
       await goesOn.promise;
@@ -32,9 +36,9 @@ async function standStill(t: TestContext, creation: CreationCase, mark: Mark): P
   };
   const lab = await startLab(t);
   lab.atEnd(goesOn.resolve);
-  const till = await startLabTill(t, lab, { marks });
+  const till = await startLabTill(t, lab, { crashPoints });
   const ground = await layGround(lab, till.post);
-  watched = mark;
+  watched = crashPoint;
   const answer = till.post(creation.path(ground), creation.body(ground), 'overtaken');
   await reached.promise;
   return {

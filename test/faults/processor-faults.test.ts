@@ -8,7 +8,7 @@ import { type Rig, startRig } from './rig/rig.ts';
 const rounds = effort({ short: 1, long: 20 });
 /** So much is done while a fault lasts, by workers that come back to what failed. */
 const faultsTimes = effort({ short: 25, long: 100 });
-/** What a processor that fails may lead to: 502 rubbish, 503 down or limiting, 504 too slow. */
+/** What a processor that fails may lead to: 502 invalid responses, 503 down or limiting, 504 too slow. */
 const failures = [502, 503, 504];
 /** So many requests in a row meet a processor that is out of reach. */
 const refusalsMin = effort({ short: 5, long: 20 });
@@ -47,7 +47,7 @@ test('a processor that is down or answers rubbish costs 502 and 503, and nothing
   const load = rig.startLoad();
   await load.progressed(20);
   for (let round = 0; round < rounds; round += 1) {
-    for (const mode of ['down', 'rubbish'] as const) {
+    for (const mode of ['down', 'invalidResponse'] as const) {
       await wire.setMode(mode);
       for (let met = 0; met < refusalsMin; met += 1) await load.meetsFault(performance.now());
       await assertHealthy(rig);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ClaimStore } from '../../src/idempotency/claim-store.ts';
+import { noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { IdempotencyService } from '../../src/idempotency/idempotency-service.ts';
-import { noMarks } from '../../src/idempotency/marks.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { failureOf } from '../processor/adapter.ts';
@@ -39,9 +39,9 @@ test('a claim that a living process is at work on is not taken over, and who wai
   const impatient = new IdempotencyService({
     database: other.database,
     claims: new ClaimStore(10_000),
-    presence: other.presence,
+    ownerLock: other.ownerLock,
     clock: systemClock,
-    marks: noMarks,
+    crashPoints: noCrashPoints,
     logger: createLogger('silent'),
     waitMs: 100,
   });
@@ -113,14 +113,14 @@ test('what was made before its plan was archived is still the answer to the same
   const lab = await startLab(t);
   const stuck = Promise.withResolvers<void>();
   const called = Promise.withResolvers<void>();
-  const pass = (mark: string) => {
-    if (mark !== 'call.after') return undefined;
+  const pass = (crashPoint: string) => {
+    if (crashPoint !== 'call.after') return undefined;
     called.resolve();
     return stuck.promise;
   };
   const survivor = await startLabTill(t, lab);
   const ground = await layGround(lab, survivor.post);
-  const slow = await startLabTill(t, lab, { marks: { pass } });
+  const slow = await startLabTill(t, lab, { crashPoints: { pass } });
   const subscriptions = creationCase('subscriptions.create');
   const subscribe = (till: LabTill) =>
     till.post(subscriptions.path(ground), subscriptions.body(ground), 'archived-meanwhile');

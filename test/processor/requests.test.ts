@@ -347,6 +347,15 @@ describe('what comes back', () => {
     assert.ok(result.value.asOf.earliest <= new Date('2031-05-05T12:00:28Z'));
   });
 
+  test('a changed customer that is shown as deleted is an invalid answer: only a read says what is deleted', async (t) => {
+    const server = await startScriptedServer(t, (response) =>
+      answer(response, 200, { ...customer, deleted: true }),
+    );
+    const { processor } = startAdapter(t, server.url);
+    const change = { ...key, processorCustomerId: 'cus_1', name: 'Ada' };
+    await assert.rejects(processor.customers.update(change), { code: 'processor_bad_answer' });
+  });
+
   test('the answer to a creation may be a repeated one, so that only its creation is certain', async (t) => {
     const server = await startScriptedServer(t, (response) => answer(response, 200, paymentIntent));
     const { processor } = startAdapter(t, server.url);

@@ -71,7 +71,7 @@ async function createWorld(afterDunning: 'cancel' | 'unpaid'): Promise<World> {
     logError: ({ error }: { error?: unknown }) => assert.fail(error as Error),
   });
   const call: World['call'] = async (method, path, body = '') => {
-    const answer = await api.answer({
+    const answer = await api.respond({
       method,
       path: `/v1/${path}`,
       query: '',

@@ -45,7 +45,7 @@ test('only the adapter makes requests of its own; nothing else in the service co
     });
   assert.deepEqual(reaching.toSorted(), [
     'src/http/problem.ts',
-    'src/processor/stripe/exchange.ts',
+    'src/processor/stripe/http-client.ts',
     'src/processor/stripe/stripe-processor.ts',
   ]);
   assert.match(readFileSync('src/http/problem.ts', 'utf8'), /import \{ STATUS_CODES \} from 'node:http'/);

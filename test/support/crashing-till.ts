@@ -1,6 +1,6 @@
 /**
  * The service, made to die: it kills itself, as nothing could prevent, once CRASH_COUNT creations have come to the
- * mark CRASH_AT. Those that come first wait there for the last, so that one process dies amid all of them.
+ * crash point CRASH_AT. Those that come first wait there for the last, so that one process dies amid all of them.
  */
 import { startTill } from '../../src/compose.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -13,8 +13,8 @@ const never = new Promise<void>(() => {});
 const config = loadConfig(process.env, process.cwd());
 const logger = createLogger(config.logLevel);
 const till = await startTill(config, logger, {
-  pass: (mark) => {
-    if (mark !== crashAt) return undefined;
+  pass: (crashPoint) => {
+    if (crashPoint !== crashAt) return undefined;
     left -= 1;
     if (left === 0) process.kill(process.pid, 'SIGKILL');
     return never;

@@ -3,11 +3,11 @@ import type pg from 'pg';
 import { Stripe } from 'stripe';
 import { startSandbox } from '../../sandbox/sandbox.ts';
 import { composeServices, registerRoutes, type Services } from '../../src/compose-services.ts';
-import { type Marks, noMarks } from '../../src/idempotency/marks.ts';
+import { type CrashPoints, noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
+import { OwnerLock } from '../../src/platform/owner-lock.ts';
 import { Database } from '../../src/platform/postgres.ts';
-import { Presence } from '../../src/platform/presence.ts';
 import { type Processor, processorOperations } from '../../src/processor/processor.ts';
 import type { CallLimits } from '../../src/processor/stripe/calls.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
@@ -92,13 +92,13 @@ export interface LabTill {
   readonly services: Services;
   readonly processor: Processor;
   readonly database: Database;
-  readonly presence: Presence;
+  readonly ownerLock: OwnerLock;
   readonly post: Post;
   readonly get: (path: string) => Promise<Answer>;
 }
 
 export interface LabTillOptions {
-  readonly marks?: Marks;
+  readonly crashPoints?: CrashPoints;
   readonly poolSize?: number;
   readonly limits?: Partial<CallLimits>;
   readonly processorUrl?: string;
@@ -109,9 +109,9 @@ export interface LabTillOptions {
 export async function startLabTill(t: TestContext, lab: Lab, options: LabTillOptions = {}): Promise<LabTill> {
   const { logger } = captureLog();
   const metrics = createMetrics({ eventTypes: [], mirrors: [], processorOperations });
-  const presence = new Presence({ url: lab.databaseUrl, logger });
-  await presence.show();
-  lab.atEnd(() => presence.close());
+  const ownerLock = new OwnerLock({ url: lab.databaseUrl, logger });
+  await ownerLock.acquire();
+  lab.atEnd(() => ownerLock.close());
   const database = new Database({ url: lab.databaseUrl, poolSize: options.poolSize ?? 10, logger });
   lab.atEnd(() => database.close());
   const processor = createStripeProcessor({
@@ -126,12 +126,12 @@ export async function startLabTill(t: TestContext, lab: Lab, options: LabTillOpt
   lab.atEnd(() => processor.close());
   const services = composeServices({
     database,
-    presence,
+    ownerLock,
     processor,
     metrics,
     clock: systemClock,
     logger,
-    marks: options.marks ?? noMarks,
+    crashPoints: options.crashPoints ?? noCrashPoints,
     retentionDays: 90,
   });
   lab.atEnd(() => services.stop());
@@ -145,7 +145,7 @@ export async function startLabTill(t: TestContext, lab: Lab, options: LabTillOpt
     services,
     processor,
     database,
-    presence,
+    ownerLock,
     post: postTo(url, testKey),
     get: async (path) => toAnswer(await fetch(`${url}${path}`, { headers: { 'x-api-key': testKey } })),
   };

@@ -1,11 +1,11 @@
 import { after } from 'node:test';
 import { composeServices, type Services } from '../../src/compose-services.ts';
-import { noMarks } from '../../src/idempotency/marks.ts';
+import { noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
+import { OwnerLock } from '../../src/platform/owner-lock.ts';
 import { Database } from '../../src/platform/postgres.ts';
-import { Presence } from '../../src/platform/presence.ts';
 import type { Processor } from '../../src/processor/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import type { Service } from './service.ts';
@@ -21,7 +21,7 @@ export async function useMirror(service: Service): Promise<Mirror> {
   const logger = createLogger('silent');
   const metrics = createMetrics({ eventTypes: [], processorOperations: [], mirrors: [] });
   const database = new Database({ url: service.databaseUrl, poolSize: 2, logger });
-  const presence = new Presence({ url: service.databaseUrl, logger });
+  const ownerLock = new OwnerLock({ url: service.databaseUrl, logger });
   const processor = createStripeProcessor({
     secretKey: 'sk_test_mirror',
     apiBase: new URL(service.processorUrl),
@@ -32,12 +32,12 @@ export async function useMirror(service: Service): Promise<Mirror> {
   });
   const services = composeServices({
     database,
-    presence,
+    ownerLock,
     processor,
     metrics,
     clock: systemClock,
     logger,
-    marks: noMarks,
+    crashPoints: noCrashPoints,
     retentionDays: 90,
   });
   after(async () => {

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
-import type { Standing, Verdict } from '../../src/mirrors/transition.ts';
+import type { Origin, Verdict } from '../../src/mirrors/transition.ts';
 import { type AsOf, asOfEvent } from '../../src/processor/processor-facts.ts';
 
 /**
  * What the decisions say of a pair of statuses, one that stands and one that arrives:
  *
  * - `=` the same value: no change, though a newer one moves the row's time on
- * - `<` both are open: newer wins, older changes nothing, and the same second is settled by asking the processor
+ * - `<` both are open: newer wins, older changes nothing, and the same second is settled by a refresh
  * - `!` what arrives is final, and beats what stands whatever the times
  * - `.` what stands is final, and stays
  *
  * An answer to a call is the processor's present state, so its time does not matter; only what is final withstands it. If
- * the row has moved since the question, either may be newer, and the processor is asked again.
+ * the row has moved since the refresh began, either may be newer, and it is refreshed again.
  */
 export type Mark = '=' | '<' | '!' | '.';
 
@@ -24,16 +24,16 @@ export const rowCreatedAt = rowAsOf.earliest;
 export const rowUpdatedAt = new Date('2026-01-01T00:00:00Z');
 export const testNow = new Date('2026-02-02T00:00:00Z');
 
-const outcomes: Readonly<Record<Mark, Readonly<Record<Standing, Readonly<Record<When, Verdict>>>>>> = {
+const outcomes: Readonly<Record<Mark, Readonly<Record<Origin, Readonly<Record<When, Verdict>>>>>> = {
   '=': {
     event: { older: 'keep', 'same second': 'keep', newer: 'take' },
     present: { older: 'take', 'same second': 'take', newer: 'take' },
-    moved: { older: 'keep', 'same second': 'keep', newer: 'keep' },
+    moved: { older: 'keep', 'same second': 'keep', newer: 'take' },
   },
   '<': {
-    event: { older: 'keep', 'same second': 'ask', newer: 'take' },
+    event: { older: 'keep', 'same second': 'refresh', newer: 'take' },
     present: { older: 'take', 'same second': 'take', newer: 'take' },
-    moved: { older: 'ask', 'same second': 'ask', newer: 'ask' },
+    moved: { older: 'refresh', 'same second': 'refresh', newer: 'refresh' },
   },
   '!': {
     event: { older: 'take', 'same second': 'take', newer: 'take' },
@@ -51,7 +51,7 @@ interface Arrival<Status> {
   readonly from: Status;
   readonly to: Status;
   readonly asOf: AsOf;
-  readonly standing: Standing;
+  readonly origin: Origin;
 }
 
 interface Outcome<Status> {
@@ -77,12 +77,12 @@ export function assertTransitions<Status extends string>(
     for (const [index, to] of statuses.entries()) {
       const mark = marks[index];
       assert.ok(mark !== undefined && mark in outcomes);
-      for (const standing of ['event', 'present', 'moved'] as const) {
+      for (const origin of ['event', 'present', 'moved'] as const) {
         for (const [when, second] of Object.entries(seconds)) {
-          const what = `${from} → ${to}, ${standing}, ${when}`;
+          const what = `${from} → ${to}, ${origin}, ${when}`;
           const asOf = atSecond(second);
-          const outcome = take({ from, to, asOf, standing });
-          assert.equal(outcome.verdict, outcomes[mark][standing][when as When], what);
+          const outcome = take({ from, to, asOf, origin });
+          assert.equal(outcome.verdict, outcomes[mark][origin][when as When], what);
           if (outcome.verdict !== 'take') continue;
           assert.equal(outcome.status, to, what);
           assert.deepEqual(

@@ -102,3 +102,19 @@ test('an event dated after the response is taken without a read', async () => {
     reads,
   );
 });
+
+test('a row that a resync found equal is not overwritten by a late event from before it', async () => {
+  const customer = await newCustomer(till);
+  const { processorCustomerId } = customer;
+  await moveClock(5);
+  await till.stripe.customers.update(processorCustomerId, { name: 'Other' });
+  await moveClock(5);
+  await till.stripe.customers.update(processorCustomerId, { name: customer.name ?? '' });
+  await moveClock(5);
+  assert.deepEqual(await till.services.resync.all(), []);
+  const events = await eventsOf(processorCustomerId);
+  const [late] = events.filter(({ type }) => type === 'customer.updated');
+  assert(late !== undefined);
+  await till.take(JSON.stringify(late));
+  assert.equal(await readName(customer.id), customer.name);
+});

@@ -123,8 +123,8 @@ describe('one event', () => {
     assert.equal(shown.objectId, payment.processorPaymentIntentId);
     assert.doesNotMatch(JSON.stringify(shown), /hush/);
     const sent = JSON.parse(event);
-    const struck = { ...sent.data.object, client_secret: null };
-    const { next_action: _, ...rest } = struck;
+    const redacted = { ...sent.data.object, client_secret: null };
+    const { next_action: _, ...rest } = redacted;
     const stored = shown.payload as { data: { object: Record<string, unknown> } };
     const { next_action: __, ...storedRest } = stored.data.object;
     assert.deepEqual(storedRest, rest);

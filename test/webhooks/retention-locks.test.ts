@@ -9,7 +9,8 @@ import { eventOf, idOf, startWebhookTill, type WebhookTill } from './webhook-til
 const requestMsMax = 3_000;
 /** On a busy machine a lock may be missed now and then, but not every time. */
 const runsMax = 50;
-const eventCount = effort({ short: 200_000, long: 1_000_000 });
+/** Every 1,000th is pending, and a week with more than 500 pending events is not dropped. */
+const eventCount = effort({ short: 50_000, long: 500_000 });
 const daySeconds = 86_400;
 const oldSeconds = Math.floor(Date.now() / 1_000) - 60 * daySeconds;
 

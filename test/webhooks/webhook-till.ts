@@ -7,13 +7,13 @@ import { ApiGuard } from '../../src/http/api-guard.ts';
 import { ApiKeyRing } from '../../src/http/api-key.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { RateLimiter } from '../../src/http/rate-limiter.ts';
-import { noMarks } from '../../src/idempotency/marks.ts';
+import { noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Logger } from '../../src/platform/logger.ts';
 import { MemoryCache } from '../../src/platform/memory-cache.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
+import { OwnerLock } from '../../src/platform/owner-lock.ts';
 import { Database } from '../../src/platform/postgres.ts';
-import { Presence } from '../../src/platform/presence.ts';
 import { type Processor, processorOperations } from '../../src/processor/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import { eventTypes } from '../../src/webhooks/event-types.ts';
@@ -119,19 +119,19 @@ export async function startWebhookTill(
   });
   closers.push(async () => processor.close());
   const databaseUrl = (await options.reachDatabase?.(testDatabase.url))?.url ?? testDatabase.url;
-  const presence = new Presence({ url: testDatabase.url, logger });
-  await presence.show();
-  closers.push(() => presence.close());
+  const ownerLock = new OwnerLock({ url: testDatabase.url, logger });
+  await ownerLock.acquire();
+  closers.push(() => ownerLock.close());
   const database = new Database({ url: databaseUrl, poolSize: options.poolSize ?? 5, logger });
   closers.push(() => database.close());
   const services = composeServices({
     database,
-    presence,
+    ownerLock,
     processor,
     metrics,
     clock: options.clock ?? systemClock,
     logger,
-    marks: noMarks,
+    crashPoints: noCrashPoints,
     retentionDays: options.retentionDays ?? 90,
   });
   closers.push(() => services.stop());

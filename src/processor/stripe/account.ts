@@ -1,7 +1,11 @@
+import { Stripe } from 'stripe';
 import { Failure } from '../../errors.ts';
 import type { Processor } from '../processor.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { WireObject } from './wire-object.ts';
+
+/** A server that speaks the wire API may not know this call. The real processor always does. */
+const unsupported = {};
 
 export function createAccountRead(
   { stripe, call }: AdapterContext,
@@ -11,15 +15,17 @@ export function createAccountRead(
     try {
       return await call('account.read', {
         kind: 'read',
-        send: (options) => stripe.accounts.retrieveCurrent({}, options),
-        take: (answer) => WireObject.parse(answer, 'account').expectKind('account').id(),
+        send: (options) =>
+          stripe.accounts.retrieveCurrent({}, options).catch((error: unknown) => {
+            if (error instanceof Stripe.errors.StripeError && error.statusCode === 404) return unsupported;
+            throw error;
+          }),
+        take: (answer) =>
+          answer === unsupported ? null : WireObject.parse(answer, 'account').expectKind('account').id(),
       });
     } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      const isForbidden = isRestricted && error.code === 'processor_misconfigured';
-      // A server that speaks the wire API may not know this call. The real processor always does.
-      const isUnsupported = error.code === 'processor_bad_answer';
-      if (isForbidden || isUnsupported) return null;
+      const isForbidden = error instanceof Failure && error.code === 'processor_misconfigured';
+      if (isForbidden && isRestricted) return null;
       throw error;
     }
   };

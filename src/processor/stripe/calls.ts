@@ -5,7 +5,7 @@ import type { Metrics } from '../../platform/metrics.ts';
 import type { ProcessorOperation, ProcessorOutcome } from '../processor.ts';
 import type { AsOf } from '../processor-facts.ts';
 import { answerTime } from './answer-time.ts';
-import { judge, type Refusal, toFailure, type Verdict } from './refusal.ts';
+import { callFailure, classifyError, type FailedCall, type Refusal } from './refusal.ts';
 
 export interface CallLimits {
   /** Within this a call has ended, retries and all: the request behind it lives for 30 s and has other things to do. */
@@ -91,33 +91,33 @@ async function tryUntilDeadline<T>(
       observe('ok');
       return result;
     } catch (error) {
-      const verdict = judge(error);
-      maybeDone ||= verdict.maybeDone;
+      const failed = classifyError(error);
+      maybeDone ||= failed.maybeDone;
       const delayMs = delayBefore(retries, limits);
       const timeLeft = deadlineMs - performance.now() - delayMs > tryTimeoutMsMin;
-      if (verdict.worthRetrying && retries < limits.retriesMax && timeLeft) {
+      if (failed.worthRetrying && retries < limits.retriesMax && timeLeft) {
         await wait(delayMs);
         continue;
       }
-      return conclude(call, verdict, maybeDone, error, observe);
+      return conclude(call, failed, maybeDone, error, observe);
     }
   }
 }
 
 function conclude<T>(
   call: Call<T>,
-  verdict: Verdict,
+  failed: FailedCall,
   maybeDone: boolean,
   error: unknown,
   observe: (outcome: ProcessorOutcome) => void,
 ): T {
-  const result = verdict.refusal && call.refused?.(verdict.refusal);
+  const result = failed.refusal && call.refused?.(failed.refusal);
   if (result !== undefined) {
     observe('refused');
     return result;
   }
-  observe(verdict.outcome);
-  throw toFailure(verdict, call.kind === 'write' && maybeDone ? 'unknown' : 'none', error);
+  observe(failed.outcome);
+  throw callFailure(failed, call.kind === 'write' && maybeDone ? 'unknown' : 'none', error);
 }
 
 function delayBefore(retry: number, limits: CallLimits): number {

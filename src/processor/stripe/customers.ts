@@ -50,7 +50,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => done(mapAnswer(withSent(answer, { email, name, phone }), asOf)),
+        take: (answer, asOf) => done(mapUpdated(answer, { email, name, phone }, asOf)),
         refused: missing,
       }),
 
@@ -77,7 +77,7 @@ function fetchSince({ stripe }: AdapterContext, since: Date | undefined): Fetch 
   return (page, options) => stripe.customers.list({ ...(since && createdSince(since)), ...page }, options);
 }
 
-/** Where the response does not show a value that was sent, the customer has it all the same. */
+/** A value that was sent and that the response does not show is taken as sent. */
 function mapCreated(answer: unknown, asOf: AsOf, id: string, sent: CustomerValues): CustomerFacts {
   const shown: ReadonlyMap<string, unknown> = new Map(Object.entries(Object(answer)));
   const isShown = (field: string) => typeof shown.get(field) === 'string' && shown.get(field) !== '';
@@ -86,7 +86,14 @@ function mapCreated(answer: unknown, asOf: AsOf, id: string, sent: CustomerValue
   return mapCustomer(withKnownLinks(whole, { localId: id }), asOf);
 }
 
-/** A value that was sent and that the response leaves out is as it was sent. One that it shows otherwise was not taken. */
+/** A deleted customer cannot be changed, so a response that shows one contradicts itself: only a read says what is deleted. */
+function mapUpdated(answer: unknown, sent: { readonly [field: string]: unknown }, asOf: AsOf): CustomerFacts {
+  const facts = mapAnswer(withSent(answer, sent), asOf);
+  if (facts.deleted) throw new UnmappableError('the customer was to be changed and is shown as deleted');
+  return facts;
+}
+
+/** A value that was sent and that the response leaves out is taken as sent. A value that it shows wins. */
 function withSent(answer: unknown, sent: { readonly [field: string]: unknown }): unknown {
   const given = Object.entries(sent).filter(([, value]) => value !== undefined);
   return { ...Object.fromEntries(given), ...Object(answer) };

@@ -20,7 +20,7 @@ export const lookUpPagesMax = 100;
 /** How far the processor's clock may be from ours: generous, since looking too far back only costs a page. */
 const clockSkewMsMax = 300_000;
 
-export interface PageRequest {
+export interface PageParams {
   readonly limit: number;
   readonly starting_after?: string;
 }
@@ -28,11 +28,11 @@ export interface PageRequest {
 /** From an item, and when its page was true, to the result. */
 type MapItem<T> = (value: unknown, asOf: AsOf) => T;
 
-export type Fetch = (page: PageRequest, options: Stripe.RequestOptions) => Promise<unknown>;
+export type Fetch = (page: PageParams, options: Stripe.RequestOptions) => Promise<unknown>;
 
 /**
  * Page after page of a listing, each with the id after which the next one starts. Past `pagesMax` it fails rather than end
- * early, and so it does on an object that `map` does not understand: whoever counts on completeness is never told less.
+ * early, and so it does on an object that `map` does not understand: callers rely on a complete listing.
  */
 export async function* walkPages<T>(
   { call }: AdapterContext,
@@ -44,7 +44,7 @@ export async function* walkPages<T>(
     /** Where to start; null at the beginning. */
     readonly after: string | null;
   },
-): AsyncGenerator<Page<T>> {
+): AsyncGenerator<ListingPage<T>> {
   let { after } = walk;
   for (let pages = 0; pages < walk.pagesMax; pages += 1) {
     const request = { limit: pageSize, ...(after === null ? {} : { starting_after: after }) };
@@ -132,13 +132,13 @@ export function createdSince(since: Date): { created: { gte: number } } {
   return { created: { gte: Math.max(0, Math.floor((since.getTime() - clockSkewMsMax) / 1000)) } };
 }
 
-interface Page<T> {
+interface ListingPage<T> {
   readonly items: readonly T[];
   /** The id after which the next page starts; null on the last. */
   readonly next: string | null;
 }
 
-function takePage<T>(answer: unknown, map: (value: unknown) => T): Page<T> {
+function takePage<T>(answer: unknown, map: (value: unknown) => T): ListingPage<T> {
   const list = WireObject.parse(answer, 'list');
   list.oneOf('object', ['list']);
   const values = list.array('data');

@@ -7,7 +7,7 @@ import { mapPayment } from './map-payment.ts';
 import { mapPrice, mapProduct } from './map-plan.ts';
 import { mapRefund } from './map-refund.ts';
 import { mapSubscription } from './map-subscription.ts';
-import { erasedMark, minimisePayload } from './minimise-payload.ts';
+import { erasedMark, redactPayload } from './redact-payload.ts';
 import { WireObject } from './wire-object.ts';
 
 /** What a stored event says. Its object is as it was at the event's time, in the shape of the endpoint's version. */
@@ -27,13 +27,13 @@ export function mapEventEnvelope(value: unknown): ProcessorEvent {
   const object = event.object('data').object('object');
   return {
     id: event.id(),
-    type: event.text('type'),
+    type: event.shortText('type'),
     createdAt: event.moment('created'),
     livemode: event.flag('livemode'),
     apiVersion: event.optionalText('api_version'),
     objectId: object.has('id') ? object.id() : null,
-    // Written anew even if nothing was struck out: of a key that comes twice, the text as it came would keep both values.
-    ...minimisePayload(value),
+    // Written anew even if nothing was redacted: of a key that comes twice, the text as it came would keep both values.
+    ...redactPayload(value),
   };
 }
 

@@ -2,7 +2,7 @@ import { refundReasons, refundStatuses } from '../../payments/refund.ts';
 import { type AsOf, type RefundFacts, UnmappableError } from '../processor-facts.ts';
 import { WireObject } from './wire-object.ts';
 
-/** A refund in an event. An unknown status makes the event fail: it is no news that Till could take in. */
+/** A refund in an event. An unknown status makes the event fail, so that a later release can replay it. */
 export function mapRefund(value: unknown, asOf: AsOf): RefundFacts {
   const refund = WireObject.parse(value, 'refund').expectKind('refund');
   return { ...factsOf(refund, asOf), status: refund.oneOf('status', refundStatuses) };

@@ -2,8 +2,8 @@ import { Stripe } from 'stripe';
 import { Failure, type FailureCode } from '../../errors.ts';
 import type { ProcessorOutcome } from '../processor.ts';
 import { UnmappableError } from '../processor-facts.ts';
-import { ExchangeError } from './exchange.ts';
-import { strikeText } from './strike-secrets.ts';
+import { HttpClientError } from './http-client.ts';
+import { redactText } from './redact-secrets.ts';
 
 /** The processor's own answer to a call that it did not carry out. */
 export interface Refusal {
@@ -14,7 +14,7 @@ export interface Refusal {
 }
 
 /** What a try that went wrong means. */
-export interface Verdict {
+export interface FailedCall {
   readonly outcome: ProcessorOutcome;
   readonly code: FailureCode;
   readonly detail: string;
@@ -38,12 +38,15 @@ const messageLengthMax = 500;
 /** A key makes the repetition safe; requests without one, such as cancellations, can be repeated anyway. */
 const retrySafely = 'Retry later, with the same idempotency key if you sent one.';
 
+const noReason =
+  "The processor gave no reason. Check the values of the request, and the processor's own log.";
+
 /** The one place that decides what an error of a call means. */
-export function judge(error: unknown): Verdict {
-  if (error instanceof UnmappableError) return badAnswer(error.message);
+export function classifyError(error: unknown): FailedCall {
+  if (error instanceof UnmappableError) return invalidResponse(error.message);
   // The package throws bare errors where it chokes on a field of an answer.
-  if (!(error instanceof Stripe.errors.StripeError)) return badAnswer('it cannot be parsed');
-  if (error instanceof Stripe.errors.StripeConnectionError) return judgeExchange(error);
+  if (!(error instanceof Stripe.errors.StripeError)) return invalidResponse('it cannot be parsed');
+  if (error instanceof Stripe.errors.StripeConnectionError) return classifyHttpError(error);
   const status = error.statusCode ?? 0;
   if (status === 401 || status === 403) {
     return {
@@ -77,32 +80,33 @@ export function judge(error: unknown): Verdict {
   if (error instanceof Stripe.errors.StripeIdempotencyError) {
     // The key is ours alone, so an earlier call of ours, worded by another version, has ended under it. What it made can be
     // looked up; the key itself is of no more use.
-    return { ...badAnswer('it has another request under the same idempotency key'), replayed: true };
+    return { ...invalidResponse('it has another request under the same idempotency key'), replayed: true };
   }
   if (status === 404 && error.code !== 'resource_missing') {
-    return { ...badAnswer('PROCESSOR_API_BASE has no such endpoint'), maybeDone: false };
+    return { ...invalidResponse('PROCESSOR_API_BASE has no such endpoint'), maybeDone: false };
   }
-  if (![400, 402, 404].includes(status)) return badAnswer(`its status is ${status}`);
+  if (![400, 402, 404].includes(status)) return invalidResponse(`its status is ${status}`);
   return rejected(error, status);
 }
 
 /** The failure that a caller sees. Of a read nothing can have been done; of a write it depends on every try. */
-export function toFailure(verdict: Verdict, effect: 'none' | 'unknown', cause: unknown): Failure {
-  return new Failure(verdict.code, verdict.detail, {
+export function callFailure(failed: FailedCall, effect: 'none' | 'unknown', cause: unknown): Failure {
+  return new Failure(failed.code, failed.detail, {
     effect,
     cause: withoutRequest(cause),
-    ...(verdict.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: verdict.retryAfterSeconds }),
-    ...(verdict.replayed === undefined ? {} : { replayed: verdict.replayed }),
-    ...(verdict.refusal?.code == null ? {} : { processorCode: verdict.refusal.code }),
-    ...(verdict.refusal?.param == null ? {} : { processorParam: verdict.refusal.param }),
+    ...(failed.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: failed.retryAfterSeconds }),
+    ...(failed.replayed === undefined ? {} : { replayed: failed.replayed }),
+    ...(failed.refusal?.code == null ? {} : { processorCode: failed.refusal.code }),
+    ...(failed.refusal?.param == null ? {} : { processorParam: failed.refusal.param }),
   });
 }
 
-function judgeExchange(error: InstanceType<typeof Stripe.errors.StripeConnectionError>): Verdict {
-  // What the exchange client threw; the package keeps it here and types it as text.
-  const exchange: unknown = error.detail;
-  if (!(exchange instanceof ExchangeError)) return badAnswer('the connection failed for an unknown reason');
-  const { fault, status, message } = exchange;
+function classifyHttpError(error: InstanceType<typeof Stripe.errors.StripeConnectionError>): FailedCall {
+  // What our HTTP client threw; the package keeps it here and types it as text.
+  const httpError: unknown = error.detail;
+  if (!(httpError instanceof HttpClientError))
+    return invalidResponse('the connection failed for an unknown reason');
+  const { fault, status, message } = httpError;
   if (fault === 'timeout') {
     return {
       outcome: 'timeout',
@@ -115,7 +119,7 @@ function judgeExchange(error: InstanceType<typeof Stripe.errors.StripeConnection
   }
   // A gateway in between answers in its own words when what is behind it is down.
   const down = status !== null && (status >= 500 || status === 429);
-  if (fault === 'rubbish' && !down) return badAnswer(message);
+  if (fault === 'invalidResponse' && !down) return invalidResponse(message);
   return {
     outcome: 'unavailable',
     code: 'processor_unavailable',
@@ -128,7 +132,7 @@ function judgeExchange(error: InstanceType<typeof Stripe.errors.StripeConnection
 
 type StripeError = InstanceType<typeof Stripe.errors.StripeError>;
 
-function unavailable(error: StripeError, what: { detail: string; maybeDone: boolean }): Verdict {
+function unavailable(error: StripeError, what: { detail: string; maybeDone: boolean }): FailedCall {
   // A remembered failure is repeated word for word for a day; so is, in effect, one that is marked as hopeless.
   const replayed = header(error, 'idempotent-replayed') === 'true';
   return {
@@ -141,7 +145,7 @@ function unavailable(error: StripeError, what: { detail: string; maybeDone: bool
   };
 }
 
-function badAnswer(reason: string): Verdict {
+function invalidResponse(reason: string): FailedCall {
   return {
     outcome: 'bad_answer',
     code: 'processor_bad_answer',
@@ -151,15 +155,12 @@ function badAnswer(reason: string): Verdict {
   };
 }
 
-function rejected(error: StripeError, status: number): Verdict {
-  const message = messageOf(error);
+function rejected(error: StripeError, status: number): FailedCall {
+  const message = messageOf(error) || noReason;
   return {
     outcome: 'rejected',
     code: 'processor_rejected',
-    detail:
-      message === ''
-        ? "The processor gave no reason. Check the values of the request, and the processor's own log."
-        : message,
+    detail: message,
     worthRetrying: header(error, 'stripe-should-retry') === 'true',
     maybeDone: false,
     refusal: { status, code: textOrNull(error.code), param: textOrNull(error.param), message },
@@ -168,7 +169,7 @@ function rejected(error: StripeError, status: number): Verdict {
 
 /** The package passes on whatever the wire had, of whatever type. */
 function messageOf(error: StripeError): string {
-  return strikeText(textOrNull(error.message) ?? '').slice(0, messageLengthMax);
+  return redactText(textOrNull(error.message) ?? '').slice(0, messageLengthMax);
 }
 
 function textOrNull(value: unknown): string | null {
@@ -193,7 +194,7 @@ function withoutRequest(cause: unknown): Error {
   const request = cause.requestId ? ` (${cause.requestId})` : '';
   const kept = new Error(`${messageOf(cause)}${request}`);
   kept.name = cause.type;
-  const exchange: unknown = cause.detail;
-  if (exchange instanceof ExchangeError) kept.cause = exchange;
+  const httpError: unknown = cause.detail;
+  if (httpError instanceof HttpClientError) kept.cause = httpError;
   return kept;
 }

@@ -10,12 +10,12 @@ import { type CallLimits, callLimits, createCaller } from './calls.ts';
 import { isLiveKey, isRestrictedKey } from './check-processor-keys.ts';
 import { createCustomerCalls } from './customers.ts';
 import { createEventCalls } from './events.ts';
-import { createExchangeClient } from './exchange.ts';
+import { createHttpClient } from './http-client.ts';
 import { createInvoiceCalls } from './invoices.ts';
 import { readEvent } from './map-event.ts';
-import { minimiseStored } from './minimise-payload.ts';
 import { createPaymentCalls } from './payments.ts';
 import { createPlanCalls } from './plans.ts';
+import { redactStored } from './redact-payload.ts';
 import { createRefundCalls } from './refunds.ts';
 import { createSubscriptionCalls } from './subscriptions.ts';
 import { understandsVersion } from './understands-version.ts';
@@ -30,7 +30,7 @@ export interface StripeProcessorOptions {
   readonly metrics: Pick<Metrics, 'processorRequestDuration'>;
   readonly logger: Logger;
   /** Throws while the processor may not be called. Reading the account is always allowed. */
-  readonly beforeCall?: () => void;
+  readonly beforeCall?: (() => void) | undefined;
   /** For tests, which cannot wait as long as people can. */
   readonly limits?: Partial<CallLimits>;
 }
@@ -49,7 +49,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
       host: address.host,
       port: address.port,
       protocol: address.protocol,
-      httpClient: createExchangeClient(agent),
+      httpClient: createHttpClient(agent),
       // Retries are our own, under one deadline.
       maxNetworkRetries: 0,
       telemetry: false,
@@ -76,7 +76,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     readAccount: createAccountRead(ungated, isRestrictedKey(secretKey)),
     verifyWebhook: (body, signature, now) => verifyWebhook(body, signature, webhookSecrets, now),
     readEvent,
-    minimise: minimiseStored,
+    redact: redactStored,
     understands: understandsVersion,
     close: () => agent.destroy(),
   };

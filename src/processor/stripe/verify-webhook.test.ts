@@ -97,6 +97,11 @@ describe('what is signed and yet no event', () => {
       /at most 255 characters/,
     ],
     [
+      'an event with an endless type',
+      paid.replace('"invoice.paid"', `"invoice.${'x'.repeat(255)}"`),
+      /type is .* at most 255 characters/,
+    ],
+    [
       'an object with an endless id',
       paid.replace('"in_1"', `"in_${'x'.repeat(255)}"`),
       /at most 255 characters/,

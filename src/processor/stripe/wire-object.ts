@@ -7,8 +7,8 @@ export const localIdKey = 'till_id';
 /** 31 December 9999: the last day that every part from here to PostgreSQL and ISO 8601 can write. */
 const momentSecondsMax = 253_402_300_799;
 
-/** The processor's own limit. An index of ours could not hold a much longer one. */
-const idLengthMax = 255;
+/** The processor's own limit for ids. An index of ours could not hold a much longer text. */
+const indexedLengthMax = 255;
 
 const currencyCode = /^[a-z]{3}$/;
 
@@ -41,9 +41,15 @@ export class WireObject {
   }
 
   id(): string {
-    const id = this.text('id');
-    if (id.length > idLengthMax) throw this.#wrong('id', id, `an id of at most ${idLengthMax} characters`);
-    return id;
+    return this.shortText('id');
+  }
+
+  /** A text that an index must hold. */
+  shortText(field: string): string {
+    const value = this.text(field);
+    if (value.length > indexedLengthMax)
+      throw this.#wrong(field, value, `a text of at most ${indexedLengthMax} characters`);
+    return value;
   }
 
   textOrNull(field: string): string | null {

@@ -7,6 +7,6 @@ export function customerEvents(customers: CustomerService) {
     pick: (event) => (event.resource === 'customer' ? [event.customer] : undefined),
     keyOf: ({ processorCustomerId }) => processorCustomerId,
     apply: (tx, facts) => customers.apply(tx, facts, 'events'),
-    ask: (key) => customers.ask(key),
+    refresh: (key) => customers.refresh(key),
   });
 }

@@ -2,7 +2,7 @@ import type { Applied } from '../../mirrors/fold.ts';
 import type { Transaction } from '../../platform/postgres.ts';
 import type { EventFacts } from '../../processor/processor-facts.ts';
 
-/** Events about one kind of object: how a batch of them is applied, and how the processor is asked where that is not enough. */
+/** Events about one kind of object: how to apply a batch of them, and how to refresh a row where that is not enough. */
 export interface EventFamily {
   /** The processor's ids of the objects that the event is about; undefined if it is none of this family's. */
   readonly keysOf: (event: EventFacts) => readonly string[] | undefined;
@@ -13,7 +13,7 @@ export interface EventFamily {
   readonly lock?: (tx: Transaction, batch: readonly EventFacts[]) => Promise<void>;
   readonly apply: (tx: Transaction, events: readonly EventFacts[]) => Promise<FamilyApplied>;
   /** Reads the processor's present state of one object into ours. No transaction is open meanwhile. */
-  readonly ask: (key: string) => Promise<Applied>;
+  readonly refresh: (key: string) => Promise<Applied>;
 }
 
 export interface FamilyApplied extends Applied {
@@ -29,11 +29,11 @@ interface FamilyParts<Facts> {
     tx: Transaction,
     facts: readonly Facts[],
   ) => Promise<Applied & { readonly succeeded?: number }>;
-  readonly ask: (key: string) => Promise<Applied>;
+  readonly refresh: (key: string) => Promise<Applied>;
 }
 
 export function defineFamily<Facts>(parts: FamilyParts<Facts>): EventFamily {
-  const { pick, keyOf, lock, apply, ask } = parts;
+  const { pick, keyOf, lock, apply, refresh } = parts;
   return {
     ...(lock === undefined ? {} : { lock }),
     keysOf: (event) => pick(event)?.map(keyOf),
@@ -44,6 +44,6 @@ export function defineFamily<Facts>(parts: FamilyParts<Facts>): EventFamily {
         events.flatMap((event) => pick(event) ?? []),
       )),
     }),
-    ask,
+    refresh,
   };
 }

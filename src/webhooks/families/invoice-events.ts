@@ -7,6 +7,6 @@ export function invoiceEvents(invoices: InvoiceService) {
     pick: (event) => (event.resource === 'invoice' ? [event.invoice] : undefined),
     keyOf: ({ processorInvoiceId }) => processorInvoiceId,
     apply: (tx, facts) => invoices.apply(tx, facts, 'events'),
-    ask: (key) => invoices.ask(key),
+    refresh: (key) => invoices.refresh(key),
   });
 }

@@ -17,10 +17,10 @@ export function paymentEvents(payments: PaymentService, refunds: RefundService) 
       const { late, ...applied } = await payments.apply(tx, facts, 'events');
       return { ...applied, unsettled: [...applied.unsettled, ...late] };
     },
-    ask: async (key) => {
-      const payment = await payments.ask(key);
+    refresh: async (key) => {
+      const payment = await payments.refresh(key);
       if (payment.unsettled.length > 0 || payment.ignored.length > 0) return payment;
-      const own = await refunds.askOfPayment(key);
+      const own = await refunds.refreshOfPayment(key);
       return { ...own, changed: [...payment.changed, ...own.changed] };
     },
   });

@@ -13,7 +13,7 @@ export function productEvents(plans: PlanService) {
         batch.flatMap((event) => (event.resource === 'price' ? [event.price.processorPriceId] : [])),
       ),
     apply: (tx, facts) => plans.applyProducts(tx, facts, 'events'),
-    ask: (key) => plans.askByProduct(key),
+    refresh: (key) => plans.refreshByProduct(key),
   });
 }
 
@@ -23,6 +23,6 @@ export function priceEvents(plans: PlanService) {
     pick: (event) => (event.resource === 'price' ? [event.price] : undefined),
     keyOf: ({ processorPriceId }) => processorPriceId,
     apply: (tx, facts) => plans.applyPrices(tx, facts, 'events'),
-    ask: (key) => plans.ask(key),
+    refresh: (key) => plans.refresh(key),
   });
 }

@@ -10,11 +10,11 @@ export function refundEvents(refunds: RefundService) {
     },
     keyOf: ({ processorRefundId }) => processorRefundId,
     apply: (tx, facts) => refunds.apply(tx, facts, 'events'),
-    ask: (key) => refunds.ask(key),
+    refresh: (key) => refunds.refresh(key),
   });
 }
 
-/** charge.refunded in its newer shape, which says that something was refunded but not what: the processor is asked. */
+/** charge.refunded in its newer shape, which says that something was refunded but not what: they are refreshed. */
 export function chargeEvents(refunds: RefundService) {
   return defineFamily({
     pick: (event) => (event.resource === 'charge' ? [event.processorPaymentIntentId] : undefined),
@@ -28,6 +28,6 @@ export function chargeEvents(refunds: RefundService) {
         unsettled: ids.filter((id) => ours.has(id)),
       };
     },
-    ask: (key) => refunds.askOfPayment(key),
+    refresh: (key) => refunds.refreshOfPayment(key),
   });
 }

@@ -7,6 +7,6 @@ export function subscriptionEvents(subscriptions: SubscriptionService) {
     pick: (event) => (event.resource === 'subscription' ? [event.subscription] : undefined),
     keyOf: ({ processorSubscriptionId }) => processorSubscriptionId,
     apply: (tx, facts) => subscriptions.apply(tx, facts, 'events'),
-    ask: (key) => subscriptions.ask(key),
+    refresh: (key) => subscriptions.refresh(key),
   });
 }

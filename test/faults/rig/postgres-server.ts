@@ -122,8 +122,15 @@ export class PostgresServer {
   }
 
   /** Not one of its processes does anything from now on; connections stay open. */
+  /** A process that is forked while the others are being stopped is stopped in the next pass. */
   freeze(): void {
-    this.#signal('SIGSTOP');
+    const frozen = new Set<number>();
+    for (;;) {
+      const running = serverPids(this.#dataDir).filter((pid) => !frozen.has(pid));
+      if (running.length === 0) return;
+      this.#signal('SIGSTOP');
+      for (const pid of running) frozen.add(pid);
+    }
   }
 
   thaw(): void {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import type { Front } from './rig.ts';
 
-/** `rubbish`: whatever is asked, the answer is a page, as from a proxy that somebody put in between by mistake. */
-export type WireMode = 'open' | 'down' | 'rubbish';
+/** `invalidResponse`: whatever is asked, the answer is a page, as from a proxy put in between by mistake. */
+export type WireMode = 'open' | 'down' | 'invalidResponse';
 
 export interface ProcessorWire extends Front {
   setMode(mode: WireMode): Promise<void>;
@@ -12,7 +12,7 @@ export interface ProcessorWire extends Front {
 }
 
 const page = '<html><body>Welcome to the proxy!</body></html>';
-const rubbish = `HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: ${page.length}\r\n\r\n${page}`;
+const invalidResponse = `HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: ${page.length}\r\n\r\n${page}`;
 
 /** The way from Till to its processor, which can be made to fail below anything that the processor itself can do. */
 export async function startProcessorWire(processorUrl: string): Promise<ProcessorWire> {
@@ -25,7 +25,7 @@ export async function startProcessorWire(processorUrl: string): Promise<Processo
     connectionsPeak = Math.max(connectionsPeak, sockets.size);
     near.on('error', () => {});
     near.once('close', () => sockets.delete(near));
-    if (mode === 'rubbish') near.on('data', () => near.write(rubbish));
+    if (mode === 'invalidResponse') near.on('data', () => near.write(invalidResponse));
     else carry(near, connect({ port: target, host: '127.0.0.1', noDelay: true }));
   });
   await listen(server, 0);

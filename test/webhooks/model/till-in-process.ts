@@ -4,12 +4,12 @@ import { ApiGuard } from '../../../src/http/api-guard.ts';
 import { ApiKeyRing } from '../../../src/http/api-key.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { RateLimiter } from '../../../src/http/rate-limiter.ts';
-import { noMarks } from '../../../src/idempotency/marks.ts';
+import { noCrashPoints } from '../../../src/idempotency/crash-points.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { MemoryCache } from '../../../src/platform/memory-cache.ts';
 import { createMetrics, type Metrics } from '../../../src/platform/metrics.ts';
+import { OwnerLock } from '../../../src/platform/owner-lock.ts';
 import { Database, type Queryable } from '../../../src/platform/postgres.ts';
-import { Presence } from '../../../src/platform/presence.ts';
 import { processorOperations } from '../../../src/processor/processor.ts';
 import { createStripeProcessor } from '../../../src/processor/stripe/stripe-processor.ts';
 import { eventTypes } from '../../../src/webhooks/event-types.ts';
@@ -50,8 +50,8 @@ export async function startTillInProcess(options: {
   const { logger, lines } = captureLog('warn');
   const deadlocks: string[] = [];
   const database = new WatchedDatabase({ url, poolSize, logger, deadlocks });
-  const presence = new Presence({ url, logger });
-  await presence.show();
+  const ownerLock = new OwnerLock({ url, logger });
+  await ownerLock.acquire();
   const metrics = createMetrics({ eventTypes, processorOperations, mirrors: [] });
   const processor = createStripeProcessor({
     secretKey: 'sk_test_till',
@@ -63,8 +63,8 @@ export async function startTillInProcess(options: {
     limits: { retryDelayMs: 1 },
   });
   const clock = systemClock;
-  const parts = { database, presence, processor, metrics, clock, logger };
-  const services = composeServices({ ...parts, marks: noMarks, retentionDays: 90 });
+  const parts = { database, ownerLock, processor, metrics, clock, logger };
+  const services = composeServices({ ...parts, crashPoints: noCrashPoints, retentionDays: 90 });
   const cache = new MemoryCache(clock);
   const app = await buildApp({
     logger,
@@ -115,7 +115,7 @@ export async function startTillInProcess(options: {
       await stopWorkers();
       await services.stop();
       processor.close();
-      await presence.close();
+      await ownerLock.close();
       await database.close();
     },
   };

@@ -6,21 +6,21 @@ import type { Stripe } from 'stripe';
 type HttpClient = InstanceType<typeof Stripe.HttpClient>;
 
 /**
- * How an exchange with the processor failed below its API.
+ * How a request to the processor failed below its API.
  * - `unreachable`: no connection, so nothing was sent
  * - `lost`: the connection broke; the request may have been carried out
  * - `timeout`: no complete answer in time; the same
- * - `rubbish`: a complete answer that is not one of the API's
+ * - `invalidResponse`: a complete answer that is not one of the API's
  */
-export type ExchangeFault = 'unreachable' | 'lost' | 'timeout' | 'rubbish';
+export type HttpClientFault = 'unreachable' | 'lost' | 'timeout' | 'invalidResponse';
 
-export class ExchangeError extends Error {
-  override readonly name = 'ExchangeError';
-  readonly fault: ExchangeFault;
+export class HttpClientError extends Error {
+  override readonly name = 'HttpClientError';
+  readonly fault: HttpClientFault;
   /** The HTTP status, where there was one. */
   readonly status: number | null;
 
-  constructor(fault: ExchangeFault, detail: string, extras: { cause?: unknown; status?: number } = {}) {
+  constructor(fault: HttpClientFault, detail: string, extras: { cause?: unknown; status?: number } = {}) {
     super(detail, extras.cause === undefined ? undefined : { cause: extras.cause });
     this.fault = fault;
     this.status = extras.status ?? null;
@@ -38,9 +38,9 @@ const answerBytesMax = 16 * 1024 * 1024;
  * dripping in byte by byte never times out; repeats a request by itself when a connection breaks, outside any
  * deadline; takes an error status without an `error` for success; and on a JSON answer that is no object
  * throws where nobody can catch, which ends the process. Here a try is over when its time is, it is one request, and
- * whatever is not an answer of the API is an `ExchangeError`.
+ * whatever is not an answer of the API is an `HttpClientError`.
  */
-export function createExchangeClient(agent: http.Agent): HttpClient {
+export function createHttpClient(agent: http.Agent): HttpClient {
   return {
     getClientName: () => 'till',
     makeRequest: async (host, port, path, method, headers, body, protocol, timeoutMs) => {
@@ -80,7 +80,7 @@ async function readBody(response: http.IncomingMessage): Promise<string> {
     if (bytes > answerBytesMax) {
       response.destroy();
       const detail = `the response is larger than ${answerBytesMax} bytes`;
-      throw new ExchangeError('rubbish', detail, { status: statusOf(response) });
+      throw new HttpClientError('invalidResponse', detail, { status: statusOf(response) });
     }
     chunks.push(chunk);
   }
@@ -93,19 +93,27 @@ function readAnswer(text: string, status: number): object {
   try {
     answer = JSON.parse(text);
   } catch {
-    throw new ExchangeError('rubbish', `the response (status ${status}) is not JSON`, { status });
+    throw new HttpClientError('invalidResponse', `the response (status ${status}) is not JSON`, { status });
   }
   if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) {
-    throw new ExchangeError('rubbish', `the response (status ${status}) is not a JSON object`, { status });
-  }
-  const error = ('error' in answer ? answer.error : null) ?? null;
-  if (status < 300 !== (error === null)) {
-    throw new ExchangeError('rubbish', `the body of the response contradicts its status ${status}`, {
+    throw new HttpClientError('invalidResponse', `the response (status ${status}) is not a JSON object`, {
       status,
     });
   }
+  const error = ('error' in answer ? answer.error : null) ?? null;
+  if (status < 300 !== (error === null)) {
+    throw new HttpClientError(
+      'invalidResponse',
+      `the body of the response contradicts its status ${status}`,
+      {
+        status,
+      },
+    );
+  }
   if (error !== null && typeof error !== 'object') {
-    throw new ExchangeError('rubbish', `the response (status ${status}) has no readable error`, { status });
+    throw new HttpClientError('invalidResponse', `the response (status ${status}) has no readable error`, {
+      status,
+    });
   }
   return answer;
 }
@@ -123,15 +131,15 @@ function noteConnection(request: http.ClientRequest, connection: { made: boolean
   });
 }
 
-function explain(error: unknown, connected: boolean, timedOutAfterMs: number | null): ExchangeError {
-  if (error instanceof ExchangeError) return error;
+function explain(error: unknown, connected: boolean, timedOutAfterMs: number | null): HttpClientError {
+  if (error instanceof HttpClientError) return error;
   if (timedOutAfterMs !== null) {
-    return new ExchangeError('timeout', `no complete response within ${timedOutAfterMs} ms`);
+    return new HttpClientError('timeout', `no complete response within ${timedOutAfterMs} ms`);
   }
   const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
   return connected
-    ? new ExchangeError('lost', `the connection broke${code}`, { cause: error })
-    : new ExchangeError('unreachable', `the connection failed${code}`, { cause: error });
+    ? new HttpClientError('lost', `the connection broke${code}`, { cause: error })
+    : new HttpClientError('unreachable', `the connection failed${code}`, { cause: error });
 }
 
 function toPackageResponse(

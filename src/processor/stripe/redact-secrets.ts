@@ -1,5 +1,5 @@
 /** What is left where a secret stood inside a longer text. */
-const mark = '[struck out]';
+const replacement = '[struck out]';
 
 /**
  * Field names whose value is a secret: `client_secret`, `confirmation_secret`, an endpoint's or an ephemeral key's
@@ -25,7 +25,7 @@ const secretText = new RegExp(
 /** What every secret text contains. Most texts contain none of it, and are not searched any further. */
 const secretHint = /secret|whsec_|_(?:live|test)_/;
 
-/** The text with every secret in it struck out. */
-export function strikeText(text: string): string {
-  return secretHint.test(text) ? text.replaceAll(secretText, mark) : text;
+/** The text with every secret in it redacted. */
+export function redactText(text: string): string {
+  return secretHint.test(text) ? text.replaceAll(secretText, replacement) : text;
 }

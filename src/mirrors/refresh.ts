@@ -1,22 +1,22 @@
 import { type ObjectKind, objectMissing } from '../processor/refused-write.ts';
 import type { Applied, Revisions } from './fold.ts';
 
-/** A row that moves while the processor is asked is rare; one that does so five times in a row is left to the next event. */
-const asksMax = 5;
+/** A row that moves during its refresh is rare; one that does so five times in a row is left to the next event. */
+const refreshesMax = 5;
 
-/** Asks until the answer fits the row that it was asked for. False if the row never stood still. */
-export async function untilSettled(ask: () => Promise<Applied>): Promise<boolean> {
-  for (let asked = 0; asked < asksMax; asked += 1) {
-    const { unsettled } = await ask();
+/** Refreshes until the answer fits the row that it is for. False if the row never stood still. */
+export async function untilSettled(refresh: () => Promise<Applied>): Promise<boolean> {
+  for (let refreshes = 0; refreshes < refreshesMax; refreshes += 1) {
+    const { unsettled } = await refresh();
     if (unsettled.length === 0) return true;
   }
   return false;
 }
 
 /** The same for a request, which must fail if the processor does not know the object. */
-export async function untilKnown(kind: ObjectKind, ask: () => Promise<Applied>): Promise<void> {
+export async function untilKnown(kind: ObjectKind, refresh: () => Promise<Applied>): Promise<void> {
   await untilSettled(async () => {
-    const applied = await ask();
+    const applied = await refresh();
     if (applied.isUnknown === true) throw objectMissing(kind);
     return applied;
   });
@@ -32,5 +32,5 @@ export function ignoredAll(...keys: readonly string[]): Applied {
   return { ...nothingApplied, ignored: keys };
 }
 
-/** For answers about objects that had no row when the processor was asked. */
+/** For answers about objects that had no row when the refresh began. */
 export const noRevisions: Revisions = new Map();

@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { Logger } from './logger.ts';
 import type { Queryable } from './postgres.ts';
 
-/** The first half of the advisory locks by which processes show that they live ("tlpr" in ASCII). */
+/** The first half of every owner lock ("tlpr" in ASCII). */
 const lockClass = 0x746c7072;
 const reconnectDelayMs = 1_000;
 
@@ -13,7 +13,7 @@ const reconnectDelayMs = 1_000;
  * over at once instead of after a time-out. It is a hint, never a guarantee: who takes over acts under the same
  * idempotency key, so being wrong about it does no harm.
  */
-export class Presence {
+export class OwnerLock {
   readonly owner = randomInt(1, 2 ** 31 - 1);
   readonly #url: string;
   readonly #logger: Logger;
@@ -26,16 +26,16 @@ export class Presence {
     this.#logger = options.logger;
   }
 
-  async show(): Promise<void> {
+  async acquire(): Promise<void> {
     const client = new pg.Client({
       connectionString: this.#url,
-      application_name: 'till presence',
+      application_name: 'till owner lock',
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
     });
     // One that the server ends reports twice, and an error that nobody listens for would end the process.
-    client.on('error', () => this.#showAgain(client));
-    client.on('end', () => this.#showAgain(client));
+    client.on('error', () => this.#scheduleRetry(client));
+    client.on('end', () => this.#scheduleRetry(client));
     this.#client = client;
     await client.connect();
     await client.query('select pg_advisory_lock($1, $2)', [lockClass, this.owner]);
@@ -47,7 +47,7 @@ export class Presence {
     await this.#client?.end();
   }
 
-  #showAgain(client: pg.Client): void {
+  #scheduleRetry(client: pg.Client): void {
     if (this.#closed || this.#client !== client) return;
     this.#client = undefined;
     this.#timer = setTimeout(() => void this.#retry(), reconnectDelayMs);
@@ -56,7 +56,7 @@ export class Presence {
   /** Retries until it succeeds. A connection without the lock is useless: it is closed, and the next attempt opens another. */
   async #retry(): Promise<void> {
     try {
-      await this.show();
+      await this.acquire();
       this.#logger.info('owner lock reacquired');
     } catch (error) {
       if (this.#closed) return;
@@ -64,13 +64,13 @@ export class Presence {
       const client = this.#client;
       // Undefined if the connection broke: then the next attempt is already scheduled.
       if (client === undefined) return;
-      this.#showAgain(client);
+      this.#scheduleRetry(client);
       client.end().catch(() => {});
     }
   }
 }
 
-/** Whether the process that showed itself as `owner` has ended. Nothing stays locked after the transaction, or the statement alone. */
+/** Whether the process that held the lock `owner` has ended. Locks nothing beyond the transaction or statement. */
 export async function isGone(db: Queryable, owner: number): Promise<boolean> {
   const [row] = await db.query<{ gone: boolean }>('select pg_try_advisory_xact_lock($1, $2) as gone', [
     lockClass,

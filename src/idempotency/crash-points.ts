@@ -1,5 +1,5 @@
 /** The places in a creation at which a process can die with different things done; tests end it at each of them. */
-export type Mark =
+export type CrashPoint =
   | 'claim.before'
   | 'claim.prepared'
   | 'claim.after'
@@ -11,8 +11,8 @@ export type Mark =
   | 'record.after'
   | 'answer.before';
 
-export interface Marks {
-  pass(mark: Mark): Promise<void> | void;
+export interface CrashPoints {
+  pass(crashPoint: CrashPoint): Promise<void> | void;
 }
 
-export const noMarks: Marks = { pass: () => {} };
+export const noCrashPoints: CrashPoints = { pass: () => {} };

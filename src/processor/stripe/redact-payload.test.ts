@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { describe, test } from 'node:test';
 import { eventFixture } from '../../../test/fixtures/event-fixture.ts';
 import { readEvent } from './map-event.ts';
-import { minimisePayload, minimiseStored } from './minimise-payload.ts';
+import { redactPayload, redactStored } from './redact-payload.ts';
 
 const fixtures = globSync('test/fixtures/events/*.json').map((path) => basename(path, '.json'));
 
@@ -52,7 +52,7 @@ describe('of an event', () => {
     test(`${name} only what a mirror takes in is kept of a person, and the event says the same`, () => {
       const event = dressed(name);
       const before = JSON.stringify(event);
-      const { payload } = minimisePayload(event);
+      const { payload } = redactPayload(event);
       assert.deepEqual(readEvent(payload), readEvent(before));
       const expected = personal.includes(name) ? withoutContact(payload) : payload;
       assert.doesNotMatch(expected, /Ada/);
@@ -62,7 +62,7 @@ describe('of an event', () => {
 
   test('an object of a kind that no mirror is made from is kept as its id and kind', () => {
     const object = { id: 'cs_1', object: 'checkout.session', dob: { year: 1815 }, customer_details: {} };
-    const { payload } = minimisePayload({ object: 'event', data: { object } });
+    const { payload } = redactPayload({ object: 'event', data: { object } });
     assert.deepEqual(JSON.parse(payload).data, { object: { id: 'cs_1', object: 'checkout.session' } });
   });
 
@@ -73,7 +73,7 @@ describe('of an event', () => {
       list: [{ deeper: { confirmation_secret: { client_secret: 'hush' } } }],
       secret: 7,
     };
-    const { payload } = minimisePayload({ data: { object } });
+    const { payload } = redactPayload({ data: { object } });
     assert.deepEqual(JSON.parse(payload).data.object, {
       client_secret: null,
       kept: 'secretary',
@@ -84,38 +84,38 @@ describe('of an event', () => {
 
   test('what is not struck out is untouched, prototypes and all', () => {
     const text = '{"__proto__":{"a":1},"client_secret":null,"n":1.5}';
-    assert.equal(minimisePayload(JSON.parse(text)).payload, text);
+    assert.equal(redactPayload(JSON.parse(text)).payload, text);
   });
 });
 
 describe('an erased event', () => {
   test('tells nothing of the person, and reads as nothing', () => {
-    const { erasedPayload } = minimisePayload(dressed('customer.updated', { email: 'Ada@example.com' }));
+    const { erasedPayload } = redactPayload(dressed('customer.updated', { email: 'Ada@example.com' }));
     assert.doesNotMatch(erasedPayload ?? 'Ada', /Ada/);
     assert.deepEqual(readEvent(erasedPayload ?? ''), { resource: 'none', reason: 'erased' });
   });
 
   test('exists only where there is something of a person to erase', () => {
     for (const name of fixtures) {
-      const { erasedPayload } = minimisePayload(JSON.parse(eventFixture(name)));
+      const { erasedPayload } = redactPayload(JSON.parse(eventFixture(name)));
       assert.equal(erasedPayload !== null, personal.includes(name), name);
     }
     const nobody = dressed('customer.updated', { email: null, name: null, phone: null });
-    assert.equal(minimisePayload(nobody).erasedPayload, null);
+    assert.equal(redactPayload(nobody).erasedPayload, null);
   });
 });
 
 describe('a stored event', () => {
   test('is brought to the form of today, and stays the same when that is done again', () => {
     for (const name of fixtures) {
-      const { payload, erasedPayload } = minimiseStored(JSON.stringify(dressed(name)));
-      assert.deepEqual(minimiseStored(payload), { payload, erasedPayload }, name);
-      if (erasedPayload !== null) assert.equal(minimiseStored(erasedPayload).payload, erasedPayload);
+      const { payload, erasedPayload } = redactStored(JSON.stringify(dressed(name)));
+      assert.deepEqual(redactStored(payload), { payload, erasedPayload }, name);
+      if (erasedPayload !== null) assert.equal(redactStored(erasedPayload).payload, erasedPayload);
     }
   });
 
   test('that is no JSON is emptied', () => {
-    assert.deepEqual(minimiseStored('Ada'), { payload: '{}', erasedPayload: null });
+    assert.deepEqual(redactStored('Ada'), { payload: '{}', erasedPayload: null });
   });
 });
 

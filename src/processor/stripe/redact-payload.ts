@@ -1,9 +1,9 @@
 import { isPersonalName } from './personal-name.ts';
-import { secretName, strikeText } from './strike-secrets.ts';
+import { redactText, secretName } from './redact-secrets.ts';
 import { localIdKey } from './wire-object.ts';
 
 /** A payload in the two forms in which it may be kept. */
-export interface MinimalPayload {
+export interface RedactedPayload {
   readonly payload: string;
   /** The same without anything of the person either; null if there is nothing of a person in `payload`. */
   readonly erasedPayload: string | null;
@@ -20,20 +20,20 @@ const customerFields = ['email', 'name', 'phone'] as const;
  * What is kept of an event. Secrets go from every event. So does personal data, wherever no mirror needs it: what is
  * not kept need not be protected, shown to operators, or found again when a customer is deleted.
  */
-export function minimisePayload(event: unknown): MinimalPayload {
-  const minimal = minimise(event);
+export function redactPayload(event: unknown): RedactedPayload {
+  const redacted = redactValue(event);
   const customer = personalCustomer(event);
-  if (customer === null) return { payload: JSON.stringify(minimal), erasedPayload: null };
+  if (customer === null) return { payload: JSON.stringify(redacted), erasedPayload: null };
   return {
-    payload: JSON.stringify(withObject(minimal, customer)),
-    erasedPayload: JSON.stringify({ ...record(minimal), [erasedMark]: true }),
+    payload: JSON.stringify(withObject(redacted, customer)),
+    erasedPayload: JSON.stringify({ ...record(redacted), [erasedMark]: true }),
   };
 }
 
 /** The same for an event that was stored before. One that is no JSON says nothing to anybody. */
-export function minimiseStored(payload: string): MinimalPayload {
+export function redactStored(payload: string): RedactedPayload {
   try {
-    return minimisePayload(JSON.parse(payload));
+    return redactPayload(JSON.parse(payload));
   } catch (error) {
     if (error instanceof SyntaxError) return { payload: '{}', erasedPayload: null };
     throw error;
@@ -59,32 +59,32 @@ const keptKinds: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * The same JSON value without secrets and personal data: what is struck out becomes null, so that fields stay. What has
+ * The same JSON value without secrets and personal data: what is redacted becomes null, so that fields stay. What has
  * nothing to lose is returned as it is, lists aside; every event comes this way, and most of each is never copied.
  */
-function minimise(value: unknown): unknown {
-  if (typeof value === 'string') return strikeText(value);
+function redactValue(value: unknown): unknown {
+  if (typeof value === 'string') return redactText(value);
   if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(minimise);
+  if (Array.isArray(value)) return value.map(redactValue);
   const fields = record(value);
   const kind = fields['object'];
   if (typeof kind === 'string' && !keptKinds.has(kind)) return stump(fields);
   const changes: [string, unknown][] = [];
   for (const name of Object.keys(fields)) {
     const before = fields[name];
-    const after = before === null ? null : minimiseField(kind, name, before);
+    const after = before === null ? null : redactField(kind, name, before);
     if (after !== before) changes.push([name, after]);
   }
   return changes.length === 0 ? fields : { ...fields, ...Object.fromEntries(changes) };
 }
 
-function minimiseField(kind: unknown, name: string, field: unknown): unknown {
+function redactField(kind: unknown, name: string, field: unknown): unknown {
   // Others write what they like into metadata; of it only our own id is read.
   if (name === 'metadata') return onlyOurs(field);
   if (secretName.test(name)) return null;
   // A product is no person, and the plan takes its name.
   if (isPersonalName(name) && !(kind === 'product' && name === 'name')) return null;
-  return minimise(field);
+  return redactValue(field);
 }
 
 function stump(fields: Readonly<Record<string, unknown>>): object {

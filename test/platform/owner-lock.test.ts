@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { createLogger } from '../../src/platform/logger.ts';
+import { isGone, OwnerLock } from '../../src/platform/owner-lock.ts';
 import { Database } from '../../src/platform/postgres.ts';
-import { isGone, Presence } from '../../src/platform/presence.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let server: TestDatabase;
@@ -23,30 +23,30 @@ after(async () => {
 const isKnownToBeGone = (owner: number) => database.transaction((tx) => isGone(tx, owner));
 
 test('a process is present while it shows itself, and gone once it has ended', async () => {
-  const presence = new Presence({ url: server.url, logger: silent });
-  assert.equal(await isKnownToBeGone(presence.owner), true);
-  await presence.show();
-  assert.equal(await isKnownToBeGone(presence.owner), false);
-  await presence.close();
-  assert.equal(await isKnownToBeGone(presence.owner), true);
+  const ownerLock = new OwnerLock({ url: server.url, logger: silent });
+  assert.equal(await isKnownToBeGone(ownerLock.owner), true);
+  await ownerLock.acquire();
+  assert.equal(await isKnownToBeGone(ownerLock.owner), false);
+  await ownerLock.close();
+  assert.equal(await isKnownToBeGone(ownerLock.owner), true);
 });
 
 test('a process whose connection the server ends lives on and shows itself again', async (t) => {
-  const shownAgain = Promise.withResolvers<void>();
+  const acquiredAgain = Promise.withResolvers<void>();
   const logger = createLogger('info', {
     write: (line) => {
-      if (line.includes('owner lock reacquired')) shownAgain.resolve();
+      if (line.includes('owner lock reacquired')) acquiredAgain.resolve();
     },
   });
-  const presence = new Presence({ url: server.url, logger });
-  t.after(() => presence.close());
-  await presence.show();
+  const ownerLock = new OwnerLock({ url: server.url, logger });
+  t.after(() => ownerLock.close());
+  await ownerLock.acquire();
   await database.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
-     where application_name = 'till presence' and datname = current_database()`,
+     where application_name = 'till owner lock' and datname = current_database()`,
   );
-  await shownAgain.promise;
-  assert.equal(await isKnownToBeGone(presence.owner), false);
+  await acquiredAgain.promise;
+  assert.equal(await isKnownToBeGone(ownerLock.owner), false);
 });
 
 test('a process that could not show itself again keeps trying until it can', async (t) => {
@@ -57,9 +57,9 @@ test('a process that could not show itself again keeps trying until it can', asy
       if (line.includes('owner lock reacquired')) logged.shown.resolve();
     },
   });
-  const presence = new Presence({ url: server.url, logger });
-  t.after(() => presence.close());
-  await presence.show();
+  const ownerLock = new OwnerLock({ url: server.url, logger });
+  t.after(() => ownerLock.close());
+  await ownerLock.acquire();
   // Another session takes the lock as soon as the connection is gone, so the first attempt connects but times out.
   const other = new pg.Client({ connectionString: server.url });
   await other.connect();
@@ -67,16 +67,16 @@ test('a process that could not show itself again keeps trying until it can', asy
   const { rows } = await other.query<{ name: string; class: number }>(
     `select current_database() as name, classid::int as class from pg_locks
      where locktype = 'advisory' and objid = $1`,
-    [presence.owner],
+    [ownerLock.owner],
   );
   await other.query(`alter database ${rows[0]?.name} set lock_timeout = '10ms'`);
   await other.query(
     `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = $1`,
-    [presence.owner],
+    [ownerLock.owner],
   );
-  await other.query('select pg_advisory_lock($1, $2)', [rows[0]?.class, presence.owner]);
+  await other.query('select pg_advisory_lock($1, $2)', [rows[0]?.class, ownerLock.owner]);
   await logged.failed.promise;
   await other.query('select pg_advisory_unlock_all()');
   await logged.shown.promise;
-  assert.equal(await isKnownToBeGone(presence.owner), false);
+  assert.equal(await isKnownToBeGone(ownerLock.owner), false);
 });

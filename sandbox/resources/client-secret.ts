@@ -1,0 +1,24 @@
+import type { PaymentIntent, SetupIntent } from '../wire/objects.ts';
+import type { Call } from '../wire/operation.ts';
+import { badParam, WireError } from '../wire/wire-error.ts';
+import type { Resource } from './resource.ts';
+
+/** The intent that the path names. A browser must send the intent's client secret; a server may. */
+export function openedIntent<T extends PaymentIntent | SetupIntent>(
+  intents: Resource<T>,
+  noun: 'PaymentIntent' | 'SetupIntent',
+  call: Call,
+  clientSecret: string | undefined,
+): T {
+  if (call.fromBrowser && clientSecret === undefined)
+    throw badParam('Missing required param: client_secret.', 'client_secret', 'parameter_missing');
+  const intent = intents.existing(call);
+  if (clientSecret !== undefined && intent.client_secret !== clientSecret)
+    throw new WireError(404, {
+      type: 'invalid_request_error',
+      code: 'resource_missing',
+      message: `The client_secret does not match this ${noun}.`,
+      param: 'client_secret',
+    });
+  return intent;
+}

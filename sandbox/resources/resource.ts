@@ -1,0 +1,107 @@
+import type { Collection } from '../state/collection.ts';
+import type { Store } from '../state/store.ts';
+import { existing } from '../wire/existing.ts';
+import type { WireObject } from '../wire/objects.ts';
+import { type Call, type Operation, operation } from '../wire/operation.ts';
+import type { Fields, Parsed } from '../wire/params.ts';
+import { createdParam, listPage, type PageParams, pageParams } from './listing.ts';
+import { searchOperation } from './search.ts';
+
+export interface ResourceOptions<T> {
+  /** How callers see an object. Without it, they see the object as it is stored. */
+  readonly show?: (store: Store, value: T) => object;
+  /** Objects created before this time are hidden from callers. */
+  readonly shownSince?: (store: Store) => number;
+}
+
+export interface ListFilters<T, F extends Fields> {
+  /** Rejects parameters that don't go together. Runs before anything else. */
+  readonly check?: (store: Store, params: Parsed<F>) => void;
+  /** The index keys to look up. An undefined key is ignored; the first defined one decides which index is read. */
+  readonly within?: (params: Parsed<F>) => Readonly<Record<string, string | undefined>>;
+  /** Parameters whose value must equal the object's field of the same name. */
+  readonly equal?: readonly (keyof F & keyof T)[];
+  /** Any other condition. */
+  readonly where?: (store: Store, params: Parsed<F>) => (value: T) => boolean;
+}
+
+/**
+ * One kind of object in the wire API: builds the operations at `/v1/name`. A resource file declares the resource, its
+ * list filters and its own operations; retrieve, list and search are the same for all.
+ */
+export class Resource<T extends WireObject> {
+  readonly #name: string;
+  readonly #collectionOf: (store: Store) => Collection<T>;
+  readonly #show: (store: Store, value: T) => object;
+  readonly #shownSince: (store: Store) => number;
+
+  constructor(
+    name: string,
+    collectionOf: (store: Store) => Collection<T>,
+    { show = (_, value) => value, shownSince = () => 0 }: ResourceOptions<T> = {},
+  ) {
+    this.#name = name;
+    this.#collectionOf = collectionOf;
+    this.#show = show;
+    this.#shownSince = shownSince;
+  }
+
+  /** The object that the path names. Throws the processor's 404 if there is none. */
+  existing({ store, id }: Call): T {
+    return existing(this.#collectionOf(store), id, 'id', this.#shownSince(store));
+  }
+
+  /** One of the resource's own operations. Its route is a method and the path after the resource's name. */
+  operation<F extends Fields>(
+    verb: string,
+    route: `${Operation['method']}${'' | ` ${string}`}`,
+    fields: F,
+    run: (call: Call, params: Parsed<F>) => object,
+    access: { readonly forBrowsers?: true } = {},
+  ): Operation {
+    const [method, rest] = splitRoute(route);
+    const path = rest === undefined ? this.#name : `${this.#name}/${rest}`;
+    return operation({ name: `${this.#name}.${verb}`, method, path, ...access }, fields, run);
+  }
+
+  retrieve(): Operation {
+    return this.operation('retrieve', 'GET *', {}, (call) => this.#show(call.store, this.existing(call)));
+  }
+
+  /** Lists the newest objects first. */
+  list<F extends Fields>(params: F, filters: ListFilters<T, F> = {}): Operation {
+    return this.#list({ ...pageParams, ...createdParam, ...params }, filters);
+  }
+
+  /** The same for the few lists that cannot be filtered by creation time. */
+  listWithoutCreated<F extends Fields>(params: F, filters: ListFilters<T, F> = {}): Operation {
+    return this.#list({ ...pageParams, ...params }, filters);
+  }
+
+  search(): Operation {
+    return searchOperation(this.#name, this.#collectionOf);
+  }
+
+  #list<F extends Fields>(fields: Fields, filters: ListFilters<T, F>): Operation {
+    return this.operation('list', 'GET', fields, ({ store }, parsed) => {
+      // `fields` are the page parameters and the list's own, so parsing has produced both.
+      const params = parsed as PageParams & Parsed<F>;
+      filters.check?.(store, params);
+      const where = filters.where?.(store, params);
+      const list = listPage(`/v1/${this.#name}`, this.#collectionOf(store), params, {
+        createdSince: this.#shownSince(store),
+        within: filters.within?.(params),
+        where: (value) =>
+          (filters.equal ?? []).every((name) => params[name] === undefined || params[name] === value[name]) &&
+          (where?.(value) ?? true),
+      });
+      return { ...list, data: list.data.map((value) => this.#show(store, value)) };
+    });
+  }
+}
+
+function splitRoute(route: string): [Operation['method'], string | undefined] {
+  const [method, rest] = route.split(' ');
+  // The parameter's type admits no other method.
+  return [method as Operation['method'], rest];
+}
