@@ -243,7 +243,7 @@ export class CustomerService {
   }
 }
 
-/** A customer of ours always has an address; one that was cleared at the processor before it was recovered is empty. */
+/** A Till customer always has an address; one that was cleared at the processor before it was recovered is empty. */
 function toCustomer(id: string, facts: CustomerFacts, now: Date): Customer {
   const { processorCustomerId, email, name, phone, deleted, asOf } = facts;
   const person = deleted ? { email: null, name: null, phone: null } : { email: email ?? '', name, phone };

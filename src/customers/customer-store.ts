@@ -4,7 +4,7 @@ import { recordSet } from '../platform/record-set.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Customer } from './customer.ts';
 
-export const customerTable = defineTable<Customer>('customers', {
+const customerTable = defineTable<Customer>('customers', {
   id: immutable('uuid'),
   processorCustomerId: immutable('text'),
   email: mutable('text'),

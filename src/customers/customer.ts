@@ -42,7 +42,7 @@ export function takeCustomerFacts(
 ): { readonly verdict: Verdict; readonly row: Customer } {
   const from = customer.deletedAt === null ? 'live' : 'deleted';
   const to = facts.deleted ? 'deleted' : 'live';
-  // A customer of ours always has an address; one that was cleared elsewhere is no news.
+  // A Till customer always has an address; one that was cleared elsewhere is no news.
   const values = { email: facts.email ?? customer.email, name: facts.name, phone: facts.phone };
   const isSame =
     customer.email === values.email && customer.name === values.name && customer.phone === values.phone;

@@ -24,7 +24,7 @@ export class LostCustomers {
   }
 
   /**
-   * Makes sure that there is a row for the customer of a payment, subscription or invoice that carries an id of ours.
+   * Makes sure that there is a row for the customer of a payment, subscription or invoice that carries a Till id.
    * False if the customer is not ours. The processor is read with no transaction open.
    */
   async recover(processorCustomerId: string, dependent: Dependent): Promise<boolean> {

@@ -7,7 +7,7 @@ const lookDelayMs = 20;
 const lookDelayMsMax = 250;
 
 /** A request that waits for the claim of another one. */
-export interface WaitingRequest {
+interface WaitingRequest {
   readonly operation: ClaimOperation;
   readonly key: string;
   readonly requestHash: Buffer;

@@ -142,7 +142,7 @@ export class IdempotencyService {
     return { operation, key: key ?? resourceId, requestHash, resourceId, parentId, owner: ownerLock.owner };
   }
 
-  /** Claims the key if nobody is at work on it. */
+  /** Claims the key if no other request holds it. */
   async #tryClaim<Made, Result>(
     tx: Transaction,
     creation: Creation<Made, Result>,

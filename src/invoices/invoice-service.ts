@@ -65,7 +65,7 @@ export class InvoiceService {
   }
 
   /**
-   * Takes in what the processor says, of strangers' invoices too. One of a subscription of ours waits for its customer,
+   * Takes in what the processor says, of strangers' invoices too. One of a subscription that Till made waits for its customer,
    * if that has no row.
    */
   async apply(tx: Transaction, facts: readonly InvoiceFacts[], source: Source): Promise<Applied> {
@@ -136,7 +136,7 @@ function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): I
   };
 }
 
-/** Whether it names a customer and bills a subscription that carries an id of ours. */
+/** Whether it names a customer and bills a subscription that carries a Till id. */
 function isOurs({ subscriptionLocalId, processorCustomerId }: InvoiceFacts): boolean {
   return isOurId(subscriptionLocalId) && processorCustomerId !== null;
 }

@@ -4,7 +4,7 @@ import { recordSet } from '../platform/record-set.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Invoice } from './invoice.ts';
 
-export const invoiceTable = defineTable<Invoice>(
+const invoiceTable = defineTable<Invoice>(
   'invoices',
   {
     id: immutable('uuid'),

@@ -74,7 +74,7 @@ function originOf(source: Source, key: string, revision: number): Origin {
 }
 
 /**
- * Adds to what folding tells: rows that were made, and objects without a row that carry an id of ours. The latter are not
+ * Adds to what folding tells: rows that were made, and objects without a row that carry a Till id. The latter are not
  * somebody else's: their row was lost, or depends on a row that was, and has to be refreshed.
  */
 export function withRecovery(

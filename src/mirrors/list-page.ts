@@ -13,7 +13,7 @@ export interface Page<Item> extends PageRequest {
 }
 
 /** A list: the rows of one table, or of one parent in it, newest first. */
-export interface ListSource<Row extends object> {
+interface ListSource<Row extends object> {
   readonly table: Table<Row>;
   /** Leaves rows out of every list; it must match what the table's counter counts. */
   readonly only?: string;

@@ -12,7 +12,7 @@ interface LostRefundParts {
 }
 
 /**
- * The payment intent of a refund that has no row. If the refund carries an id of ours but its payment has no row either,
+ * The payment intent of a refund that has no row. If the refund carries a Till id but its payment has no row either,
  * the payment is recovered first. Undefined if the refund is not ours.
  */
 export async function recoverPaymentOf(

@@ -3,7 +3,7 @@ import { idTime } from '../platform/id.ts';
 import type { PaymentFacts } from '../processor/processor-facts.ts';
 import type { Payment } from './payment.ts';
 
-/** The row of a payment, from what the processor says about it; it must carry an id of ours. */
+/** The row of a payment, from what the processor says about it; it must carry a Till id. */
 export function toPayment(facts: PaymentFacts, customerId: string, now: Date): Payment {
   const id = facts.localId ?? '';
   return {

@@ -176,7 +176,7 @@ export class PaymentService {
     return this.#applyAndCount(present.payment, new Map([[processorPaymentIntentId, row.revision]]));
   }
 
-  /** A payment of ours whose row was lost. Its customer may have been lost too, and is recovered first. */
+  /** A payment that Till made whose row was lost. Its customer may have been lost too, and is recovered first. */
   async #recover(facts: PaymentFacts): Promise<Applied> {
     const { lostCustomers } = this.#parts;
     const { localId, processorCustomerId } = facts;
@@ -225,7 +225,7 @@ export class PaymentService {
 
   /**
    * A payment intent that we made and that has no row yet: the row is made from it, unless its customer has no row either.
-   * Then it is lost, and has to wait for its customer. One that carries no id of ours is somebody else's.
+   * Then it is lost, and has to wait for its customer. One that carries no Till id is somebody else's.
    */
   async #insert(
     tx: Transaction,

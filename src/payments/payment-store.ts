@@ -4,7 +4,7 @@ import { recordSet } from '../platform/record-set.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Payment } from './payment.ts';
 
-export const paymentTable = defineTable<Payment>('payments', {
+const paymentTable = defineTable<Payment>('payments', {
   id: immutable('uuid'),
   processorPaymentIntentId: immutable('text'),
   customerId: immutable('uuid'),

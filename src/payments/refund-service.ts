@@ -164,7 +164,7 @@ export class RefundService {
       { ...applied, ignored: [...applied.ignored, ...idsOf(others)] },
       {
         made: made.map(keyOf),
-        // One that we made belongs to a payment of ours, whose row was lost.
+        // One that we made belongs to a payment that Till made, whose row was lost.
         lost: idsOf(others.filter(({ localId }) => isOurId(localId))),
       },
     );

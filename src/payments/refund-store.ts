@@ -4,7 +4,7 @@ import { recordSet } from '../platform/record-set.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Refund } from './refund.ts';
 
-export const refundTable = defineTable<Refund>('refunds', {
+const refundTable = defineTable<Refund>('refunds', {
   id: immutable('uuid'),
   processorRefundId: mutable('text'),
   paymentId: immutable('uuid'),

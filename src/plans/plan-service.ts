@@ -113,7 +113,7 @@ export class PlanService {
 
   /**
    * Makes sure that there is a plan for the price of a subscription, as after the restore of an older backup. False if
-   * the price is no plan of ours.
+   * the price is no Till plan.
    */
   async recover(processorPriceId: string): Promise<boolean> {
     const { database, store, processor } = this.#parts;
@@ -241,7 +241,7 @@ function isOurs({ localId }: ProductFacts | PriceFacts): boolean {
   return isOurId(localId);
 }
 
-/** Undefined for a price that no plan of ours can have. */
+/** Undefined for a price that no Till plan can have. */
 function toPlan(id: string, { product, price }: PlanFacts, now: Date): Plan | undefined {
   if (product.name === null || price.amount === null || price.interval === null) return undefined;
   return {

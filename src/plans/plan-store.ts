@@ -3,7 +3,7 @@ import { recordSet } from '../platform/record-set.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Plan } from './plan.ts';
 
-export const planTable = defineTable<Plan>('plans', {
+const planTable = defineTable<Plan>('plans', {
   id: immutable('uuid'),
   processorProductId: immutable('text'),
   processorPriceId: immutable('text'),

@@ -12,7 +12,7 @@ export function newId(now: Date): string {
 }
 
 /**
- * The id of a row for an object that Till did not make and that therefore carries no id of ours. It is a UUIDv7 that
+ * The id of a row for an object that Till did not make and that therefore carries no Till id. It is a UUIDv7 that
  * follows from the processor's own id and creation time, so a row that is lost and recovered gets the same id again.
  */
 export function derivedId(kind: string, processorId: string, createdAt: Date): string {
@@ -38,7 +38,7 @@ export function isOurId(text: string | null): text is string {
   return text !== null && version7Pattern.test(text) && idTime(text).getTime() <= idTimeMsMax;
 }
 
-/** When an id of ours was made: whoever writes the row first, the request or a webhook, finds the same time in it. */
+/** When a Till id was made: whoever writes the row first, the request or a webhook, finds the same time in it. */
 export function idTime(id: string): Date {
   return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16));
 }

@@ -14,7 +14,7 @@ export interface Table<Row extends object> {
   readonly row?: Row;
 }
 
-export interface Column {
+interface Column {
   readonly type: 'uuid' | 'text' | 'bigint' | 'integer' | 'boolean' | 'timestamptz';
   readonly written: 'insert and update' | 'insert' | 'never';
   /** How the field is read, where that is not the column alone. */

@@ -55,10 +55,10 @@ export interface ProductFacts extends OwnFacts {
 export interface PriceFacts extends OwnFacts {
   readonly processorPriceId: string;
   readonly processorProductId: string;
-  /** Null where the price is not one whole amount in the smallest unit (tiers, fractions): no plan of ours. */
+  /** Null where the price is not one whole amount in the smallest unit (tiers, fractions): no Till plan. */
   readonly amount: number | null;
   readonly currency: string;
-  /** Null for a price that is paid once, or every so many intervals: no plan of ours. */
+  /** Null for a price that is paid once, or every so many intervals: no Till plan. */
   readonly interval: PlanInterval | null;
   /** False once archived or deleted. */
   readonly active: boolean;
@@ -84,7 +84,7 @@ export interface PaymentFacts extends OwnFacts {
 
 export interface RefundFacts extends OwnFacts {
   readonly processorRefundId: string;
-  /** Null for the refund of a charge that belongs to no payment intent, and so to no payment of ours. */
+  /** Null for the refund of a charge that belongs to no payment intent, and so to no payment that Till made. */
   readonly processorPaymentIntentId: string | null;
   readonly amount: number;
   readonly currency: string;
@@ -110,7 +110,7 @@ export interface SubscriptionFacts extends OwnFacts {
 /** A price that a subscription bills, and the period that it bills now. */
 export interface SubscriptionItemFacts {
   readonly processorPriceId: string;
-  /** Our id of the plan, from the metadata of the price; null if it is no plan of ours. */
+  /** Our id of the plan, from the metadata of the price; null if it is no Till plan. */
   readonly planLocalId: string | null;
   readonly currentPeriodStart: Date;
   readonly currentPeriodEnd: Date;

@@ -159,7 +159,7 @@ export class SubscriptionService {
     return this.#applyPresent(facts, new Map([[processorSubscriptionId, row.revision]]));
   }
 
-  /** A subscription of ours whose row was lost. Its customer and plan may have been lost too, and are recovered first. */
+  /** A subscription that Till made whose row was lost. Its customer and plan may have been lost too, and are recovered first. */
   async #recover(facts: SubscriptionFacts): Promise<Applied> {
     const { lostCustomers } = this.#parts;
     const { localId, processorCustomerId } = facts;
@@ -220,7 +220,7 @@ export class SubscriptionService {
   }
 
   /**
-   * A subscription of a customer and to a plan of ours is mirrored wherever it was made, under our id if we made it. One
+   * A subscription of a customer and to a Till plan is mirrored wherever it was made, under our id if we made it. One
    * that we made and whose customer or plan has no row is lost, and has to wait for them. Any other is somebody else's.
    */
   async #insert(

@@ -4,7 +4,7 @@ import { recordSet } from '../platform/record-set.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Subscription } from './subscription.ts';
 
-export const subscriptionTable = defineTable<Subscription>(
+const subscriptionTable = defineTable<Subscription>(
   'subscriptions',
   {
     id: immutable('uuid'),

@@ -70,11 +70,11 @@ export const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
   canceled: { ...final, canceled: 'if newer' },
 };
 
-/** The id of the plan of ours that has this price at the processor, if there is one. */
+/** The id of the Till plan that has this price at the processor, if there is one. */
 export type PlanIdOf = (processorPriceId: string) => string | undefined;
 
 /**
- * The item whose plan and period a subscription shows: the oldest whose price is a plan of ours, else the oldest. It follows
+ * The item whose plan and period a subscription shows: the oldest whose price is a Till plan, else the oldest. It follows
  * from the facts alone and not from the row, so that it is the same in whatever order events arrive.
  */
 export function followedItem(
@@ -94,7 +94,7 @@ export function takeSubscriptionFacts(
 ): { readonly verdict: Verdict; readonly row: Subscription } {
   const { processorPriceId, currentPeriodStart, currentPeriodEnd } = followedItem(facts, planIdOf);
   const values = {
-    // A price that is no plan of ours leaves the plan as it was.
+    // A price that is no Till plan leaves the plan as it was.
     planId: planIdOf(processorPriceId) ?? subscription.planId,
     status: facts.status,
     currentPeriodStart,

@@ -7,7 +7,7 @@ export const localIdKey = 'till_id';
 /** 31 December 9999: the last day that every part from here to PostgreSQL and ISO 8601 can write. */
 const momentSecondsMax = 253_402_300_799;
 
-/** The processor's own limit for ids. An index of ours could not hold a much longer text. */
+/** The processor's own limit for ids. Our indexes could not hold a much longer text. */
 const indexedLengthMax = 255;
 
 const currencyCode = /^[a-z]{3}$/;
