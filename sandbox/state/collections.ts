@@ -36,6 +36,11 @@ export class Collections {
     idPrefix: 'pm_',
     indexes: { customer: (method) => [method.customer] },
   });
+  readonly spentPaymentMethods = this.#add<Wire.SpentPaymentMethod>({
+    name: 'spent_payment_methods',
+    noun: 'spent payment method',
+    idPrefix: 'pm_',
+  });
   readonly paymentIntents = this.#add<Wire.PaymentIntent>({
     name: 'payment_intents',
     noun: 'payment_intent',

@@ -19,6 +19,10 @@ export type Plan = Omit<WithIds<Stripe.Plan, 'product'>, 'amount_decimal'> & {
   amount_decimal: string | null;
 };
 export type PaymentMethod = WithIds<Stripe.PaymentMethod, 'customer'>;
+/** Records that a payment method must not be used again. Callers never see this object. */
+export interface SpentPaymentMethod extends WireObject {
+  readonly object: 'spent_payment_method';
+}
 export type PaymentIntent = WithIds<Stripe.PaymentIntent, 'customer' | 'latest_charge' | 'payment_method'>;
 export type SetupIntent = WithIds<Stripe.SetupIntent, 'customer' | 'payment_method'>;
 export type Charge = WithIds<Stripe.Charge, 'customer' | 'payment_intent'>;
