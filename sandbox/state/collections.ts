@@ -119,9 +119,9 @@ export class Collections {
   }
 }
 
-/** The key of the metadata index. */
+/** The key of the metadata index. Search ignores the case of values. */
 export function metadataKey(key: string, value: string): string {
-  return `${key}=${value}`;
+  return `${key}=${value.toLowerCase()}`;
 }
 
 function metadataKeys(value: object): string[] {

@@ -119,3 +119,18 @@ test('use_stripe_sdk leaves the authentication to the client library', async (t)
   assert.equal(handled.next_action?.redirect_to_url, undefined);
   assert.ok(handled.next_action?.use_stripe_sdk);
 });
+
+test('a search query that does not parse, or names an unknown field, is an error', async (t) => {
+  const { stripe } = await useContract(t);
+  const search = (query: string) => stripe.customers.search({ query });
+  const refused = { statusCode: 400, type: 'StripeInvalidRequestError' };
+  for (const query of ['jenny', "email='a@example.com'", "(email:'a@example.com')"])
+    await assert.rejects(search(query), { ...refused, message: /unable to parse your search query/ }, query);
+  await assert.rejects(search("colour:'red'"), {
+    ...refused,
+    message: /^Field `colour` is an unsupported search field for resource `customers`/,
+  });
+  await assert.rejects(search("email:'a' AND name:'b' OR name:'c'"), refused);
+  await assert.rejects(search("email>'a'"), refused);
+  await assert.rejects(search("name~'ab'"), refused);
+});

@@ -23,6 +23,7 @@ async function customersAndCards(stripe: Stripe): Promise<Stripe.Customer> {
   await stripe.customers.update(customer.id, { invoice_settings: { default_payment_method: card.id } });
   await stripe.customers.listPaymentMethods(customer.id);
   await stripe.customers.list();
+  await stripe.customers.search({ query: "name~'jenny'" });
   await stripe.customers.retrieve(customer.id, { expand: ['subscriptions'] });
   const other = await stripe.paymentMethods.attach('pm_card_mastercard', { customer: customer.id });
   await stripe.paymentMethods.detach(other.id);
