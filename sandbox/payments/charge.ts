@@ -75,6 +75,15 @@ function outcomeOf(decline: Decline | null): Charge['outcome'] {
       seller_message: 'Payment complete.',
       type: 'authorized',
     };
+  if (decline.isBlocked)
+    return {
+      ...common,
+      network_status: 'not_sent_to_network',
+      reason: 'highest_risk_level',
+      risk_level: 'highest',
+      seller_message: 'Stripe blocked this payment as too risky.',
+      type: 'blocked',
+    };
   return {
     ...common,
     network_status: 'declined_by_network',

@@ -206,7 +206,7 @@ function newPaymentMethod(
       exp_month: made.expMonth,
       exp_year: made.expYear,
       fingerprint: `fp${testCard.number.slice(-10)}`,
-      funding: 'credit',
+      funding: testCard.funding ?? 'credit',
       generated_from: null,
       last4: testCard.number.slice(-4),
       networks: { available: [testCard.brand], preferred: null },

@@ -1,6 +1,7 @@
 import type { Store } from '../state/store.ts';
 import type { Charge, Refund } from '../wire/objects.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
+import { settleInquiry } from './dispute.ts';
 import { display } from './money.ts';
 import { testCardByLast4 } from './test-cards.ts';
 
@@ -19,6 +20,8 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
     );
   if (charge.refunded)
     throw wrongState(`Charge ${charge.id} has already been refunded.`, 'charge_already_refunded');
+  if (store.disputes.allWithin('charge', charge.id).some((dispute) => !dispute.is_charge_refundable))
+    throw wrongState(`Charge ${charge.id} has been charged back; cannot issue a refund.`, 'charge_disputed');
   const left = charge.amount_captured - charge.amount_refunded;
   const amount = made.amount ?? left;
   if (amount < 1) throw badParam('Invalid positive integer', 'amount', 'parameter_invalid_integer');
@@ -49,7 +52,9 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
     ...(behaviourOf(charge) === 'pending_first' ? { pending_reason: 'processing' as const } : {}),
   });
   store.emit('refund.created', refund);
-  store.emitUpdated('charge.refunded', charge, changeRefunded(store, charge, amount));
+  const refunded = changeRefunded(store, charge, amount);
+  store.emitUpdated('charge.refunded', charge, refunded);
+  if (refunded.refunded) settleInquiry(store, refunded);
   return refund;
 }
 

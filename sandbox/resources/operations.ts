@@ -2,6 +2,7 @@ import type { Operation } from '../wire/operation.ts';
 import { accountOperations } from './account.ts';
 import { chargeOperations } from './charges.ts';
 import { customerOperations } from './customers.ts';
+import { disputeOperations } from './disputes.ts';
 import { eventOperations } from './events.ts';
 import { invoicePaymentOperations } from './invoice-payments.ts';
 import { invoiceOperations } from './invoices.ts';
@@ -19,6 +20,7 @@ export const operations: readonly Operation[] = [
   ...accountOperations,
   ...chargeOperations,
   ...customerOperations,
+  ...disputeOperations,
   ...eventOperations,
   ...invoiceOperations,
   ...invoicePaymentOperations,

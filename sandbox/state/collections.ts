@@ -72,6 +72,15 @@ export class Collections {
       charge: (refund) => [refund.charge],
     },
   });
+  readonly disputes = this.#add<Wire.Dispute>({
+    name: 'disputes',
+    noun: 'dispute',
+    idPrefix: 'du_',
+    indexes: {
+      payment_intent: (dispute) => [dispute.payment_intent],
+      charge: (dispute) => [dispute.charge],
+    },
+  });
   readonly subscriptions = this.#add<Wire.Subscription>({
     name: 'subscriptions',
     noun: 'subscription',

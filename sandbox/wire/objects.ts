@@ -27,6 +27,7 @@ export type PaymentIntent = WithIds<Stripe.PaymentIntent, 'customer' | 'latest_c
 export type SetupIntent = WithIds<Stripe.SetupIntent, 'customer' | 'payment_method'>;
 export type Charge = WithIds<Stripe.Charge, 'customer' | 'payment_intent'>;
 export type Refund = WithIds<Stripe.Refund, 'charge' | 'payment_intent' | 'customer'>;
+export type Dispute = WithIds<Stripe.Dispute, 'charge' | 'payment_intent'>;
 export type SubscriptionItem = Omit<Stripe.SubscriptionItem, 'plan' | 'price'> & { plan: Plan; price: Price };
 export type Subscription = Omit<
   WithIds<

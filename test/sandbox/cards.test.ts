@@ -41,3 +41,46 @@ test('a security code has three digits, and on American Express may have four', 
     invalid,
   );
 });
+
+test('debit and prepaid cards say what they are', async (t) => {
+  const { stripe } = await useSandbox(t);
+  for (const [token, number, brand, funding] of [
+    ['pm_card_visa_debit', '4000056655665556', 'visa', 'debit'],
+    ['pm_card_mastercard_debit', '5200828282828210', 'mastercard', 'debit'],
+    ['pm_card_mastercard_prepaid', '5105105105105100', 'mastercard', 'prepaid'],
+    ['pm_card_visa', '4242424242424242', 'visa', 'credit'],
+    ['pm_card_discover', '6011111111111117', 'discover', 'credit'],
+    ['pm_card_diners', '3056930009020004', 'diners', 'credit'],
+    ['pm_card_jcb', '3566002020360505', 'jcb', 'credit'],
+  ] as const) {
+    const intent = await stripe.paymentIntents.create({
+      amount: 1_000,
+      currency: 'usd',
+      confirm: true,
+      payment_method: token,
+      return_url: 'https://example.com',
+      expand: ['latest_charge', 'payment_method'],
+    });
+    const { card } = intent.payment_method as Stripe.PaymentMethod;
+    assert.deepEqual([card?.brand, card?.funding, card?.last4], [brand, funding, number.slice(-4)]);
+    const details = (intent.latest_charge as Stripe.Charge).payment_method_details?.card;
+    assert.deepEqual([details?.brand, details?.funding], [brand, funding]);
+    assert.equal((await create(stripe, { number })).card?.funding, funding);
+  }
+});
+
+test('a fraudulent payment is blocked before it reaches the bank', async (t) => {
+  const { stripe } = await useSandbox(t);
+  const intent = await stripe.paymentIntents.create({ amount: 1_000, currency: 'usd' });
+  const confirmation = { payment_method: 'pm_card_radarBlock', return_url: 'https://example.com' };
+  await assert.rejects(stripe.paymentIntents.confirm(intent.id, confirmation), {
+    code: 'card_declined',
+    decline_code: 'fraudulent',
+  });
+  const [charge] = (await stripe.charges.list({ payment_intent: intent.id })).data;
+  const { type, network_status, risk_level, reason } = charge?.outcome ?? {};
+  assert.deepEqual(
+    [type, network_status, risk_level, reason],
+    ['blocked', 'not_sent_to_network', 'highest', 'highest_risk_level'],
+  );
+});

@@ -93,6 +93,7 @@ test('the lag of search survives a restart', async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'till-search-'));
   t.after(() => rm(dataDir, { recursive: true }));
   const before = await startSandbox({ port: 0, dataDir });
+  t.after(() => before.close());
   await fetch(`${before.url}/sandbox/search`, { method: 'POST', body: '{"lagSeconds":60}' });
   await before.close();
   const after = await startSandbox({ port: 0, dataDir });

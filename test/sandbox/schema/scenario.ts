@@ -7,6 +7,7 @@ const returnUrl = 'https://example.com/done';
 export async function everything(stripe: Stripe, { control, advance }: TestSandbox): Promise<void> {
   const customer = await customersAndCards(stripe);
   await payments(stripe, customer.id, control);
+  await disputes(stripe, advance);
   await subscriptions(stripe, customer.id, advance);
   await endings(stripe, customer.id);
 }
@@ -63,6 +64,28 @@ async function payments(stripe: Stripe, customer: string, control: TestSandbox['
   await stripe.paymentIntents.cancel(open.id);
   await stripe.paymentIntents.list({ customer });
   await setups(stripe, customer, control);
+}
+
+/** Every outcome of a dispute. */
+async function disputes(stripe: Stripe, advance: TestSandbox['advance']): Promise<void> {
+  const disputed = async (payment_method: string) => {
+    const payment = { amount: 2_000, currency: 'usd', confirm: true, return_url: returnUrl };
+    const intent = await stripe.paymentIntents.create({ ...payment, payment_method });
+    await advance(0);
+    const { data } = await stripe.disputes.list({ payment_intent: intent.id });
+    return String(data[0]?.id);
+  };
+  for (const text of ['winning_evidence', 'losing_evidence'])
+    await stripe.disputes.update(await disputed('pm_card_createDispute'), {
+      evidence: { uncategorized_text: text, customer_name: 'Jenny' },
+      metadata: { text },
+    });
+  await stripe.disputes.close(await disputed('pm_card_createDisputeProductNotReceived'));
+  await stripe.disputes.update(await disputed('pm_card_createDisputeInquiry'), {
+    evidence: { uncategorized_text: 'escalate_inquiry_evidence' },
+  });
+  await advance(0);
+  await stripe.disputes.list({ expand: ['data.charge', 'data.payment_intent'] });
 }
 
 async function setups(stripe: Stripe, customer: string, control: TestSandbox['control']): Promise<void> {
