@@ -1,4 +1,5 @@
-import { chargeDisputedAt, createDispute, disputeDueAt, disputeFallsDue } from '../payments/dispute.ts';
+import { chargeDueAt, chargeFallsDue } from '../payments/charge-life.ts';
+import { disputeDueAt, disputeFallsDue } from '../payments/dispute.ts';
 import { refundDueAt, settleRefund } from '../payments/refund.ts';
 import type { Changes } from '../state/changes.ts';
 import { MinHeap } from '../state/min-heap.ts';
@@ -101,7 +102,7 @@ export class Due {
       if (refund !== undefined) settleRefund(store, refund);
     } else if (kind === 'charge') {
       const charge = store.charges.get(id);
-      if (charge !== undefined) createDispute(store, charge);
+      if (charge !== undefined) chargeFallsDue(store, charge);
     } else if (kind === 'dispute') {
       const dispute = store.disputes.get(id);
       if (dispute !== undefined) disputeFallsDue(store, dispute);
@@ -150,7 +151,7 @@ export class Due {
     const refund = kind === 'refund' ? refunds.get(id) : undefined;
     if (refund !== undefined) return refundDueAt(this.#store, refund);
     const charge = kind === 'charge' ? charges.get(id) : undefined;
-    if (charge !== undefined) return chargeDisputedAt(charge);
+    if (charge !== undefined) return chargeDueAt(charge);
     const dispute = kind === 'dispute' ? disputes.get(id) : undefined;
     return dispute === undefined ? null : disputeDueAt(dispute);
   }

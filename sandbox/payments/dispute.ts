@@ -1,7 +1,7 @@
-import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
-import type { Charge, Dispute } from '../wire/objects.ts';
+import type { BalanceTransaction, Charge, Dispute } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
+import { addBalanceTransaction } from './balance-transaction.ts';
 import { testCardByLast4 } from './test-cards.ts';
 
 /** The merchant has until the end of the ninth day to respond, as with most cards. */
@@ -12,11 +12,9 @@ const inquirySeconds = 120 * 86_400;
 const feeAmount = 1_500;
 const daySeconds = 86_400;
 
-/** When the cardholder disputes the charge: right after the payment, or never. */
-export function chargeDisputedAt(charge: Charge): number | null {
-  return charge.captured && !charge.disputed && !charge.refunded && disputeOf(charge) !== undefined
-    ? charge.created
-    : null;
+/** Whether the cardholder disputes the charge, which happens right after the payment. */
+export function willBeDisputed(charge: Charge): boolean {
+  return charge.captured && !charge.disputed && !charge.refunded && disputeOf(charge) !== undefined;
 }
 
 export function createDispute(store: Store, before: Charge): void {
@@ -187,45 +185,33 @@ function escalate(store: Store, before: Dispute): void {
 
 function withdraw(store: Store, before: Dispute): void {
   const after = store.change(store.disputes, before, {
-    balance_transactions: [balanceTransaction(before, store.now(), -1)],
+    balance_transactions: [balanceTransaction(store, before, -1)],
   });
   store.emit('charge.dispute.funds_withdrawn', after);
 }
 
 function reinstate(store: Store, before: Dispute): void {
   const after = store.change(store.disputes, before, {
-    balance_transactions: [...before.balance_transactions, balanceTransaction(before, store.now(), 1)],
+    balance_transactions: [...before.balance_transactions, balanceTransaction(store, before, 1)],
   });
   store.emit('charge.dispute.funds_reinstated', after);
 }
 
 function balanceTransaction(
+  store: Store,
   { id, amount, currency, charge }: Dispute,
-  now: number,
   sign: -1 | 1,
-): Dispute['balance_transactions'][number] {
+): BalanceTransaction {
   const isWithdrawal = sign === -1;
-  const fee = -sign * feeAmount;
-  return {
-    id: newId('txn_'),
-    object: 'balance_transaction',
+  return addBalanceTransaction(store, {
     amount: sign * amount,
-    available_on: now,
-    balance_type: 'payments',
-    created: now,
     currency,
     description: `Chargeback ${isWithdrawal ? 'withdrawal' : 'reversal'} for ${charge}`,
-    exchange_rate: null,
-    fee,
-    fee_details: [
-      { amount: fee, application: null, currency, description: 'Dispute fee', type: 'stripe_fee' },
-    ],
-    net: sign * (amount + feeAmount),
-    reporting_category: isWithdrawal ? 'dispute' : 'dispute_reversal',
+    fee: { amount: -sign * feeAmount, description: 'Dispute fee' },
+    reportingCategory: isWithdrawal ? 'dispute' : 'dispute_reversal',
     source: id,
-    status: 'available',
     type: 'adjustment',
-  };
+  });
 }
 
 function disputeOf(charge: Charge) {

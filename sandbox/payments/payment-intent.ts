@@ -2,6 +2,7 @@ import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { PaymentIntent, PaymentMethod } from '../wire/objects.ts';
 import { docUrlOf, type ErrorBody, WireError, wrongState } from '../wire/wire-error.ts';
+import { chargeTransaction } from './balance-transaction.ts';
 import { createCharge } from './charge.ts';
 import { attach, behaviourOf } from './payment-method.ts';
 import { spend } from './spent-payment-method.ts';
@@ -148,7 +149,11 @@ export function capturePaymentIntent(store: Store, intent: PaymentIntent, amount
       'payment_intent_unexpected_state',
       { payment_intent: intent },
     );
-  const captured = store.change(store.charges, charge, { captured: true, amount_captured: amount });
+  const captured = store.change(store.charges, charge, {
+    captured: true,
+    amount_captured: amount,
+    balance_transaction: chargeTransaction(store, { ...charge, amount_captured: amount }),
+  });
   store.emit('charge.captured', captured);
   const succeeded = store.change(store.paymentIntents, intent, {
     status: 'succeeded',

@@ -152,7 +152,11 @@ export function behaviourOf(method: PaymentMethod): TestCard | undefined {
   return testCardByLast4(method.card?.last4);
 }
 
-export function chargeDetails(method: PaymentMethod): Charge['payment_method_details'] {
+/** The card as a charge shows it, with the time until which an authorization can be captured. */
+export function chargeDetails(
+  method: PaymentMethod,
+  captureBefore: number | null,
+): Charge['payment_method_details'] {
   const card = method.card;
   if (card === undefined) return null;
   return {
@@ -161,6 +165,7 @@ export function chargeDetails(method: PaymentMethod): Charge['payment_method_det
       amount_authorized: null,
       authorization_code: null,
       brand: card.brand,
+      ...(captureBefore === null ? {} : { capture_before: captureBefore }),
       checks: card.checks,
       country: card.country,
       electronic_commerce_indicator: null,

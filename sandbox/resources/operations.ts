@@ -1,5 +1,6 @@
 import type { Operation } from '../wire/operation.ts';
 import { accountOperations } from './account.ts';
+import { balanceTransactionOperations } from './balance-transactions.ts';
 import { chargeOperations } from './charges.ts';
 import { customerOperations } from './customers.ts';
 import { disputeOperations } from './disputes.ts';
@@ -18,6 +19,7 @@ import { webhookEndpointOperations } from './webhook-endpoints.ts';
 /** All operations of the wire API. */
 export const operations: readonly Operation[] = [
   ...accountOperations,
+  ...balanceTransactionOperations,
   ...chargeOperations,
   ...customerOperations,
   ...disputeOperations,

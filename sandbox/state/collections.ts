@@ -63,6 +63,12 @@ export class Collections {
       payment_intent: (charge) => [charge.payment_intent],
     },
   });
+  readonly balanceTransactions = this.#add<Wire.BalanceTransaction>({
+    name: 'balance_transactions',
+    noun: 'balance transaction',
+    idPrefix: 'txn_',
+    indexes: { source: (transaction) => [transaction.source] },
+  });
   readonly refunds = this.#add<Wire.Refund>({
     name: 'refunds',
     noun: 'refund',

@@ -57,6 +57,9 @@ function referenced(store: Store, field: string, id: string): unknown {
   switch (field) {
     case 'customer':
       return store.customers.get(id);
+    case 'balance_transaction':
+    case 'failure_balance_transaction':
+      return store.balanceTransactions.get(id);
     case 'charge':
     case 'latest_charge':
       return store.charges.get(id);

@@ -25,9 +25,12 @@ export interface SpentPaymentMethod extends WireObject {
 }
 export type PaymentIntent = WithIds<Stripe.PaymentIntent, 'customer' | 'latest_charge' | 'payment_method'>;
 export type SetupIntent = WithIds<Stripe.SetupIntent, 'customer' | 'payment_method'>;
-export type Charge = WithIds<Stripe.Charge, 'customer' | 'payment_intent'>;
-export type Refund = WithIds<Stripe.Refund, 'charge' | 'payment_intent' | 'customer'>;
-export type Dispute = WithIds<Stripe.Dispute, 'charge' | 'payment_intent'>;
+export type BalanceTransaction = WithIds<Stripe.BalanceTransaction, 'source'>;
+export type Charge = WithIds<Stripe.Charge, 'balance_transaction' | 'customer' | 'payment_intent'>;
+export type Refund = WithIds<Stripe.Refund, 'balance_transaction' | 'charge' | 'payment_intent' | 'customer'>;
+export type Dispute = Omit<WithIds<Stripe.Dispute, 'charge' | 'payment_intent'>, 'balance_transactions'> & {
+  balance_transactions: BalanceTransaction[];
+};
 export type SubscriptionItem = Omit<Stripe.SubscriptionItem, 'plan' | 'price'> & { plan: Plan; price: Price };
 export type Subscription = Omit<
   WithIds<

@@ -42,9 +42,10 @@ test('a payment with a disputed card succeeds, then is disputed and its amount w
   const charge = await stripe.charges.retrieve(String(intent.latest_charge));
   assert.deepEqual([charge.disputed, charge.paid, charge.refunded], [true, true, false]);
   assert.equal((await stripe.paymentIntents.retrieve(intent.id)).status, 'succeeded');
-  assert.deepEqual((await eventTypes(stripe)).slice(-4), [
+  assert.deepEqual((await eventTypes(stripe)).slice(-5), [
     'charge.succeeded',
     'payment_intent.succeeded',
+    'charge.updated',
     'charge.dispute.created',
     'charge.dispute.funds_withdrawn',
   ]);

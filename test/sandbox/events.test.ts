@@ -115,3 +115,66 @@ test('a renewal that fails makes the customer delinquent until it is paid', asyn
   assert.ok(!paid.deleted);
   assert.equal(paid.delinquent, false);
 });
+
+test('an asynchronous capture reaches the balance after the payment succeeded', async (t) => {
+  const { stripe, advance } = await useSandbox(t);
+  const payment = {
+    amount: 1_000,
+    currency: 'usd',
+    confirm: true,
+    payment_method: 'pm_card_visa',
+    return_url: 'https://example.com',
+    expand: ['latest_charge.balance_transaction'],
+  };
+  const balanceOf = (intent: Stripe.PaymentIntent) =>
+    (intent.latest_charge as Stripe.Charge).balance_transaction as Stripe.BalanceTransaction | null;
+  const types = await causedBy(stripe, async () => {
+    assert.equal(balanceOf(await stripe.paymentIntents.create(payment)), null);
+    await advance(0);
+  });
+  assert.deepEqual(types, [
+    'payment_intent.created',
+    'charge.succeeded',
+    'payment_intent.succeeded',
+    'charge.updated',
+  ]);
+  const updated = await lastEvent(stripe, 'charge.updated');
+  assert.deepEqual(updated.data.previous_attributes, { balance_transaction: null });
+  const direct = await stripe.paymentIntents.create({ ...payment, capture_method: 'automatic' });
+  const transaction = balanceOf(direct);
+  assert.deepEqual([transaction?.amount, transaction?.fee, transaction?.net], [1_000, 59, 941]);
+  await stripe.refunds.create({ payment_intent: direct.id, amount: 300 });
+  const { data } = await stripe.balanceTransactions.list();
+  assert.deepEqual(
+    data.map(({ type, amount }) => [type, amount]),
+    [
+      ['refund', -300],
+      ['charge', 1_000],
+      ['charge', 1_000],
+    ],
+  );
+});
+
+test('an authorization that is not captured within a week expires', async (t) => {
+  const { stripe, advance } = await useSandbox(t);
+  const intent = await stripe.paymentIntents.create({
+    amount: 1_000,
+    currency: 'usd',
+    capture_method: 'manual',
+    confirm: true,
+    payment_method: 'pm_card_visa',
+    return_url: 'https://example.com',
+    expand: ['latest_charge'],
+  });
+  const { created, payment_method_details: details } = intent.latest_charge as Stripe.Charge;
+  assert.equal(details?.card?.capture_before, created + 7 * day);
+  assert.deepEqual(await causedBy(stripe, () => advance(8 * day)), [
+    'charge.expired',
+    'payment_intent.canceled',
+  ]);
+  const expired = await stripe.paymentIntents.retrieve(intent.id);
+  assert.deepEqual([expired.status, expired.cancellation_reason], ['canceled', 'automatic']);
+  await assert.rejects(stripe.paymentIntents.capture(intent.id), {
+    code: 'payment_intent_unexpected_state',
+  });
+});

@@ -54,6 +54,7 @@ async function payments(stripe: Stripe, customer: string, control: TestSandbox['
   const held = await pay('pm_card_visa', { capture_method: 'manual' });
   await stripe.paymentIntents.capture(held.id, { amount_to_capture: 700 });
   await stripe.paymentIntents.cancel((await pay('pm_card_visa', { capture_method: 'manual' })).id);
+  await pay('pm_card_visa', { capture_method: 'manual' });
   await refused(pay('pm_card_visa_chargeDeclined'));
   for (const result of ['succeeded', 'failed']) {
     const waiting = await pay('pm_card_authenticationRequired');
@@ -85,6 +86,9 @@ async function disputes(stripe: Stripe, advance: TestSandbox['advance']): Promis
     evidence: { uncategorized_text: 'escalate_inquiry_evidence' },
   });
   await advance(0);
+  const { data } = await stripe.balanceTransactions.list();
+  await stripe.balanceTransactions.retrieve(String(data[0]?.id));
+  await stripe.charges.list({ limit: 100, expand: ['data.balance_transaction'] });
   await stripe.disputes.list({ expand: ['data.charge', 'data.payment_intent'] });
 }
 

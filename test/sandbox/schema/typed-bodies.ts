@@ -106,6 +106,7 @@ function typescriptOf(bodies: readonly SentBody[]) {
 
 const types: Readonly<Record<string, string>> = {
   account: 'Stripe.Account',
+  balance_transaction: 'Stripe.BalanceTransaction',
   charge: 'Stripe.Charge',
   customer: 'Stripe.Customer',
   dispute: 'Stripe.Dispute',
