@@ -13,10 +13,10 @@ import {
   pageOf,
   problems,
   processorFailures,
-} from '../http/api-schema.ts';
-import { idempotencyKeyOf } from '../http/idempotency-key.ts';
+} from '../http/docs/api-schema.ts';
+import { idempotencyKeyOf } from '../http/input/idempotency-key.ts';
+import { optionalBody } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
-import { optionalBody } from '../http/validator.ts';
 import { PaymentSchema, paymentAnswer, paymentExample } from './payment-routes.ts';
 import { type Refund, refundReasons, refundStatuses } from './refund.ts';
 import type { RefundService } from './refund-service.ts';

@@ -1,21 +1,11 @@
 import type { PageRequest } from '../mirrors/list-page.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import type { ProcessorEvent } from '../processor/processor.ts';
-import type { WebhookEvent, WebhookEventState } from './webhook-event.ts';
+import type { Settlement, WebhookEvent, WebhookEventState } from './webhook-event.ts';
 import { type CappedPage, type EventFilter, listMatches } from './webhook-event-list-store.ts';
 
 export interface NewWebhookEvent extends ProcessorEvent {
   readonly state: 'pending' | 'ignored';
-}
-
-export interface Settlement {
-  readonly id: string;
-  readonly createdAt: Date;
-  readonly state: WebhookEventState;
-  readonly attempts: number;
-  readonly lastError: string | null;
-  /** How long a pending one waits for its next try. */
-  readonly delayMs: number;
 }
 
 /**

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eventTypes } from '../../src/processor/event-types.ts';
 import type { ProcessorEvent } from '../../src/processor/processor.ts';
 import type { EventFacts } from '../../src/processor/processor-facts.ts';
-import { readEvent } from '../../src/processor/stripe/map-event.ts';
-import { verifyWebhook } from '../../src/processor/stripe/verify-webhook.ts';
-import { eventTypes } from '../../src/webhooks/event-types.ts';
+import { readEvent } from '../../src/processor/stripe/events/map-event.ts';
+import { verifyWebhook } from '../../src/processor/stripe/events/verify-webhook.ts';
 import {
   confirm,
   newKey,

@@ -128,7 +128,7 @@ describe('the list of events', () => {
     };
     const list = async (...args: readonly string[]) =>
       (
-        await promisify(execFile)(process.execPath, ['src/cli.ts', 'events', ...args], {
+        await promisify(execFile)(process.execPath, ['src/cli/cli.ts', 'events', ...args], {
           cwd: projectFolder,
           env,
         })

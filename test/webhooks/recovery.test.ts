@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Database } from '../../src/platform/postgres.ts';
-import { RecoveryStore } from '../../src/webhooks/recovery-store.ts';
+import { RecoveryStore } from '../../src/sync/recovery-store.ts';
 import { captureLog } from '../support/log-capture.ts';
 import {
   type CustomerAnswer,
