@@ -3,6 +3,7 @@ import { Failure, isDefiniteRefusal } from '../errors.ts';
 import type { Adoption } from '../idempotency/adoption.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import { rowTime } from '../mirrors/facts.ts';
 import {
   type Applied,
   foldFacts,
@@ -20,15 +21,19 @@ import {
   untilKnown,
   untilSettled,
 } from '../mirrors/refresh.ts';
-import { rowTime } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId, isUuid } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { CustomerValues, Processor, Refused } from '../processor/processor.ts';
-import type { CustomerFacts } from '../processor/processor-facts.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
-import { type Customer, eraseCustomer, isChangeIgnored, takeCustomerFacts } from './customer.ts';
+import {
+  type Customer,
+  type CustomerFacts,
+  eraseCustomer,
+  isChangeIgnored,
+  takeCustomerFacts,
+} from './customer.ts';
 import type { CustomerStore } from './customer-store.ts';
 
 /** Rows at a time when all are walked through: few enough to hold, many enough that the walk is short. */

@@ -1,13 +1,5 @@
-import {
-  asOfRow,
-  judge,
-  laterOf,
-  type Origin,
-  rowTime,
-  type TransitionTable,
-  type Verdict,
-} from '../mirrors/transition.ts';
-import type { CustomerFacts } from '../processor/processor-facts.ts';
+import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
+import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
 export interface Customer {
   readonly id: string;
@@ -23,6 +15,14 @@ export interface Customer {
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
   readonly revision: number;
+}
+
+export interface CustomerFacts extends OwnFacts {
+  readonly processorCustomerId: string;
+  readonly email: string | null;
+  readonly name: string | null;
+  readonly phone: string | null;
+  readonly deleted: boolean;
 }
 
 export type CustomerState = 'live' | 'deleted';

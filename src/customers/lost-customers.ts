@@ -2,8 +2,7 @@ import { noRevisions } from '../mirrors/refresh.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
-import type { CustomerFacts } from '../processor/processor-facts.ts';
-import type { Customer } from './customer.ts';
+import type { Customer, CustomerFacts } from './customer.ts';
 import type { CustomerService } from './customer-service.ts';
 
 /** The object that names a lost customer: when it was made, and when that was read. */

@@ -2,6 +2,7 @@ import type { Customer } from '../customers/customer.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import { Failure } from '../errors.ts';
+import { rowTime } from '../mirrors/facts.ts';
 import {
   type Applied,
   foldFacts,
@@ -12,14 +13,12 @@ import {
 } from '../mirrors/fold.ts';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import { ignoredAll, noRevisions, nothingApplied } from '../mirrors/refresh.ts';
-import { rowTime } from '../mirrors/transition.ts';
 import type { Clock } from '../platform/clock.ts';
 import { derivedId, isOurId, isUuid } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { Processor } from '../processor/processor.ts';
-import type { InvoiceFacts } from '../processor/processor-facts.ts';
-import { type Invoice, takeInvoiceFacts } from './invoice.ts';
+import { type Invoice, type InvoiceFacts, takeInvoiceFacts } from './invoice.ts';
 import type { InvoiceStore } from './invoice-store.ts';
 
 interface InvoiceParts {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { assertProperty } from '../../test/support/seeds.ts';
-import { type AsOf, asOfEvent } from '../processor/processor-facts.ts';
+import { type AsOf, asOfEvent, laterOf } from './facts.ts';
 import { foldFacts, groupFacts, type Source, withoutRow, withRecovery } from './fold.ts';
-import { judge, laterOf, type Origin } from './transition.ts';
+import { judge, type Origin } from './transition.ts';
 
 /** The smallest mirror that there can be: a value that is open or final, and the time that it stands for. */
 interface Row {

@@ -1,7 +1,6 @@
-import { rowTime } from '../mirrors/transition.ts';
+import { rowTime } from '../mirrors/facts.ts';
 import { idTime } from '../platform/id.ts';
-import type { PaymentFacts } from '../processor/processor-facts.ts';
-import type { Payment } from './payment.ts';
+import type { Payment, PaymentFacts } from './payment.ts';
 
 /** The row of a payment, from what the processor says about it; it must carry a Till id. */
 export function toPayment(facts: PaymentFacts, customerId: string, now: Date): Payment {

@@ -1,7 +1,6 @@
-import { rowTime } from '../mirrors/transition.ts';
+import { rowTime } from '../mirrors/facts.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
-import type { RefundFacts } from '../processor/processor-facts.ts';
-import type { Refund } from './refund.ts';
+import type { Refund, RefundFacts } from './refund.ts';
 
 /** The row of a refund, from what the processor says about it, wherever it was made. */
 export function toRefund(facts: RefundFacts, paymentId: string, now: Date): Refund {

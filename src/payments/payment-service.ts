@@ -22,10 +22,9 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedReads, SharedStatement } from '../platform/shared-statement.ts';
 import type { PaymentWithSecret, Processor } from '../processor/processor.ts';
-import type { PaymentFacts } from '../processor/processor-facts.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
 import { toPayment } from './new-payment.ts';
-import { type Payment, takePaymentFacts } from './payment.ts';
+import { type Payment, type PaymentFacts, takePaymentFacts } from './payment.ts';
 import type { PaymentStore } from './payment-store.ts';
 
 export interface NewPaymentRequest {

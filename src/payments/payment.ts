@@ -1,13 +1,5 @@
-import {
-  asOfRow,
-  judge,
-  laterOf,
-  type Origin,
-  rowTime,
-  type TransitionTable,
-  type Verdict,
-} from '../mirrors/transition.ts';
-import type { PaymentFacts } from '../processor/processor-facts.ts';
+import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
+import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
 /** Every status of a payment, in the order in which a payment usually passes them. */
 export const paymentStatuses = [
@@ -44,6 +36,17 @@ export interface Payment {
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
   readonly revision: number;
+}
+
+export interface PaymentFacts extends OwnFacts {
+  readonly processorPaymentIntentId: string;
+  readonly processorCustomerId: string | null;
+  readonly amount: number;
+  /** What has arrived so far, and so the most that can be refunded. */
+  readonly amountReceived: number;
+  readonly currency: string;
+  /** `refunded` is never the processor's word: it follows from the refunds. */
+  readonly status: Exclude<PaymentStatus, 'refunded'>;
 }
 
 const open = {

@@ -16,7 +16,6 @@ import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
-import type { RefundFacts } from '../processor/processor-facts.ts';
 import { notRefunded } from '../processor/refused-write.ts';
 import { formatAmount } from './format-amount.ts';
 import { recoverPaymentOf } from './lost-refunds.ts';
@@ -24,7 +23,7 @@ import { reservedIds, toRefund } from './new-refund.ts';
 import { amountLeft, type Payment } from './payment.ts';
 import type { PaymentService } from './payment-service.ts';
 import type { PaymentStore } from './payment-store.ts';
-import { type Refund, type RefundReason, takeRefundFacts } from './refund.ts';
+import { type Refund, type RefundFacts, type RefundReason, takeRefundFacts } from './refund.ts';
 import type { RefundStore } from './refund-store.ts';
 
 export interface NewRefundRequest {

@@ -17,9 +17,15 @@ import { idTime, isOurId, isUuid } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { NewPlan, Processor } from '../processor/processor.ts';
-import type { PlanFacts, PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
 import { notReached } from '../processor/refused-write.ts';
-import { type Plan, takePriceFacts, takeProductFacts } from './plan.ts';
+import {
+  type Plan,
+  type PlanFacts,
+  type PriceFacts,
+  type ProductFacts,
+  takePriceFacts,
+  takeProductFacts,
+} from './plan.ts';
 import type { PlanStore } from './plan-store.ts';
 
 interface PlanParts {

@@ -1,5 +1,5 @@
-import { judge, laterOf, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
+import { laterOf, type OwnFacts } from '../mirrors/facts.ts';
+import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
 /** How often a plan bills. */
 export const planIntervals = ['day', 'week', 'month', 'year'] as const;
@@ -26,6 +26,37 @@ export interface Plan {
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
   readonly revision: number;
+}
+
+/** One half of a plan: what is sold. */
+export interface ProductFacts extends OwnFacts {
+  readonly processorProductId: string;
+  /** Null where it cannot be read; the plan keeps its name then. */
+  readonly name: string | null;
+  /** False once archived or deleted. */
+  readonly active: boolean;
+  /** Nothing can come after that, whatever the times say. */
+  readonly deleted?: true;
+}
+
+/** The other half of a plan: what it costs, how often. */
+export interface PriceFacts extends OwnFacts {
+  readonly processorPriceId: string;
+  readonly processorProductId: string;
+  /** Null where the price is not one whole amount in the smallest unit (tiers, fractions): no Till plan. */
+  readonly amount: number | null;
+  readonly currency: string;
+  /** Null for a price that is paid once, or every so many intervals: no Till plan. */
+  readonly interval: PlanInterval | null;
+  /** False once archived or deleted. */
+  readonly active: boolean;
+  /** Nothing can come after that, whatever the times say. */
+  readonly deleted?: true;
+}
+
+export interface PlanFacts {
+  readonly product: ProductFacts;
+  readonly price: PriceFacts;
 }
 
 type HalfState = 'active' | 'archived';

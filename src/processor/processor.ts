@@ -1,14 +1,10 @@
-import type { RefundReason } from '../payments/refund.ts';
-import type { PlanInterval } from '../plans/plan.ts';
-import type {
-  CustomerFacts,
-  EventFacts,
-  InvoiceFacts,
-  PaymentFacts,
-  PlanFacts,
-  RefundFacts,
-  SubscriptionFacts,
-} from './processor-facts.ts';
+import type { CustomerFacts } from '../customers/customer.ts';
+import type { InvoiceFacts } from '../invoices/invoice.ts';
+import type { PaymentFacts } from '../payments/payment.ts';
+import type { RefundFacts, RefundReason } from '../payments/refund.ts';
+import type { PlanFacts, PlanInterval } from '../plans/plan.ts';
+import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
+import type { EventFacts } from './event-facts.ts';
 
 /**
  * All that Till asks of a payment processor. Every call ends within the deadline of 10 seconds, in one of three ways:

@@ -1,7 +1,6 @@
-import { rowTime } from '../mirrors/transition.ts';
+import { rowTime } from '../mirrors/facts.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
-import type { SubscriptionFacts, SubscriptionItemFacts } from '../processor/processor-facts.ts';
-import type { Subscription } from './subscription.ts';
+import type { Subscription, SubscriptionFacts, SubscriptionItemFacts } from './subscription.ts';
 
 /** The row of a subscription, from what the processor says about it, wherever it was made. */
 export function toSubscription(

@@ -21,7 +21,6 @@ import { isOurId, isUuid } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { Processor, SubscriptionWithSecret } from '../processor/processor.ts';
-import type { SubscriptionFacts, SubscriptionItemFacts } from '../processor/processor-facts.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
 import { toSubscription } from './new-subscription.ts';
 import {
@@ -29,6 +28,8 @@ import {
   hasEnded,
   type PlanIdOf,
   type Subscription,
+  type SubscriptionFacts,
+  type SubscriptionItemFacts,
   takeSubscriptionFacts,
 } from './subscription.ts';
 import type { SubscriptionStore } from './subscription-store.ts';

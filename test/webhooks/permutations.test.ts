@@ -1,3 +1,9 @@
+import type { CustomerFacts } from '../../src/customers/customer.ts';
+import type { InvoiceFacts } from '../../src/invoices/invoice.ts';
+import { type AsOf, asOfEvent, rowTime } from '../../src/mirrors/facts.ts';
+import type { PaymentFacts } from '../../src/payments/payment.ts';
+import type { RefundFacts } from '../../src/payments/refund.ts';
+import type { SubscriptionFacts } from '../../src/subscriptions/subscription.ts';
 /**
  * Every order in which the events of a short life can arrive, instead of a sample of them. The pure fold is what decides,
  * so that is what is gone through in full; a sample goes through the inbox, the worker and the database as well.
@@ -14,18 +20,8 @@ import type { Stripe } from 'stripe';
 import { type Customer, takeCustomerFacts } from '../../src/customers/customer.ts';
 import { type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
 import { type Folding, foldFacts, type MirrorRow, type Source } from '../../src/mirrors/fold.ts';
-import { rowTime } from '../../src/mirrors/transition.ts';
 import { type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
 import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
-import {
-  type AsOf,
-  asOfEvent,
-  type CustomerFacts,
-  type InvoiceFacts,
-  type PaymentFacts,
-  type RefundFacts,
-  type SubscriptionFacts,
-} from '../../src/processor/processor-facts.ts';
 import {
   followedItem,
   type Subscription,

@@ -1,6 +1,6 @@
 import type { Applied } from '../../mirrors/fold.ts';
 import type { Transaction } from '../../platform/postgres.ts';
-import type { EventFacts } from '../../processor/processor-facts.ts';
+import type { EventFacts } from '../../processor/event-facts.ts';
 
 /** Events about one kind of object: how to apply a batch of them, and how to refresh a row where that is not enough. */
 export interface EventFamily {

@@ -1,6 +1,6 @@
 import type { PaymentService } from '../../payments/payment-service.ts';
 import type { RefundService } from '../../payments/refund-service.ts';
-import type { EventFacts } from '../../processor/processor-facts.ts';
+import type { EventFacts } from '../../processor/event-facts.ts';
 import { defineFamily } from './event-family.ts';
 
 /** payment_intent.created, processing, requires_action, amount_capturable_updated, succeeded, payment_failed, canceled */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventFixture, eventFixtureWith } from '../../../../test/fixtures/event-fixture.ts';
+import { asOfEvent } from '../../../mirrors/facts.ts';
+import { UnmappableError } from '../../event-facts.ts';
 import { eventTypes } from '../../event-types.ts';
-import { asOfEvent, UnmappableError } from '../../processor-facts.ts';
 import { mapEventEnvelope, readEvent } from './map-event.ts';
 
 const eventTime = new Date('2026-01-01T00:01:00Z');

@@ -1,6 +1,6 @@
 import { Stripe } from 'stripe';
+import { UnmappableError } from '../../event-facts.ts';
 import type { VerifiedWebhook } from '../../processor.ts';
-import { UnmappableError } from '../../processor-facts.ts';
 import { mapEventEnvelope } from './map-event.ts';
 
 /** How far a signature's time may be from ours, either way: the processor's own recommendation against replays. */

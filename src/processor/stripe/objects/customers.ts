@@ -1,5 +1,7 @@
+import type { CustomerFacts } from '../../../customers/customer.ts';
+import type { AsOf } from '../../../mirrors/facts.ts';
+import { UnmappableError } from '../../event-facts.ts';
 import type { Attempt, CustomerCalls, CustomerValues } from '../../processor.ts';
-import { type AsOf, type CustomerFacts, UnmappableError } from '../../processor-facts.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing } from '../wire/attempt.ts';

@@ -1,4 +1,5 @@
-import type { AsOf, CustomerFacts } from '../../processor-facts.ts';
+import type { CustomerFacts } from '../../../customers/customer.ts';
+import type { AsOf } from '../../../mirrors/facts.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 export function mapCustomer(value: unknown, asOf: AsOf): CustomerFacts {

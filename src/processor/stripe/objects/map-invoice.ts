@@ -1,4 +1,5 @@
-import type { AsOf, InvoiceFacts } from '../../processor-facts.ts';
+import type { InvoiceFacts } from '../../../invoices/invoice.ts';
+import type { AsOf } from '../../../mirrors/facts.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 /** The processor's statuses of an invoice, and what Till calls them. */

@@ -1,4 +1,5 @@
-import type { AsOf, PaymentFacts } from '../../processor-facts.ts';
+import type { AsOf } from '../../../mirrors/facts.ts';
+import type { PaymentFacts } from '../../../payments/payment.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 
 /** The processor's statuses of a payment intent, and what Till calls them. */

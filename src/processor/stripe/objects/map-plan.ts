@@ -1,5 +1,5 @@
-import { planIntervals } from '../../../plans/plan.ts';
-import type { AsOf, PlanFacts, PriceFacts, ProductFacts } from '../../processor-facts.ts';
+import type { AsOf } from '../../../mirrors/facts.ts';
+import { type PlanFacts, type PriceFacts, type ProductFacts, planIntervals } from '../../../plans/plan.ts';
 import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 
 export function mapProduct(value: unknown, asOf: AsOf): ProductFacts {

@@ -1,5 +1,6 @@
-import { refundReasons, refundStatuses } from '../../../payments/refund.ts';
-import { type AsOf, type RefundFacts, UnmappableError } from '../../processor-facts.ts';
+import type { AsOf } from '../../../mirrors/facts.ts';
+import { type RefundFacts, refundReasons, refundStatuses } from '../../../payments/refund.ts';
+import { UnmappableError } from '../../event-facts.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 /** A refund in an event. An unknown status makes the event fail, so that a later release can replay it. */

@@ -1,9 +1,6 @@
-import {
-  type AsOf,
-  type SubscriptionFacts,
-  type SubscriptionItemFacts,
-  UnmappableError,
-} from '../../processor-facts.ts';
+import type { AsOf } from '../../../mirrors/facts.ts';
+import type { SubscriptionFacts, SubscriptionItemFacts } from '../../../subscriptions/subscription.ts';
+import { UnmappableError } from '../../event-facts.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 
 /** The processor's statuses of a subscription, and what Till calls them. */

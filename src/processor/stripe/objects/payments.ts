@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe';
+import type { AsOf } from '../../../mirrors/facts.ts';
 import type { PaymentCalls, PaymentWithSecret } from '../../processor.ts';
-import type { AsOf } from '../../processor-facts.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';

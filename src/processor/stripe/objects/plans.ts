@@ -1,6 +1,7 @@
 import type { Stripe } from 'stripe';
+import type { PriceFacts, ProductFacts } from '../../../plans/plan.ts';
+import { UnmappableError } from '../../event-facts.ts';
 import type { Attempt, PlanCalls } from '../../processor.ts';
-import { type PriceFacts, type ProductFacts, UnmappableError } from '../../processor-facts.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing } from '../wire/attempt.ts';

@@ -1,5 +1,6 @@
+import type { AsOf } from '../../../mirrors/facts.ts';
+import type { RefundFacts } from '../../../payments/refund.ts';
 import type { ProcessorOperation, RefundCalls } from '../../processor.ts';
-import type { AsOf, RefundFacts } from '../../processor-facts.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, refused } from '../wire/attempt.ts';

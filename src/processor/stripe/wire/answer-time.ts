@@ -1,4 +1,4 @@
-import type { AsOf } from '../../processor-facts.ts';
+import type { AsOf } from '../../../mirrors/facts.ts';
 import { WireObject } from './wire-object.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { Stripe } from 'stripe';
 import { Failure, type FailureCode } from '../../../errors.ts';
+import { UnmappableError } from '../../event-facts.ts';
 import type { ProcessorOutcome } from '../../processor.ts';
-import { UnmappableError } from '../../processor-facts.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { HttpClientError } from './http-client.ts';
 
