@@ -146,6 +146,30 @@ test('the adapter imports the port, the types of the resources and the platform,
   );
 });
 
+test("a table's SQL lives in its own store", () => {
+  const mentions = source
+    .filter(({ path }) => path.startsWith('src/'))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/(?:from|join|into|update|table|exists) till\.([a-z_]+)\b(?!\()/g)].map(
+        ([, table]) => `${path} ${table}`,
+      ),
+    );
+  const found = new Set(mentions);
+  assert.ok(found.size >= Object.keys(storesByTable).length, 'the search finds the stores');
+  const allowed = new Set(
+    Object.entries(storesByTable).flatMap(([table, paths]) => paths.map((path) => `src/${path} ${table}`)),
+  );
+  assert.deepEqual(
+    [...found].filter((mention) => !allowed.has(mention)),
+    [],
+  );
+  assert.deepEqual(
+    [...allowed].filter((mention) => !found.has(mention)),
+    [],
+    'no permission is left that nothing needs',
+  );
+});
+
 test('files and functions stay small', () => {
   const long = source.filter(({ text }) => text.split('\n').length > fileLinesMax).map(({ path }) => path);
   assert.deepEqual(long, []);
@@ -212,6 +236,31 @@ const pureFiles = [
   'src/mirrors/facts.ts',
   'src/mirrors/fold.ts',
 ];
+
+/**
+ * The first file of each table owns it. Others only read it, in a statement that must see both tables in one snapshot: the
+ * sum of a payment's refunds, the payment of a refund, and whether the customer of an event is deleted.
+ */
+const storesByTable: Readonly<Record<string, readonly string[]>> = {
+  customers: ['customers/customer-store.ts', 'webhooks/webhook-event-store.ts', 'webhooks/erasure-store.ts'],
+  plans: ['plans/plan-store.ts'],
+  payments: ['payments/payment-store.ts', 'payments/refund-store.ts'],
+  refunds: ['payments/refund-store.ts', 'payments/payment-store.ts'],
+  subscriptions: ['subscriptions/subscription-store.ts'],
+  invoices: ['invoices/invoice-store.ts'],
+  list_counts: ['mirrors/list-page.ts', 'mirrors/list-totals.ts'],
+  idempotency_claims: ['idempotency/claim-store.ts'],
+  processor_account: ['processor/account/account-store.ts'],
+  recovery: ['sync/recovery-store.ts'],
+  migrations: ['platform/migrate.ts'],
+  // One table and the statements of three concerns: the queue, the operators' list and erasure.
+  webhook_events: [
+    'webhooks/webhook-event-store.ts',
+    'webhooks/webhook-event-list-store.ts',
+    'webhooks/erasure-store.ts',
+  ],
+  webhook_events_other: ['webhooks/retention-store.ts'],
+};
 
 /** The composition root must name the adapter's folder; the signature header has its name on the wire. */
 const allowedNames = ['./processor/stripe/', 'createStripeProcessor', 'Stripe-Signature', 'stripe-signature'];

@@ -27,7 +27,7 @@ test('every event of the benchmark is signed, 2 KB long, and about a resource th
     [2_048, 2_048, 2_048],
   );
   assert.deepEqual(
-    three.map((body) => readEvent(body).resource),
+    three.map((body) => readEvent(body).subject),
     ['subscription', 'payment', 'invoice'],
   );
 });

@@ -249,8 +249,6 @@ function eventLine({ createdAt, id, type, objectId, state, attempts, lastError }
     type,
     objectId ?? '-',
     `${attempts}×`,
-    lastError ?? '',
-  ]
-    .join('  ')
-    .trimEnd();
+    ...(lastError === null ? [] : [lastError]),
+  ].join('  ');
 }

@@ -1,3 +1,4 @@
+import { Failure } from '../errors.ts';
 import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
 import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
@@ -88,4 +89,13 @@ export function isChangeIgnored(
 
 function tidied(text: string | null): string {
   return (text ?? '').trim().toLowerCase();
+}
+
+export function foundCustomer(customer: Customer | undefined): Customer {
+  if (customer === undefined) throw customerNotFound();
+  return customer;
+}
+
+export function customerNotFound(): Failure {
+  return new Failure('not_found', 'No customer has this id. Check the id.');
 }

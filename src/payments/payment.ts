@@ -1,3 +1,4 @@
+import { Failure } from '../errors.ts';
 import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
 import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
@@ -122,4 +123,9 @@ export function amountLeft(
   payment: Pick<Payment, 'amountReceived' | 'amountRefunded' | 'amountReserved'>,
 ): number {
   return Math.max(payment.amountReceived - payment.amountRefunded - payment.amountReserved, 0);
+}
+
+export function foundPayment(payment: Payment | undefined): Payment {
+  if (payment === undefined) throw new Failure('not_found', 'No payment has this id. Check the id.');
+  return payment;
 }

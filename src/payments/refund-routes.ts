@@ -94,7 +94,7 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
       },
     },
     async (request, reply) => {
-      const { amount, reason = null, idempotencyKey } = request.body;
+      const { amount = null, reason = null, idempotencyKey } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
       const { result, replayed } = await refunds.create(
         { paymentId: request.params.id, amount, reason },

@@ -39,6 +39,11 @@ export interface RefundFacts extends OwnFacts {
   readonly reason: RefundReason | null;
 }
 
+/** A payment of which something was refunded. What it was has to be read from the processor. */
+export interface RefundedPaymentFacts {
+  readonly processorPaymentIntentId: string;
+}
+
 const open = {
   pending: 'if newer',
   requires_action: 'if newer',

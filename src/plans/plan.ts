@@ -1,3 +1,4 @@
+import { Failure } from '../errors.ts';
 import { laterOf, type OwnFacts } from '../mirrors/facts.ts';
 import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
@@ -120,6 +121,28 @@ export function takePriceFacts(plan: Plan, facts: PriceFacts, origin: Origin, no
       updatedAt: isSame ? plan.updatedAt : now,
     },
   };
+}
+
+/** Both halves of a plan. A half that needs a refresh leaves the other for the refresh too. */
+export function takePlanFacts(plan: Plan, { product, price }: PlanFacts, origin: Origin, now: Date): Taken {
+  const first = takeProductFacts(plan, product, origin, now);
+  const halfway = first.verdict === 'take' ? first.row : plan;
+  const second = takePriceFacts(halfway, price, origin, now);
+  const verdicts = [first.verdict, second.verdict];
+  if (verdicts.includes('refresh')) return { verdict: 'refresh', row: plan };
+  return {
+    verdict: verdicts.includes('take') ? 'take' : 'keep',
+    row: second.verdict === 'take' ? second.row : halfway,
+  };
+}
+
+export function foundPlan(plan: Plan | undefined): Plan {
+  if (plan === undefined) throw new Failure('not_found', 'No plan has this id. Check the id.');
+  return plan;
+}
+
+export function planArchived(): Failure {
+  return new Failure('plan_archived', 'The plan is archived. Choose an active plan.');
 }
 
 function stateOf(active: boolean): HalfState {

@@ -144,7 +144,7 @@ export interface CustomerValues {
 
 export interface PlanCalls {
   /** Product and price in one call, so that neither is ever left alone. */
-  create(plan: KeyedWrite & NewPlan): Promise<PlanFacts>;
+  create(plan: KeyedWrite & PlanValues & { readonly id: string }): Promise<PlanFacts>;
   read(processorPriceId: string): Promise<PlanFacts | null>;
   /** First the price, which is what a subscription needs, then the product. */
   archive(
@@ -154,8 +154,7 @@ export interface PlanCalls {
   list(filter?: { readonly processorProductId?: string }): Pages<PlanFacts>;
 }
 
-export interface NewPlan {
-  readonly id: string;
+export interface PlanValues {
   readonly name: string;
   readonly amount: number;
   readonly currency: string;

@@ -1,3 +1,4 @@
+import { Failure } from '../errors.ts';
 import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
 import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
@@ -142,6 +143,12 @@ export function takeSubscriptionFacts(
 /** Whether it has ended for good, so that there is nothing left to cancel. */
 export function hasEnded(status: SubscriptionStatus): boolean {
   return status === 'canceled' || status === 'incomplete_expired';
+}
+
+export function foundSubscription(subscription: Subscription | undefined): Subscription {
+  if (subscription === undefined)
+    throw new Failure('not_found', 'No subscription has this id. Check the id.');
+  return subscription;
 }
 
 function isSameTime(a: Date | null, b: Date | null): boolean {

@@ -23,7 +23,7 @@ export interface LeaseHolder {
   readonly ownerLock: number | null;
 }
 
-/** All SQL of the recovery: how far it has come, and which rows are due for a look. */
+/** All SQL of the recovery: who runs it, and how far it has come. */
 export class RecoveryStore {
   /** Takes the lease if it is free, or if `from` holds it; undefined if another run holds it. */
   async lease(
@@ -35,7 +35,8 @@ export class RecoveryStore {
     const rows = await db.query<LeaseRow>(
       `update till.recovery set owner = $1, owner_lock = $2, leased_until = now() + make_interval(secs => $3)
        where name = 'events' and (leased_until <= now() or owner = $4)
-       returning read_until, listing_since, listing_until, listing_cursor, now()`,
+       returning read_until as "readUntil", listing_since as since, listing_until as until, listing_cursor as cursor,
+         now() as "databaseNow"`,
       [owner, ownerLock, leaseMs / 1_000, from?.owner ?? null],
     );
     return rows[0] && toLease(rows[0]);
@@ -83,65 +84,16 @@ export class RecoveryStore {
     );
     return rows.length > 0;
   }
-
-  /**
-   * Payments that are not final, at growing distances (each as long as all before it) up to seven days after their
-   * making.
-   */
-  listStalePayments(db: Queryable, limit: number): Promise<readonly string[]> {
-    return this.#list(
-      db,
-      `select processor_payment_intent_id as id from till.payments
-       where intent_status not in ('succeeded', 'canceled')
-         and created_at between now() - interval '7 days' and now() - interval '10 minutes'
-         and coalesce(checked_at, created_at) < now() - greatest(interval '10 minutes', checked_at - created_at)
-       order by created_at limit $1`,
-      limit,
-    );
-  }
-
-  async markPaymentChecked(db: Queryable, processorPaymentIntentId: string): Promise<void> {
-    await db.query('update till.payments set checked_at = now() where processor_payment_intent_id = $1', [
-      processorPaymentIntentId,
-    ]);
-  }
-
-  /** Subscriptions whose period has been over for an hour without a word, each again at twice the distance. */
-  listStaleSubscriptions(db: Queryable, limit: number): Promise<readonly string[]> {
-    return this.#list(
-      db,
-      `select processor_subscription_id as id from till.subscriptions
-       where status not in ('canceled', 'incomplete_expired')
-         and current_period_end < now() - interval '1 hour'
-         and (checked_at is null or checked_at < current_period_end
-           or checked_at < now() - greatest(interval '1 hour', checked_at - current_period_end))
-       order by current_period_end limit $1`,
-      limit,
-    );
-  }
-
-  async markSubscriptionChecked(db: Queryable, processorSubscriptionId: string): Promise<void> {
-    await db.query('update till.subscriptions set checked_at = now() where processor_subscription_id = $1', [
-      processorSubscriptionId,
-    ]);
-  }
-
-  async #list(db: Queryable, sql: string, limit: number): Promise<readonly string[]> {
-    const rows = await db.query<{ id: string }>(sql, [limit]);
-    return rows.map(({ id }) => id);
-  }
 }
 
-interface LeaseRow {
-  readonly read_until: Date | null;
-  readonly listing_since: Date | null;
-  readonly listing_until: Date | null;
-  readonly listing_cursor: string | null;
-  readonly now: Date;
+interface LeaseRow extends Nullable<Listing> {
+  readonly readUntil: Date | null;
+  readonly databaseNow: Date;
 }
 
-function toLease(row: LeaseRow): RecoveryLease {
-  const { read_until: readUntil, listing_since: since, listing_until: until, listing_cursor: cursor } = row;
+type Nullable<T> = { readonly [K in keyof T]: T[K] | null };
+
+function toLease({ readUntil, databaseNow, since, until, cursor }: LeaseRow): RecoveryLease {
   const listing = since === null || until === null ? null : { since, until, cursor };
-  return { readUntil, listing, databaseNow: row.now };
+  return { readUntil, listing, databaseNow };
 }

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { Failure, isOutageOfAll } from '../errors.ts';
-import type { Applied } from '../mirrors/fold.ts';
+import type { Mirror } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -26,13 +26,19 @@ const staleRowsMax = 100;
 /** Between two background reads, so that they never crowd out people's requests: ten a second at most. */
 const readDelayMs = 100;
 
+interface StaleMirror extends Mirror<never> {
+  /** The keys of rows that should have changed by now. */
+  listStale(limit: number): Promise<readonly string[]>;
+  markChecked(key: string): Promise<void>;
+}
+
 interface RecoveryParts {
   readonly database: Database;
   readonly store: RecoveryStore;
   readonly processor: Processor;
   readonly inbox: Inbox;
-  readonly payments: { refresh(id: string): Promise<Applied> };
-  readonly subscriptions: { refresh(id: string): Promise<Applied> };
+  /** Mirrors whose rows can become stale. */
+  readonly staleMirrors: readonly StaleMirror[];
   /** Compares everything with the processor. */
   readonly resync: (afterEachPage: () => Promise<void>) => Promise<unknown>;
   readonly ownerLock: Pick<OwnerLock, 'owner'>;
@@ -68,7 +74,7 @@ export class Recovery {
     };
     try {
       await this.#readEvents(lease, { owner, pause });
-      await this.#lookAtStaleRows(pause);
+      await this.#checkStaleRows(pause);
       return true;
     } finally {
       clearInterval(heartbeat);
@@ -156,35 +162,32 @@ export class Recovery {
     ensure(await store.finishListing(database, owner, until));
   }
 
-  async #lookAtStaleRows(pause: () => Promise<void>): Promise<void> {
-    const { database, store, payments, subscriptions } = this.#parts;
-    for (const id of await store.listStalePayments(database, staleRowsMax)) {
-      await this.#look('payment', id, () => payments.refresh(id));
-      await store.markPaymentChecked(database, id);
-      await pause();
-    }
-    for (const id of await store.listStaleSubscriptions(database, staleRowsMax)) {
-      await this.#look('subscription', id, () => subscriptions.refresh(id));
-      await store.markSubscriptionChecked(database, id);
-      await pause();
+  async #checkStaleRows(pause: () => Promise<void>): Promise<void> {
+    for (const mirror of this.#parts.staleMirrors) {
+      for (const key of await mirror.listStale(staleRowsMax)) {
+        await this.#check(mirror, key);
+        await mirror.markChecked(key);
+        await pause();
+      }
     }
   }
 
-  /** A row that cannot be compared must not keep the others from it; if nothing can be refreshed, the run ends here. */
-  async #look(resource: string, id: string, refresh: () => Promise<Applied>): Promise<void> {
+  /** A row that cannot be compared must not keep the others from it. If nothing can be refreshed, the run ends here. */
+  async #check(mirror: StaleMirror, key: string): Promise<void> {
     const { metrics, logger } = this.#parts;
+    const { resource } = mirror;
     try {
       await untilSettled(async () => {
-        const applied = await refresh();
+        const applied = await mirror.refresh(key);
         if (applied.changed.length > 0) {
           metrics.mirrorDrift.inc({ resource });
-          logger.warn({ resource, id }, 'drifted mirror corrected');
+          logger.warn({ resource, id: key }, 'drifted mirror corrected');
         }
         return applied;
       });
     } catch (error) {
       if (isOutageOfAll(error)) throw error;
-      logger.warn({ err: error, resource, id }, 'mirror comparison failed');
+      logger.warn({ err: error, resource, id: key }, 'mirror comparison failed');
     }
   }
 }

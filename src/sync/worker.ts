@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from '../platform/logger.ts';
-import { batchMax, type EventProcessor } from './event-processor.ts';
+import { batchMax, type EventApplier } from './event-applier.ts';
 
 /** Work of another process is noticed within this time; work of our own at once. */
 const pollDelayMs = 500;
@@ -15,7 +15,7 @@ const openBatchesMax = 4;
 
 /** Keeps processing while there is work, and sleeps while there is none. Any number may run, in any number of processes. */
 export class Worker {
-  readonly #processor: EventProcessor;
+  readonly #eventApplier: EventApplier;
   readonly #logger: Logger;
   readonly #refreshing = new Set<Promise<void>>();
   #running: Promise<void> = Promise.resolve();
@@ -24,8 +24,8 @@ export class Worker {
   #failed = false;
   #stopped = false;
 
-  constructor(options: { readonly processor: EventProcessor; readonly logger: Logger }) {
-    this.#processor = options.processor;
+  constructor(options: { readonly eventApplier: EventApplier; readonly logger: Logger }) {
+    this.#eventApplier = options.eventApplier;
     this.#logger = options.logger;
   }
 
@@ -59,7 +59,7 @@ export class Worker {
 
   async #work(): Promise<{ readonly size: number; readonly delayMs: number }> {
     try {
-      const { size, refreshed } = await this.#processor.startBatch();
+      const { size, refreshed } = await this.#eventApplier.startBatch();
       this.#remember(refreshed);
       if (this.#refreshing.size >= openBatchesMax) await Promise.race(this.#refreshing);
       this.#failed = false;

@@ -1,23 +1,26 @@
 import type { FastifyInstance } from 'fastify';
+import { CustomerMirror } from '../customers/customer-mirror.ts';
 import { registerCustomerRoutes } from '../customers/customer-routes.ts';
 import { CustomerService } from '../customers/customer-service.ts';
-import { CustomerStore } from '../customers/customer-store.ts';
+import { CustomerStore, customerList } from '../customers/customer-store.ts';
 import { LostCustomers } from '../customers/lost-customers.ts';
-import type { Adoption } from '../idempotency/adoption.ts';
-import type { Claim } from '../idempotency/claim.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { Sweeper } from '../idempotency/sweeper.ts';
+import { InvoiceMirror } from '../invoices/invoice-mirror.ts';
 import { registerInvoiceRoutes } from '../invoices/invoice-routes.ts';
 import { InvoiceService } from '../invoices/invoice-service.ts';
-import { InvoiceStore } from '../invoices/invoice-store.ts';
+import { InvoiceStore, invoiceList } from '../invoices/invoice-store.ts';
+import { PaymentMirror } from '../payments/payment-mirror.ts';
 import { registerPaymentRoutes } from '../payments/payment-routes.ts';
 import { PaymentService } from '../payments/payment-service.ts';
-import { PaymentStore } from '../payments/payment-store.ts';
+import { PaymentStore, paymentList } from '../payments/payment-store.ts';
+import { RefundMirror } from '../payments/refund-mirror.ts';
 import { registerRefundRoutes } from '../payments/refund-routes.ts';
 import { RefundService } from '../payments/refund-service.ts';
 import { RefundStore } from '../payments/refund-store.ts';
+import { PlanMirror } from '../plans/plan-mirror.ts';
 import { registerPlanRoutes } from '../plans/plan-routes.ts';
 import { PlanService } from '../plans/plan-service.ts';
 import { PlanStore } from '../plans/plan-store.ts';
@@ -27,22 +30,18 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
+import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
-import { SubscriptionStore } from '../subscriptions/subscription-store.ts';
-import { EventProcessor } from '../sync/event-processor.ts';
+import { SubscriptionStore, subscriptionList } from '../subscriptions/subscription-store.ts';
+import { EventApplier } from '../sync/event-applier.ts';
+import type { Mirrors } from '../sync/mirrors.ts';
 import { Recovery } from '../sync/recovery.ts';
 import { RecoveryStore } from '../sync/recovery-store.ts';
 import { Resync } from '../sync/resync.ts';
 import { Worker } from '../sync/worker.ts';
 import { Erasure } from '../webhooks/erasure.ts';
 import { ErasureStore } from '../webhooks/erasure-store.ts';
-import { customerEvents } from '../webhooks/families/customer-events.ts';
-import { invoiceEvents } from '../webhooks/families/invoice-events.ts';
-import { paymentEvents } from '../webhooks/families/payment-events.ts';
-import { priceEvents, productEvents } from '../webhooks/families/plan-events.ts';
-import { chargeEvents, refundEvents } from '../webhooks/families/refund-events.ts';
-import { subscriptionEvents } from '../webhooks/families/subscription-events.ts';
 import { Inbox } from '../webhooks/inbox.ts';
 import { Retention } from '../webhooks/retention.ts';
 import { RetentionStore } from '../webhooks/retention-store.ts';
@@ -72,86 +71,127 @@ export function composeServices(parts: ServiceParts) {
   const { database, logger } = parts;
   const claims = new ClaimStore(leaseMs);
   const idempotency = new IdempotencyService({ ...parts, claims });
-  const shared = { ...parts, idempotency };
-  const paymentStore = new PaymentStore();
-
-  const customers = new CustomerService({
-    ...shared,
-    store: new CustomerStore(),
-    onRecovered: (tx, recovered) => invoices.attach(tx, recovered),
-  });
-  const lostCustomers = new LostCustomers({ ...parts, customers });
-  const plans = new PlanService({ ...shared, store: new PlanStore() });
-  const payments = new PaymentService({ ...shared, store: paymentStore, customers, lostCustomers });
-  const refunds = new RefundService({ ...shared, store: new RefundStore(), payments, paymentStore });
-  const subscriptions = new SubscriptionService({
-    ...shared,
-    store: new SubscriptionStore(),
-    customers,
-    lostCustomers,
-    plans,
-  });
-  const invoices = new InvoiceService({ ...shared, store: new InvoiceStore(), customers, lostCustomers });
-
-  const adoptionOf = ({ operation, parentId }: Claim): Adoption<unknown, unknown> => {
-    const adoptions = {
-      'customers.create': () => customers.adoption(),
-      'plans.create': () => plans.adoption(),
-      'payments.create': () => payments.adoption(parentId ?? ''),
-      'refunds.create': () => refunds.adoption(parentId ?? ''),
-      'subscriptions.create': () => subscriptions.adoption(parentId ?? ''),
-    };
-    // Each adoption records what it found itself, so the types in between need not be known here.
-    return adoptions[operation]() as Adoption<unknown, unknown>;
+  const stores = {
+    customers: new CustomerStore(),
+    plans: new PlanStore(),
+    payments: new PaymentStore(),
+    refunds: new RefundStore(),
+    subscriptions: new SubscriptionStore(),
+    invoices: new InvoiceStore(),
   };
-  const sweeper = new Sweeper({ database, claims, adoptionOf, logger });
-  const mirrors = { customers, lostCustomers, plans, payments, refunds, subscriptions, invoices };
-  const webhooks = composeWebhooks({ ...parts, ...mirrors });
+  const { mirrors, lostCustomers } = composeMirrors(parts, stores);
+  const domain = composeDomain({ ...parts, idempotency }, stores, mirrors);
+  const sweeper = new Sweeper({
+    database,
+    claims,
+    creations: {
+      'customers.create': domain.customers.creation,
+      'plans.create': domain.plans.creation,
+      'payments.create': domain.payments.creation,
+      'refunds.create': domain.refunds.creation,
+      'subscriptions.create': domain.subscriptions.creation,
+    },
+    logger,
+  });
+  const webhooks = composeWebhooks({ ...parts, ...domain, mirrors, lostCustomers });
   /** Waits for the work that continues after responses: completing claims, and the worker if it was started. */
   const stop = async (): Promise<void> => {
     await Promise.all([idempotency.stop(), webhooks.worker.stop()]);
   };
-  return { ...mirrors, idempotency, sweeper, ...webhooks, stop };
+  return { ...domain, mirrors, idempotency, sweeper, ...webhooks, stop };
 }
 
-interface Mirrors {
-  readonly customers: CustomerService;
+interface Stores {
+  readonly customers: CustomerStore;
+  readonly plans: PlanStore;
+  readonly payments: PaymentStore;
+  readonly refunds: RefundStore;
+  readonly subscriptions: SubscriptionStore;
+  readonly invoices: InvoiceStore;
+}
+
+function composeMirrors(parts: ServiceParts, stores: Stores) {
+  const customers = new CustomerMirror({
+    ...parts,
+    store: stores.customers,
+    onRecovered: (tx, recovered) => invoices.attach(tx, recovered),
+  });
+  const lostCustomers = new LostCustomers({ ...parts, mirror: customers });
+  const plans = new PlanMirror({ ...parts, store: stores.plans });
+  const shared = { ...parts, customers, lostCustomers, plans };
+  const payments = new PaymentMirror({ ...shared, store: stores.payments });
+  const refunds = new RefundMirror({
+    ...shared,
+    store: stores.refunds,
+    payments,
+    paymentStore: stores.payments,
+  });
+  const subscriptions = new SubscriptionMirror({ ...shared, store: stores.subscriptions });
+  const invoices = new InvoiceMirror({ ...shared, store: stores.invoices });
+  const mirrors: Mirrors = { customers, plans, payments, refunds, subscriptions, invoices };
+  return { mirrors, lostCustomers };
+}
+
+/** The services of the API. */
+function composeDomain(
+  parts: ServiceParts & { readonly idempotency: IdempotencyService },
+  stores: Stores,
+  mirrors: Mirrors,
+) {
+  const customers = new CustomerService({ ...parts, store: stores.customers, mirror: mirrors.customers });
+  const plans = new PlanService({ ...parts, store: stores.plans, mirror: mirrors.plans });
+  const payments = new PaymentService({
+    ...parts,
+    store: stores.payments,
+    mirror: mirrors.payments,
+    customers,
+  });
+  const refunds = new RefundService({
+    ...parts,
+    store: stores.refunds,
+    mirror: mirrors.refunds,
+    payments,
+    paymentStore: stores.payments,
+  });
+  const subscriptions = new SubscriptionService({
+    ...parts,
+    store: stores.subscriptions,
+    mirror: mirrors.subscriptions,
+    customers,
+    plans,
+  });
+  const invoices = new InvoiceService({ ...parts, store: stores.invoices });
+  return { customers, plans, payments, refunds, subscriptions, invoices };
+}
+
+type Domain = ReturnType<typeof composeDomain>;
+
+interface WebhookParts extends ServiceParts, Domain {
+  readonly mirrors: Mirrors;
   readonly lostCustomers: LostCustomers;
-  readonly plans: PlanService;
-  readonly payments: PaymentService;
-  readonly refunds: RefundService;
-  readonly subscriptions: SubscriptionService;
-  readonly invoices: InvoiceService;
 }
 
-function composeWebhooks(parts: ServiceParts & Mirrors) {
+function composeWebhooks(parts: WebhookParts) {
   const store = new WebhookEventStore();
-  // The order in which tables are locked, everywhere.
-  const families = [
-    customerEvents(parts.customers),
-    productEvents(parts.plans),
-    priceEvents(parts.plans),
-    paymentEvents(parts.payments, parts.refunds),
-    refundEvents(parts.refunds),
-    chargeEvents(parts.refunds),
-    subscriptionEvents(parts.subscriptions),
-    invoiceEvents(parts.invoices),
-  ];
   const onStored = () => worker.nudge();
   const inbox = new Inbox({ ...parts, store, onStored });
-  const eventProcessor = new EventProcessor({ ...parts, inbox, families });
-  const worker = new Worker({ processor: eventProcessor, logger: parts.logger });
+  const eventApplier = new EventApplier({ ...parts, inbox });
+  const worker = new Worker({ eventApplier, logger: parts.logger });
   const webhookEvents = new WebhookEventService({ ...parts, store, onStored });
-  const resync = new Resync(parts);
+  const resync = new Resync({
+    ...parts,
+    countedLists: [customerList, paymentList, subscriptionList, invoiceList],
+  });
   const recovery = new Recovery({
     ...parts,
     store: new RecoveryStore(),
     inbox,
+    staleMirrors: [parts.mirrors.payments, parts.mirrors.subscriptions],
     resync: (afterEachPage) => resync.all(afterEachPage),
   });
   const retention = new Retention({ ...parts, store: new RetentionStore() });
   const erasure = new Erasure({ ...parts, store: new ErasureStore() });
-  return { inbox, worker, eventProcessor, webhookEvents, resync, recovery, retention, erasure };
+  return { inbox, worker, eventApplier, webhookEvents, resync, recovery, retention, erasure };
 }
 
 interface RouteParts {

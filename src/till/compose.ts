@@ -6,6 +6,7 @@ import { RateLimiter } from '../http/access/rate-limiter.ts';
 import { buildApp } from '../http/app.ts';
 import { backlogMax } from '../http/load/limits.ts';
 import { type CrashPoints, noCrashPoints } from '../idempotency/crash-points.ts';
+import { resources } from '../mirrors/mirror.ts';
 import type { Cache } from '../platform/cache.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -45,7 +46,7 @@ const indexDelayMs = 3_600_000;
 export const metricLabels = {
   eventTypes: [...eventTypes, 'other'],
   processorOperations,
-  mirrors: ['customer', 'plan', 'payment', 'refund', 'subscription', 'invoice'],
+  mirrors: resources,
 };
 
 export interface Till {

@@ -167,7 +167,7 @@ export async function startWebhookTill(
     });
   const drain = async () => {
     for (let batch = 0; batch < batchesMax; batch += 1) {
-      if ((await services.eventProcessor.processBatch()) === 0) return;
+      if ((await services.eventApplier.applyBatch()) === 0) return;
     }
     assert.fail('the queue does not empty');
   };

@@ -19,7 +19,7 @@ export class RouteIndex {
   }
 
   refusal(request: FastifyRequest): Failure {
-    const steps = (request.url.split('?', 1)[0] ?? '').split('/');
+    const steps = request.url.replace(/\?.*/s, '').split('/');
     const matching = [...this.#routes.values()].filter((route) => matches(route.steps, steps));
     const allow = [...new Set(matching.flatMap((route) => [...route.methods]))].sort();
     if (allow.length === 0) return new Failure('not_found', 'No route has this path. See /api/docs.');

@@ -91,9 +91,9 @@ const shed = new Failure(
 );
 
 function kindOf(request: FastifyRequest): keyof OverloadLimits | undefined {
-  const route = request.routeOptions.url ?? '';
+  const { url: route } = request.routeOptions;
   if (route === webhookRoute) return 'webhooks';
-  return neverShed.has(route) ? undefined : 'others';
+  return route !== undefined && neverShed.has(route) ? undefined : 'others';
 }
 
 /** Grows by itself while an event loop that is late, or a database that is slow, keeps requests from their end. */

@@ -13,7 +13,7 @@ const retryDelayMsMax = 30_000;
 type State =
   | { readonly is: 'undecided'; readonly failure: unknown; readonly retryDelayMs: number }
   | { readonly is: 'same' }
-  | { readonly is: 'different' };
+  | { readonly is: 'different'; readonly difference: string };
 
 /**
  * Lets calls through to the processor only once its account is known to be the one that the database belongs to.
@@ -25,7 +25,6 @@ export class AccountGuard {
   readonly #firstTry = Promise.withResolvers<void>();
   readonly #comparison = Promise.withResolvers<'same' | 'different'>();
   #state: State = { is: 'undecided', failure: undefined, retryDelayMs };
-  #difference = '';
   #isStarted = false;
 
   constructor(parts: CompareAccountParts) {
@@ -45,7 +44,7 @@ export class AccountGuard {
     this.#firstTry.promise.catch(() => {});
     void this.#compareUntilDecided(processor);
     await Promise.race([this.#firstTry.promise, expired]).finally(() => timer.abort());
-    if (this.#state.is === 'different') throw new Error(this.#difference);
+    if (this.#state.is === 'different') throw new Error(this.#state.difference);
     this.#isStarted = true;
   }
 
@@ -101,8 +100,7 @@ export class AccountGuard {
 
   #decide(difference: string | undefined): void {
     const { logger } = this.#parts;
-    this.#state = { is: difference === undefined ? 'same' : 'different' };
-    this.#difference = difference ?? '';
+    this.#state = difference === undefined ? { is: 'same' } : { is: 'different', difference };
     // During the start nothing is logged: `start` throws the difference itself.
     if (difference !== undefined && this.#isStarted)
       logger.error({ difference }, 'processor account mismatch');

@@ -83,7 +83,7 @@ export async function startTillInProcess(options: {
   });
   const extra = Array.from(
     { length: workersCount - 1 },
-    () => new Worker({ processor: services.eventProcessor, logger }),
+    () => new Worker({ eventApplier: services.eventApplier, logger }),
   );
   const workers = [services.worker, ...extra];
   for (const worker of workers) worker.start();
@@ -130,7 +130,7 @@ export async function drain(database: Queryable, services: Services): Promise<vo
     if (waiting.length === 0) return;
     await Promise.all(
       Array.from({ length: workersCount }, async () => {
-        while ((await services.eventProcessor.processBatch()) > 0);
+        while ((await services.eventApplier.applyBatch()) > 0);
       }),
     );
   }

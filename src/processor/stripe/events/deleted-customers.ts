@@ -28,7 +28,8 @@ export async function findDeletedCustomer(
 }
 
 function mapDeletion(event: unknown): CustomerFacts {
-  const facts = readEvent(mapEventEnvelope(event).payload);
-  if (facts.resource !== 'customer') throw new UnmappableError('the event is not about a customer');
-  return facts.customer;
+  const read = readEvent(mapEventEnvelope(event).payload);
+  const [facts] = read.subject === 'customer' ? read.facts : [];
+  if (facts === undefined) throw new UnmappableError('the event is not about a customer');
+  return facts;
 }

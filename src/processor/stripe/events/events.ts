@@ -46,7 +46,7 @@ interface Place {
 const start: Place = { first: 0, after: null };
 
 function writeCursor({ first, after }: Place, types: readonly string[]): string {
-  return [fingerprint(types), first, after ?? ''].join(' ');
+  return [fingerprint(types), first, after].join(' ');
 }
 
 /** A cursor for other types, from a release that knew more or fewer of them, could skip some: it counts as none. */

@@ -22,18 +22,20 @@ function unmappable(name: string, field: string, value: unknown, reason: RegExp)
 describe('payment events', () => {
   test('a payment intent becomes a payment, with our id and the time of the event, and without its secret', () => {
     assert.deepEqual(read('payment_intent.succeeded'), {
-      resource: 'payment',
-      payment: {
-        processorPaymentIntentId: 'pi_1',
-        localId: '0199d3a2-0000-7000-8000-00000000000c',
-        processorCustomerId: 'cus_1',
-        amount: 2000,
-        amountReceived: 2000,
-        currency: 'eur',
-        status: 'succeeded',
-        createdAt: new Date('2026-01-01T00:00:00Z'),
-        asOf: asOfEvent(eventTime),
-      },
+      subject: 'payment',
+      facts: [
+        {
+          processorPaymentIntentId: 'pi_1',
+          localId: '0199d3a2-0000-7000-8000-00000000000c',
+          processorCustomerId: 'cus_1',
+          amount: 2000,
+          amountReceived: 2000,
+          currency: 'eur',
+          status: 'succeeded',
+          createdAt: new Date('2026-01-01T00:00:00Z'),
+          asOf: asOfEvent(eventTime),
+        },
+      ],
     });
   });
 
@@ -46,22 +48,22 @@ describe('payment events', () => {
   ] as const) {
     test(`${name} says ${status}`, () => {
       const facts = read(name);
-      assert(facts.resource === 'payment');
-      assert.equal(facts.payment.status, status);
+      assert(facts.subject === 'payment');
+      assert.equal(facts.facts[0]?.status, status);
     });
   }
 
   test('a customer that was expanded is still its id', () => {
     const facts = readEvent(eventFixtureWith('payment_intent.succeeded', 'customer', { id: 'cus_2' }));
-    assert(facts.resource === 'payment');
-    assert.equal(facts.payment.processorCustomerId, 'cus_2');
+    assert(facts.subject === 'payment');
+    assert.equal(facts.facts[0]?.processorCustomerId, 'cus_2');
   });
 
   for (const metadata of [{}, { till_id: 'not-a-uuid' }, { till_id: '' }, null]) {
     test(`metadata ${JSON.stringify(metadata)} is not ours`, () => {
       const facts = readEvent(eventFixtureWith('payment_intent.succeeded', 'metadata', metadata));
-      assert(facts.resource === 'payment');
-      assert.equal(facts.payment.localId, null);
+      assert(facts.subject === 'payment');
+      assert.equal(facts.facts[0]?.localId, null);
     });
   }
 
@@ -147,44 +149,40 @@ describe('refund events', () => {
 
   test('a refund says what was given back, and why', () => {
     assert.deepEqual(read('refund.created'), {
-      resource: 'refund',
-      refund: { ...refund, status: 'pending' },
+      subject: 'refund',
+      facts: [{ ...refund, status: 'pending' }],
     });
-    assert.deepEqual(read('refund.failed'), { resource: 'refund', refund: { ...refund, status: 'failed' } });
+    assert.deepEqual(read('refund.failed'), { subject: 'refund', facts: [{ ...refund, status: 'failed' }] });
   });
 
   test('a reason that is missing or odd is none', () => {
     for (const reason of [undefined, null, 7, '', 'because']) {
       const facts = readEvent(eventFixtureWith('refund.created', 'reason', reason));
-      assert.deepEqual(facts, { resource: 'refund', refund: { ...refund, status: 'pending', reason: null } });
+      assert.deepEqual(facts, { subject: 'refund', facts: [{ ...refund, status: 'pending', reason: null }] });
     }
   });
 
   test("a reason that only the processor gives is none of a caller's", () => {
     assert.deepEqual(read('charge.refund.updated'), {
-      resource: 'refund',
-      refund: { ...refund, localId: null, reason: null },
+      subject: 'refund',
+      facts: [{ ...refund, localId: null, reason: null }],
     });
   });
 
   test('the older charge brings its refunds along, the newer one has to be asked', () => {
-    assert.deepEqual(read('charge.refunded.older'), {
-      resource: 'charge',
-      processorPaymentIntentId: 'pi_1',
-      refunds: [refund],
-    });
+    assert.deepEqual(read('charge.refunded.older'), { subject: 'refund', facts: [refund] });
     assert.deepEqual(read('charge.refunded.newer'), {
-      resource: 'charge',
-      processorPaymentIntentId: 'pi_1',
-      refunds: 'unread',
+      subject: 'refundedPayment',
+      facts: [{ processorPaymentIntentId: 'pi_1' }],
     });
+    const unrelated = readEvent(eventFixtureWith('charge.refunded.newer', 'payment_intent', null));
+    assert.deepEqual(unrelated, { subject: 'refundedPayment', facts: [] });
   });
 
   test('a list of refunds that goes on elsewhere has to be asked for too', () => {
     const more = { object: 'list', data: [], has_more: true };
     const facts = readEvent(eventFixtureWith('charge.refunded.older', 'refunds', more));
-    assert(facts.resource === 'charge');
-    assert.equal(facts.refunds, 'unread');
+    assert.deepEqual(facts, { subject: 'refundedPayment', facts: [{ processorPaymentIntentId: 'pi_1' }] });
   });
 
   test('a refund without a status that we know is refused', () => {
@@ -206,10 +204,10 @@ describe('customer and plan events', () => {
   };
 
   test('a customer follows, and of one that is deleted, which only the type of the event says, nothing is told', () => {
-    assert.deepEqual(read('customer.updated'), { resource: 'customer', customer });
+    assert.deepEqual(read('customer.updated'), { subject: 'customer', facts: [customer] });
     assert.deepEqual(read('customer.deleted'), {
-      resource: 'customer',
-      customer: { ...customer, email: null, name: null, phone: null, deleted: true },
+      subject: 'customer',
+      facts: [{ ...customer, email: null, name: null, phone: null, deleted: true }],
     });
   });
 
@@ -218,7 +216,7 @@ describe('customer and plan events', () => {
       unmappable('customer.updated', field, 7, new RegExp(`customer\\.${field} is hidden`));
       for (const value of ['', undefined, null]) {
         const facts = readEvent(eventFixtureWith('customer.updated', field, value));
-        assert.deepEqual(facts, { resource: 'customer', customer: { ...customer, [field]: null } });
+        assert.deepEqual(facts, { subject: 'customer', facts: [{ ...customer, [field]: null }] });
       }
     }
   });
@@ -232,18 +230,18 @@ describe('customer and plan events', () => {
       createdAt: new Date('2025-12-31T23:50:00Z'),
       asOf: asOfEvent(eventTime),
     };
-    assert.deepEqual(read('product.updated'), { resource: 'product', product });
+    assert.deepEqual(read('product.updated'), { subject: 'product', facts: [product] });
     assert.deepEqual(read('product.deleted'), {
-      resource: 'product',
-      product: { ...product, active: false, deleted: true },
+      subject: 'product',
+      facts: [{ ...product, active: false, deleted: true }],
     });
   });
 
   test('a product without a readable name says nothing about the name', () => {
     for (const name of [undefined, null, 7, '']) {
       const facts = readEvent(eventFixtureWith('product.updated', 'name', name));
-      assert(facts.resource === 'product');
-      assert.equal(facts.product.name, null);
+      assert(facts.subject === 'product');
+      assert.equal(facts.facts[0]?.name, null);
     }
   });
 
@@ -259,8 +257,8 @@ describe('customer and plan events', () => {
       createdAt: new Date('2025-12-31T23:50:00Z'),
       asOf: asOfEvent(eventTime),
     };
-    assert.deepEqual(read('price.updated'), { resource: 'price', price });
-    assert.deepEqual(read('price.deleted'), { resource: 'price', price: { ...price, deleted: true } });
+    assert.deepEqual(read('price.updated'), { subject: 'price', facts: [price] });
+    assert.deepEqual(read('price.deleted'), { subject: 'price', facts: [{ ...price, deleted: true }] });
   });
 
   for (const [what, recurring] of [
@@ -271,8 +269,8 @@ describe('customer and plan events', () => {
   ] as const) {
     test(`a price ${what} has no interval of ours`, () => {
       const facts = readEvent(eventFixtureWith('price.updated', 'recurring', recurring));
-      assert(facts.resource === 'price');
-      assert.equal(facts.price.interval, null);
+      assert(facts.subject === 'price');
+      assert.equal(facts.facts[0]?.interval, null);
     });
   }
 });
@@ -297,21 +295,27 @@ describe('subscription events', () => {
   };
 
   test('the period is found on the items of the newer shape and on the older shape itself', () => {
-    assert.deepEqual(read('customer.subscription.updated.newer'), { resource: 'subscription', subscription });
-    assert.deepEqual(read('customer.subscription.updated.older'), { resource: 'subscription', subscription });
+    assert.deepEqual(read('customer.subscription.updated.newer'), {
+      subject: 'subscription',
+      facts: [subscription],
+    });
+    assert.deepEqual(read('customer.subscription.updated.older'), {
+      subject: 'subscription',
+      facts: [subscription],
+    });
   });
 
   test('paused is unpaid, and a trial has its end', () => {
     assert.deepEqual(read('customer.subscription.paused'), {
-      resource: 'subscription',
-      subscription: { ...subscription, status: 'unpaid', trialEnd: new Date('2026-01-01T00:00:00Z') },
+      subject: 'subscription',
+      facts: [{ ...subscription, status: 'unpaid', trialEnd: new Date('2026-01-01T00:00:00Z') }],
     });
   });
 
   test('a deleted subscription is canceled', () => {
     assert.deepEqual(read('customer.subscription.deleted'), {
-      resource: 'subscription',
-      subscription: { ...subscription, status: 'canceled' },
+      subject: 'subscription',
+      facts: [{ ...subscription, status: 'canceled' }],
     });
   });
 
@@ -340,8 +344,8 @@ describe('subscription events', () => {
   });
   const itemsIn = (name: string, data: readonly object[]) => {
     const facts = readEvent(eventFixtureWith(name, 'items', { object: 'list', data, has_more: true }));
-    assert(facts.resource === 'subscription');
-    return facts.subscription.items.map(({ processorPriceId, currentPeriodStart }) => [
+    assert(facts.subject === 'subscription');
+    return facts.facts[0]?.items.map(({ processorPriceId, currentPeriodStart }) => [
       processorPriceId,
       currentPeriodStart.getTime() / 1_000,
     ]);
@@ -392,8 +396,8 @@ describe('invoice events', () => {
   };
 
   test('the subscription is found in the newer and in the older shape', () => {
-    assert.deepEqual(read('invoice.paid.newer'), { resource: 'invoice', invoice });
-    assert.deepEqual(read('invoice.paid.older'), { resource: 'invoice', invoice });
+    assert.deepEqual(read('invoice.paid.newer'), { subject: 'invoice', facts: [invoice] });
+    assert.deepEqual(read('invoice.paid.older'), { subject: 'invoice', facts: [invoice] });
   });
 
   test('our id of the subscription is found in the metadata that both shapes copy', () => {
@@ -403,22 +407,24 @@ describe('invoice events', () => {
     const older = eventFixtureWith('invoice.paid.older', 'subscription_details', details);
     for (const event of [newer, older])
       assert.deepEqual(readEvent(event), {
-        resource: 'invoice',
-        invoice: { ...invoice, subscriptionLocalId },
+        subject: 'invoice',
+        facts: [{ ...invoice, subscriptionLocalId }],
       });
   });
 
   test('an invoice of no customer, subscription or page has nulls that the processor itself sent', () => {
     assert.deepEqual(read('invoice.payment_failed'), {
-      resource: 'invoice',
-      invoice: {
-        ...invoice,
-        processorCustomerId: null,
-        processorSubscriptionId: null,
-        amountPaid: 0,
-        status: 'open',
-        hostedInvoiceUrl: null,
-      },
+      subject: 'invoice',
+      facts: [
+        {
+          ...invoice,
+          processorCustomerId: null,
+          processorSubscriptionId: null,
+          amountPaid: 0,
+          status: 'open',
+          hostedInvoiceUrl: null,
+        },
+      ],
     });
   });
 
@@ -435,34 +441,34 @@ describe('invoice events', () => {
     ];
     for (const event of events) {
       const facts = readEvent(event);
-      assert(facts.resource === 'invoice');
-      assert.equal(facts.invoice.status, 'void');
+      assert(facts.subject === 'invoice');
+      assert.equal(facts.facts[0]?.status, 'void');
     }
   });
 
   test('a page that cannot be read is no page', () => {
     for (const url of [undefined, null, 7, '']) {
       const facts = readEvent(eventFixtureWith('invoice.paid.newer', 'hosted_invoice_url', url));
-      assert.deepEqual(facts, { resource: 'invoice', invoice: { ...invoice, hostedInvoiceUrl: null } });
+      assert.deepEqual(facts, { subject: 'invoice', facts: [{ ...invoice, hostedInvoiceUrl: null }] });
     }
   });
 });
 
 describe('events that concern nothing', () => {
   test('a type that Till does not follow is none of its business', () => {
-    assert.deepEqual(read('balance.available'), { resource: 'none', reason: 'unknown_type' });
-    assert.deepEqual(read('invoice.upcoming'), { resource: 'none', reason: 'unknown_type' });
+    assert.deepEqual(read('balance.available'), { subject: 'none', reason: 'unknown_type' });
+    assert.deepEqual(read('invoice.upcoming'), { subject: 'none', reason: 'unknown_type' });
   });
 
   test('an object without an id is nothing that could be mirrored', () => {
     const preview = eventFixtureWith('invoice.paid.newer', 'id', undefined);
-    assert.deepEqual(readEvent(preview), { resource: 'none', reason: 'object_without_id' });
+    assert.deepEqual(readEvent(preview), { subject: 'none', reason: 'object_without_id' });
   });
 
   test('every type in the list of those that change a mirror is read', () => {
     for (const type of eventTypes) {
       const event = { ...JSON.parse(eventFixture('balance.available')), type };
-      assert.deepEqual(readEvent(JSON.stringify(event)), { resource: 'none', reason: 'object_without_id' });
+      assert.deepEqual(readEvent(JSON.stringify(event)), { subject: 'none', reason: 'object_without_id' });
     }
   });
 

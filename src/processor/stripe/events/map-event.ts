@@ -16,9 +16,9 @@ export function readEvent(payload: string): EventFacts {
   const event = WireObject.parse(parseJson(payload), 'event').expectKind('event');
   const type = event.text('type');
   const object = event.object('data').object('object');
-  if (!isKnown(type)) return { resource: 'none', reason: 'unknown_type' };
-  if (event.has(erasedMark)) return { resource: 'none', reason: 'erased' };
-  if (!object.has('id')) return { resource: 'none', reason: 'object_without_id' };
+  if (!isKnown(type)) return { subject: 'none', reason: 'unknown_type' };
+  if (event.has(erasedMark)) return { subject: 'none', reason: 'erased' };
+  if (!object.has('id')) return { subject: 'none', reason: 'object_without_id' };
   return readers[type](event.object('data').raw('object'), asOfEvent(event.moment('created')));
 }
 
@@ -40,55 +40,48 @@ export function mapEventEnvelope(value: unknown): ProcessorEvent {
 
 type Reader = (object: unknown, asOf: AsOf) => EventFacts;
 
-const readCustomer: Reader = (object, asOf) => ({
-  resource: 'customer',
-  customer: mapCustomer(object, asOf),
-});
-const readPrice: Reader = (object, asOf) => ({ resource: 'price', price: mapPrice(object, asOf) });
-const readProduct: Reader = (object, asOf) => ({ resource: 'product', product: mapProduct(object, asOf) });
-const readPayment: Reader = (object, asOf) => ({ resource: 'payment', payment: mapPayment(object, asOf) });
-const readRefund: Reader = (object, asOf) => ({ resource: 'refund', refund: mapRefund(object, asOf) });
-const readInvoice: Reader = (object, asOf) => ({ resource: 'invoice', invoice: mapInvoice(object, asOf) });
+const readCustomer: Reader = (object, asOf) => ({ subject: 'customer', facts: [mapCustomer(object, asOf)] });
+const readProduct: Reader = (object, asOf) => ({ subject: 'product', facts: [mapProduct(object, asOf)] });
+const readPrice: Reader = (object, asOf) => ({ subject: 'price', facts: [mapPrice(object, asOf)] });
+const readPayment: Reader = (object, asOf) => ({ subject: 'payment', facts: [mapPayment(object, asOf)] });
+const readRefund: Reader = (object, asOf) => ({ subject: 'refund', facts: [mapRefund(object, asOf)] });
+const readInvoice: Reader = (object, asOf) => ({ subject: 'invoice', facts: [mapInvoice(object, asOf)] });
 const readSubscription: Reader = (object, asOf) => ({
-  resource: 'subscription',
-  subscription: mapSubscription(object, asOf),
+  subject: 'subscription',
+  facts: [mapSubscription(object, asOf)],
 });
 
-// What is deleted is shown as it last was, with nothing in the object to say so: only the event's type does. Of a person
-// nothing is taken in by that.
+// A deleted object is shown as it last was. Only the type of the event says that it was deleted. Personal data is not
+// taken from such an event.
 const readDeletedCustomer: Reader = (object, asOf) => ({
-  resource: 'customer',
-  customer: { ...mapCustomer(object, asOf), email: null, name: null, phone: null, deleted: true },
+  subject: 'customer',
+  facts: [{ ...mapCustomer(object, asOf), email: null, name: null, phone: null, deleted: true }],
 });
 const readDeletedProduct: Reader = (object, asOf) => ({
-  resource: 'product',
-  product: { ...mapProduct(object, asOf), active: false, deleted: true },
+  subject: 'product',
+  facts: [{ ...mapProduct(object, asOf), active: false, deleted: true }],
 });
 const readDeletedPrice: Reader = (object, asOf) => ({
-  resource: 'price',
-  price: { ...mapPrice(object, asOf), active: false, deleted: true },
+  subject: 'price',
+  facts: [{ ...mapPrice(object, asOf), active: false, deleted: true }],
 });
 const readDeletedInvoice: Reader = (object, asOf) => ({
-  resource: 'invoice',
-  invoice: { ...mapInvoice(object, asOf), status: 'void' },
+  subject: 'invoice',
+  facts: [{ ...mapInvoice(object, asOf), status: 'void' }],
 });
 
-const readCharge: Reader = (object, asOf) => {
+/** The older shape lists the refunds, if there are at most ten. Otherwise they have to be read from the processor. */
+const readRefundedCharge: Reader = (object, asOf) => {
   const charge = WireObject.parse(object, 'charge').expectKind('charge');
+  const refunds = charge.has('refunds') ? charge.objectOrNull('refunds') : null;
+  if (refunds !== null && !refunds.flag('has_more'))
+    return { subject: 'refund', facts: refunds.array('data').map((refund) => mapRefund(refund, asOf)) };
+  const processorPaymentIntentId = charge.referenceOrNull('payment_intent');
   return {
-    resource: 'charge',
-    processorPaymentIntentId: charge.referenceOrNull('payment_intent'),
-    refunds: refundsOf(charge, asOf),
+    subject: 'refundedPayment',
+    facts: processorPaymentIntentId === null ? [] : [{ processorPaymentIntentId }],
   };
 };
-
-/** Only the older shape has the refunds with it, and of many only the first ten. */
-function refundsOf(charge: WireObject, asOf: AsOf): Extract<EventFacts, { resource: 'charge' }>['refunds'] {
-  if (!charge.has('refunds')) return 'unread';
-  const refunds = charge.objectOrNull('refunds');
-  if (refunds === null || refunds.flag('has_more')) return 'unread';
-  return refunds.array('data').map((refund) => mapRefund(refund, asOf));
-}
 
 const readers: Readonly<Record<EventType, Reader>> = {
   'payment_intent.created': readPayment,
@@ -98,7 +91,7 @@ const readers: Readonly<Record<EventType, Reader>> = {
   'payment_intent.succeeded': readPayment,
   'payment_intent.payment_failed': readPayment,
   'payment_intent.canceled': readPayment,
-  'charge.refunded': readCharge,
+  'charge.refunded': readRefundedCharge,
   'charge.refund.updated': readRefund,
   'refund.created': readRefund,
   'refund.updated': readRefund,

@@ -92,7 +92,7 @@ describe('an erased event', () => {
   test('tells nothing of the person, and reads as nothing', () => {
     const { erasedPayload } = redactPayload(dressed('customer.updated', { email: 'Ada@example.com' }));
     assert.doesNotMatch(erasedPayload ?? 'Ada', /Ada/);
-    assert.deepEqual(readEvent(erasedPayload ?? ''), { resource: 'none', reason: 'erased' });
+    assert.deepEqual(readEvent(erasedPayload ?? ''), { subject: 'none', reason: 'erased' });
   });
 
   test('exists only where there is something of a person to erase', () => {

@@ -74,10 +74,10 @@ function readSigned(text: string): VerifiedWebhook {
  */
 function parseHeader(header: string): { signedAtSeconds: number; canonical: string } | null {
   const parts = header.split(',');
-  const times = parts.filter((part) => part.startsWith('t='));
-  const digits = /^t=(\d{1,12})$/.exec(times[0] ?? '')?.[1];
+  const [time, ...otherTimes] = parts.filter((part) => part.startsWith('t='));
+  const digits = time?.match(/^t=(\d{1,12})$/)?.[1];
   const signatures = parts.filter((part) => /^v1=[0-9a-f]{64}$/.test(part));
-  if (times.length !== 1 || digits === undefined || signatures.length === 0) return null;
+  if (otherTimes.length > 0 || digits === undefined || signatures.length === 0) return null;
   return { signedAtSeconds: Number(digits), canonical: [`t=${digits}`, ...signatures].join(',') };
 }
 

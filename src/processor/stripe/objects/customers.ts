@@ -46,9 +46,8 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
             processorCustomerId,
             {
               ...(email === undefined ? {} : { email }),
-              // On the wire an empty text is what clears a field.
-              ...(name === undefined ? {} : { name: name ?? '' }),
-              ...(phone === undefined ? {} : { phone: phone ?? '' }),
+              ...(name === undefined ? {} : { name: clearable(name) }),
+              ...(phone === undefined ? {} : { phone: clearable(phone) }),
             },
             { ...options, idempotencyKey },
           ),
@@ -114,4 +113,9 @@ function takeDeleted(answer: unknown, asOf: AsOf): Attempt<'deleted'> {
   if (takeCustomer(answer, asOf) !== 'deleted')
     throw new UnmappableError('the deleted customer is not marked as deleted');
   return done('deleted');
+}
+
+/** On the wire, an empty text clears a field. */
+function clearable(text: string | null): string {
+  return text ?? '';
 }

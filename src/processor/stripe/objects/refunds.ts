@@ -101,7 +101,7 @@ function createMapping({ logger }: AdapterContext) {
  * either, with a code or (as for an amount that is too large) without one, therefore means that the mirror is behind.
  */
 function isAboutState({ code, param }: Refusal): boolean {
-  return stateCodes.includes(code ?? '') || (code === null && param !== 'reason');
+  return code === null ? param !== 'reason' : stateCodes.includes(code);
 }
 
 const stateCodes: readonly string[] = [

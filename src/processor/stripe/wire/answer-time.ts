@@ -26,7 +26,7 @@ function headerDateMs(answer: unknown): number | null {
   const { lastResponse } = answer as {
     readonly lastResponse?: { readonly headers?: { readonly date?: string } };
   };
-  const ms = Date.parse(lastResponse?.headers?.date ?? '');
+  const ms = Date.parse(String(lastResponse?.headers?.date));
   return Number.isNaN(ms) ? null : ms;
 }
 

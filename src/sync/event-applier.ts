@@ -1,73 +1,73 @@
+import type { Applied } from '../mirrors/fold.ts';
+import type { Mirror } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { type Database, isOutage, type Transaction } from '../platform/postgres.ts';
-import { type EventFacts, UnmappableError } from '../processor/event-facts.ts';
+import { type Subject, UnmappableError } from '../processor/event-facts.ts';
 import type { Processor } from '../processor/processor.ts';
-import type { EventFamily } from '../webhooks/families/event-family.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
 import { attemptsMax, retryAfterMs, type Settlement, type WebhookEvent } from '../webhooks/webhook-event.ts';
-
 import { countOutcomes, type Outcome } from './count-outcomes.ts';
+import { type Mirrors, type MirrorsBySubject, mirrorsBySubject, subjects } from './mirrors.ts';
+import { factsAbout, keysOf, type Reading } from './reading.ts';
 
-/** Enough that a transaction's fixed cost is shared by many, few enough that it lasts milliseconds. */
+/** Large enough to share the fixed cost of a transaction, small enough that it lasts milliseconds. */
 export const batchMax = 500;
-/** How long others leave an event alone while the row of its object is being refreshed. */
+/** How long other workers leave an event alone while its object is refreshed. */
 const refreshLeaseMs = 60_000;
-/** Refreshes at a time: background reads must not crowd out people's requests. */
+/** Refreshes at a time: background reads must not crowd out API requests. */
 const refreshesAtOnceMax = 8;
 /** What an operator needs to see of an error; a longer one is the database quoting a statement. */
 const errorLengthMax = 500;
 
-interface ProcessorParts {
+interface ApplierParts {
   readonly database: Database;
   readonly inbox: Pick<Inbox, 'claim' | 'claimOne' | 'settle'>;
   readonly processor: Processor;
-  /** In the order in which their tables are locked, everywhere. */
-  readonly families: readonly EventFamily[];
+  readonly mirrors: Mirrors;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
 
-interface Reading {
-  readonly event: WebhookEvent;
-  readonly facts: EventFacts;
-  readonly family: EventFamily;
-  readonly keys: readonly string[];
+/** An object whose row has to be refreshed. */
+interface Target {
+  readonly subject: Subject;
+  readonly key: string;
 }
 
 interface Refresh {
   readonly event: WebhookEvent;
-  readonly family: EventFamily;
-  readonly keys: readonly string[];
+  readonly targets: readonly Target[];
 }
 
 interface Batch {
   readonly outcomes: readonly Outcome[];
-  /** The ids of the events whose outcome is news; known once the batch is committed. */
+  /** The ids of the events whose outcome is new; known once the batch is committed. */
   readonly settled: Promise<ReadonlySet<string>>;
-  readonly succeeded: number;
   readonly refreshes: readonly Refresh[];
 }
 
 /** Applies the events in the inbox to the mirrors. */
-export class EventProcessor {
-  readonly #parts: ProcessorParts;
+export class EventApplier {
+  readonly #parts: ApplierParts;
+  readonly #bySubject: MirrorsBySubject;
 
-  constructor(parts: ProcessorParts) {
+  constructor(parts: ApplierParts) {
     this.#parts = parts;
+    this.#bySubject = mirrorsBySubject(parts.mirrors);
   }
 
-  /** Applies a batch of events that are due, refreshes what it must, and returns how many events there were. */
-  async processBatch(): Promise<number> {
+  /** Applies a batch of events that are due, waits for its refreshes, and returns the number of events. */
+  async applyBatch(): Promise<number> {
     const { size, refreshed } = await this.startBatch();
     await refreshed;
     return size;
   }
 
   /**
-   * Applies a batch of events that are due, in one transaction. What must be refreshed goes on by itself: a processor
-   * that is slow to answer holds up no event that needs no answer.
+   * Applies a batch of events that are due, in one transaction. Refreshes continue on their own: a slow processor does
+   * not delay events that need no refresh.
    */
   async startBatch(): Promise<{ readonly size: number; readonly refreshed: Promise<void> }> {
     const { database, inbox } = this.#parts;
@@ -84,12 +84,12 @@ export class EventProcessor {
     } catch (error) {
       if (isOutage(error) || events.length === 0) throw error;
       // One poisoned event must not hold up the others.
-      for (const event of events) await this.#processOne(event);
+      for (const event of events) await this.#applyOne(event);
       return { size: events.length, refreshed: Promise.resolve() };
     }
   }
 
-  async #processOne(event: WebhookEvent): Promise<void> {
+  async #applyOne(event: WebhookEvent): Promise<void> {
     const { database, inbox } = this.#parts;
     try {
       const batch = await database.transaction(async (tx) => {
@@ -104,7 +104,7 @@ export class EventProcessor {
   }
 
   async #applyAll(tx: Transaction, events: readonly WebhookEvent[]): Promise<Batch> {
-    const { inbox, families } = this.#parts;
+    const { inbox } = this.#parts;
     const outcomes: Outcome[] = [];
     const readings: Reading[] = [];
     for (const event of events) {
@@ -113,53 +113,69 @@ export class EventProcessor {
       else readings.push(reading);
     }
     const refreshes: Refresh[] = [];
-    let succeeded = 0;
-    const batch = readings.map(({ facts }) => facts);
-    for (const family of families) {
-      const own = readings.filter((reading) => reading.family === family);
+    for (const subject of subjects) {
+      const own = readings.filter((reading) => reading.subject === subject);
       if (own.length === 0) continue;
-      await family.lock?.(tx, batch);
-      const applied = await family.apply(
-        tx,
-        own.map(({ facts }) => facts),
-      );
-      succeeded += applied.succeeded;
+      const applied = await this.#applySubject(tx, subject, readings);
       const [unsettled, ignored] = [new Set(applied.unsettled), new Set(applied.ignored)];
+      const late = new Set(applied.late);
       for (const { event, keys } of own) {
-        const open = keys.filter((key) => unsettled.has(key));
-        if (open.length > 0) refreshes.push({ event, family, keys: open });
-        else
-          outcomes.push({
-            event,
-            state: keys.every((key) => ignored.has(key)) ? 'ignored' : 'processed',
-            error: null,
-          });
+        const targets = [
+          ...keys.filter((key) => unsettled.has(key)).map((key) => ({ subject, key })),
+          ...refundsOf(keys.filter((key) => late.has(key))),
+        ];
+        if (targets.length > 0) refreshes.push({ event, targets });
+        else outcomes.push(outcomeOf(event, !keys.every((key) => ignored.has(key))));
       }
     }
     const leases = refreshes.map(({ event }) => pending(event, event.attempts, refreshLeaseMs, null));
     const settled = inbox.settle(tx, [...outcomes.map(settlementOf), ...leases]);
-    // If it fails, the transaction does, and says so.
+    // If it fails, the transaction fails with the same error.
     settled.catch(() => {});
-    return { outcomes, settled, succeeded, refreshes };
+    return { outcomes, settled, refreshes };
+  }
+
+  async #applySubject<S extends Subject>(
+    tx: Transaction,
+    subject: S,
+    readings: readonly Reading[],
+  ): Promise<Applied> {
+    await this.#lockShared(tx, subject, readings);
+    const facts = factsAbout(readings, subject);
+    return this.#bySubject[subject].apply(tx, facts, 'events');
+  }
+
+  /**
+   * Locks rows that two subjects of a batch share: products and prices belong to plans, and refunds to payments. Each
+   * mirror locks in the order of the ids, but two mirrors after each other do not.
+   */
+  async #lockShared(tx: Transaction, subject: Subject, readings: readonly Reading[]): Promise<void> {
+    const { plans, payments } = this.#parts.mirrors;
+    if (subject === 'product')
+      await plans.lock(tx, factsAbout(readings, 'product'), factsAbout(readings, 'price'));
+    if (subject !== 'payment') return;
+    const refunded = factsAbout(readings, 'refund').flatMap(
+      ({ processorPaymentIntentId }) => processorPaymentIntentId ?? [],
+    );
+    // Without refunds, the mirror locks all payments at once itself.
+    if (refunded.length > 0)
+      await payments.lock(tx, [...refunded, ...factsAbout(readings, 'payment').map(payments.keyOf)]);
   }
 
   #read(event: WebhookEvent): Reading | Outcome {
-    const { processor, families } = this.#parts;
+    const { processor } = this.#parts;
     try {
-      const facts = processor.readEvent(event.payload);
-      for (const family of families) {
-        const keys = family.keysOf(facts);
-        if (keys !== undefined) return { event, facts, family, keys };
-      }
-      return { event, state: 'ignored', error: null };
+      const read = processor.readEvent(event.payload);
+      if (read.subject === 'none') return outcomeOf(event, false);
+      return { event, ...read, keys: keysOf(this.#bySubject, read) };
     } catch (error) {
       if (!(error instanceof UnmappableError)) throw error;
-      // No retry could mend it; it is kept, and can be replayed by a release that understands it.
+      // A retry does not help. The event is kept, and a release that understands it can replay it.
       return { event, state: 'failed', error: error.message };
     }
   }
 
-  async #finish({ outcomes, settled, succeeded, refreshes }: Batch): Promise<void> {
+  async #finish({ outcomes, settled, refreshes }: Batch): Promise<void> {
     const { metrics, logger } = this.#parts;
     const news = await settled;
     countOutcomes(
@@ -167,32 +183,47 @@ export class EventProcessor {
       logger,
       outcomes.filter(({ event }) => news.has(event.id)),
     );
-    metrics.paymentsSucceeded.inc(succeeded);
     const waiting = [...refreshes];
-    const answers = new Map<string, Promise<boolean>>();
+    const responses = new Map<string, Promise<boolean>>();
     const lanes = Array.from({ length: Math.min(refreshesAtOnceMax, waiting.length) }, async () => {
       for (let refresh = waiting.shift(); refresh !== undefined; refresh = waiting.shift())
-        await this.#refresh(refresh, answers);
+        await this.#refresh(refresh, responses);
     });
     const failed = (await Promise.allSettled(lanes)).find((lane) => lane.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** Events of one batch about one object share an answer. */
-  async #refresh({ event, family, keys }: Refresh, answers: Map<string, Promise<boolean>>): Promise<void> {
+  /** Events of one batch about one object share a response. */
+  async #refresh({ event, targets }: Refresh, responses: Map<string, Promise<boolean>>): Promise<void> {
     try {
       let isOurs = false;
-      for (const key of keys) {
-        const name = `${this.#parts.families.indexOf(family)} ${key}`;
-        const answer = answers.get(name) ?? settleByRefresh(family, key);
-        answers.set(name, answer);
-        isOurs = (await answer) || isOurs;
+      for (const target of targets) {
+        const name = `${target.subject} ${target.key}`;
+        const response = responses.get(name) ?? this.#settleByRefresh(target);
+        responses.set(name, response);
+        isOurs = (await response) || isOurs;
       }
-      await this.#settleAlone({ event, state: isOurs ? 'processed' : 'ignored', error: null });
+      await this.#settleAlone(outcomeOf(event, isOurs));
     } catch (error) {
       if (isOutage(error)) throw error;
       await this.#retryLater(event, error);
     }
+  }
+
+  /** False if the object turned out not to belong to Till. */
+  async #settleByRefresh({ subject, key }: Target): Promise<boolean> {
+    const mirror: Mirror<never> = this.#bySubject[subject];
+    let isOurs = true;
+    let late: readonly string[] = [];
+    const isSettled = await untilSettled(async () => {
+      const applied = await mirror.refresh(key);
+      isOurs = !applied.ignored.includes(key);
+      late = [...late, ...(applied.late ?? [])];
+      return applied;
+    });
+    if (!isSettled) throw new Error(`the row of ${key} kept changing`);
+    for (const target of refundsOf(late)) await this.#settleByRefresh(target);
+    return isOurs;
   }
 
   async #retryLater(event: WebhookEvent, error: unknown): Promise<void> {
@@ -218,16 +249,13 @@ export class EventProcessor {
   }
 }
 
-/** False if the object turned out to be somebody else's. */
-async function settleByRefresh(family: EventFamily, key: string): Promise<boolean> {
-  let isOurs = true;
-  const isSettled = await untilSettled(async () => {
-    const applied = await family.refresh(key);
-    isOurs = !applied.ignored.includes(key);
-    return applied;
-  });
-  if (!isSettled) throw new Error(`the row of ${key} kept changing`);
-  return isOurs;
+/** A payment that was recorded late also fetches its refunds, because earlier events about them met no row. */
+function refundsOf(latePayments: readonly string[]): readonly Target[] {
+  return latePayments.map((key) => ({ subject: 'refundedPayment', key }));
+}
+
+function outcomeOf(event: WebhookEvent, isOurs: boolean): Outcome {
+  return { event, state: isOurs ? 'processed' : 'ignored', error: null };
 }
 
 function settlementOf({ event, state, error }: Outcome): Settlement {
