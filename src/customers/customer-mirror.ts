@@ -1,4 +1,4 @@
-import { applyFacts } from '../mirrors/apply-facts.ts';
+import { applyToRows, type Inserted, lockRows } from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
@@ -33,16 +33,12 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
 
   async apply(tx: Transaction, facts: readonly CustomerFacts[], source: Source): Promise<Applied> {
     const { store, clock } = this.#parts;
+    const { keyOf } = this;
     const now = clock.now();
-    const { applied } = await applyFacts<Customer, CustomerFacts>({
-      facts,
-      source,
-      keyOf: this.keyOf,
-      lock: (keys) => store.lockByKeys(tx, keys),
-      insert: (unknown) => this.#insert(tx, unknown, source, now),
-      take: (customer, next, origin) => takeCustomerFacts(customer, next, origin, now),
-      update: (customers) => store.update(tx, customers),
-    });
+    const rows = await lockRows(tx, store, facts, keyOf);
+    const inserted = await this.#insert(tx, rows.unknown, source, now);
+    const folding = { rows, inserted, source, keyOf, take: takeCustomerFacts, now };
+    const { applied } = await applyToRows(tx, store, folding);
     return applied;
   }
 
@@ -76,7 +72,12 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     return { get: (key) => (key === null ? undefined : byKey.get(key)) };
   }
 
-  async #insert(tx: Transaction, unknown: readonly CustomerFacts[], source: Source, now: Date) {
+  async #insert(
+    tx: Transaction,
+    unknown: readonly CustomerFacts[],
+    source: Source,
+    now: Date,
+  ): Promise<Inserted<Customer> | undefined> {
     const { store, onRecovered } = this.#parts;
     const ours = unknown.flatMap((facts) => (isOurId(facts.localId) ? [{ id: facts.localId, facts }] : []));
     if (ours.length === 0) return undefined;

@@ -89,19 +89,17 @@ export class CustomerService {
     throw notReached(refused, 'customer', 'not deleted');
   }
 
-  /** Calls the processor about a customer. If the processor refuses because of the customer, the failure says why. */
-  async explainRefusal<T>(id: string, call: () => Promise<T>): Promise<T> {
-    try {
-      return await call();
-    } catch (error) {
-      const isAboutCustomer = isDefiniteRefusal(error) && error.extras.processorParam === 'customer';
-      const customer = isAboutCustomer ? await this.findAny(id) : undefined;
-      if (customer === undefined) throw error;
-      // If the processor has deleted the customer, the row is erased here, and the caller gets a 404.
-      await correct(this.#parts.mirror, customer.processorCustomerId);
-      const corrected = await this.findAny(id);
-      throw corrected?.deletedAt === null ? error : customerNotFound();
-    }
+  /**
+   * The failure to report after a call to the processor about a customer failed. If the processor refused because it has
+   * deleted the customer, the row is erased, and the caller gets a 404.
+   */
+  async explainRefusal(error: unknown, id: string): Promise<unknown> {
+    const isAboutCustomer = isDefiniteRefusal(error) && error.extras.processorParam === 'customer';
+    const customer = isAboutCustomer ? await this.findAny(id) : undefined;
+    if (customer === undefined) return error;
+    await correct(this.#parts.mirror, customer.processorCustomerId);
+    const corrected = await this.findAny(id);
+    return corrected?.deletedAt === null ? error : customerNotFound();
   }
 
   /** Finds deleted customers too. */

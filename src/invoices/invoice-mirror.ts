@@ -1,9 +1,9 @@
 import type { Customer } from '../customers/customer.ts';
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
-import { applyFacts, withRecovery } from '../mirrors/apply-facts.ts';
+import { applyToRows, lockRows, withRecovery } from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
-import type { Applied, Source } from '../mirrors/fold.ts';
+import type { Applied, Source, Take } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -65,34 +65,25 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
     { canBeLost }: { readonly canBeLost: boolean },
   ): Promise<Applied> {
     const { store, customers, clock } = this.#parts;
-    const [owners, locked] = await Promise.all([
-      customers.find(
-        tx,
-        facts.map(({ processorCustomerId }) => processorCustomerId),
-      ),
-      store.lockByKeys(tx, facts.map(this.keyOf)),
+    const { keyOf } = this;
+    const customerKeys = facts.map(({ processorCustomerId }) => processorCustomerId);
+    const [owners, rows] = await Promise.all([
+      customers.find(tx, customerKeys),
+      lockRows<Invoice, InvoiceFacts>(tx, store, facts, keyOf),
     ]);
     const customerIdOf = ({ processorCustomerId }: InvoiceFacts) =>
       owners.get(processorCustomerId)?.id ?? null;
     const isLost = (one: InvoiceFacts) => canBeLost && isOurs(one) && customerIdOf(one) === null;
-    const lost = new Set(facts.filter(isLost).map(this.keyOf));
+    const lost = new Set(facts.filter(isLost).map(keyOf));
     const now = clock.now();
-    const { applied } = await applyFacts<Invoice, InvoiceFacts>({
-      facts,
-      source,
-      keyOf: this.keyOf,
-      locked,
-      lock: (keys) => store.lockByKeys(tx, keys),
-      insert: async (unknown) => {
-        const made = unknown
-          .filter((first) => !lost.has(this.keyOf(first)))
-          .map((first) => toInvoice(first, customerIdOf(first), now));
-        await store.insert(tx, made);
-        return { made, lost: [] };
-      },
-      take: (invoice, next, origin) => takeInvoiceFacts(invoice, next, customerIdOf(next), origin, now),
-      update: (invoices) => store.update(tx, invoices),
-    });
+    const made = rows.unknown
+      .filter((first) => !lost.has(keyOf(first)))
+      .map((first) => toInvoice(first, customerIdOf(first), now));
+    await store.insert(tx, made);
+    const inserted = made.length === 0 ? undefined : { made, lost: [] };
+    const take: Take<Invoice, InvoiceFacts> = (invoice, next, origin, at) =>
+      takeInvoiceFacts(invoice, next, customerIdOf(next), origin, at);
+    const { applied } = await applyToRows(tx, store, { rows, inserted, source, keyOf, take, now });
     return withRecovery(applied, { lost: [...lost] });
   }
 }

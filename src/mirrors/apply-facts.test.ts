@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { applyFacts, withRecovery } from './apply-facts.ts';
+import type { Transaction } from '../platform/postgres.ts';
+import { applyToRows, lockRows, type RowStore, withRecovery } from './apply-facts.ts';
 
 interface Row {
   readonly key: string;
@@ -20,28 +21,36 @@ function row(key: string, value: number): Row {
 /** Applies facts to a table in memory that creates rows for keys in `creatable`. */
 async function apply(table: Map<string, Row>, facts: readonly Facts[], creatable: readonly string[]) {
   const written: Row[] = [];
-  const seen: Facts[] = [];
-  const { applied } = await applyFacts<Row, Facts>({
-    facts,
+  const store: RowStore<Row> = {
+    lockByKeys: async (_, keys) => keys.flatMap((key) => table.get(key) ?? []),
+    update: (_, rows) => written.push(...rows),
+  };
+  const rows = await lockRows(tx, store, facts, keyOf);
+  const made = rows.unknown
+    .filter(({ key }) => creatable.includes(key))
+    .map(({ key, value }) => row(key, value));
+  for (const one of made) table.set(one.key, one);
+  const lost = rows.unknown.map(keyOf).filter((key) => key.startsWith('lost'));
+  const { applied } = await applyToRows<Row, Facts>(tx, store, {
+    rows,
+    inserted: { made, lost },
     source: 'events',
     keyOf,
-    lock: async (keys) => keys.flatMap((key) => table.get(key) ?? []),
-    insert: async (unknown) => {
-      seen.push(...unknown);
-      const made = unknown
-        .filter(({ key }) => creatable.includes(key))
-        .map(({ key, value }) => row(key, value));
-      for (const one of made) table.set(one.key, one);
-      return { made, lost: unknown.map(keyOf).filter((key) => key.startsWith('lost')) };
-    },
     take: (before, { value }) => ({
       verdict: value > before.value ? 'take' : 'keep',
       row: { ...before, value, updatedAt: new Date(value) },
     }),
-    update: (rows) => written.push(...rows),
+    now: new Date(),
   });
-  return { applied, written, seen };
+  return { applied, written, seen: rows.unknown };
 }
+
+/** The table in memory needs no database. */
+const tx: Transaction = {
+  query: () => assert.fail('no statement is expected'),
+  send: () => assert.fail('no statement is expected'),
+  afterCommit: () => assert.fail('no hook is expected'),
+};
 
 test('a row is created from the first facts of an object without one, and the others are folded into it', async () => {
   const table = new Map([['a', row('a', 1)]]);

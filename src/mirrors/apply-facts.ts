@@ -1,54 +1,78 @@
-import { type Applied, type Folding, foldFacts, groupFacts, type MirrorRow, type Source } from './fold.ts';
+import type { Transaction } from '../platform/postgres.ts';
+import {
+  type Applied,
+  type FactGroups,
+  foldFacts,
+  groupFacts,
+  type MirrorRow,
+  type Source,
+  type Take,
+} from './fold.ts';
 
-/** How one mirror applies facts to its rows. */
-interface Application<Row extends MirrorRow, Facts> {
-  readonly facts: readonly Facts[];
-  readonly source: Source;
-  readonly keyOf: (item: Row | Facts) => string;
-  readonly lock: (keys: readonly string[]) => Promise<readonly Row[]>;
-  /** The rows, if they are locked already. */
-  readonly locked?: readonly Row[];
-  /**
-   * Creates rows for objects that have none, given the first facts of each. Undefined if none of them belongs to Till.
-   * An object is lost if it carries a Till id but its row cannot be created yet.
-   */
-  readonly insert: (unknown: readonly Facts[]) => Promise<Inserted<Row> | undefined>;
-  readonly take: Folding<Row, Facts>['take'];
-  readonly update: (rows: readonly Row[]) => void;
+/** The statements that applying facts needs. A `MirrorStore` has them. */
+export interface RowStore<Row> {
+  lockByKeys(tx: Transaction, keys: readonly string[]): Promise<readonly Row[]>;
+  update(tx: Transaction, rows: readonly Row[]): void;
 }
 
-interface Inserted<Row> {
+/** The locked rows that facts are about. */
+export interface LockedRows<Row, Facts> {
+  readonly groups: FactGroups<Facts>;
+  readonly known: readonly Row[];
+  /** The first facts of each object that has no row. */
+  readonly unknown: readonly Facts[];
+}
+
+export async function lockRows<Row, Facts>(
+  tx: Transaction,
+  store: RowStore<Row>,
+  facts: readonly Facts[],
+  keyOf: (item: Row | Facts) => string,
+): Promise<LockedRows<Row, Facts>> {
+  const groups = groupFacts(facts, keyOf);
+  const known = await store.lockByKeys(tx, [...groups.keys()]);
+  const knownKeys = new Set(known.map(keyOf));
+  const unknown = [...groups].filter(([key]) => !knownKeys.has(key)).map(([, [first]]) => first);
+  return { groups, known, unknown };
+}
+
+/** What became of objects without a row. */
+export interface Inserted<Row> {
   readonly made: readonly Row[];
-  /** The keys of lost objects. */
+  /** The keys of objects that carry a Till id but whose row cannot be created yet. */
   readonly lost: readonly string[];
+}
+
+interface Folding<Row, Facts> {
+  readonly rows: LockedRows<Row, Facts>;
+  /** Undefined if none of the objects without a row belongs to Till. */
+  readonly inserted: Inserted<Row> | undefined;
+  readonly source: Source;
+  readonly keyOf: (item: Row | Facts) => string;
+  readonly take: Take<Row, Facts>;
+  readonly now: Date;
 }
 
 interface Applying<Row> {
   readonly applied: Applied;
-  readonly made: readonly Row[];
   readonly written: readonly { readonly before: Row; readonly after: Row }[];
 }
 
-/** Locks the rows, creates missing ones, folds the facts into them and writes what changed. */
-export async function applyFacts<Row extends MirrorRow, Facts>(
-  application: Application<Row, Facts>,
+/** Folds facts into their rows, those just inserted included, and writes what changed. */
+export async function applyToRows<Row extends MirrorRow, Facts>(
+  tx: Transaction,
+  store: RowStore<Row>,
+  { rows: { groups, known }, inserted, source, keyOf, take, now }: Folding<Row, Facts>,
 ): Promise<Applying<Row>> {
-  const { facts, source, keyOf, lock, insert, take, update } = application;
-  const groups = groupFacts(facts, keyOf);
-  const keys = [...groups.keys()];
-  const known = application.locked ?? (await lock(keys));
-  const knownKeys = new Set(known.map(keyOf));
-  const unknown = [...groups].filter(([key]) => !knownKeys.has(key)).map(([, [first]]) => first);
-  const inserted = unknown.length === 0 ? undefined : await insert(unknown);
-  const rows = inserted === undefined ? known : await lock(keys);
-  const { written, applied } = foldFacts({ rows, groups, source, keyOf, take });
-  update(written.map(({ after }) => after));
-  const made = inserted?.made ?? [];
-  return {
-    applied: withRecovery(applied, { made: made.map(keyOf), lost: inserted?.lost ?? [] }),
-    made,
-    written,
-  };
+  // A row may also have been inserted by another transaction.
+  const rows = inserted === undefined ? known : await store.lockByKeys(tx, [...groups.keys()]);
+  const { written, applied } = foldFacts({ rows, groups, source, keyOf, take, now });
+  store.update(
+    tx,
+    written.map(({ after }) => after),
+  );
+  const made = inserted?.made.map(keyOf) ?? [];
+  return { applied: withRecovery(applied, { made, lost: inserted?.lost ?? [] }), written };
 }
 
 /**

@@ -32,7 +32,7 @@ function fact(key: string, value: string, second: number): Row {
 }
 
 function fold(rows: readonly Row[], facts: readonly Row[], source: Source = 'events') {
-  return foldFacts({ rows, groups: groupFacts(facts, keyOf), source, keyOf, take });
+  return foldFacts({ rows, groups: groupFacts(facts, keyOf), source, keyOf, take, now: new Date() });
 }
 
 test("each object's facts are folded into its own row, and only rows that changed are written", () => {

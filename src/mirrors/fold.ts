@@ -28,19 +28,31 @@ export interface MirrorRow {
   readonly updatedAt: Date;
 }
 
-export interface Folding<Row extends MirrorRow, Facts> {
+interface Folding<Row extends MirrorRow, Facts> {
   readonly rows: readonly Row[];
-  readonly groups: ReadonlyMap<string, readonly Facts[]>;
+  readonly groups: FactGroups<Facts>;
   readonly source: Source;
   readonly keyOf: (row: Row) => string;
-  readonly take: (row: Row, facts: Facts, origin: Origin) => { readonly verdict: Verdict; readonly row: Row };
+  readonly take: Take<Row, Facts>;
+  readonly now: Date;
 }
+
+/** What a row becomes when facts are applied to it, and whether it does. */
+export type Take<Row, Facts> = (
+  row: Row,
+  facts: Facts,
+  origin: Origin,
+  now: Date,
+) => { readonly verdict: Verdict; readonly row: Row };
+
+/** Facts by the key of their object. */
+export type FactGroups<Facts> = ReadonlyMap<string, readonly [Facts, ...Facts[]]>;
 
 /** Folds each object's facts into its row, one after the other, and returns the rows to write. */
 export function foldFacts<Row extends MirrorRow, Facts>(
   folding: Folding<Row, Facts>,
 ): { readonly written: readonly { readonly before: Row; readonly after: Row }[]; readonly applied: Applied } {
-  const { rows, groups, source, keyOf, take } = folding;
+  const { rows, groups, source, keyOf, take, now } = folding;
   const written: { before: Row; after: Row }[] = [];
   const unsettled: string[] = [];
   for (const before of rows) {
@@ -49,7 +61,7 @@ export function foldFacts<Row extends MirrorRow, Facts>(
     let after = before;
     let needsRefresh = false;
     for (const facts of groups.get(key) ?? []) {
-      const taken = take(after, facts, origin);
+      const taken = take(after, facts, origin, now);
       // Newer facts settle an earlier tie.
       if (taken.verdict !== 'keep') needsRefresh = taken.verdict === 'refresh';
       if (taken.verdict === 'take') after = taken.row;
@@ -78,7 +90,7 @@ function originOf(source: Source, key: string, revision: number): Origin {
 export function groupFacts<Facts>(
   facts: readonly Facts[],
   keyOf: (facts: Facts) => string,
-): ReadonlyMap<string, readonly [Facts, ...Facts[]]> {
+): FactGroups<Facts> {
   const groups = new Map<string, [Facts, ...Facts[]]>();
   for (const item of facts) {
     const group = groups.get(keyOf(item));

@@ -70,15 +70,17 @@ export class PaymentCreation
     return this.#parts.customers.read(customerId);
   }
 
-  call(
+  async call(
     { customerId, amount, currency }: NewPaymentRequest,
     { processorCustomerId }: Prepared,
     write: CreationWrite,
   ): Promise<PaymentWithSecret> {
     const { customers, processor } = this.#parts;
-    return customers.explainRefusal(customerId, () =>
-      processor.payments.create({ ...write, processorCustomerId, amount, currency }),
-    );
+    try {
+      return await processor.payments.create({ ...write, processorCustomerId, amount, currency });
+    } catch (error) {
+      throw await customers.explainRefusal(error, customerId);
+    }
   }
 
   async insert(
@@ -109,9 +111,11 @@ export class PaymentCreation
     if (customer === undefined) return null;
     const { processorCustomerId } = customer;
     const { resourceId: localId, attemptedAt: since } = claim;
-    return customers.explainRefusal(customerId, () =>
-      processor.payments.find({ localId, since, processorCustomerId }),
-    );
+    try {
+      return await processor.payments.find({ localId, since, processorCustomerId });
+    } catch (error) {
+      throw await customers.explainRefusal(error, customerId);
+    }
   }
 
   async replay(id: string): Promise<CreatedPayment> {

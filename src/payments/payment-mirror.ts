@@ -1,6 +1,6 @@
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
-import { applyFacts } from '../mirrors/apply-facts.ts';
+import { applyToRows, type Inserted, lockRows } from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
@@ -40,22 +40,19 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
 
   async apply(tx: Transaction, facts: readonly PaymentFacts[], source: Source): Promise<Applied> {
     const { store, metrics, clock } = this.#parts;
+    const { keyOf } = this;
     const now = clock.now();
-    const { applied, made, written } = await applyFacts<Payment, PaymentFacts>({
-      facts,
-      source,
-      keyOf: this.keyOf,
-      lock: (keys) => store.lockByKeys(tx, keys),
-      insert: (unknown) => this.#insert(tx, unknown, now),
-      take: (payment, next, origin) => takePaymentFacts(payment, next, origin, now),
-      update: (payments) => store.update(tx, payments),
-    });
+    const rows = await lockRows(tx, store, facts, keyOf);
+    const inserted = await this.#insert(tx, rows.unknown, now);
+    const folding = { rows, inserted, source, keyOf, take: takePaymentFacts, now };
+    const { applied, written } = await applyToRows(tx, store, folding);
+    const made = inserted?.made ?? [];
     const isPaid = ({ intentStatus }: Payment) => intentStatus === 'succeeded';
     const turnedPaid = written.filter(({ before, after }) => !isPaid(before) && isPaid(after));
     const succeeded = turnedPaid.length + made.filter(isPaid).length;
     if (succeeded > 0) tx.afterCommit(() => metrics.paymentsSucceeded.inc(succeeded));
     const late = made.filter(({ createdAt }) => now.getTime() - createdAt.getTime() > lateAfterMs);
-    return { ...applied, late: late.map(this.keyOf) };
+    return { ...applied, late: late.map(keyOf) };
   }
 
   async refresh(key: string): Promise<Applied> {
@@ -96,7 +93,11 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
   }
 
   /** A payment intent without a Till id belongs to another application. One whose customer has no row is lost. */
-  async #insert(tx: Transaction, unknown: readonly PaymentFacts[], now: Date) {
+  async #insert(
+    tx: Transaction,
+    unknown: readonly PaymentFacts[],
+    now: Date,
+  ): Promise<Inserted<Payment> | undefined> {
     const { store, customers } = this.#parts;
     const ours = unknown.flatMap((facts) => (isOurId(facts.localId) ? [{ id: facts.localId, facts }] : []));
     if (ours.length === 0) return undefined;

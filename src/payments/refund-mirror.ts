@@ -1,4 +1,4 @@
-import { applyFacts, withRecovery } from '../mirrors/apply-facts.ts';
+import { applyToRows, lockRows, withRecovery } from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
@@ -56,24 +56,19 @@ export class RefundMirror implements Mirror<RefundFacts> {
       return paymentId ? [{ ...one, paymentId }] : [];
     });
     const reserved = keysOfReserved(known);
+    // A reservation does not carry the processor's id yet.
+    const keyOf = (item: Refund | KnownRefund) =>
+      'id' in item ? (item.processorRefundId ?? reserved.get(item.id) ?? item.id) : item.processorRefundId;
+    const refunds = {
+      lockByKeys: (_: Transaction, keys: readonly string[]) => store.lockAny(tx, keys, [...reserved.keys()]),
+      update: (_: Transaction, changed: readonly Refund[]) => store.update(tx, changed),
+    };
     const now = clock.now();
-    const { applied } = await applyFacts<Refund, KnownRefund>({
-      facts: known,
-      source,
-      // A reservation does not carry the processor's id yet.
-      keyOf: (item) =>
-        'id' in item ? (item.processorRefundId ?? reserved.get(item.id) ?? item.id) : this.keyOf(item),
-      lock: (keys) => store.lockAny(tx, keys, [...reserved.keys()]),
-      insert: async (unknown) => ({
-        made: await store.insert(
-          tx,
-          unknown.map((first) => toRefund(first, now)),
-        ),
-        lost: [],
-      }),
-      take: (refund, next, origin) => takeRefundFacts(refund, next, origin, now),
-      update: (refunds) => store.update(tx, refunds),
-    });
+    const rows = await lockRows(tx, refunds, known, keyOf);
+    const created = rows.unknown.map((first) => toRefund(first, now));
+    const inserted = created.length === 0 ? undefined : { made: await store.insert(tx, created), lost: [] };
+    const folding = { rows, inserted, source, keyOf, take: takeRefundFacts, now };
+    const { applied } = await applyToRows(tx, refunds, folding);
     await paymentStore.addUpRefunds(tx, [...paymentIds.values()], now);
     const knownKeys = new Set(known.map(this.keyOf));
     const others = facts.filter((one) => !knownKeys.has(this.keyOf(one)));

@@ -1,5 +1,6 @@
-import { applyFacts } from '../mirrors/apply-facts.ts';
-import type { Applied, Folding, Source } from '../mirrors/fold.ts';
+import { applyToRows, lockRows, type RowStore, withRecovery } from '../mirrors/apply-facts.ts';
+import type { OwnFacts } from '../mirrors/facts.ts';
+import type { Applied, Source, Take } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, unknownThere } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -24,7 +25,7 @@ interface PlanMirrorParts {
   readonly clock: Clock;
 }
 
-/** Plans, each of which is a product and a price at the processor. Its key is the id of the price. */
+/** Plans, each of which is a product and a price at the processor. The key of a plan is the id of its price. */
 export class PlanMirror implements Mirror<PlanFacts> {
   readonly resource = 'plan';
   /** Events show one half of a plan. */
@@ -33,30 +34,24 @@ export class PlanMirror implements Mirror<PlanFacts> {
   readonly #parts: PlanMirrorParts;
 
   constructor(parts: PlanMirrorParts) {
-    const { store, clock } = parts;
+    const { store } = parts;
     this.#parts = parts;
+    const byProduct: RowStore<Plan> = {
+      lockByKeys: (tx, keys) => store.lockByProductIds(tx, keys),
+      update: (tx, plans) => store.update(tx, plans),
+    };
     this.products = {
       resource: 'plan',
       keyOf: productKeyOf,
       apply: (tx, facts, source) =>
-        applyHalf<ProductFacts>(facts, source, {
-          keyOf: productKeyOf,
-          lock: (keys) => store.lockByProductIds(tx, keys),
-          take: (plan, next, origin) => takeProductFacts(plan, next, origin, clock.now()),
-          update: (plans) => store.update(tx, plans),
-        }),
+        this.#apply(tx, byProduct, facts, { source, keyOf: productKeyOf, take: takeProductFacts, localIdOf }),
       refresh: (key) => this.#refreshByProduct(key),
     };
     this.prices = {
       resource: 'plan',
       keyOf: priceKeyOf,
       apply: (tx, facts, source) =>
-        applyHalf<PriceFacts>(facts, source, {
-          keyOf: priceKeyOf,
-          lock: (keys) => store.lockByKeys(tx, keys),
-          take: (plan, next, origin) => takePriceFacts(plan, next, origin, clock.now()),
-          update: (plans) => store.update(tx, plans),
-        }),
+        this.#apply(tx, store, facts, { source, keyOf: priceKeyOf, take: takePriceFacts, localIdOf }),
       refresh: (key) => this.refresh(key),
     };
   }
@@ -65,20 +60,13 @@ export class PlanMirror implements Mirror<PlanFacts> {
     return price.processorPriceId;
   }
 
-  /** A plan that was lost is not created here, but by its refresh, which fails if the price cannot be a plan. */
-  async apply(tx: Transaction, facts: readonly PlanFacts[], source: Source): Promise<Applied> {
-    const { store, clock } = this.#parts;
-    const now = clock.now();
-    const { applied } = await applyFacts<Plan, PlanFacts>({
-      facts,
+  apply(tx: Transaction, facts: readonly PlanFacts[], source: Source): Promise<Applied> {
+    return this.#apply(tx, this.#parts.store, facts, {
       source,
-      keyOf: (item) => ('price' in item ? this.keyOf(item) : item.processorPriceId),
-      lock: (keys) => store.lockByKeys(tx, keys),
-      insert: async (unknown) => lostAmong(unknown, ({ price }) => price.localId, this.keyOf),
-      take: (plan, next, origin) => takePlanFacts(plan, next, origin, now),
-      update: (plans) => store.update(tx, plans),
+      keyOf: (item: Plan | PlanFacts) => priceKeyOf('price' in item ? item.price : item),
+      take: takePlanFacts,
+      localIdOf: ({ price }: PlanFacts) => price.localId,
     });
-    return applied;
   }
 
   async refresh(key: string): Promise<Applied> {
@@ -119,6 +107,20 @@ export class PlanMirror implements Mirror<PlanFacts> {
     await this.#parts.store.lock(tx, products.map(productKeyOf), prices.map(priceKeyOf));
   }
 
+  /** A lost plan is not created here: half of it does not make a row, and not every price can be a plan. */
+  async #apply<Facts>(
+    tx: Transaction,
+    store: RowStore<Plan>,
+    facts: readonly Facts[],
+    { source, keyOf, take, localIdOf }: Application<Facts>,
+  ): Promise<Applied> {
+    const rows = await lockRows(tx, store, facts, keyOf);
+    const lost = rows.unknown.filter((first) => isOurId(localIdOf(first))).map(keyOf);
+    const folding = { rows, inserted: undefined, source, keyOf, take, now: this.#parts.clock.now() };
+    const { applied } = await applyToRows(tx, store, folding);
+    return withRecovery(applied, { lost });
+  }
+
   async #recoverFrom(facts: PlanFacts): Promise<boolean> {
     const { database, store, clock } = this.#parts;
     const { localId, processorPriceId } = facts.price;
@@ -149,35 +151,15 @@ function priceKeyOf({ processorPriceId }: { readonly processorPriceId: string })
   return processorPriceId;
 }
 
-interface Half<Facts> {
+function localIdOf({ localId }: OwnFacts): string | null {
+  return localId;
+}
+
+interface Application<Facts> {
+  readonly source: Source;
   readonly keyOf: (item: Plan | Facts) => string;
-  readonly lock: (keys: readonly string[]) => Promise<readonly Plan[]>;
-  readonly take: Folding<Plan, Facts>['take'];
-  readonly update: (plans: readonly Plan[]) => void;
-}
-
-/** Half a plan does not make a row: a lost plan is read whole from the processor. */
-async function applyHalf<Facts extends ProductFacts | PriceFacts>(
-  facts: readonly Facts[],
-  source: Source,
-  half: Half<Facts>,
-): Promise<Applied> {
-  const { applied } = await applyFacts<Plan, Facts>({
-    facts,
-    source,
-    ...half,
-    insert: async (unknown) => lostAmong(unknown, ({ localId }) => localId, half.keyOf),
-  });
-  return applied;
-}
-
-function lostAmong<Facts>(
-  unknown: readonly Facts[],
-  localIdOf: (facts: Facts) => string | null,
-  keyOf: (facts: Facts) => string,
-) {
-  const lost = unknown.filter((facts) => isOurId(localIdOf(facts))).map(keyOf);
-  return lost.length === 0 ? undefined : { made: [], lost };
+  readonly take: Take<Plan, Facts>;
+  readonly localIdOf: (facts: Facts) => string | null;
 }
 
 /** Undefined for a price that cannot be a Till plan. */

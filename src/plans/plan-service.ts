@@ -58,17 +58,15 @@ export class PlanService {
     return plan;
   }
 
-  /** Calls the processor about a plan. If the processor refuses because of the price, the failure says why. */
-  async explainRefusal<T>(id: string, call: () => Promise<T>): Promise<T> {
-    try {
-      return await call();
-    } catch (error) {
-      const isAboutPrice =
-        isDefiniteRefusal(error) && error.extras.processorParam?.includes('price') === true;
-      if (!isAboutPrice) throw error;
-      const { processorPriceId } = await this.read(id);
-      await correct(this.#parts.mirror, processorPriceId);
-      throw (await this.read(id)).active ? error : planArchived();
-    }
+  /**
+   * The failure to report after a call to the processor about a plan failed. If the processor refused because the price
+   * is archived there, the row is corrected, and the caller learns it.
+   */
+  async explainRefusal(error: unknown, id: string): Promise<unknown> {
+    const isAboutPrice = isDefiniteRefusal(error) && error.extras.processorParam?.includes('price') === true;
+    if (!isAboutPrice) return error;
+    const { processorPriceId } = await this.read(id);
+    await correct(this.#parts.mirror, processorPriceId);
+    return (await this.read(id)).active ? error : planArchived();
   }
 }

@@ -64,17 +64,17 @@ export class SubscriptionCreation
     return { processorCustomerId, processorPriceId };
   }
 
-  call(
+  async call(
     { customerId, planId, trialPeriodDays }: NewSubscriptionRequest,
     prepared: Prepared,
     write: CreationWrite,
   ): Promise<SubscriptionWithSecret> {
     const { customers, plans, processor } = this.#parts;
-    return plans.explainRefusal(planId, () =>
-      customers.explainRefusal(customerId, () =>
-        processor.subscriptions.create({ ...write, ...prepared, trialPeriodDays }),
-      ),
-    );
+    try {
+      return await processor.subscriptions.create({ ...write, ...prepared, trialPeriodDays });
+    } catch (error) {
+      throw await plans.explainRefusal(await customers.explainRefusal(error, customerId), planId);
+    }
   }
 
   async record(
@@ -95,9 +95,11 @@ export class SubscriptionCreation
     if (customer === undefined) return null;
     const { processorCustomerId } = customer;
     const { resourceId: localId, attemptedAt: since } = claim;
-    return customers.explainRefusal(customerId, () =>
-      processor.subscriptions.find({ localId, since, processorCustomerId }),
-    );
+    try {
+      return await processor.subscriptions.find({ localId, since, processorCustomerId });
+    } catch (error) {
+      throw await customers.explainRefusal(error, customerId);
+    }
   }
 
   async replay(id: string): Promise<CreatedSubscription> {

@@ -1,8 +1,8 @@
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
-import { applyFacts, withRecovery } from '../mirrors/apply-facts.ts';
+import { applyToRows, type Inserted, lockRows, withRecovery } from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
-import type { Applied, Source } from '../mirrors/fold.ts';
+import type { Applied, Source, Take } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, revisionsOf, unknownThere } from '../mirrors/refresh.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
@@ -80,22 +80,17 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   ): Promise<{ readonly applied: Applied; readonly planIdOf: PlanIdOf }> {
     const { store, plans, clock } = this.#parts;
     const prices = facts.flatMap(({ items }) => items.map(({ processorPriceId }) => processorPriceId));
-    const [planOf, locked] = await Promise.all([
+    const { keyOf } = this;
+    const [planOf, rows] = await Promise.all([
       plans.find(tx, prices),
-      store.lockByKeys(tx, facts.map(this.keyOf)),
+      lockRows<Subscription, SubscriptionFacts>(tx, store, facts, keyOf),
     ]);
     const planIdOf: PlanIdOf = (processorPriceId) => planOf.get(processorPriceId)?.id;
     const now = clock.now();
-    const { applied } = await applyFacts<Subscription, SubscriptionFacts>({
-      facts,
-      source,
-      keyOf: this.keyOf,
-      locked,
-      lock: (keys) => store.lockByKeys(tx, keys),
-      insert: (unknown) => this.#insert(tx, unknown, planIdOf, now),
-      take: (subscription, next, origin) => takeSubscriptionFacts(subscription, next, planIdOf, origin, now),
-      update: (subscriptions) => store.update(tx, subscriptions),
-    });
+    const inserted = await this.#insert(tx, rows.unknown, planIdOf, now);
+    const take: Take<Subscription, SubscriptionFacts> = (subscription, next, origin, at) =>
+      takeSubscriptionFacts(subscription, next, planIdOf, origin, at);
+    const { applied } = await applyToRows(tx, store, { rows, inserted, source, keyOf, take, now });
     return { applied, planIdOf };
   }
 
@@ -103,8 +98,14 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
    * A subscription of a Till customer to a Till plan is mirrored wherever it was created. One that Till created and whose
    * customer or plan has no row is lost. Any other belongs to another application.
    */
-  async #insert(tx: Transaction, unknown: readonly SubscriptionFacts[], planIdOf: PlanIdOf, now: Date) {
+  async #insert(
+    tx: Transaction,
+    unknown: readonly SubscriptionFacts[],
+    planIdOf: PlanIdOf,
+    now: Date,
+  ): Promise<Inserted<Subscription> | undefined> {
     const { store, customers } = this.#parts;
+    if (unknown.length === 0) return undefined;
     const owners = await customers.find(
       tx,
       unknown.map(({ processorCustomerId }) => processorCustomerId),

@@ -19,7 +19,7 @@ import { test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { type Customer, takeCustomerFacts } from '../../src/customers/customer.ts';
 import { type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
-import { type Folding, foldFacts, type MirrorRow, type Source } from '../../src/mirrors/fold.ts';
+import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '../../src/mirrors/fold.ts';
 import { type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
 import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
 import {
@@ -199,7 +199,7 @@ function byCustomer(events: readonly Stripe.Event[]): ReadonlyMap<string, readon
 interface Life<Row extends MirrorRow, Facts> {
   /** The row as the first event that arrives makes it. */
   readonly born: (facts: Facts) => Row;
-  readonly take: Folding<Row, Facts>['take'];
+  readonly take: Take<Row, Facts>;
   /** In the order in which they happened. */
   readonly events: readonly Facts[];
   /** What must be right in the end. */
@@ -304,10 +304,11 @@ function fold<Row extends MirrorRow, Facts>(
 ): { readonly row: Row; readonly isUnsettled: boolean } {
   const { written, applied } = foldFacts({
     rows: [row],
-    groups: new Map([[key, batch]]),
+    groups: groupFacts(batch, () => key),
     source,
     keyOf: () => key,
     take,
+    now,
   });
   const after = written[0]?.after ?? row;
   return {
