@@ -1,7 +1,7 @@
 import { applyFacts } from '../mirrors/apply-facts.ts';
 import type { Applied, Folding, Source } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
-import { ignoredAll, nothingApplied, revisionsOf, unknownThere } from '../mirrors/refresh.ts';
+import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
@@ -24,10 +24,10 @@ interface PlanMirrorParts {
   readonly clock: Clock;
 }
 
-/** Plans, each of which is a product and a price at the processor. Its key is the id of the price. */
+/** A plan is a product and a price at the processor. Its key is the id of the price. */
 export class PlanMirror implements Mirror<PlanFacts> {
   readonly resource = 'plan';
-  /** Events show one half of a plan. */
+  /** An event contains either the product or the price of a plan. */
   readonly products: Mirror<ProductFacts>;
   readonly prices: Mirror<PriceFacts>;
   readonly #parts: PlanMirrorParts;
@@ -65,7 +65,7 @@ export class PlanMirror implements Mirror<PlanFacts> {
     return price.processorPriceId;
   }
 
-  /** A plan that was lost is not created here, but by its refresh, which fails if the price cannot be a plan. */
+  /** Does not create lost plans. Their refresh does, if the price can be a plan. */
   async apply(tx: Transaction, facts: readonly PlanFacts[], source: Source): Promise<Applied> {
     const { store, clock } = this.#parts;
     const now = clock.now();
@@ -89,13 +89,13 @@ export class PlanMirror implements Mirror<PlanFacts> {
       const isOurs = facts !== null && (await this.#recoverFrom(facts));
       return isOurs ? { ...nothingApplied, changed: [key] } : ignoredAll(key);
     }
-    if (facts === null) return unknownThere;
+    if (facts === null) return unknownToProcessor;
     return database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row)));
   }
 
   /**
-   * Makes sure that there is a plan for the price of a subscription, for example after the restore of an older backup.
-   * False if the price is not a Till plan.
+   * Ensures that the price of a subscription has a plan, for example after the restore of an older backup. Returns
+   * false if the price is not a Till plan.
    */
   async recover(processorPriceId: string): Promise<boolean> {
     const { database, store, processor } = this.#parts;
@@ -104,13 +104,13 @@ export class PlanMirror implements Mirror<PlanFacts> {
     return facts !== null && this.#recoverFrom(facts);
   }
 
-  /** The plans of these prices, by the ids of the prices. */
+  /** The plans of these prices, by price id. */
   async find(db: Queryable, processorPriceIds: readonly string[]): Promise<ReadonlyMap<string, Plan>> {
     const plans = await this.#parts.store.findByKeys(db, processorPriceIds);
     return new Map(plans.map((plan) => [plan.processorPriceId, plan]));
   }
 
-  /** Locks the rows of a batch that has both halves of plans, which are applied one after the other. */
+  /** Locks all rows of a batch that has products and prices, which are applied one after the other. */
   async lock(
     tx: Transaction,
     products: readonly ProductFacts[],
@@ -156,7 +156,7 @@ interface Half<Facts> {
   readonly update: (plans: readonly Plan[]) => void;
 }
 
-/** Half a plan does not make a row: a lost plan is read whole from the processor. */
+/** A product or a price alone is not enough for a row, so a lost plan is refreshed. */
 async function applyHalf<Facts extends ProductFacts | PriceFacts>(
   facts: readonly Facts[],
   source: Source,
