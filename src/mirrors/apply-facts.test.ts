@@ -43,7 +43,7 @@ async function apply(table: Map<string, Row>, facts: readonly Facts[], creatable
   return { applied, written, seen };
 }
 
-test('a row is created from the first facts of an object without one, and the others are folded into it', async () => {
+test('the first facts of an object without a row create the row, and the other facts are folded into it', async () => {
   const table = new Map([['a', row('a', 1)]]);
   const facts = [
     { key: 'a', value: 2 },
@@ -68,7 +68,7 @@ test('a lost object is refreshed instead of being ignored', async () => {
   assert.deepEqual(applied, { changed: [], ignored: [], unsettled: ['lost 1'] });
 });
 
-test('lost objects leave the ignored ones, and created rows count as changed once', () => {
+test('lost objects do not count as ignored, and created rows count as changed once', () => {
   const applied = { changed: ['a'], ignored: ['b', 'c'], unsettled: ['d'] };
   assert.deepEqual(withRecovery(applied, { made: ['a', 'e'], lost: ['c', 'd'] }), {
     changed: ['a', 'e'],

@@ -6,11 +6,11 @@ interface Application<Row extends MirrorRow, Facts> {
   readonly source: Source;
   readonly keyOf: (item: Row | Facts) => string;
   readonly lock: (keys: readonly string[]) => Promise<readonly Row[]>;
-  /** The rows, if they are locked already. */
+  /** The rows, if they are already locked. */
   readonly locked?: readonly Row[];
   /**
-   * Creates rows for objects that have none, given the first facts of each. Undefined if none of them belongs to Till.
-   * An object is lost if it carries a Till id but its row cannot be created yet.
+   * Creates rows for objects that have none, from the first facts of each. Undefined if no object belongs to Till. An
+   * object is lost if it has a Till id but its row cannot be created yet.
    */
   readonly insert: (unknown: readonly Facts[]) => Promise<Inserted<Row> | undefined>;
   readonly take: Folding<Row, Facts>['take'];
@@ -29,7 +29,7 @@ interface Applying<Row> {
   readonly written: readonly { readonly before: Row; readonly after: Row }[];
 }
 
-/** Locks the rows, creates missing ones, folds the facts into them and writes what changed. */
+/** Locks the rows, creates missing rows, folds the facts into the rows and writes the changed ones. */
 export async function applyFacts<Row extends MirrorRow, Facts>(
   application: Application<Row, Facts>,
 ): Promise<Applying<Row>> {
@@ -52,8 +52,8 @@ export async function applyFacts<Row extends MirrorRow, Facts>(
 }
 
 /**
- * Adds created rows and lost objects to the outcome of a fold. A lost object is not ignored: its row, or a row that it
- * depends on, is missing and has to be refreshed.
+ * Adds created rows and lost objects to the outcome of a fold. A lost object is not ignored: it needs a refresh,
+ * because its row or a row that it depends on is missing.
  */
 export function withRecovery(
   applied: Applied,
