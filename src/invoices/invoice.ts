@@ -8,7 +8,7 @@ export type InvoiceStatus = (typeof invoiceStatuses)[number];
 export interface Invoice {
   readonly id: string;
   readonly processorInvoiceId: string;
-  /** Null when the processor's customer is none of ours. */
+  /** Null if the customer does not belong to Till. */
   readonly customerId: string | null;
   readonly processorCustomerId: string | null;
   readonly processorSubscriptionId: string | null;
@@ -21,7 +21,7 @@ export interface Invoice {
   readonly processorAsOfLatest: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
-  /** Rises with every change of the row. */
+  /** Increases with every change of the row. */
   readonly revision: number;
 }
 
@@ -29,7 +29,7 @@ export interface InvoiceFacts extends Facts {
   readonly processorInvoiceId: string;
   readonly processorCustomerId: string | null;
   readonly processorSubscriptionId: string | null;
-  /** Our id of the subscription that it bills, from the metadata that the processor copies into the invoice. */
+  /** Till's id of the billed subscription, from the metadata that the processor copies into the invoice. */
   readonly subscriptionLocalId: string | null;
   readonly amountDue: number;
   readonly amountPaid: number;
@@ -54,7 +54,7 @@ const final = {
   void: 'never',
 } as const;
 
-/** From what stands (rows) to what arrives (columns). Uncollectible is final until it is paid or voided after all. */
+/** From the current status (rows) to the new one (columns). `uncollectible` can still become `paid` or `void`. */
 export const invoiceTransitions: TransitionTable<InvoiceStatus> = {
   draft: open,
   open: open,
@@ -63,7 +63,7 @@ export const invoiceTransitions: TransitionTable<InvoiceStatus> = {
   void: { ...final, void: 'if newer' },
 };
 
-/** What an invoice becomes when the processor says this of it. */
+/** Decides whether the facts change the row, and returns the row with the facts applied. */
 export function takeInvoiceFacts(
   invoice: Invoice,
   facts: InvoiceFacts,
@@ -71,10 +71,10 @@ export function takeInvoiceFacts(
   origin: Origin,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Invoice } {
-  const isSameOwner = facts.processorCustomerId === invoice.processorCustomerId;
+  const isSameCustomer = facts.processorCustomerId === invoice.processorCustomerId;
   const values = {
-    // It may have been given to a recovered customer after `customerId` was looked up.
-    customerId: customerId ?? (isSameOwner ? invoice.customerId : null),
+    // The customer may have been recovered and attached after `customerId` was looked up.
+    customerId: customerId ?? (isSameCustomer ? invoice.customerId : null),
     processorCustomerId: facts.processorCustomerId,
     processorSubscriptionId: facts.processorSubscriptionId,
     amountDue: facts.amountDue,

@@ -2,7 +2,7 @@ import { Failure } from '../errors.ts';
 import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
 import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
-/** Every status of a payment, in the order in which a payment usually passes them. */
+/** Every status of a payment, in the usual order. */
 export const paymentStatuses = [
   'requires_payment_method',
   'requires_confirmation',
@@ -15,7 +15,7 @@ export const paymentStatuses = [
 
 export type PaymentStatus = (typeof paymentStatuses)[number];
 
-/** What the processor says of its payment intent. `refunded` is our word for what follows from the refunds. */
+/** The status of the payment intent at the processor. Till adds `refunded`, which follows from the refunds. */
 export type IntentStatus = Exclude<PaymentStatus, 'refunded'>;
 
 export interface Payment {
@@ -26,7 +26,7 @@ export interface Payment {
   readonly amountReceived: number;
   /** The sum of the refunds that did not fail. */
   readonly amountRefunded: number;
-  /** The sum of those that are being asked for, and of which the processor has not been heard yet. */
+  /** The sum of the refunds in progress, which the processor has not confirmed yet. */
   readonly amountReserved: number;
   readonly currency: string;
   readonly intentStatus: IntentStatus;
@@ -35,7 +35,7 @@ export interface Payment {
   readonly processorAsOfLatest: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
-  /** Rises with every change of the row. */
+  /** Increases with every change of the row. */
   readonly revision: number;
 }
 
@@ -43,11 +43,10 @@ export interface PaymentFacts extends OwnFacts {
   readonly processorPaymentIntentId: string;
   readonly processorCustomerId: string | null;
   readonly amount: number;
-  /** What has arrived so far, and so the most that can be refunded. */
+  /** The amount received so far, which is the most that can be refunded. */
   readonly amountReceived: number;
   readonly currency: string;
-  /** `refunded` is never the processor's word: it follows from the refunds. */
-  readonly status: Exclude<PaymentStatus, 'refunded'>;
+  readonly status: IntentStatus;
 }
 
 const open = {
@@ -68,7 +67,7 @@ const final = {
   canceled: 'never',
 } as const;
 
-/** From what stands (rows) to what arrives (columns). A final status stays; only refunds change what it means. */
+/** From the current status (rows) to the new one (columns). A final status stays. */
 export const paymentTransitions: TransitionTable<IntentStatus> = {
   requires_payment_method: open,
   requires_confirmation: open,
@@ -78,7 +77,7 @@ export const paymentTransitions: TransitionTable<IntentStatus> = {
   canceled: { ...final, canceled: 'if newer' },
 };
 
-/** What a payment becomes when the processor says this of it. */
+/** Decides whether the facts change the row, and returns the row with the facts applied. */
 export function takePaymentFacts(
   payment: Payment,
   facts: PaymentFacts,
@@ -109,7 +108,7 @@ export function takePaymentFacts(
   return { verdict, row: { ...row, status: paymentStatusOf(row) } };
 }
 
-/** A payment is refunded once the refunds that did not fail reach what was received. */
+/** A payment is refunded once the refunds that did not fail reach the amount received. */
 export function paymentStatusOf(
   payment: Pick<Payment, 'intentStatus' | 'amountReceived' | 'amountRefunded'>,
 ): PaymentStatus {
@@ -118,7 +117,7 @@ export function paymentStatusOf(
   return isRefunded ? 'refunded' : intentStatus;
 }
 
-/** How much can still be refunded, if whatever is being asked for goes through. */
+/** The amount that can still be refunded if the refunds in progress succeed. */
 export function amountLeft(
   payment: Pick<Payment, 'amountReceived' | 'amountRefunded' | 'amountReserved'>,
 ): number {

@@ -17,7 +17,7 @@ export interface Plan {
   readonly interval: PlanInterval;
   readonly productActive: boolean;
   readonly priceActive: boolean;
-  /** Both are: archived at either end is archived. */
+  /** True if product and price are both active. */
   readonly active: boolean;
   readonly productAsOf: Date;
   readonly productAsOfLatest: Date;
@@ -25,33 +25,33 @@ export interface Plan {
   readonly priceAsOfLatest: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
-  /** Rises with every change of the row. */
+  /** Increases with every change of the row. */
   readonly revision: number;
 }
 
-/** One half of a plan: what is sold. */
+/** The half of a plan that says what is sold. */
 export interface ProductFacts extends OwnFacts {
   readonly processorProductId: string;
-  /** Null where it cannot be read; the plan keeps its name then. */
+  /** Null if the name cannot be read. The plan then keeps its name. */
   readonly name: string | null;
-  /** False once archived or deleted. */
+  /** False after archiving or deletion. */
   readonly active: boolean;
-  /** Nothing can come after that, whatever the times say. */
+  /** Deletion is final, whatever its time. */
   readonly deleted?: true;
 }
 
-/** The other half of a plan: what it costs, how often. */
+/** The half of a plan that says how much it costs and how often. */
 export interface PriceFacts extends OwnFacts {
   readonly processorPriceId: string;
   readonly processorProductId: string;
-  /** Null where the price is not one whole amount in the smallest unit (tiers, fractions): no Till plan. */
+  /** Null if the price is not one whole amount in the smallest unit (tiers, fractions). It cannot be a Till plan. */
   readonly amount: number | null;
   readonly currency: string;
-  /** Null for a price that is paid once, or every so many intervals: no Till plan. */
+  /** Null if the price is paid once, or every several intervals. It cannot be a Till plan. */
   readonly interval: PlanInterval | null;
-  /** False once archived or deleted. */
+  /** False after archiving or deletion. */
   readonly active: boolean;
-  /** Nothing can come after that, whatever the times say. */
+  /** Deletion is final, whatever its time. */
   readonly deleted?: true;
 }
 
@@ -62,7 +62,7 @@ export interface PlanFacts {
 
 type HalfState = 'active' | 'archived';
 
-/** Product and price may be brought back at the processor, so neither state is final. Deletion is. */
+/** The processor can reactivate products and prices, so neither state is final. Deletion is. */
 export const planHalfTransitions: TransitionTable<HalfState> = {
   active: { active: 'if newer', archived: 'if newer' },
   archived: { active: 'if newer', archived: 'if newer' },
@@ -123,7 +123,7 @@ export function takePriceFacts(plan: Plan, facts: PriceFacts, origin: Origin, no
   };
 }
 
-/** Both halves of a plan. A half that needs a refresh leaves the other for the refresh too. */
+/** Applies both halves of a plan. If one needs a refresh, neither is applied. */
 export function takePlanFacts(plan: Plan, { product, price }: PlanFacts, origin: Origin, now: Date): Taken {
   const first = takeProductFacts(plan, product, origin, now);
   const halfway = first.verdict === 'take' ? first.row : plan;

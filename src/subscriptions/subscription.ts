@@ -2,7 +2,7 @@ import { Failure } from '../errors.ts';
 import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
 import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
-/** `active` and `trialing` both mean that the customer is entitled. */
+/** The customer is entitled while the status is `active` or `trialing`. */
 export const subscriptionStatuses = [
   'incomplete',
   'incomplete_expired',
@@ -28,16 +28,16 @@ export interface Subscription {
   readonly processorAsOfLatest: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
-  /** Rises with every change of the row. */
+  /** Increases with every change of the row. */
   readonly revision: number;
 }
 
 export interface SubscriptionFacts extends OwnFacts {
   readonly processorSubscriptionId: string;
-  /** Null in a response that leaves it out. */
+  /** Null if a response omits it. */
   readonly processorCustomerId: string | null;
   /**
-   * Oldest first: Till makes subscriptions with one item, and others may add more on the processor's dashboard. Items
+   * Oldest first. Till creates subscriptions with one item, but more can be added on the processor's dashboard. Items
    * beyond the first page of the processor's list are not read.
    */
   readonly items: readonly [SubscriptionItemFacts, ...SubscriptionItemFacts[]];
@@ -45,10 +45,10 @@ export interface SubscriptionFacts extends OwnFacts {
   readonly trialEnd: Date | null;
 }
 
-/** A price that a subscription bills, and the period that it bills now. */
+/** A price that a subscription bills, with its current period. */
 export interface SubscriptionItemFacts {
   readonly processorPriceId: string;
-  /** Our id of the plan, from the metadata of the price; null if it is no Till plan. */
+  /** Till's id of the plan, from the metadata of the price. Null if the price is not a Till plan. */
   readonly planLocalId: string | null;
   readonly currentPeriodStart: Date;
   readonly currentPeriodEnd: Date;
@@ -74,7 +74,7 @@ const final = {
   canceled: 'never',
 } as const;
 
-/** From what stands (rows) to what arrives (columns). */
+/** From the current status (rows) to the new one (columns). */
 export const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
   incomplete: open,
   trialing: open,
@@ -85,12 +85,12 @@ export const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
   canceled: { ...final, canceled: 'if newer' },
 };
 
-/** The id of the Till plan that has this price at the processor, if there is one. */
+/** Returns the id of the Till plan with this price, if there is one. */
 export type PlanIdOf = (processorPriceId: string) => string | undefined;
 
 /**
- * The item whose plan and period a subscription shows: the oldest whose price is a Till plan, else the oldest. It follows
- * from the facts alone and not from the row, so that it is the same in whatever order events arrive.
+ * The item whose plan and period the subscription shows: the oldest whose price is a Till plan, else the oldest. It
+ * depends only on the facts and not on the row, so that the order of events does not matter.
  */
 export function followedItem(
   { items }: Pick<SubscriptionFacts, 'items'>,
@@ -99,7 +99,7 @@ export function followedItem(
   return items.find(({ processorPriceId }) => planIdOf(processorPriceId) !== undefined) ?? items[0];
 }
 
-/** What a subscription becomes when the processor says this of it. */
+/** Decides whether the facts change the row, and returns the row with the facts applied. */
 export function takeSubscriptionFacts(
   subscription: Subscription,
   facts: SubscriptionFacts,
@@ -109,7 +109,7 @@ export function takeSubscriptionFacts(
 ): { readonly verdict: Verdict; readonly row: Subscription } {
   const { processorPriceId, currentPeriodStart, currentPeriodEnd } = followedItem(facts, planIdOf);
   const values = {
-    // A price that is no Till plan leaves the plan as it was.
+    // A price that is not a Till plan does not change the plan.
     planId: planIdOf(processorPriceId) ?? subscription.planId,
     status: facts.status,
     currentPeriodStart,
@@ -140,7 +140,7 @@ export function takeSubscriptionFacts(
   };
 }
 
-/** Whether it has ended for good, so that there is nothing left to cancel. */
+/** Both statuses are final. */
 export function hasEnded(status: SubscriptionStatus): boolean {
   return status === 'canceled' || status === 'incomplete_expired';
 }
