@@ -1,21 +1,14 @@
 import { Failure } from '../errors.ts';
-import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
-import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
+import { type Origin, type TransitionTable, takeValues, type Verdict } from '../mirrors/transition.ts';
 
-export interface Customer {
-  readonly id: string;
+export interface Customer extends DatedRow {
   readonly processorCustomerId: string;
   /** Null after deletion, like name and phone. */
   readonly email: string | null;
   readonly name: string | null;
   readonly phone: string | null;
   readonly deletedAt: Date | null;
-  readonly processorAsOf: Date;
-  readonly processorAsOfLatest: Date;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-  /** Increases with every change of the row. */
-  readonly revision: number;
 }
 
 export interface CustomerFacts extends OwnFacts {
@@ -45,21 +38,9 @@ export function takeCustomerFacts(
   const to = facts.deleted ? 'deleted' : 'live';
   // A Till customer always has an email address, so clearing it elsewhere changes nothing.
   const values = { email: facts.email ?? customer.email, name: facts.name, phone: facts.phone };
-  const isSame =
-    customer.email === values.email && customer.name === values.name && customer.phone === values.phone;
-  const verdict = judge({
-    rule: customerTransitions[from][to],
-    origin,
-    isSame: from === to && isSame,
-    rowAsOf: asOfRow(customer),
-    factsAsOf: facts.asOf,
-  });
-  const time = rowTime(laterOf(asOfRow(customer), facts.asOf));
-  if (facts.deleted) return { verdict, row: eraseCustomer({ ...customer, ...time }, now) };
-  return {
-    verdict,
-    row: { ...customer, ...values, ...time, updatedAt: isSame ? customer.updatedAt : now },
-  };
+  const rule = customerTransitions[from][to];
+  const { verdict, row } = takeValues(customer, values, { rule, origin, asOf: facts.asOf, now });
+  return { verdict, row: facts.deleted ? eraseCustomer(row, now) : row };
 }
 
 /** A deleted customer keeps its ids and times, and no personal data. */

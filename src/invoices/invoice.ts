@@ -1,12 +1,11 @@
-import { asOfRow, type Facts, laterOf, rowTime } from '../mirrors/facts.ts';
-import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import type { DatedRow, Facts } from '../mirrors/facts.ts';
+import { type Origin, type TransitionTable, takeValues, type Verdict } from '../mirrors/transition.ts';
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'uncollectible', 'void'] as const;
 
 export type InvoiceStatus = (typeof invoiceStatuses)[number];
 
-export interface Invoice {
-  readonly id: string;
+export interface Invoice extends DatedRow {
   readonly processorInvoiceId: string;
   /** Null if the customer does not belong to Till. */
   readonly customerId: string | null;
@@ -17,12 +16,6 @@ export interface Invoice {
   readonly currency: string;
   readonly status: InvoiceStatus;
   readonly hostedInvoiceUrl: string | null;
-  readonly processorAsOf: Date;
-  readonly processorAsOfLatest: Date;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-  /** Increases with every change of the row. */
-  readonly revision: number;
 }
 
 export interface InvoiceFacts extends Facts {
@@ -83,22 +76,6 @@ export function takeInvoiceFacts(
     status: facts.status,
     hostedInvoiceUrl: facts.hostedInvoiceUrl,
   };
-  const before: Readonly<Record<string, unknown>> = { ...invoice };
-  const isSame = Object.entries(values).every(([name, value]) => before[name] === value);
-  const verdict = judge({
-    rule: invoiceTransitions[invoice.status][facts.status],
-    origin,
-    isSame,
-    rowAsOf: asOfRow(invoice),
-    factsAsOf: facts.asOf,
-  });
-  return {
-    verdict,
-    row: {
-      ...invoice,
-      ...values,
-      ...rowTime(laterOf(asOfRow(invoice), facts.asOf)),
-      updatedAt: isSame ? invoice.updatedAt : now,
-    },
-  };
+  const rule = invoiceTransitions[invoice.status][facts.status];
+  return takeValues(invoice, values, { rule, origin, asOf: facts.asOf, now });
 }

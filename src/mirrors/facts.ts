@@ -48,3 +48,12 @@ export function asOfRow({ processorAsOf, processorAsOfLatest }: RowTime): AsOf {
 export function rowTime({ earliest, latest }: AsOf): RowTime {
   return { processorAsOf: earliest, processorAsOfLatest: latest };
 }
+
+/** What the rows of all mirrors with one time have in common. */
+export interface DatedRow extends RowTime {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  /** Increases with every change of the row. */
+  readonly revision: number;
+}

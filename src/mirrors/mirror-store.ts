@@ -1,6 +1,5 @@
 import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { recordSet } from '../platform/record-set.ts';
-import { columnOf, type Table } from '../platform/table.ts';
+import { columnOf, recordSet, type Table } from '../platform/table.ts';
 
 /** The statements that every mirror needs for its table. */
 export class MirrorStore<Row extends { readonly id: string }> {

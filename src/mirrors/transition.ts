@@ -1,4 +1,4 @@
-import type { AsOf } from './facts.ts';
+import { type AsOf, asOfRow, type DatedRow, laterOf, rowTime } from './facts.ts';
 
 /**
  * When a row takes a new status. `always`: the new status is final, so its time does not matter. `if newer`: if its
@@ -39,4 +39,35 @@ export function judge({ rule, origin, isSame, rowAsOf, factsAsOf }: Arrival): Ve
   if (origin === 'moved') return 'refresh';
   if (isNewer) return 'take';
   return factsAsOf.latest < rowAsOf.earliest ? 'keep' : 'refresh';
+}
+
+interface Taking {
+  readonly rule: Rule;
+  readonly origin: Origin;
+  readonly asOf: AsOf;
+  readonly now: Date;
+}
+
+/** What a row becomes when it takes these values, and whether it does. */
+export function takeValues<Row extends DatedRow>(
+  row: Row,
+  values: Partial<Row>,
+  { rule, origin, asOf, now }: Taking,
+): { readonly verdict: Verdict; readonly row: Row } {
+  const before = new Map<string, unknown>(Object.entries(row));
+  const isSame = Object.entries(values).every(([name, value]) => isSameValue(before.get(name), value));
+  const rowAsOf = asOfRow(row);
+  return {
+    verdict: judge({ rule, origin, isSame, rowAsOf, factsAsOf: asOf }),
+    row: {
+      ...row,
+      ...values,
+      ...rowTime(laterOf(rowAsOf, asOf)),
+      updatedAt: isSame ? row.updatedAt : now,
+    },
+  };
+}
+
+function isSameValue(a: unknown, b: unknown): boolean {
+  return a instanceof Date && b instanceof Date ? a.getTime() === b.getTime() : a === b;
 }

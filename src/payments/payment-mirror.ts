@@ -10,7 +10,7 @@ import { idTime, isOurId } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
-import { type Payment, type PaymentFacts, takePaymentFacts } from './payment.ts';
+import { type Payment, type PaymentFacts, takePaymentFacts, valuesOfPayment } from './payment.ts';
 import type { PaymentStore } from './payment-store.ts';
 
 /** A row is normally written within a second of its payment. It is late after a crash or the restore of a backup. */
@@ -122,12 +122,9 @@ export function toPayment(id: string, facts: PaymentFacts, customerId: string, n
     id,
     processorPaymentIntentId: facts.processorPaymentIntentId,
     customerId,
-    amount: facts.amount,
-    amountReceived: facts.amountReceived,
+    ...valuesOfPayment(facts),
     amountRefunded: 0,
     amountReserved: 0,
-    currency: facts.currency,
-    intentStatus: facts.status,
     status: facts.status,
     ...rowTime(facts.asOf),
     createdAt: idTime(id),

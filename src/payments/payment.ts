@@ -1,6 +1,6 @@
 import { Failure } from '../errors.ts';
-import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
-import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
+import { type Origin, type TransitionTable, takeValues, type Verdict } from '../mirrors/transition.ts';
 
 /** Every status of a payment, in the usual order. */
 export const paymentStatuses = [
@@ -18,34 +18,28 @@ export type PaymentStatus = (typeof paymentStatuses)[number];
 /** The status of the payment intent at the processor. Till adds `refunded`, which follows from the refunds. */
 export type IntentStatus = Exclude<PaymentStatus, 'refunded'>;
 
-export interface Payment {
-  readonly id: string;
-  readonly processorPaymentIntentId: string;
-  readonly customerId: string;
-  readonly amount: number;
-  readonly amountReceived: number;
-  /** The sum of the refunds that did not fail. */
-  readonly amountRefunded: number;
-  /** The sum of the refunds in progress, which the processor has not confirmed yet. */
-  readonly amountReserved: number;
-  readonly currency: string;
-  readonly intentStatus: IntentStatus;
-  readonly status: PaymentStatus;
-  readonly processorAsOf: Date;
-  readonly processorAsOfLatest: Date;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-  /** Increases with every change of the row. */
-  readonly revision: number;
-}
-
-export interface PaymentFacts extends OwnFacts {
-  readonly processorPaymentIntentId: string;
-  readonly processorCustomerId: string | null;
+/** What a payment's facts and its row have in common. */
+interface PaymentValues {
   readonly amount: number;
   /** The amount received so far, which is the most that can be refunded. */
   readonly amountReceived: number;
   readonly currency: string;
+}
+
+export interface Payment extends DatedRow, PaymentValues {
+  readonly processorPaymentIntentId: string;
+  readonly customerId: string;
+  /** The sum of the refunds that did not fail. */
+  readonly amountRefunded: number;
+  /** The sum of the refunds in progress, which the processor has not confirmed yet. */
+  readonly amountReserved: number;
+  readonly intentStatus: IntentStatus;
+  readonly status: PaymentStatus;
+}
+
+export interface PaymentFacts extends OwnFacts, PaymentValues {
+  readonly processorPaymentIntentId: string;
+  readonly processorCustomerId: string | null;
   readonly status: IntentStatus;
 }
 
@@ -84,28 +78,23 @@ export function takePaymentFacts(
   origin: Origin,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Payment } {
-  const isSame =
-    payment.intentStatus === facts.status &&
-    payment.amount === facts.amount &&
-    payment.amountReceived === facts.amountReceived &&
-    payment.currency === facts.currency;
-  const verdict = judge({
-    rule: paymentTransitions[payment.intentStatus][facts.status],
-    origin,
-    isSame,
-    rowAsOf: asOfRow(payment),
-    factsAsOf: facts.asOf,
-  });
-  const row = {
-    ...payment,
-    amount: facts.amount,
-    amountReceived: facts.amountReceived,
-    currency: facts.currency,
-    intentStatus: facts.status,
-    ...rowTime(laterOf(asOfRow(payment), facts.asOf)),
-    updatedAt: isSame ? payment.updatedAt : now,
-  };
+  const rule = paymentTransitions[payment.intentStatus][facts.status];
+  const { asOf } = facts;
+  const { verdict, row } = takeValues(payment, valuesOfPayment(facts), { rule, origin, asOf, now });
   return { verdict, row: { ...row, status: paymentStatusOf(row) } };
+}
+
+/** The values that a row takes from facts: everything but what identifies and dates them. */
+export function valuesOfPayment({
+  localId,
+  processorPaymentIntentId,
+  processorCustomerId,
+  createdAt,
+  asOf,
+  status: intentStatus,
+  ...values
+}: PaymentFacts): PaymentValues & Pick<Payment, 'intentStatus'> {
+  return { ...values, intentStatus };
 }
 
 /** A payment is refunded once the refunds that did not fail reach the amount received. */

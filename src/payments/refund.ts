@@ -1,4 +1,4 @@
-import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
+import { asOfRow, type DatedRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
 import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
 export const refundStatuses = ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const;
@@ -10,8 +10,7 @@ export const refundReasons = ['duplicate', 'fraudulent', 'requested_by_customer'
 
 export type RefundReason = (typeof refundReasons)[number];
 
-export interface Refund {
-  readonly id: string;
+export interface Refund extends DatedRow {
   /** Null for a reservation, which the processor has not confirmed yet. */
   readonly processorRefundId: string | null;
   readonly paymentId: string;
@@ -19,12 +18,6 @@ export interface Refund {
   readonly currency: string;
   readonly status: RefundStatus;
   readonly reason: RefundReason | null;
-  readonly processorAsOf: Date;
-  readonly processorAsOfLatest: Date;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-  /** Increases with every change of the row. */
-  readonly revision: number;
 }
 
 export interface RefundFacts extends OwnFacts {

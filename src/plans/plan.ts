@@ -1,6 +1,12 @@
 import { Failure } from '../errors.ts';
-import { laterOf, type OwnFacts } from '../mirrors/facts.ts';
-import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import type { OwnFacts } from '../mirrors/facts.ts';
+import {
+  type Origin,
+  type Rule,
+  type TransitionTable,
+  takeValues,
+  type Verdict,
+} from '../mirrors/transition.ts';
 
 /** How often a plan bills. */
 export const planIntervals = ['day', 'week', 'month', 'year'] as const;
@@ -74,53 +80,20 @@ interface Taken {
 }
 
 export function takeProductFacts(plan: Plan, facts: ProductFacts, origin: Origin, now: Date): Taken {
-  const name = facts.name ?? plan.name;
-  const isSame = plan.name === name && plan.productActive === facts.active;
-  const rowAsOf = { earliest: plan.productAsOf, latest: plan.productAsOfLatest };
-  const verdict = judge({
-    rule: facts.deleted ? 'always' : planHalfTransitions[stateOf(plan.productActive)][stateOf(facts.active)],
-    origin,
-    isSame,
-    rowAsOf,
-    factsAsOf: facts.asOf,
-  });
-  const asOf = laterOf(rowAsOf, facts.asOf);
-  return {
-    verdict,
-    row: {
-      ...plan,
-      name,
-      productActive: facts.active,
-      active: facts.active && plan.priceActive,
-      productAsOf: asOf.earliest,
-      productAsOfLatest: asOf.latest,
-      updatedAt: isSame ? plan.updatedAt : now,
-    },
-  };
+  const dated = { ...plan, processorAsOf: plan.productAsOf, processorAsOfLatest: plan.productAsOfLatest };
+  const values = { name: facts.name ?? plan.name, productActive: facts.active };
+  const taking = { rule: ruleOf(plan.productActive, facts), origin, asOf: facts.asOf, now };
+  const { verdict, row } = takeValues(dated, values, taking);
+  const { processorAsOf: productAsOf, processorAsOfLatest: productAsOfLatest, ...taken } = row;
+  return { verdict, row: { ...taken, productAsOf, productAsOfLatest, active: isActive(taken) } };
 }
 
 export function takePriceFacts(plan: Plan, facts: PriceFacts, origin: Origin, now: Date): Taken {
-  const isSame = plan.priceActive === facts.active;
-  const rowAsOf = { earliest: plan.priceAsOf, latest: plan.priceAsOfLatest };
-  const verdict = judge({
-    rule: facts.deleted ? 'always' : planHalfTransitions[stateOf(plan.priceActive)][stateOf(facts.active)],
-    origin,
-    isSame,
-    rowAsOf,
-    factsAsOf: facts.asOf,
-  });
-  const asOf = laterOf(rowAsOf, facts.asOf);
-  return {
-    verdict,
-    row: {
-      ...plan,
-      priceActive: facts.active,
-      active: facts.active && plan.productActive,
-      priceAsOf: asOf.earliest,
-      priceAsOfLatest: asOf.latest,
-      updatedAt: isSame ? plan.updatedAt : now,
-    },
-  };
+  const dated = { ...plan, processorAsOf: plan.priceAsOf, processorAsOfLatest: plan.priceAsOfLatest };
+  const taking = { rule: ruleOf(plan.priceActive, facts), origin, asOf: facts.asOf, now };
+  const { verdict, row } = takeValues(dated, { priceActive: facts.active }, taking);
+  const { processorAsOf: priceAsOf, processorAsOfLatest: priceAsOfLatest, ...taken } = row;
+  return { verdict, row: { ...taken, priceAsOf, priceAsOfLatest, active: isActive(taken) } };
 }
 
 /** Applies both halves of a plan. If one needs a refresh, neither is applied. */
@@ -143,6 +116,14 @@ export function foundPlan(plan: Plan | undefined): Plan {
 
 export function planArchived(): Failure {
   return new Failure('plan_archived', 'The plan is archived. Choose an active plan.');
+}
+
+function ruleOf(wasActive: boolean, { active, deleted }: Pick<PriceFacts, 'active' | 'deleted'>): Rule {
+  return deleted ? 'always' : planHalfTransitions[stateOf(wasActive)][stateOf(active)];
+}
+
+function isActive({ productActive, priceActive }: Pick<Plan, 'productActive' | 'priceActive'>): boolean {
+  return productActive && priceActive;
 }
 
 function stateOf(active: boolean): HalfState {

@@ -63,3 +63,11 @@ export function defineTable<Row extends { readonly id: string }>(
 export function columnOf(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
+
+/**
+ * Rows as one parameter of a set-wise statement: `from jsonb_to_recordset($1::jsonb) as v (id uuid, …)`. One statement
+ * for any number of rows, and its text stays the same whatever their number.
+ */
+export function recordSet(rows: readonly object[]): string {
+  return JSON.stringify(rows);
+}

@@ -1,6 +1,6 @@
 import { Failure } from '../errors.ts';
-import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
-import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
+import { type Origin, type TransitionTable, takeValues, type Verdict } from '../mirrors/transition.ts';
 
 /** The customer is entitled while the status is `active` or `trialing`. */
 export const subscriptionStatuses = [
@@ -15,8 +15,7 @@ export const subscriptionStatuses = [
 
 export type SubscriptionStatus = (typeof subscriptionStatuses)[number];
 
-export interface Subscription {
-  readonly id: string;
+export interface Subscription extends DatedRow {
   readonly processorSubscriptionId: string;
   readonly customerId: string;
   readonly planId: string;
@@ -24,12 +23,6 @@ export interface Subscription {
   readonly currentPeriodStart: Date | null;
   readonly currentPeriodEnd: Date | null;
   readonly trialEnd: Date | null;
-  readonly processorAsOf: Date;
-  readonly processorAsOfLatest: Date;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-  /** Increases with every change of the row. */
-  readonly revision: number;
 }
 
 export interface SubscriptionFacts extends OwnFacts {
@@ -116,28 +109,8 @@ export function takeSubscriptionFacts(
     currentPeriodEnd,
     trialEnd: facts.trialEnd,
   };
-  const isSame =
-    subscription.planId === values.planId &&
-    subscription.status === values.status &&
-    isSameTime(subscription.currentPeriodStart, values.currentPeriodStart) &&
-    isSameTime(subscription.currentPeriodEnd, values.currentPeriodEnd) &&
-    isSameTime(subscription.trialEnd, values.trialEnd);
-  const verdict = judge({
-    rule: subscriptionTransitions[subscription.status][facts.status],
-    origin,
-    isSame,
-    rowAsOf: asOfRow(subscription),
-    factsAsOf: facts.asOf,
-  });
-  return {
-    verdict,
-    row: {
-      ...subscription,
-      ...values,
-      ...rowTime(laterOf(asOfRow(subscription), facts.asOf)),
-      updatedAt: isSame ? subscription.updatedAt : now,
-    },
-  };
+  const rule = subscriptionTransitions[subscription.status][facts.status];
+  return takeValues(subscription, values, { rule, origin, asOf: facts.asOf, now });
 }
 
 /** Both statuses are final. */
@@ -149,8 +122,4 @@ export function foundSubscription(subscription: Subscription | undefined): Subsc
   if (subscription === undefined)
     throw new Failure('not_found', 'No subscription has this id. Check the id.');
   return subscription;
-}
-
-function isSameTime(a: Date | null, b: Date | null): boolean {
-  return a?.getTime() === b?.getTime();
 }
