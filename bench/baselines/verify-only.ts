@@ -1,4 +1,4 @@
-/** The service's own webhook route, with everything around it, that verifies and stores nothing. */
+/** The service's own webhook route, with everything around it, but it verifies and stores nothing. */
 
 import { ApiGuard } from '../../src/http/access/api-guard.ts';
 import { ApiKeyRing } from '../../src/http/access/api-key.ts';
@@ -31,7 +31,7 @@ const { processor } = await openProcessor({ config, logger, shutdown: new Shutdo
   url: '',
 });
 const inbox = new ForgetfulInbox({
-  // Never connected, because nothing is ever asked of it.
+  // Never connects, because no statement is sent to it.
   database: new Database({ url: config.databaseUrl ?? '', poolSize: 1, logger }),
   store: new WebhookEventStore(),
   processor,

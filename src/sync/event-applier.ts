@@ -78,7 +78,7 @@ export class EventApplier {
           events = await inbox.claim(tx, batchMax);
           return this.#applyAll(tx, events);
         },
-        { startsWithLook: true },
+        { startsWithRead: true },
       );
       return { size: events.length, refreshed: this.#finish(batch) };
     } catch (error) {

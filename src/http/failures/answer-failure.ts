@@ -8,14 +8,16 @@ import { headerBytesMax, headersTimeoutMs, requestTimeoutMs } from '../load/limi
 import { failureStatus, problemAnswer, rawProblemAnswer } from './problem.ts';
 import { toFailure } from './to-failure.ts';
 
-/** Answers a request that failed. What was not expected is logged with its cause and shown as nothing but an id. */
+/**
+ * Responds to a failed request. An unexpected error is logged with its cause, and the caller sees only a request id.
+ */
 export function answerFailure(
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
   logger: Logger,
 ) {
-  // A caller that hangs up before its body has ended is no defect of ours, and nobody is left to read the answer.
+  // A caller that disconnects before its body has ended is no defect, and no one reads the response.
   const hasHungUp = request.raw.errored === error;
   const failure = hasHungUp
     ? new Failure(
@@ -45,7 +47,7 @@ export function sendProblem(reply: FastifyReply, failure: Failure, requestId: st
     .send(Buffer.from(JSON.stringify(answer.body)));
 }
 
-/** Answers what Node refuses before there is a request: broken HTTP, too many headers, too slow. */
+/** Responds to what Node refuses before there is a request: malformed HTTP, too many headers, too slow. */
 export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable || isRefused(socket)) return;
   socket.end(rawProblemAnswer(brokenRequestFailure(error.code), randomUUID()));

@@ -4,7 +4,7 @@ import { Failure, type FailureCode, failureTitles } from '../../errors.ts';
 import { objectMissing } from '../../processor/refused-write.ts';
 import { securityHeaders } from '../security-headers.ts';
 
-/** The one place where failures become HTTP statuses. */
+/** The one place that maps failures to HTTP statuses. */
 export const failureStatus: Readonly<Record<FailureCode, number>> = {
   invalid_request: 400,
   malformed_request: 400,
@@ -65,7 +65,7 @@ export interface ProblemAnswer {
   readonly body: Problem;
 }
 
-/** Turns a failure into the whole answer. */
+/** Turns a failure into the complete response. */
 export function problemAnswer(failure: Failure, requestId: string): ProblemAnswer {
   const status = failureStatus[failure.code];
   const { retryAfterSeconds, allow, errors, processorCode } = failure.extras;
@@ -89,7 +89,7 @@ export function problemAnswer(failure: Failure, requestId: string): ProblemAnswe
   };
 }
 
-/** For errors that reach us before there is a request: the answer as it goes over the wire. */
+/** The raw HTTP response, for errors that occur before there is a request. */
 export function rawProblemAnswer(failure: Failure, requestId: string): string {
   const { status, headers, body } = problemAnswer(failure, requestId);
   const text = JSON.stringify(body);
@@ -103,7 +103,7 @@ export function rawProblemAnswer(failure: Failure, requestId: string): string {
   return `${lines.join('\r\n')}\r\n\r\n${text}`;
 }
 
-/** Examples of the documentation: one for each failure that an operation can answer with. */
+/** An example for the documentation, one per failure code. */
 export function problemExample(code: FailureCode): Problem {
   const { body } = problemAnswer(
     new Failure(code, exampleDetails[code], exampleExtras[code]),

@@ -108,13 +108,13 @@ async function readHealth(dependencies: readonly Dependency[]): Promise<Health> 
   };
 }
 
-/** To load balancers a service that is about to end is no better than one that cannot serve. */
+/** For load balancers, a service that is stopping is the same as one that cannot serve. */
 function withStopping({ info, error, details }: Health): Health {
   const service = { status: 'down', message: 'stopping' };
   return { status: 'error', info, error: { ...error, service }, details: { ...details, service } };
 }
 
-/** Anyone may ask for health as often as they like; those who ask at the same time share one look. */
+/** Anyone may request health at any rate; concurrent requests share one check. */
 function shareConcurrent<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => {

@@ -4,7 +4,7 @@ import type { Processor } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
-/** A server that speaks the wire API may not know this call. The real processor always does. */
+/** A server that implements the wire API may lack this call. The real processor always has it. */
 const unsupported = {};
 
 export function createAccountRead(

@@ -73,12 +73,12 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
   };
 }
 
-/** All customers, or those made since. */
+/** All customers, or those created since. */
 function fetchSince({ stripe }: AdapterContext, since: Date | undefined): Fetch {
   return (page, options) => stripe.customers.list({ ...(since && createdSince(since)), ...page }, options);
 }
 
-/** A value that was sent and that the response does not show is taken as sent. */
+/** If the response does not show a value that was sent, the sent value is used. */
 function mapCreated(answer: unknown, asOf: AsOf, id: string, sent: CustomerValues): CustomerFacts {
   const shown: ReadonlyMap<string, unknown> = new Map(Object.entries(Object(answer)));
   const isShown = (field: string) => typeof shown.get(field) === 'string' && shown.get(field) !== '';
@@ -87,14 +87,16 @@ function mapCreated(answer: unknown, asOf: AsOf, id: string, sent: CustomerValue
   return mapCustomer(withKnownLinks(whole, { localId: id }), asOf);
 }
 
-/** A deleted customer cannot be changed, so a response that shows one contradicts itself: only a read says what is deleted. */
+/**
+ * A deleted customer cannot be updated, so a response that shows one contradicts itself: only a read proves a deletion.
+ */
 function mapUpdated(answer: unknown, sent: { readonly [field: string]: unknown }, asOf: AsOf): CustomerFacts {
   const facts = mapAnswer(withSent(answer, sent), asOf);
   if (facts.deleted) throw new UnmappableError('the customer was to be changed and is shown as deleted');
   return facts;
 }
 
-/** A value that was sent and that the response leaves out is taken as sent. A value that it shows wins. */
+/** If the response omits a value that was sent, the sent value is used. A value in the response takes precedence. */
 function withSent(answer: unknown, sent: { readonly [field: string]: unknown }): unknown {
   const given = Object.entries(sent).filter(([, value]) => value !== undefined);
   return { ...Object.fromEntries(given), ...Object(answer) };

@@ -56,7 +56,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
         send: (options) =>
           stripe.paymentIntents.cancel(processorPaymentIntentId, {}, { ...options, idempotencyKey }),
         take: (answer, asOf) => done(mapPayment(withKnownLinks(answer, noLinks), asOf)),
-        // The call has no values of the caller's, so whatever else is refused is refused because of the state.
+        // The call carries none of the caller's values, so any other refusal is about the payment's state.
         refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
 
@@ -76,7 +76,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
   };
 }
 
-/** The row of a payment that is read or canceled exists, and has its links. */
+/** A payment that is read or canceled already has a row, with its links. */
 const noLinks: KnownLinks = { localId: null, customer: null };
 
 function withSecret(answer: unknown, known: KnownLinks, asOf: AsOf): PaymentWithSecret {

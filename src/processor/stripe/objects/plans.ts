@@ -44,7 +44,7 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
         take: (answer, asOf) => {
           const known = withKnownLinks(answer, { localId: id });
           const { price, product } = mapPlan(known, sinceCreation(answer, asOf));
-          // The plan is sold for what the processor will bill, so the caller's amount cannot stand in for it.
+          // The processor bills its own amount, so the caller's amount cannot replace it.
           if (price.amount === null) throw new UnmappableError('price.unit_amount is null, not an amount');
           return {
             price: { ...price, interval: price.interval ?? interval },
@@ -56,7 +56,7 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
     read,
 
     archive: async ({ processorPriceId, processorProductId, idempotencyKey }) => {
-      // A key belongs to one request, so each half needs its own.
+      // An idempotency key belongs to one request, so each of the two needs its own.
       const price = await archivePrice(
         context,
         { processorPriceId, processorProductId },

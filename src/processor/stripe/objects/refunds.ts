@@ -55,7 +55,7 @@ function createListings(context: AdapterContext): Pick<RefundCalls, 'find' | 'li
     (processorPaymentIntentId: string): Fetch =>
     (page, options) =>
       stripe.refunds.list({ payment_intent: processorPaymentIntentId, ...page }, options);
-  // The listing was asked for one payment's refunds, so that is whose they are.
+  // The listing is for one payment, so all of its refunds belong to that payment.
   const mapOfPayment = (value: unknown, processorPaymentIntentId: string, asOf: AsOf): RefundFacts =>
     map('refunds.list', withKnownLinks(value, { payment_intent: processorPaymentIntentId }), asOf);
   return {
@@ -97,8 +97,8 @@ function createMapping({ logger }: AdapterContext) {
 }
 
 /**
- * Till asks for no more than its mirror says is left of a payment that its mirror says has succeeded. A refusal of
- * either, with a code or (as for an amount that is too large) without one, therefore means that the mirror is behind.
+ * Till requests no more than what the mirror says is left of a succeeded payment. A refusal of the state or the amount,
+ * with a code or (as for an amount that is too large) without one, therefore means that the mirror is stale.
  */
 function isAboutState({ code, param }: Refusal): boolean {
   return code === null ? param !== 'reason' : stateCodes.includes(code);
