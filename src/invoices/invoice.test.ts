@@ -82,7 +82,7 @@ test('an invoice gets its customer as soon as the customer is known', () => {
   assert.deepEqual([verdict, row.customerId, row.updatedAt], ['take', customerId, testNow]);
 });
 
-test('an invoice keeps its customer if the new facts name the same customer, looked up before it had a row', () => {
+test('an invoice keeps its customer if new facts name the same customer but its row was not found', () => {
   const later = { ...facts, status: 'open', asOf: atSecond(1_001) } as const;
   assert.equal(takeInvoiceFacts(invoice, later, null, 'event', testNow).row.customerId, customerId);
   const ofOtherCustomer = { ...later, processorCustomerId: 'cus_2' };

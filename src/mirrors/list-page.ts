@@ -78,7 +78,7 @@ function listSql<Row extends object>(
         least($1::bigint, greatest(total - $2::bigint, 0)) as far_limit
       from totals
     ),
-    -- The outer limit tells the planner how few rows there are, which it cannot see in limits that are worked out.
+    -- The outer limit tells the planner the number of rows, which it cannot derive from computed limits.
     page as (select id from (
       (select id from ${from} where ${where} and (select is_near from bounds)
         order by created_at desc, id desc limit $1::bigint offset $2::bigint)

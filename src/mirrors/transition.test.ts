@@ -25,7 +25,7 @@ test('an event with the same values in the same second is not a tie', () => {
   assert.deepEqual(verdictsOf('if newer', 'event', true), ['keep', 'keep', 'take']);
 });
 
-test('a response for an unchanged row wins whatever its time; only a final status overrides it', () => {
+test('a response for an unchanged row wins whatever its time, unless the current status is final', () => {
   for (const isSame of [true, false]) {
     assert.deepEqual(verdictsOf('if newer', 'present', isSame), ['take', 'take', 'take']);
     assert.deepEqual(verdictsOf('always', 'present', isSame), ['take', 'take', 'take']);
