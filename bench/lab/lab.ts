@@ -14,7 +14,7 @@ import { readyLine, type ServerProcess, startServerProcess } from './server-proc
 
 export const projectFolder = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The arguments that `npm start` passes to Node: the two words before them are dropped. */
+/** The arguments of Node in `npm start`, which begins with `exec node`. */
 const startArguments: readonly string[] = JSON.parse(
   readFileSync(join(projectFolder, 'package.json'), 'utf8'),
 )

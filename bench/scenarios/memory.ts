@@ -24,7 +24,7 @@ export const memory: Scenario = {
     await using till = await lab.startTill(database);
     const lane = new WebhookLane(lab, till);
     const operations = lab.amount(operationsFull, operationsQuick);
-    // One object in each group of kinds is a subscription: the first.
+    // Every `step`th object is a subscription, starting with the first.
     const step = eventKinds.length;
     const ids = { count: Math.floor(objectCount / step), step };
     const samplesMb: number[] = [];

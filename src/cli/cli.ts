@@ -134,7 +134,7 @@ async function withServices(
   }
 }
 
-/** Starts the embedded parts itself, because a service refuses to start with another account's key. */
+/** Starts embedded parts that are not running: with another account's key, the service refuses to start. */
 async function adoptAccount(config: Config): Promise<void> {
   const logger = createCommandLogger(config);
   const shutdown = new Shutdown(logger);
@@ -165,7 +165,7 @@ async function adoptAccount(config: Config): Promise<void> {
   }
 }
 
-/** Standard output is for results, so only errors are logged unless LOG_LEVEL is set. */
+/** Standard output is for results, so only errors are logged unless LOG_LEVEL is not `info`. */
 function createCommandLogger({ logLevel }: Config): Logger {
   return createLogger(logLevel === 'info' ? 'error' : logLevel);
 }

@@ -55,7 +55,7 @@ function createWebhookMetrics(registers: Registry[], labels: MetricLabels) {
     webhookEventsFailed: counterByType('webhook_events_failed_total', 'Webhook events that failed for good'),
     webhookEventsIgnored: counterByType(
       'webhook_events_ignored_total',
-      'Webhook events that concern nothing of ours',
+      'Webhook events that change no mirror',
     ),
     webhookEventsDuplicate: new Counter({
       name: 'webhook_events_duplicate_total',

@@ -46,7 +46,7 @@ export async function migrate(options: {
     const applied = await readApplied(client);
     for (const migration of migrations) {
       const checksum = applied.get(migration.name);
-      if (checksum === undefined) await applyPatiently(client, migration, options.logger);
+      if (checksum === undefined) await applyWithRetries(client, migration, options.logger);
       else if (checksum !== migration.checksum) throw changedAfterwards(migration.name);
     }
     const known = new Set(migrations.map((migration) => migration.name));
@@ -81,7 +81,7 @@ async function readApplied(client: pg.Client): Promise<ReadonlyMap<string, strin
 }
 
 /** Retries a migration that collided. It is one transaction, so the failed attempt left nothing behind. */
-async function applyPatiently(client: pg.Client, migration: Migration, logger: Logger): Promise<void> {
+async function applyWithRetries(client: pg.Client, migration: Migration, logger: Logger): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await apply(client, migration, logger);

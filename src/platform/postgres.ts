@@ -137,7 +137,7 @@ export class Database implements Queryable {
       if (!startsWithRead) await begun;
       const result = await work(tx);
       const { command } = await run({ text: 'commit' });
-      // PostgreSQL answers the commit of a failed transaction with a rollback, not with an error.
+      // PostgreSQL reports the commit of a failed transaction as a rollback, not as an error.
       if (command !== 'COMMIT' || firstFailure !== undefined)
         throw new Error(`the transaction ended in ${command}`);
       for (const hook of committed) hook();
@@ -155,7 +155,7 @@ export class Database implements Queryable {
 
   /** Rejects unless the database responds and, as far as is known, accepts writes. */
   async ping(): Promise<void> {
-    await withDeadline(this.#look(), healthTimeoutMs, 'the database check');
+    await withDeadline(this.#checkWritable(), healthTimeoutMs, 'the database check');
     if (performance.now() - this.#fullAtMs < fullMs) throw new Error('the disk of the database is full');
   }
 
@@ -185,7 +185,7 @@ export class Database implements Queryable {
   }
 
   /** Drops an unusable connection, so that the next one connects to wherever the address points by then. */
-  async #look(): Promise<void> {
+  async #checkWritable(): Promise<void> {
     const client = await this.#pool.connect();
     let isWritable = false;
     try {

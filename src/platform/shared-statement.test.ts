@@ -20,11 +20,11 @@ function slowTable(rows: readonly string[]) {
 
 test('concurrent reads share a statement, and each gets its own row or none', async () => {
   const { reads, statements, nextStatement } = slowTable(['a', 'b']);
-  const asked = [reads.read('a'), reads.read('b'), reads.read('a'), reads.read('missing')];
+  const pending = [reads.read('a'), reads.read('b'), reads.read('a'), reads.read('missing')];
   await nextStatement();
   assert.deepEqual(statements[0]?.ids, ['a', 'b', 'a', 'missing']);
   statements[0]?.end();
-  assert.deepEqual(await Promise.all(asked), [{ id: 'a' }, { id: 'b' }, { id: 'a' }, undefined]);
+  assert.deepEqual(await Promise.all(pending), [{ id: 'a' }, { id: 'b' }, { id: 'a' }, undefined]);
 });
 
 test('a read never shares a statement that started before the read', async () => {
@@ -42,18 +42,18 @@ test('a read never shares a statement that started before the read', async () =>
 
 test('while two statements run, all other reads wait for the third', async () => {
   const { reads, statements, nextStatement } = slowTable([]);
-  const asked: Promise<unknown>[] = [];
+  const pending: Promise<unknown>[] = [];
   for (const id of ['a', 'b']) {
-    asked.push(reads.read(id));
+    pending.push(reads.read(id));
     await nextStatement();
   }
-  for (const id of ['c', 'd', 'e']) asked.push(reads.read(id));
+  for (const id of ['c', 'd', 'e']) pending.push(reads.read(id));
   statements[0]?.end();
   await nextStatement();
   assert.deepEqual(statements[2]?.ids, ['c', 'd', 'e']);
   statements[1]?.end();
   statements[2]?.end();
-  await Promise.all(asked);
+  await Promise.all(pending);
 });
 
 test('a failed statement fails its own reads, and the next reads succeed', async () => {
@@ -70,7 +70,7 @@ test('a failed statement fails its own reads, and the next reads succeed', async
 
 test('when the queue is full, a read is refused at once', async () => {
   const { reads, statements, nextStatement } = slowTable([]);
-  const asked = Array.from({ length: 5_000 }, (_, id) => reads.read(String(id)));
+  const pending = Array.from({ length: 5_000 }, (_, id) => reads.read(String(id)));
   await assert.rejects(
     reads.read('one more'),
     (error) => error instanceof Failure && error.code === 'overloaded',
@@ -79,7 +79,7 @@ test('when the queue is full, a read is refused at once', async () => {
     while (statements.length <= ended) await nextStatement();
     statements[ended]?.end();
   }
-  await Promise.all(asked);
+  await Promise.all(pending);
   assert.ok(statements.every(({ ids }) => ids.length <= 200));
 });
 

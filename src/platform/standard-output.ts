@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** Lines are gathered for this long into one write: thousands of writes a second would cost as much as the requests. */
 const gatherMs = 10;
-/** How much may wait for a stalled reader; further lines are dropped. After a minute, log lines are of no more use. */
+/** How much may wait for a stalled reader: about a minute of a busy service's log. Further lines are dropped. */
 const waitingCharsMax = 1_048_576;
 /** A reader that has not accepted a write for this long has stalled. */
 const stalledAfterMs = 1_000;

@@ -113,7 +113,7 @@ async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
   return { facts, reloadKeys: keys.reload, stop: () => shutdown.run() };
 }
 
-/** Starts once requests are served. At a shutdown, requests end first, then the background work. */
+/** Returns a function that starts the work once requests are served. At a shutdown, requests end before this work. */
 function composeBackgroundWork(
   { logger, shutdown }: Start,
   services: Services,

@@ -94,7 +94,7 @@ test('without the shared cache the limit holds per process; the log reports the 
   assert.equal(await take(3, 2), 0);
   const commands = shared.commands;
   assert.equal(await take(3, 2), 0);
-  assert.equal(shared.commands, commands, 'nobody waits for a cache that is known to be down');
+  assert.equal(shared.commands, commands, 'no request waits for a cache that is known to be down');
   time.ms += 1_001;
   assert.equal(await take(1, 2), 0);
   assert.deepEqual(lines, ['shared rate limits unavailable; counting per process']);

@@ -59,14 +59,14 @@ export const ProblemSchema = Type.Object(
 
 export type Problem = Static<typeof ProblemSchema>;
 
-export interface ProblemAnswer {
+export interface ProblemResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Problem;
 }
 
 /** Turns a failure into the complete response. */
-export function problemAnswer(failure: Failure, requestId: string): ProblemAnswer {
+export function problemResponse(failure: Failure, requestId: string): ProblemResponse {
   const status = failureStatus[failure.code];
   const { retryAfterSeconds, allow, errors, processorCode } = failure.extras;
   return {
@@ -90,8 +90,8 @@ export function problemAnswer(failure: Failure, requestId: string): ProblemAnswe
 }
 
 /** The raw HTTP response, for errors that occur before there is a request. */
-export function rawProblemAnswer(failure: Failure, requestId: string): string {
-  const { status, headers, body } = problemAnswer(failure, requestId);
+export function rawProblemResponse(failure: Failure, requestId: string): string {
+  const { status, headers, body } = problemResponse(failure, requestId);
   const text = JSON.stringify(body);
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
@@ -105,7 +105,7 @@ export function rawProblemAnswer(failure: Failure, requestId: string): string {
 
 /** An example for the documentation, one per failure code. */
 export function problemExample(code: FailureCode): Problem {
-  const { body } = problemAnswer(
+  const { body } = problemResponse(
     new Failure(code, exampleDetails[code], exampleExtras[code]),
     exampleRequestId,
   );

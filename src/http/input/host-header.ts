@@ -16,7 +16,7 @@ export function unclearHost({ raw }: FastifyRequest, reply: FastifyReply): Failu
 
 const refused = new WeakSet<Socket>();
 
-/** Whether the connection has sent its last response: requests behind it get none. */
+/** Whether the connection already got its last response: later requests on it get none. */
 export function isRefused(socket: Socket): boolean {
   return refused.has(socket);
 }

@@ -51,8 +51,8 @@ export function registerHealth(
         summary: 'Check whether the database and the cache are ready',
         security: [],
         response: {
-          200: jsonAnswer('Every dependency is up.', healthyExample),
-          503: jsonAnswer(
+          200: jsonResponse('Every dependency is up.', healthyExample),
+          503: jsonResponse(
             'A dependency is down, or the service is stopping. `error` lists the causes.',
             unhealthyExample,
           ),
@@ -125,7 +125,7 @@ function shareConcurrent<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-function jsonAnswer(description: string, example: Health) {
+function jsonResponse(description: string, example: Health) {
   return {
     description,
     content: {

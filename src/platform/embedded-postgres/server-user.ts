@@ -28,17 +28,17 @@ const nobody: Owner = { uid: 65_534, gid: 65_534 };
  * way is a user namespace in which root's own id has another number. It can open only root's own folders.
  */
 export function serverUserCandidates(
-  us: Owner & { readonly isNamed: boolean },
+  serviceUser: Owner & { readonly isNamed: boolean },
   dataOwner: Owner | undefined,
 ): ServerUser[] {
   const inNamespace: ServerUser = {
     prefix: ['unshare', '--user', `--map-user=${nobody.uid}`, `--map-group=${nobody.gid}`, '--'],
-    uid: us.uid,
-    gid: us.gid,
+    uid: serviceUser.uid,
+    gid: serviceUser.gid,
   };
-  if (us.uid !== 0) {
-    const direct: ServerUser = { prefix: [], uid: us.uid, gid: us.gid };
-    return us.isNamed ? [direct] : [inNamespace, direct];
+  if (serviceUser.uid !== 0) {
+    const direct: ServerUser = { prefix: [], uid: serviceUser.uid, gid: serviceUser.gid };
+    return serviceUser.isNamed ? [direct] : [inNamespace, direct];
   }
 
   const { uid, gid } = dataOwner && dataOwner.uid !== 0 ? dataOwner : nobody;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { shutDown } from './shut-down.ts';
 
-/** Shuts down a server that ends at the given signal, and returns the signals that it got. */
+/** Shuts down a server that ends at the given signal, and returns the signals that it received. */
 async function shutDownOf(
   endsAt: NodeJS.Signals | 'never',
 ): Promise<{ hasEnded: boolean; got: NodeJS.Signals[] }> {

@@ -9,7 +9,7 @@ export interface RedactedPayload {
   readonly erasedPayload: string | null;
 }
 
-/** Marks an event without content: its person was erased, or is not in Till. */
+/** Marks an event without content: its person was erased, or is not a customer of Till. */
 export const erasedMark = 'till_erased';
 
 /** The event types whose personal data a mirror stores, and the fields that it stores. */

@@ -20,8 +20,8 @@ export function createAccountRead(
             if (error instanceof Stripe.errors.StripeError && error.statusCode === 404) return unsupported;
             throw error;
           }),
-        take: (answer) =>
-          answer === unsupported ? null : WireObject.parse(answer, 'account').expectKind('account').id(),
+        take: (response) =>
+          response === unsupported ? null : WireObject.parse(response, 'account').expectKind('account').id(),
       });
     } catch (error) {
       const isForbidden = error instanceof Failure && error.code === 'processor_misconfigured';

@@ -13,7 +13,7 @@ export function mapRefund(value: unknown, asOf: AsOf): RefundFacts {
  * A refund in a response. It exists, so it must be recorded even if its status is null or unknown to Till; `warn` gets
  * the reason why the status could not be read.
  */
-export function mapRefundAnswer(value: unknown, asOf: AsOf, warn: (reason: string) => void): RefundFacts {
+export function mapRefundResponse(value: unknown, asOf: AsOf, warn: (reason: string) => void): RefundFacts {
   const refund = WireObject.parse(value, 'refund').expectKind('refund');
   const facts = factsOf(refund, asOf);
   try {

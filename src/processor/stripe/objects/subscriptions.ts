@@ -22,7 +22,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
     call('subscriptions.read', {
       kind: 'read',
       send: (options) => stripe.subscriptions.retrieve(processorSubscriptionId, { expand }, options),
-      take: (answer, asOf) => withSecret(answer, known, asOf),
+      take: (response, asOf) => withSecret(response, known, asOf),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -45,9 +45,9 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => {
+        take: (response, asOf) => {
           const known = { localId: id, customer: processorCustomerId };
-          const made = withSecret(answer, known, sinceCreation(answer, asOf));
+          const made = withSecret(response, known, sinceCreation(response, asOf));
           if (made.subscription.status === 'incomplete') warnIfNoSecret(context, made);
           return made;
         },
@@ -59,7 +59,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
       call('subscriptions.cancel', {
         kind: 'write',
         send: (options) => stripe.subscriptions.cancel(processorSubscriptionId, {}, options),
-        take: (answer, asOf) => done(mapSubscription(withKnownLinks(answer, noLinks), asOf)),
+        take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf)),
         // The call carries none of the caller's values, so any other refusal is about the subscription's state.
         refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
@@ -91,9 +91,9 @@ function warnIfNoSecret(
 /** A subscription that is read or canceled already has a row, with its links. */
 const noLinks: KnownLinks = { localId: null, customer: null };
 
-function withSecret(answer: unknown, known: KnownLinks, asOf: AsOf): SubscriptionWithSecret {
+function withSecret(response: unknown, known: KnownLinks, asOf: AsOf): SubscriptionWithSecret {
   return {
-    subscription: mapSubscription(withKnownLinks(answer, known), asOf),
-    clientSecret: clientSecretOfSubscription(answer),
+    subscription: mapSubscription(withKnownLinks(response, known), asOf),
+    clientSecret: clientSecretOfSubscription(response),
   };
 }

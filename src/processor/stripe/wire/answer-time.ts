@@ -7,9 +7,9 @@ import { WireObject } from './wire-object.ts';
  * processor's clock, and the local clock does not matter. `Date` is rounded down to a second, which only makes
  * `earliest` earlier.
  */
-export function answerTime(answer: unknown, elapsedMs: number, localNowMs: number): AsOf {
+export function answerTime(response: unknown, elapsedMs: number, localNowMs: number): AsOf {
   // Every HTTP server that has a clock sends the header; without it the local clock is the best guess.
-  const writtenAtMs = headerDateMs(answer) ?? localNowMs;
+  const writtenAtMs = headerDateMs(response) ?? localNowMs;
   return { earliest: wholeSecond(writtenAtMs - elapsedMs), latest: wholeSecond(writtenAtMs) };
 }
 
@@ -17,14 +17,14 @@ export function answerTime(answer: unknown, elapsedMs: number, localNowMs: numbe
  * For a creation: under the same key the processor repeats its first response for a day, so only the object's own
  * creation certainly precedes it.
  */
-export function sinceCreation(answer: unknown, asOf: AsOf): AsOf {
-  const createdAt = WireObject.parse(answer, 'object').createdAt(asOf.earliest);
+export function sinceCreation(response: unknown, asOf: AsOf): AsOf {
+  const createdAt = WireObject.parse(response, 'object').createdAt(asOf.earliest);
   return createdAt < asOf.earliest ? { ...asOf, earliest: createdAt } : asOf;
 }
 
 /** The official package attaches the raw response to the value that it returns. */
-function headerDateMs(answer: unknown): number | null {
-  const { lastResponse } = answer as {
+function headerDateMs(response: unknown): number | null {
+  const { lastResponse } = response as {
     readonly lastResponse?: { readonly headers?: { readonly date?: string } };
   };
   const ms = Date.parse(String(lastResponse?.headers?.date));

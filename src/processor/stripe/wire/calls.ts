@@ -45,7 +45,7 @@ interface Call<T> {
    * Maps the response, and the time span in which it was true, to the result; throws `UnmappableError` if it is not
    * what was requested.
    */
-  readonly take: (answer: unknown, asOf: AsOf) => T;
+  readonly take: (response: unknown, asOf: AsOf) => T;
   /** The result for a refusal that the caller can handle; undefined makes it a failure. */
   readonly refused?: (refusal: Refusal) => T | undefined;
 }
@@ -94,9 +94,9 @@ async function tryUntilDeadline<T>(
     const leftMs = deadlineMs - performance.now();
     try {
       const timeout = Math.ceil(Math.max(tryTimeoutMsMin, Math.min(limits.tryTimeoutMs, leftMs)));
-      const answer = await call.send({ timeout });
+      const response = await call.send({ timeout });
       // Measured from the first attempt: the response to a later one may be the processor's record of the first.
-      const result = call.take(answer, answerTime(answer, performance.now() - startedMs, Date.now()));
+      const result = call.take(response, answerTime(response, performance.now() - startedMs, Date.now()));
       observe('ok');
       return result;
     } catch (error) {
@@ -108,12 +108,12 @@ async function tryUntilDeadline<T>(
         await wait(delayMs);
         continue;
       }
-      return conclude(call, failed, maybeDone, error, observe);
+      return toResultOrThrow(call, failed, maybeDone, error, observe);
     }
   }
 }
 
-function conclude<T>(
+function toResultOrThrow<T>(
   call: Call<T>,
   failed: FailedCall,
   maybeDone: boolean,

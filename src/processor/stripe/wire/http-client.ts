@@ -32,7 +32,7 @@ export class HttpClientError extends Error {
  * The largest response that is read. A page of 100 invoices with their lines is well below 4 MiB; a larger response
  * does not come from the API, and must not use up the memory.
  */
-const answerBytesMax = 16 * 1024 * 1024;
+const responseBytesMax = 16 * 1024 * 1024;
 
 /**
  * The HTTP client below the official package. The package's own client only limits silence, so that a response that
@@ -57,7 +57,7 @@ export function createHttpClient(agent: http.Agent): HttpClient {
         request.on('error', () => {});
         request.end(body);
         const response = await receive(request);
-        return toPackageResponse(response, readAnswer(await readBody(response), statusOf(response)));
+        return toPackageResponse(response, parseBody(await readBody(response), statusOf(response)));
       } catch (error) {
         throw explain(error, connection.made, abort.signal.aborted ? timeoutMs : null);
       } finally {
@@ -78,9 +78,9 @@ async function readBody(response: http.IncomingMessage): Promise<string> {
   let bytes = 0;
   for await (const chunk of response) {
     bytes += chunk.length;
-    if (bytes > answerBytesMax) {
+    if (bytes > responseBytesMax) {
       response.destroy();
-      const detail = `the response is larger than ${answerBytesMax} bytes`;
+      const detail = `the response is larger than ${responseBytesMax} bytes`;
       throw new HttpClientError('invalidResponse', detail, { status: statusOf(response) });
     }
     chunks.push(chunk);
@@ -89,19 +89,19 @@ async function readBody(response: http.IncomingMessage): Promise<string> {
 }
 
 /** A response is a JSON object, and has an `error` exactly if its status is an error. */
-function readAnswer(text: string, status: number): object {
-  let answer: unknown;
+function parseBody(text: string, status: number): object {
+  let body: unknown;
   try {
-    answer = JSON.parse(text);
+    body = JSON.parse(text);
   } catch {
     throw new HttpClientError('invalidResponse', `the response (status ${status}) is not JSON`, { status });
   }
-  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new HttpClientError('invalidResponse', `the response (status ${status}) is not a JSON object`, {
       status,
     });
   }
-  const error = ('error' in answer ? answer.error : null) ?? null;
+  const error = ('error' in body ? body.error : null) ?? null;
   if (status < 300 !== (error === null)) {
     throw new HttpClientError(
       'invalidResponse',
@@ -116,7 +116,7 @@ function readAnswer(text: string, status: number): object {
       status,
     });
   }
-  return answer;
+  return body;
 }
 
 /**
@@ -145,14 +145,14 @@ function explain(error: unknown, connected: boolean, timedOutAfterMs: number | n
 
 function toPackageResponse(
   response: http.IncomingMessage,
-  answer: object,
+  body: object,
 ): Awaited<ReturnType<HttpClient['makeRequest']>> {
   return {
     getStatusCode: () => statusOf(response),
     getHeaders: () => flatten(response.headers),
     getRawResponse: () => response,
     toStream: () => response,
-    toJSON: async () => answer,
+    toJSON: async () => body,
   };
 }
 

@@ -52,7 +52,7 @@ export async function* walkPages<T>(
     const page = await call(operation, {
       kind: 'read',
       send: (options) => fetch(request, options),
-      take: (answer, asOf) => takePage(answer, (value) => walk.map(value, asOf)),
+      take: (response, asOf) => takePage(response, (value) => walk.map(value, asOf)),
     });
     yield page;
     if (page.next === null) return;
@@ -139,8 +139,8 @@ interface ListingPage<T> {
   readonly next: string | null;
 }
 
-function takePage<T>(answer: unknown, map: (value: unknown) => T): ListingPage<T> {
-  const list = WireObject.parse(answer, 'list');
+function takePage<T>(response: unknown, map: (value: unknown) => T): ListingPage<T> {
+  const list = WireObject.parse(response, 'list');
   list.oneOf('object', ['list']);
   const values = list.array('data');
   const next = list.flag('has_more') ? WireObject.parse(values.at(-1), 'the last item').text('id') : null;

@@ -162,11 +162,11 @@ export class WireObject {
   }
 
   /** Like `oneOf`, mapped to Till's values. */
-  translate<Ours>(field: string, table: Readonly<Record<string, Ours>>): Ours {
+  translate<Mapped>(field: string, table: Readonly<Record<string, Mapped>>): Mapped {
     const word = this.oneOf(field, Object.keys(table));
-    const ours = table[word];
-    if (ours === undefined) throw this.#wrong(field, word, `one of ${Object.keys(table).join(', ')}`);
-    return ours;
+    const mapped = table[word];
+    if (mapped === undefined) throw this.#wrong(field, word, `one of ${Object.keys(table).join(', ')}`);
+    return mapped;
   }
 
   /** The read of a deleted object returns only its id, kind and this flag. */
@@ -254,16 +254,16 @@ export interface KnownLinks {
  * must not fail a call that has taken effect. In events and listings only the links say whose an object is, so there
  * they must be readable.
  */
-export function withKnownLinks(answer: unknown, { localId, ...references }: KnownLinks): unknown {
-  if (!isRecord(answer)) return answer;
-  const object = WireObject.parse(answer, 'answer');
+export function withKnownLinks(response: unknown, { localId, ...references }: KnownLinks): unknown {
+  if (!isRecord(response)) return response;
+  const object = WireObject.parse(response, 'answer');
   const links = Object.entries(references).map(([field, known]) => [
     field,
     known ?? ifReadable(() => object.reference(field)),
   ]);
-  const known = { ...answer, ...Object.fromEntries(links) };
+  const known = { ...response, ...Object.fromEntries(links) };
   if (localId === undefined) return known;
-  const ownMetadata = isRecord(answer['metadata']) ? answer['metadata'] : null;
+  const ownMetadata = isRecord(response['metadata']) ? response['metadata'] : null;
   return { ...known, metadata: localId === null ? ownMetadata : { [localIdKey]: localId } };
 }
 
