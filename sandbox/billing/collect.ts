@@ -2,7 +2,8 @@ import { type AttemptOptions, attemptPayment } from '../payments/payment-intent.
 import type { Store } from '../state/store.ts';
 import type { Invoice, PaymentIntent, PaymentMethod, Subscription } from '../wire/objects.ts';
 import type { ErrorBody } from '../wire/wire-error.ts';
-import { intentOf, markInvoicePaid } from './invoice.ts';
+import { markInvoicePaid } from './invoice.ts';
+import { intentOf, subscriptionOf } from './invoice-payment.ts';
 import { cancelSubscription, updateSubscription } from './subscription-change.ts';
 
 /** Three retries over two weeks with growing delays: the processor's classic schedule. */
@@ -89,10 +90,6 @@ export function paymentFailed(store: Store, before: Invoice, intent: PaymentInte
 function endDunning(store: Store, subscription: Subscription): void {
   if (store.settings.afterDunning === 'cancel') cancelSubscription(store, subscription, 'payment_failed');
   else if (subscription.status !== 'unpaid') updateSubscription(store, subscription, { status: 'unpaid' });
-}
-
-export function subscriptionOf(store: Store, invoice: Invoice): Subscription | undefined {
-  return store.subscriptions.get(invoice.parent.subscription_details.subscription);
 }
 
 /** The payment method for a renewal: the subscription's default, or else the customer's. */

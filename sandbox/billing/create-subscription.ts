@@ -4,7 +4,7 @@ import type { Store } from '../state/store.ts';
 import type { Invoice, Price, Subscription } from '../wire/objects.ts';
 import { WireError } from '../wire/wire-error.ts';
 import { collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
-import { draftInvoice, finalizeInvoice } from './invoice.ts';
+import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
 import { invoiceLines, newItem, periodEndOf, trialNoticeSeconds } from './subscription-life.ts';
 
 export interface NewSubscription {
@@ -32,7 +32,7 @@ export function createSubscription(store: Store, made: NewSubscription, baseUrl:
   store.emit('customer.subscription.created', subscription);
   const [item] = subscription.items.data;
   const now = store.now();
-  const draft = draftInvoice(store, subscription, {
+  const draft = draftSubscriptionInvoice(store, subscription, {
     id: invoiceId,
     reason: 'subscription_create',
     lines: invoiceLines(subscription, now, item?.current_period_end ?? now, made.trialEnd !== null),

@@ -3,7 +3,7 @@ import type { Store } from '../state/store.ts';
 import type { InvoiceLine, Plan, Price, Subscription, SubscriptionItem } from '../wire/objects.ts';
 import { type Interval, periodEnd } from './calendar.ts';
 import { collectInvoice, methodFor } from './collect.ts';
-import { draftInvoice, finalizeInvoice, voidInvoice } from './invoice.ts';
+import { draftSubscriptionInvoice, finalizeInvoice, voidInvoice } from './invoice.ts';
 import { cancelSubscription, updateSubscription } from './subscription-change.ts';
 
 /** The processor expires an incomplete subscription after 23 hours. */
@@ -197,7 +197,7 @@ function renew(store: Store, before: Subscription): void {
     items: withPeriod(before.items, start, end),
     status: endedTrial ? 'active' : before.status,
   };
-  const invoice = draftInvoice(store, renewed, {
+  const invoice = draftSubscriptionInvoice(store, renewed, {
     reason: 'subscription_cycle',
     lines: invoiceLines(renewed, start, end, false),
     periodStart: previous.start,

@@ -2,7 +2,7 @@ import type { Store } from '../state/store.ts';
 import type { Price, Subscription } from '../wire/objects.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { collectInvoice } from './collect.ts';
-import { draftInvoice, finalizeInvoice } from './invoice.ts';
+import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
 import { updateSubscription } from './subscription-change.ts';
 import { invoiceLines, newItem, nextPeriodEnd, periodOf, planOf, withPeriod } from './subscription-life.ts';
 
@@ -68,7 +68,7 @@ export function changeItems(
   const anchored: Subscription = { ...before, items, billing_cycle_anchor: now };
   const end = nextPeriodEnd(anchored, now);
   const moved = { ...anchored, items: withPeriod(items, now, end) };
-  const draft = draftInvoice(store, moved, {
+  const draft = draftSubscriptionInvoice(store, moved, {
     reason: 'subscription_update',
     lines: invoiceLines(moved, now, end, false),
     periodStart: periodOf(before).start,

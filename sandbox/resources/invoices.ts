@@ -1,5 +1,6 @@
-import { collectInvoice, invoicePaid, subscriptionOf } from '../billing/collect.ts';
-import { finalizeInvoice, intentOf, markInvoiceUncollectible, voidInvoice } from '../billing/invoice.ts';
+import { collectInvoice, invoicePaid } from '../billing/collect.ts';
+import { finalizeInvoice, markInvoiceUncollectible, voidInvoice } from '../billing/invoice.ts';
+import { intentOf, subscriptionOf } from '../billing/invoice-payment.ts';
 import { updateSubscription } from '../billing/subscription-change.ts';
 import { cancelPaymentIntent, cardError } from '../payments/payment-intent.ts';
 import { usablePaymentMethod } from '../payments/payment-method.ts';

@@ -84,7 +84,7 @@ export class Collections {
     indexes: {
       metadata: metadataKeys,
       customer: (invoice) => [invoice.customer],
-      subscription: (invoice) => [invoice.parent.subscription_details.subscription],
+      subscription: (invoice) => [invoice.parent?.subscription_details.subscription ?? null],
     },
   });
   readonly invoicePayments = this.#add<Wire.InvoicePayment>({

@@ -1,4 +1,4 @@
-import { intentOf } from '../billing/invoice.ts';
+import { intentOf } from '../billing/invoice-payment.ts';
 import { periodOf } from '../billing/subscription-life.ts';
 import type { StoredEvent } from '../state/changes.ts';
 import type { Store } from '../state/store.ts';
@@ -62,8 +62,8 @@ function olderInvoice(store: Store, invoice: Invoice): object {
     paid: invoice.status === 'paid',
     paid_out_of_band: false,
     payment_intent: intent?.id ?? null,
-    subscription: parent.subscription_details.subscription,
-    subscription_details: { metadata: parent.subscription_details.metadata },
+    subscription: parent?.subscription_details.subscription ?? null,
+    subscription_details: parent === null ? null : { metadata: parent.subscription_details.metadata },
     tax: null,
     total_tax_amounts: [],
     lines: {

@@ -45,11 +45,12 @@ export type Invoice = Omit<
   'lines' | 'parent'
 > & {
   lines: List<InvoiceLine>;
+  /** Null for a one-off invoice. */
   parent: {
     quote_details: null;
     subscription_details: { metadata: Stripe.Metadata; subscription: string };
     type: 'subscription_details';
-  };
+  } | null;
 };
 export type InvoicePayment = WithIds<Stripe.InvoicePayment, 'invoice'> & {
   payment: { type: 'payment_intent'; payment_intent: string };
