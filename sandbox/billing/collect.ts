@@ -78,7 +78,8 @@ export function paymentFailed(store: Store, before: Invoice, intent: PaymentInte
   if (intent?.last_payment_error?.code === 'authentication_required')
     store.emit('invoice.payment_action_required', invoice);
   const subscription = subscriptionOf(store, invoice);
-  if (!isRenewal || subscription === undefined || subscription.ended_at !== null) return;
+  if (!isRenewal || invoice.billing_reason === 'manual') return;
+  if (subscription === undefined || subscription.ended_at !== null) return;
   if (delaySeconds !== undefined) {
     if (subscription.status === 'active' || subscription.status === 'trialing')
       updateSubscription(store, subscription, { status: 'past_due' });
@@ -92,11 +93,12 @@ function endDunning(store: Store, subscription: Subscription): void {
   else if (subscription.status !== 'unpaid') updateSubscription(store, subscription, { status: 'unpaid' });
 }
 
-/** The payment method for a renewal: the subscription's default, or else the customer's. */
+/** The payment method to charge: the invoice's default, the subscription's, or else the customer's. */
 export function methodFor(store: Store, invoice: Invoice): PaymentMethod | undefined {
   const subscription = subscriptionOf(store, invoice);
   const customer = invoice.customer === null ? undefined : store.customers.get(invoice.customer);
   const id =
+    invoice.default_payment_method ??
     subscription?.default_payment_method ??
     (customer === undefined || customer.deleted ? null : customer.invoice_settings.default_payment_method);
   const method = id === null ? undefined : store.paymentMethods.get(id);

@@ -2,8 +2,8 @@ import { refundDueAt, settleRefund } from '../payments/refund.ts';
 import type { Changes } from '../state/changes.ts';
 import { MinHeap } from '../state/min-heap.ts';
 import type { Store } from '../state/store.ts';
-import type { Invoice } from '../wire/objects.ts';
-import { invoiceFallsDue, subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
+import { invoiceDueTimes, invoiceFallsDue } from './invoice-life.ts';
+import { subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
 
 interface DueItem {
   readonly kind: 'subscription' | 'invoice' | 'refund';
@@ -89,7 +89,8 @@ export class Due {
   #happen({ kind, id }: DueItem, at: number): void {
     const store = this.#store;
     if (kind === 'invoice') {
-      invoiceFallsDue(store, id, this.#baseUrl());
+      const invoice = store.invoices.get(id);
+      if (invoice !== undefined) invoiceFallsDue(store, invoice, this.#baseUrl());
     } else if (kind === 'refund') {
       const refund = store.refunds.get(id);
       if (refund !== undefined) settleRefund(store, refund);
@@ -129,7 +130,10 @@ export class Due {
       const subscription = this.#store.subscriptions.get(id);
       return subscription === undefined ? [] : subscriptionDueTimes(subscription, doneUntil);
     }
-    if (kind === 'invoice') return invoiceDueTimes(this.#store.invoices.get(id));
+    if (kind === 'invoice') {
+      const invoice = this.#store.invoices.get(id);
+      return invoice === undefined ? [] : invoiceDueTimes(invoice);
+    }
     const refund = this.#store.refunds.get(id);
     const at = refund === undefined ? null : refundDueAt(this.#store, refund);
     return at === null ? [] : [at];
@@ -146,10 +150,4 @@ export class Due {
       );
     }, waitMs);
   }
-}
-
-function invoiceDueTimes(invoice: Invoice | undefined): number[] {
-  if (invoice === undefined || invoice.auto_advance !== true || invoice.next_payment_attempt === null)
-    return [];
-  return invoice.status === 'draft' || invoice.status === 'open' ? [invoice.next_payment_attempt] : [];
 }

@@ -2,13 +2,17 @@ import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { Customer, Invoice, InvoiceLine, Subscription } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
+import { invoiceLinesMax, pendingItems, takeItems } from './invoice-item.ts';
 import { invoiceObject } from './invoice-object.ts';
 import { dropPayment, makePayment, paymentOf } from './invoice-payment.ts';
 
 /** An invoice that advances on its own stays a draft for an hour, so that it can still be changed. */
 export const draftSeconds = 60 * 60;
 
-/** Creates a draft for a subscription. The caller sets the subscription's latest invoice. */
+/**
+ * Creates a draft for a subscription. It also bills the customer's pending items. The caller sets the subscription's
+ * latest invoice.
+ */
 export function draftSubscriptionInvoice(
   store: Store,
   subscription: Subscription,
@@ -23,11 +27,18 @@ export function draftSubscriptionInvoice(
   },
 ): Invoice {
   const now = store.now();
+  const id = made.id ?? store.invoices.newId();
+  const pending = pendingItems(store, {
+    customer: subscription.customer,
+    currency: subscription.currency,
+    subscription: subscription.id,
+  }).slice(0, invoiceLinesMax - made.lines.length);
   const invoice = store.put(
     store.invoices,
     invoiceObject({
       ...made,
-      id: made.id ?? store.invoices.newId(),
+      id,
+      lines: [...takeItems(store, pending, id), ...made.lines],
       now,
       buyer: buyerOf(store, subscription.customer),
       customer: subscription.customer,

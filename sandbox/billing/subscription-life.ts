@@ -2,8 +2,8 @@ import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { InvoiceLine, Plan, Price, Subscription, SubscriptionItem } from '../wire/objects.ts';
 import { type Interval, periodEnd } from './calendar.ts';
-import { collectInvoice, methodFor } from './collect.ts';
-import { draftSubscriptionInvoice, finalizeInvoice, voidInvoice } from './invoice.ts';
+import { methodFor } from './collect.ts';
+import { draftSubscriptionInvoice, voidInvoice } from './invoice.ts';
 import { cancelSubscription, updateSubscription } from './subscription-change.ts';
 
 /** The processor expires an incomplete subscription after 23 hours. */
@@ -169,14 +169,6 @@ export function planOf(price: Price): Plan {
     trial_period_days: null,
     usage_type: 'licensed',
   };
-}
-
-/** Finalizes a draft an hour after its creation and collects it. Later calls are the retries. */
-export function invoiceFallsDue(store: Store, invoiceId: string, baseUrl: string): void {
-  const invoice = store.invoices.get(invoiceId);
-  if (invoice === undefined) return;
-  const open = invoice.status === 'draft' ? finalizeInvoice(store, invoice, baseUrl) : invoice;
-  collectInvoice(store, open, { offSession: true, baseUrl });
 }
 
 function expire(store: Store, subscription: Subscription): void {

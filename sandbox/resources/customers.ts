@@ -78,6 +78,7 @@ export const customerOperations: readonly Operation[] = [
     for (const subscription of store.subscriptions.allWithin('customer', id))
       if (subscription.ended_at === null) cancelSubscription(store, subscription, 'cancellation_requested');
     for (const method of store.paymentMethods.allWithin('customer', id)) detach(store, method);
+    for (const item of store.invoiceItems.allWithin('pending', id)) store.remove(store.invoiceItems, item.id);
     store.emit('customer.deleted', customer);
     return store.put(store.customers, { id, object: 'customer', deleted: true });
   }),

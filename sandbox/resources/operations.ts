@@ -3,6 +3,7 @@ import { accountOperations } from './account.ts';
 import { chargeOperations } from './charges.ts';
 import { customerOperations } from './customers.ts';
 import { eventOperations } from './events.ts';
+import { invoiceItemOperations } from './invoice-items.ts';
 import { invoicePaymentOperations } from './invoice-payments.ts';
 import { invoiceOperations } from './invoices.ts';
 import { paymentIntentOperations } from './payment-intents.ts';
@@ -20,6 +21,7 @@ export const operations: readonly Operation[] = [
   ...chargeOperations,
   ...customerOperations,
   ...eventOperations,
+  ...invoiceItemOperations,
   ...invoiceOperations,
   ...invoicePaymentOperations,
   ...paymentIntentOperations,

@@ -1,3 +1,4 @@
+import { createPrice } from '../billing/price.ts';
 import { checkNotTooLarge, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import { existing } from '../wire/existing.ts';
@@ -43,7 +44,7 @@ const priceParams = {
 const prices = new Resource('prices', (store) => store.prices);
 
 export const priceOperations: readonly Operation[] = [
-  prices.operation('create', 'POST', priceParams, ({ store }, params) => createPrice(store, params)),
+  prices.operation('create', 'POST', priceParams, ({ store }, params) => priceFrom(store, params)),
   prices.retrieve(),
   prices.operation(
     'update',
@@ -79,7 +80,7 @@ export const priceOperations: readonly Operation[] = [
   prices.search(),
 ];
 
-function createPrice(store: Store, params: Parsed<typeof priceParams>): Price {
+function priceFrom(store: Store, params: Parsed<typeof priceParams>): Price {
   const { recurring } = params;
   if (params.unit_amount === undefined)
     throw badParam('Missing required param: unit_amount.', 'unit_amount', 'parameter_missing');
@@ -99,36 +100,5 @@ function createPrice(store: Store, params: Parsed<typeof priceParams>): Price {
     params.product_data === undefined
       ? existing(store.products, params.product ?? '', 'product')
       : createProduct(store, params.product_data);
-  const price = store.put(store.prices, {
-    id: store.prices.newId(),
-    object: 'price',
-    active: params.active ?? true,
-    billing_scheme: 'per_unit',
-    created: store.now(),
-    currency: params.currency,
-    custom_unit_amount: null,
-    livemode: false,
-    lookup_key: params.lookup_key ?? null,
-    metadata: applyMetadata({}, params.metadata),
-    nickname: params.nickname ?? null,
-    product: product.id,
-    recurring:
-      recurring === undefined
-        ? null
-        : {
-            interval: recurring.interval,
-            interval_count: recurring.interval_count ?? 1,
-            meter: null,
-            trial_period_days: null,
-            usage_type: 'licensed',
-          },
-    tax_behavior: params.tax_behavior ?? 'unspecified',
-    tiers_mode: null,
-    transform_quantity: null,
-    type: recurring === undefined ? 'one_time' : 'recurring',
-    unit_amount: params.unit_amount,
-    unit_amount_decimal: String(params.unit_amount),
-  });
-  store.emit('price.created', price);
-  return price;
+  return createPrice(store, { ...params, product: product.id, unitAmount: params.unit_amount });
 }

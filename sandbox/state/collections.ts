@@ -87,6 +87,17 @@ export class Collections {
       subscription: (invoice) => [invoice.parent?.subscription_details.subscription ?? null],
     },
   });
+  readonly invoiceItems = this.#add<Wire.InvoiceItem>({
+    name: 'invoiceitems',
+    noun: 'invoiceitem',
+    idPrefix: 'ii_',
+    indexes: {
+      customer: (item) => [item.customer],
+      invoice: (item) => [item.invoice],
+      // By customer, until an invoice bills them.
+      pending: (item) => [item.invoice === null ? item.customer : null],
+    },
+  });
   readonly invoicePayments = this.#add<Wire.InvoicePayment>({
     name: 'invoice_payments',
     noun: 'invoice_payment',

@@ -78,6 +78,7 @@ async function createWorld(afterDunning: 'cancel' | 'unpaid'): Promise<World> {
       body,
       authorization: 'Bearer sk_test_x',
       idempotencyKey: undefined,
+      version: undefined,
       gone: new Promise(() => {}),
     });
     assert.ok(answer !== null && [200, 400, 402, 404].includes(answer.status), JSON.stringify(answer));
