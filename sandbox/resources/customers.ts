@@ -1,6 +1,6 @@
 import { cancelSubscription } from '../billing/subscription-change.ts';
 import { newId } from '../ids.ts';
-import { address } from '../payments/address.ts';
+import { address, type Shipping, shipping } from '../payments/address.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { attachChecked, detach, usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
@@ -35,6 +35,7 @@ const changeable = {
   name: clearable(text(nameLengthMax)),
   phone: clearable(text(phoneLengthMax)),
   preferred_locales: array(text(), localesMax),
+  shipping: clearable(shipping),
   tax_exempt: clearable(oneOf('exempt', 'none', 'reverse')),
 };
 
@@ -152,7 +153,13 @@ function changesOf(before: Customer, params: Parsed<typeof changeable>): Partial
     ...(params.name === undefined ? {} : { name: params.name }),
     ...(params.phone === undefined ? {} : { phone: params.phone }),
     ...(params.preferred_locales === undefined ? {} : { preferred_locales: [...params.preferred_locales] }),
+    ...(params.shipping === undefined ? {} : { shipping: customerShipping(params.shipping) }),
     ...(params.tax_exempt === undefined ? {} : { tax_exempt: params.tax_exempt ?? 'none' }),
     ...(params.metadata === undefined ? {} : { metadata: applyMetadata(before.metadata, params.metadata) }),
   };
+}
+
+/** A customer's shipping details have no carrier: it belongs to an order. */
+function customerShipping(given: Shipping | null): Customer['shipping'] {
+  return given === null ? null : { address: given.address, name: given.name, phone: given.phone };
 }
