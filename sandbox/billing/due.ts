@@ -96,7 +96,7 @@ export class Due {
       if (refund !== undefined) settleRefund(store, refund);
     } else {
       const subscription = store.subscriptions.get(id);
-      if (subscription !== undefined) subscriptionFallsDue(store, subscription, at);
+      if (subscription !== undefined) subscriptionFallsDue(store, subscription, at, this.#baseUrl());
     }
   }
 
@@ -132,7 +132,7 @@ export class Due {
     }
     if (kind === 'invoice') {
       const invoice = this.#store.invoices.get(id);
-      return invoice === undefined ? [] : invoiceDueTimes(invoice);
+      return invoice === undefined ? [] : invoiceDueTimes(this.#store, invoice);
     }
     const refund = this.#store.refunds.get(id);
     const at = refund === undefined ? null : refundDueAt(this.#store, refund);

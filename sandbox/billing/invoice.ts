@@ -60,12 +60,17 @@ export function buyerOf(store: Store, customerId: string): Customer | null {
   return customer === undefined || customer.deleted ? null : customer;
 }
 
-/** Finalizes the invoice and creates its payment intent, with a payment method if it only waits for confirmation. */
+/** Finalizes the invoice and creates its payment intent. */
 export function finalizeInvoice(
   store: Store,
   draft: Invoice,
   baseUrl: string,
-  paymentMethod: string | null = null,
+  options: {
+    /** For a payment that only waits for confirmation. */
+    readonly paymentMethod?: string | null;
+    /** An invoice that nobody pays has no payment intent. */
+    readonly isCollected?: boolean;
+  } = {},
 ): Invoice {
   if (draft.status !== 'draft')
     throw wrongState('Only a draft invoice can be finalized.', 'invoice_not_editable');
@@ -79,7 +84,8 @@ export function finalizeInvoice(
     number: nextNumber(store, draft),
     status_transitions: { ...draft.status_transitions, finalized_at: store.now() },
   });
-  if (invoice.amount_due > 0) makePayment(store, invoice, paymentMethod);
+  const { paymentMethod = null, isCollected = true } = options;
+  if (invoice.amount_due > 0 && isCollected) makePayment(store, invoice, paymentMethod);
   store.emit('invoice.finalized', invoice);
   return invoice;
 }

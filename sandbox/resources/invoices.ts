@@ -3,7 +3,7 @@ import { draftSeconds, finalizeInvoice, markInvoiceUncollectible, voidInvoice } 
 import { notEditable } from '../billing/invoice-item.ts';
 import { intentOf, subscriptionOf } from '../billing/invoice-payment.ts';
 import { createOneOffInvoice, deleteDraft, sendInvoice } from '../billing/one-off-invoice.ts';
-import { updateSubscription } from '../billing/subscription-change.ts';
+import { leavePaused, updateSubscription } from '../billing/subscription-change.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { currency } from '../payments/money.ts';
 import { cancelPaymentIntent, cardError } from '../payments/payment-intent.ts';
@@ -64,9 +64,13 @@ export const invoiceOperations: readonly Operation[] = [
       });
     return invoice;
   }),
-  invoices.operation('mark_uncollectible', 'POST */mark_uncollectible', {}, (call) =>
-    markInvoiceUncollectible(call.store, invoices.existing(call)),
-  ),
+  invoices.operation('mark_uncollectible', 'POST */mark_uncollectible', {}, (call) => {
+    const invoice = markInvoiceUncollectible(call.store, invoices.existing(call));
+    const subscription = subscriptionOf(call.store, invoice);
+    if (subscription?.status === 'paused' && subscription.latest_invoice === invoice.id)
+      leavePaused(call.store, subscription, { status: 'active' });
+    return invoice;
+  }),
   invoices.operation('list_lines', 'GET */lines', pageParams, (call, params) => {
     const { lines } = invoices.existing(call);
     const after = lines.data.findIndex(({ id }) => id === params.starting_after) + 1;

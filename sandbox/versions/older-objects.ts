@@ -1,5 +1,5 @@
 import { intentOf } from '../billing/invoice-payment.ts';
-import { periodOf, planOf } from '../billing/subscription-life.ts';
+import { periodOf, planOf } from '../billing/subscription-items.ts';
 import type { Store } from '../state/store.ts';
 import { sees } from '../wire/api-version.ts';
 import type {

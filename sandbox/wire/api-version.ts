@@ -32,15 +32,17 @@ export function checkVersion(version: string, param?: string): string {
   return version;
 }
 
-/**
- * Versions that changed parameters or objects:
- * automatic payment methods became the default, capture became asynchronous by default, the period moved to the items
- * and invoices to their payments, and `payment_method_types` was removed.
- */
-export const changedIn = {
+/** The date of each change that callers notice. */
+const changedIn = {
+  /** Intents accept the processor's choice of payment methods by default. */
   automaticPaymentMethods: '2023-08-16',
+  /** Payments are captured asynchronously by default. */
   asynchronousCapture: '2024-04-10',
+  /** Items have the period, invoices refer to payments, and lines to prices. */
   invoicePayments: '2025-03-31',
+  /** The anchor of a resumption is an object. */
+  anchorObject: '2026-09-30',
+  /** Intents take no list of payment method types. */
   noPaymentMethodTypes: '2026-09-30',
 } as const;
 type Change = keyof typeof changedIn;

@@ -192,6 +192,25 @@ test('an older invoice item takes its price by name and shows it in full', async
   assert.deepEqual([refused.status, errorOf(refused)['code']], [400, 'parameter_unknown']);
 });
 
+test('an older client resumes a subscription with the name of its anchor', async (t) => {
+  const contract = await useContract(t);
+  const customer = await contractCustomer(contract);
+  const price = await contractPrice(contract);
+  const { body } = await call(contract, older, 'POST', '/v1/subscriptions', {
+    customer: customer.id,
+    'items[0][price]': price.id,
+    trial_period_days: '7',
+    'trial_settings[end_behavior][missing_payment_method]': 'pause',
+  });
+  const path = `/v1/subscriptions/${body['id']}`;
+  const paused = await call(contract, older, 'POST', path, { trial_end: 'now' });
+  assert.deepEqual([paused.body['status'], 'status_details' in paused.body], ['paused', false]);
+  const word = { billing_cycle_anchor: 'unchanged', proration_behavior: 'none' };
+  assert.equal((await call(contract, '2026-10-28.endive', 'POST', `${path}/resume`, word)).status, 400);
+  const resumed = await call(contract, older, 'POST', `${path}/resume`, word);
+  assert.deepEqual([resumed.status, resumed.body['status']], [200, 'active']);
+});
+
 test('booleans may be written as Python writes them', async (t) => {
   const contract = await useContract(t);
   const made = await call(contract, '2026-10-28.endive', 'POST', '/v1/products', {
