@@ -105,7 +105,9 @@ export function methodFor(store: Store, invoice: Invoice): PaymentMethod | undef
   const id =
     invoice.default_payment_method ??
     subscription?.default_payment_method ??
-    (customer === undefined || customer.deleted ? null : customer.invoice_settings.default_payment_method);
+    (customer === undefined || customer.deleted
+      ? null
+      : (customer.invoice_settings.default_payment_method ?? customer.default_source));
   const method = id === null ? undefined : store.paymentMethods.get(id);
   // A detached card can no longer be charged.
   return method?.customer === invoice.customer ? method : undefined;

@@ -2,16 +2,19 @@ import type { Operation } from '../wire/operation.ts';
 import { accountOperations } from './account.ts';
 import { chargeOperations } from './charges.ts';
 import { customerOperations } from './customers.ts';
+import { emptyListOperations } from './empty-lists.ts';
 import { eventOperations } from './events.ts';
 import { invoiceItemOperations } from './invoice-items.ts';
 import { invoicePaymentOperations } from './invoice-payments.ts';
 import { invoiceOperations } from './invoices.ts';
 import { paymentIntentOperations } from './payment-intents.ts';
 import { paymentMethodOperations } from './payment-methods.ts';
+import { planOperations } from './plans.ts';
 import { priceOperations } from './prices.ts';
 import { productOperations } from './products.ts';
 import { refundOperations } from './refunds.ts';
 import { setupIntentOperations } from './setup-intents.ts';
+import { subscriptionItemOperations } from './subscription-items.ts';
 import { subscriptionOperations } from './subscriptions.ts';
 import { webhookEndpointOperations } from './webhook-endpoints.ts';
 
@@ -20,16 +23,19 @@ export const operations: readonly Operation[] = [
   ...accountOperations,
   ...chargeOperations,
   ...customerOperations,
+  ...emptyListOperations,
   ...eventOperations,
   ...invoiceItemOperations,
   ...invoiceOperations,
   ...invoicePaymentOperations,
   ...paymentIntentOperations,
   ...paymentMethodOperations,
+  ...planOperations,
   ...priceOperations,
   ...productOperations,
   ...refundOperations,
   ...setupIntentOperations,
+  ...subscriptionItemOperations,
   ...subscriptionOperations,
   ...webhookEndpointOperations,
 ];

@@ -6,6 +6,7 @@ import type { Price } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
 import {
   applyMetadata,
+  array,
   bool,
   clearable,
   integer,
@@ -23,12 +24,16 @@ import { Resource } from './resource.ts';
 /** Three years, the processor's longest billing period. */
 const intervalCountMax = { day: 1_095, week: 156, month: 36, year: 3 } as const;
 
+/** The processor's own limits. */
+const lookupKeyLengthMax = 200;
+const lookupKeysMax = 10;
+
 const priceParams = {
   currency: required(currency),
   unit_amount: integer(),
   active: bool,
   billing_scheme: oneOf('per_unit'),
-  lookup_key: text(200),
+  lookup_key: text(lookupKeyLengthMax),
   metadata,
   nickname: text(),
   product: text(),
@@ -39,6 +44,7 @@ const priceParams = {
     usage_type: oneOf('licensed'),
   }),
   tax_behavior: oneOf('exclusive', 'inclusive', 'unspecified'),
+  transfer_lookup_key: bool,
 };
 
 const prices = new Resource('prices', (store) => store.prices);
@@ -53,12 +59,14 @@ export const priceOperations: readonly Operation[] = [
       active: bool,
       metadata,
       nickname: clearable(text()),
-      lookup_key: text(200),
+      lookup_key: text(lookupKeyLengthMax),
       tax_behavior: priceParams.tax_behavior,
+      transfer_lookup_key: bool,
     },
     (call, params) => {
       const { store } = call;
       const before = prices.existing(call);
+      claimLookupKey(store, params, before.id);
       const after = store.change(store.prices, before, {
         active: params.active ?? before.active,
         metadata: applyMetadata(before.metadata, params.metadata),
@@ -71,9 +79,22 @@ export const priceOperations: readonly Operation[] = [
     },
   ),
   prices.list(
-    { active: bool, product: text(), currency, type: oneOf('one_time', 'recurring') },
     {
-      within: ({ product }) => ({ product }),
+      active: bool,
+      product: text(),
+      currency,
+      lookup_keys: array(text(lookupKeyLengthMax), lookupKeysMax),
+      type: oneOf('one_time', 'recurring'),
+    },
+    {
+      within: ({ lookup_keys: keys, product }) => ({
+        lookup_key: keys?.length === 1 ? keys[0] : undefined,
+        product,
+      }),
+      where:
+        (_store, { lookup_keys: keys }) =>
+        ({ lookup_key: key }) =>
+          keys === undefined || keys.length === 0 || (key !== null && keys.includes(key)),
       equal: ['active', 'currency', 'type'],
     },
   ),
@@ -100,5 +121,21 @@ function priceFrom(store: Store, params: Parsed<typeof priceParams>): Price {
     params.product_data === undefined
       ? existing(store.products, params.product ?? '', 'product')
       : createProduct(store, params.product_data);
+  claimLookupKey(store, params, null);
   return createPrice(store, { ...params, product: product.id, unitAmount: params.unit_amount });
+}
+
+/** A lookup key belongs to one price. It can only be taken from another on request. */
+function claimLookupKey(
+  store: Store,
+  params: { readonly lookup_key: string | undefined; readonly transfer_lookup_key: boolean | undefined },
+  ownId: string | null,
+): void {
+  const { lookup_key: key, transfer_lookup_key: transfers } = params;
+  const [holder] = key === undefined ? [] : store.prices.allWithin('lookup_key', key);
+  if (holder === undefined || holder.id === ownId) return;
+  if (transfers !== true)
+    throw badParam(`A price (\`${holder.id}\`) already uses that lookup key.`, 'lookup_key');
+  const released = store.change(store.prices, holder, { lookup_key: null });
+  store.emitUpdated('price.updated', holder, released);
 }

@@ -28,7 +28,11 @@ export class Collections {
     name: 'prices',
     noun: 'price',
     idPrefix: 'price_',
-    indexes: { metadata: metadataKeys, product: (price) => [price.product] },
+    indexes: {
+      metadata: metadataKeys,
+      lookup_key: (price) => [price.lookup_key],
+      product: (price) => [price.product],
+    },
   });
   readonly paymentMethods = this.#add<Wire.PaymentMethod>({
     name: 'payment_methods',
@@ -74,6 +78,7 @@ export class Collections {
     indexes: {
       metadata: metadataKeys,
       customer: (subscription) => [subscription.customer],
+      item: (subscription) => subscription.items.data.map(({ id }) => id),
       pending_setup_intent: (subscription) => [subscription.pending_setup_intent],
     },
   });
