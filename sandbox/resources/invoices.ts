@@ -67,8 +67,11 @@ export const invoiceOperations: readonly Operation[] = [
   invoices.operation('mark_uncollectible', 'POST */mark_uncollectible', {}, (call) => {
     const invoice = markInvoiceUncollectible(call.store, invoices.existing(call));
     const subscription = subscriptionOf(call.store, invoice);
-    if (subscription?.status === 'paused' && subscription.latest_invoice === invoice.id)
-      leavePaused(call.store, subscription, { status: 'active' });
+    if (subscription === undefined || subscription.latest_invoice !== invoice.id) return invoice;
+    // Giving up the latest invoice settles what the subscription waits for.
+    if (subscription.status === 'paused') leavePaused(call.store, subscription, { status: 'active' });
+    if (subscription.status === 'past_due')
+      updateSubscription(call.store, subscription, { status: 'active' });
     return invoice;
   }),
   invoices.operation('list_lines', 'GET */lines', pageParams, (call, params) => {
