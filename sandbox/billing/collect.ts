@@ -4,7 +4,7 @@ import type { Invoice, PaymentIntent, PaymentMethod, Subscription } from '../wir
 import type { ErrorBody } from '../wire/wire-error.ts';
 import { markInvoicePaid } from './invoice.ts';
 import { intentOf, subscriptionOf } from './invoice-payment.ts';
-import { cancelSubscription, leavePaused, updateSubscription } from './subscription-change.ts';
+import { cancelSubscription, isResumption, leavePaused, updateSubscription } from './subscription-change.ts';
 
 /** Three retries over two weeks with growing delays: the processor's classic schedule. */
 export const dunningDelaysSeconds: readonly number[] = [3, 5, 7].map((days) => days * 86_400);
@@ -56,8 +56,7 @@ export function invoicePaid(store: Store, before: Invoice, intent?: PaymentInten
     intent.payment_method !== null &&
     subscription.ended_at === null;
   const saved = saves ? { default_payment_method: intent.payment_method } : {};
-  if (subscription.status === 'paused' && subscription.latest_invoice === invoice.id)
-    leavePaused(store, subscription, { status: 'active', ...saved });
+  if (isResumption(subscription, invoice)) leavePaused(store, subscription, { status: 'active', ...saved });
   else updateSubscription(store, subscription, { ...(revives ? { status: 'active' } : {}), ...saved });
   return invoice;
 }
@@ -82,7 +81,8 @@ export function paymentFailed(store: Store, before: Invoice, intent: PaymentInte
   if (subscription === undefined || subscription.ended_at !== null) return;
   if (subscription.status === 'paused') {
     // A resumption that is retried waits for its payment; otherwise an attempt resumes the subscription.
-    if (!before.auto_advance) leavePaused(store, subscription, { status: 'past_due' });
+    if (isResumption(subscription, invoice) && !before.auto_advance)
+      leavePaused(store, subscription, { status: 'past_due' });
     return;
   }
   if (delaySeconds !== undefined) {

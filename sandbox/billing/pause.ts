@@ -9,7 +9,7 @@ import {
   voidInvoice,
 } from './invoice.ts';
 import { subscriptionOf } from './invoice-payment.ts';
-import { leavePaused, updateSubscription } from './subscription-change.ts';
+import { isResumption, leavePaused, updateSubscription } from './subscription-change.ts';
 import { invoiceLines, nextPeriodEnd, periodOf, withPeriod } from './subscription-items.ts';
 
 /** The processor voids a resumption invoice that nobody tries to pay for 23 hours. */
@@ -47,7 +47,7 @@ export function resumeSubscription(
   if (before.status !== 'paused')
     throw wrongState(`Only a paused subscription can be resumed. This one is ${before.status}.`);
   const latest = before.latest_invoice === null ? undefined : store.invoices.get(before.latest_invoice);
-  if (latest?.status === 'open')
+  if (latest?.status === 'open' && isResumption(before, latest))
     throw wrongState(`The subscription is already being resumed. Pay or void its invoice ${latest.id}.`);
   const now = store.now();
   const anchored = anchor === 'now' ? { ...before, billing_cycle_anchor: now } : before;
@@ -73,7 +73,7 @@ export function resumeSubscription(
 /** When the invoice of a resumption expires; null if it is no such invoice, or a payment of it was tried. */
 export function resumptionExpiresAt(store: Store, invoice: Invoice): number | null {
   const subscription = subscriptionOf(store, invoice);
-  const resumes = subscription?.status === 'paused' && subscription.latest_invoice === invoice.id;
+  const resumes = subscription !== undefined && isResumption(subscription, invoice);
   const { finalized_at: finalizedAt } = invoice.status_transitions;
   if (!resumes || invoice.status !== 'open' || invoice.attempted || finalizedAt === null) return null;
   return finalizedAt + resumptionSeconds;

@@ -1,7 +1,7 @@
 import { cancelSetupIntent } from '../payments/setup-intent.ts';
 import { previousAttributes } from '../state/previous-attributes.ts';
 import type { Store } from '../state/store.ts';
-import type { Subscription } from '../wire/objects.ts';
+import type { Invoice, Subscription } from '../wire/objects.ts';
 import { voidInvoice } from './invoice.ts';
 
 /** Changes the subscription and emits an event if anything differs. */
@@ -27,6 +27,17 @@ export function pauseSubscription(store: Store, before: Subscription, reason: Pa
   });
   store.emit('customer.subscription.paused', paused, { status: before.status });
   return paused;
+}
+
+/** Whether the invoice is the one to pay so that the paused subscription resumes. */
+export function isResumption(subscription: Subscription, invoice: Invoice): boolean {
+  const { status, status_details: details, latest_invoice: latest } = subscription;
+  return (
+    status === 'paused' &&
+    latest === invoice.id &&
+    invoice.billing_reason === 'subscription_update' &&
+    invoice.created >= (details?.paused.transitioned_at ?? 0)
+  );
 }
 
 /** Resumes the subscription with another status. */

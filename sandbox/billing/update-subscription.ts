@@ -62,7 +62,7 @@ export function changeItems(
   baseUrl: string,
 ): Subscription {
   const isSameInterval = intervalOf(before.items) === intervalOf(items);
-  if (isSameInterval || before.status === 'trialing' || before.status === 'incomplete')
+  if (isSameInterval || ['trialing', 'incomplete', 'paused'].includes(before.status))
     return updateSubscription(store, before, { items });
   return startPeriodNow(store, before, { items }, baseUrl);
 }

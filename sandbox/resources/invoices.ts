@@ -3,7 +3,7 @@ import { draftSeconds, finalizeInvoice, markInvoiceUncollectible, voidInvoice } 
 import { notEditable } from '../billing/invoice-item.ts';
 import { intentOf, subscriptionOf } from '../billing/invoice-payment.ts';
 import { createOneOffInvoice, deleteDraft, sendInvoice } from '../billing/one-off-invoice.ts';
-import { leavePaused, updateSubscription } from '../billing/subscription-change.ts';
+import { isResumption, leavePaused, updateSubscription } from '../billing/subscription-change.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { currency } from '../payments/money.ts';
 import { cancelPaymentIntent, cardError } from '../payments/payment-intent.ts';
@@ -69,7 +69,7 @@ export const invoiceOperations: readonly Operation[] = [
     const subscription = subscriptionOf(call.store, invoice);
     if (subscription === undefined || subscription.latest_invoice !== invoice.id) return invoice;
     // Giving up the latest invoice settles what the subscription waits for.
-    if (subscription.status === 'paused') leavePaused(call.store, subscription, { status: 'active' });
+    if (isResumption(subscription, invoice)) leavePaused(call.store, subscription, { status: 'active' });
     if (subscription.status === 'past_due')
       updateSubscription(call.store, subscription, { status: 'active' });
     return invoice;

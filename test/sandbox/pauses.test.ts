@@ -179,3 +179,35 @@ test('a trial cannot end now without a card to charge, and nothing changes', asy
   });
   assert.deepEqual(await stripe.subscriptions.retrieve(trial.id), trial);
 });
+
+test('paying the invoice of the trial does not resume what its end has paused', async (t) => {
+  const { stripe, advance } = await useSandbox(t);
+  const { customer, price } = await customerAndPrice(stripe);
+  await stripe.invoiceItems.create({ customer: customer.id, amount: 900, currency: 'usd' });
+  const trial = await stripe.subscriptions.create({
+    customer: customer.id,
+    items: [{ price: price.id }],
+    payment_behavior: 'default_incomplete',
+    trial_period_days: 2,
+    trial_settings: { end_behavior: { missing_payment_method: 'pause' } },
+  });
+  await advance(2 * daySeconds);
+  const method = await stripe.paymentMethods.attach('pm_card_visa', { customer: customer.id });
+  const paid = await stripe.invoices.pay(String(trial.latest_invoice), { payment_method: method.id });
+  assert.deepEqual([paid.status, paid.total], ['paid', 900]);
+  assert.equal((await stripe.subscriptions.retrieve(trial.id)).status, 'paused');
+});
+
+test('another price does not start a period or an invoice while the subscription is paused', async (t) => {
+  const sandbox = await useSandbox(t);
+  const { stripe } = sandbox;
+  const { subscription } = await afterTrial(sandbox, 'pause');
+  const { price } = await customerAndPrice(stripe, { interval: 'year' });
+  const changed = await stripe.subscriptions.update(subscription.id, {
+    items: [{ id: String(subscription.items.data[0]?.id), price: price.id }],
+  });
+  assert.deepEqual(
+    [changed.status, changed.items.data[0]?.price.id, changed.latest_invoice],
+    ['paused', price.id, subscription.latest_invoice],
+  );
+});
