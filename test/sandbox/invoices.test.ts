@@ -192,6 +192,7 @@ test('pending items and drafts survive a restart', async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'sandbox-invoices-'));
   t.after(() => rm(dataDir, { recursive: true, force: true }));
   const first = await startSandbox({ port: 0, dataDir });
+  t.after(() => first.close());
   const before = clientOf(first.port);
   const customer = await before.customers.create({ source: 'tok_visa' });
   const draft = await advancing(before, customer.id);
