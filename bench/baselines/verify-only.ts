@@ -1,24 +1,24 @@
-/** The service's own webhook route, with everything around it, that verifies and stores nothing. */
+/** The service's own webhook route, with everything around it. It verifies events but stores nothing. */
 
-import { metricLabels } from '../../src/compose.ts';
-import { openProcessor } from '../../src/compose-parts.ts';
-import { loadConfig } from '../../src/config.ts';
-import { ApiGuard } from '../../src/http/api-guard.ts';
-import { ApiKeyRing } from '../../src/http/api-key.ts';
+import { ApiGuard } from '../../src/http/access/api-guard.ts';
+import { ApiKeyRing } from '../../src/http/access/api-key.ts';
+import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
 import { buildApp } from '../../src/http/app.ts';
-import { RateLimiter } from '../../src/http/rate-limiter.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { MemoryCache } from '../../src/platform/memory-cache.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { Database } from '../../src/platform/postgres.ts';
 import { Shutdown } from '../../src/platform/shutdown.ts';
+import { metricLabels } from '../../src/till/compose.ts';
+import { openProcessor } from '../../src/till/compose-parts.ts';
+import { loadConfig } from '../../src/till/config.ts';
 import { Inbox, type Receipt } from '../../src/webhooks/inbox.ts';
 import { WebhookEventStore } from '../../src/webhooks/webhook-event-store.ts';
 import { registerWebhookRoutes } from '../../src/webhooks/webhook-routes.ts';
 import { serve } from './serve.ts';
 
-class ForgetfulInbox extends Inbox {
+class DiscardingInbox extends Inbox {
   override receive(): Promise<Receipt> {
     return Promise.resolve('stored');
   }
@@ -30,8 +30,8 @@ const metrics = createMetrics(metricLabels);
 const { processor } = await openProcessor({ config, logger, shutdown: new Shutdown(logger) }, metrics, {
   url: '',
 });
-const inbox = new ForgetfulInbox({
-  // Never connected, because nothing is ever asked of it.
+const inbox = new DiscardingInbox({
+  // Never connects, because no statement is sent to it.
   database: new Database({ url: config.databaseUrl ?? '', poolSize: 1, logger }),
   store: new WebhookEventStore(),
   processor,

@@ -1,3 +1,5 @@
+import { chargeDueAt, chargeFallsDue } from '../payments/charge-life.ts';
+import { disputeDueAt, disputeFallsDue } from '../payments/dispute.ts';
 import { refundDueAt, settleRefund } from '../payments/refund.ts';
 import type { Changes } from '../state/changes.ts';
 import { MinHeap } from '../state/min-heap.ts';
@@ -5,8 +7,11 @@ import type { Store } from '../state/store.ts';
 import { invoiceDueTimes, invoiceFallsDue } from './invoice-life.ts';
 import { subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
 
+/** The kinds of objects that change over time. */
+const kinds = ['subscription', 'invoice', 'refund', 'charge', 'dispute'] as const;
+
 interface DueItem {
-  readonly kind: 'subscription' | 'invoice' | 'refund';
+  readonly kind: (typeof kinds)[number];
   readonly id: string;
 }
 
@@ -43,6 +48,8 @@ export class Due {
       this.#push({ kind: 'subscription', id }, doneUntil);
     for (const { id } of this.#store.invoices.values()) this.#push({ kind: 'invoice', id }, 0);
     for (const { id } of this.#store.refunds.values()) this.#push({ kind: 'refund', id }, 0);
+    for (const { id } of this.#store.charges.values()) this.#push({ kind: 'charge', id }, 0);
+    for (const { id } of this.#store.disputes.values()) this.#push({ kind: 'dispute', id }, 0);
     this.#setTimer();
   }
 
@@ -94,6 +101,12 @@ export class Due {
     } else if (kind === 'refund') {
       const refund = store.refunds.get(id);
       if (refund !== undefined) settleRefund(store, refund);
+    } else if (kind === 'charge') {
+      const charge = store.charges.get(id);
+      if (charge !== undefined) chargeFallsDue(store, charge);
+    } else if (kind === 'dispute') {
+      const dispute = store.disputes.get(id);
+      if (dispute !== undefined) disputeFallsDue(store, dispute);
     } else {
       const subscription = store.subscriptions.get(id);
       if (subscription !== undefined) subscriptionFallsDue(store, subscription, at, this.#baseUrl());
@@ -103,9 +116,8 @@ export class Due {
   #note(changes: Changes): void {
     const before = this.#heap.firstAt;
     for (const { value } of changes.puts) {
-      const kind = value.object;
-      if (kind === 'subscription' || kind === 'invoice' || kind === 'refund')
-        this.#push({ kind, id: value.id }, this.#store.now());
+      const kind = kinds.find((known) => known === value.object);
+      if (kind !== undefined) this.#push({ kind, id: value.id }, this.#store.now());
     }
     if (this.#heap.firstAt !== before && this.#running === null) this.#setTimer();
   }
@@ -134,9 +146,18 @@ export class Due {
       const invoice = this.#store.invoices.get(id);
       return invoice === undefined ? [] : invoiceDueTimes(this.#store, invoice);
     }
-    const refund = this.#store.refunds.get(id);
-    const at = refund === undefined ? null : refundDueAt(this.#store, refund);
+    const at = this.#timeOf(kind, id);
     return at === null ? [] : [at];
+  }
+
+  #timeOf(kind: 'refund' | 'charge' | 'dispute', id: string): number | null {
+    const { refunds, charges, disputes } = this.#store;
+    const refund = kind === 'refund' ? refunds.get(id) : undefined;
+    if (refund !== undefined) return refundDueAt(this.#store, refund);
+    const charge = kind === 'charge' ? charges.get(id) : undefined;
+    if (charge !== undefined) return chargeDueAt(charge);
+    const dispute = kind === 'dispute' ? disputes.get(id) : undefined;
+    return dispute === undefined ? null : disputeDueAt(dispute);
   }
 
   #setTimer(): void {

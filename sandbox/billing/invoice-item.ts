@@ -101,9 +101,9 @@ export function pendingItems(
   });
 }
 
-/** Puts pending items on a new draft. Returns their lines. */
-export function takeItems(store: Store, items: readonly InvoiceItem[], invoice: string): InvoiceLine[] {
-  return items.map((item) => lineOf(store.change(store.invoiceItems, item, { invoice })));
+/** Marks pending items as billed by a new draft. */
+export function takeItems(store: Store, items: readonly InvoiceItem[], invoice: string): void {
+  for (const item of items) store.change(store.invoiceItems, item, { invoice });
 }
 
 /** Makes the items of a deleted draft pending again. */
@@ -142,7 +142,8 @@ function isLineOf(line: InvoiceLine, item: InvoiceItem): boolean {
   return line.parent?.invoice_item_details?.invoice_item === item.id;
 }
 
-function lineOf(item: InvoiceItem, id = newId('il_')): InvoiceLine {
+/** The line of an invoice that bills the item. */
+export function lineOf(item: InvoiceItem, id = newId('il_')): InvoiceLine {
   const subscription = item.parent?.subscription_details.subscription ?? null;
   return {
     id,

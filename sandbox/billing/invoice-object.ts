@@ -7,7 +7,12 @@ export interface NewInvoice {
   readonly buyer: Customer | null;
   readonly customer: string;
   readonly currency: string;
-  readonly reason: 'manual' | 'subscription_create' | 'subscription_cycle' | 'subscription_update';
+  readonly reason:
+    | 'manual'
+    | 'subscription_create'
+    | 'subscription_cycle'
+    | 'subscription_update'
+    | 'upcoming';
   readonly parent: Invoice['parent'];
   readonly lines: readonly InvoiceLine[];
   readonly periodStart: number;

@@ -1,13 +1,24 @@
 import { newId } from '../ids.ts';
+import { updateCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
-import type { Customer, Invoice, InvoiceLine, Subscription } from '../wire/objects.ts';
+import type { Customer, Invoice, InvoiceItem, InvoiceLine, Subscription } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
-import { invoiceLinesMax, pendingItems, takeItems } from './invoice-item.ts';
+import { invoiceLinesMax, lineOf, pendingItems, takeItems } from './invoice-item.ts';
 import { invoiceObject } from './invoice-object.ts';
 import { dropPayment, makePayment, paymentOf } from './invoice-payment.ts';
 
 /** An invoice that advances on its own stays a draft for an hour, so that it can still be changed. */
 export const draftSeconds = 60 * 60;
+
+export interface NewSubscriptionInvoice {
+  readonly id?: string;
+  readonly reason: 'subscription_create' | 'subscription_cycle' | 'subscription_update' | 'upcoming';
+  readonly lines: readonly InvoiceLine[];
+  readonly periodStart: number;
+  readonly periodEnd: number;
+  /** The invoice is collected automatically. A renewal is first finalized, after an hour. */
+  readonly autoAdvance: boolean;
+}
 
 /**
  * Creates a draft for a subscription. It also bills the customer's pending items. The caller sets the subscription's
@@ -16,43 +27,47 @@ export const draftSeconds = 60 * 60;
 export function draftSubscriptionInvoice(
   store: Store,
   subscription: Subscription,
-  made: {
-    readonly id?: string;
-    readonly reason: 'subscription_create' | 'subscription_cycle' | 'subscription_update';
-    readonly lines: readonly InvoiceLine[];
-    readonly periodStart: number;
-    readonly periodEnd: number;
-    /** The invoice is collected automatically. A renewal is first finalized, after an hour. */
-    readonly autoAdvance: boolean;
-  },
+  made: NewSubscriptionInvoice,
 ): Invoice {
-  const now = store.now();
-  const id = made.id ?? store.invoices.newId();
-  const pending = pendingItems(store, {
-    customer: subscription.customer,
-    currency: subscription.currency,
-    subscription: subscription.id,
-  }).slice(0, invoiceLinesMax - made.lines.length);
-  const invoice = store.put(
-    store.invoices,
-    invoiceObject({
-      ...made,
-      id,
-      lines: [...takeItems(store, pending, id), ...made.lines],
-      now,
-      buyer: buyerOf(store, subscription.customer),
-      customer: subscription.customer,
-      currency: subscription.currency,
-      parent: {
-        quote_details: null,
-        subscription_details: { metadata: subscription.metadata, subscription: subscription.id },
-        type: 'subscription_details',
-      },
-      finalizesAt: made.autoAdvance && made.reason === 'subscription_cycle' ? now + draftSeconds : null,
-    }),
-  );
+  const invoice = store.put(store.invoices, subscriptionInvoice(store, subscription, made));
+  takeItems(store, pendingFor(store, subscription, made), invoice.id);
   store.emit('invoice.created', invoice);
   return invoice;
+}
+
+/** An invoice that is not stored yet, with the items that wait for it. */
+export function subscriptionInvoice(
+  store: Store,
+  subscription: Subscription,
+  made: NewSubscriptionInvoice,
+): Invoice {
+  const now = store.now();
+  return invoiceObject({
+    ...made,
+    id: made.id ?? store.invoices.newId(),
+    lines: [...pendingFor(store, subscription, made).map((item) => lineOf(item)), ...made.lines],
+    now,
+    buyer: buyerOf(store, subscription.customer),
+    customer: subscription.customer,
+    currency: subscription.currency,
+    parent: {
+      quote_details: null,
+      subscription_details: { metadata: subscription.metadata, subscription: subscription.id },
+      type: 'subscription_details',
+    },
+    finalizesAt: made.autoAdvance && made.reason === 'subscription_cycle' ? now + draftSeconds : null,
+  });
+}
+
+function pendingFor(
+  store: Store,
+  { id, customer, currency }: Subscription,
+  { lines }: NewSubscriptionInvoice,
+): InvoiceItem[] {
+  return pendingItems(store, { customer, currency, subscription: id }).slice(
+    0,
+    invoiceLinesMax - lines.length,
+  );
 }
 
 export function buyerOf(store: Store, customerId: string): Customer | null {
@@ -142,6 +157,7 @@ export function markInvoiceUncollectible(store: Store, before: Invoice): Invoice
   });
   store.emitUpdated('invoice.updated', before, invoice);
   store.emit('invoice.marked_uncollectible', invoice);
+  updateCustomer(store, invoice.customer, { delinquent: false });
   return invoice;
 }
 

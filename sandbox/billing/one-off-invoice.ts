@@ -2,7 +2,14 @@ import type { Store } from '../state/store.ts';
 import type { Customer, Invoice, Subscription } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
 import { draftSeconds, finalizeInvoice } from './invoice.ts';
-import { invoiceLinesMax, notEditable, pendingItems, releaseItems, takeItems } from './invoice-item.ts';
+import {
+  invoiceLinesMax,
+  lineOf,
+  notEditable,
+  pendingItems,
+  releaseItems,
+  takeItems,
+} from './invoice-item.ts';
 import { invoiceObject } from './invoice-object.ts';
 
 export interface NewOneOffInvoice {
@@ -44,7 +51,7 @@ export function createOneOffInvoice(store: Store, made: NewOneOffInvoice): Invoi
               subscription_details: { metadata: subscription.metadata, subscription: subscription.id },
               type: 'subscription_details',
             },
-      lines: takeItems(store, items, id),
+      lines: items.map((item) => lineOf(item)),
       periodStart: now,
       periodEnd: now,
       autoAdvance: made.autoAdvance,
@@ -55,6 +62,7 @@ export function createOneOffInvoice(store: Store, made: NewOneOffInvoice): Invoi
       },
     }),
   );
+  takeItems(store, items, id);
   store.emit('invoice.created', invoice);
   return invoice;
 }

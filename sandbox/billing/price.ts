@@ -2,6 +2,7 @@ import type { Store } from '../state/store.ts';
 import type { Price } from '../wire/objects.ts';
 import { applyMetadata, type MetadataChange } from '../wire/params.ts';
 import type { Interval } from './calendar.ts';
+import { planOf } from './subscription-items.ts';
 
 export interface NewPrice {
   readonly product: string;
@@ -48,6 +49,7 @@ export function createPrice(store: Store, made: NewPrice): Price {
     unit_amount: made.unitAmount,
     unit_amount_decimal: String(made.unitAmount),
   });
+  if (price.recurring !== null) store.emit('plan.created', planOf(price));
   store.emit('price.created', price);
   return price;
 }

@@ -1,7 +1,8 @@
+import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
-import type { Subscription } from '../wire/objects.ts';
+import type { Invoice, Subscription } from '../wire/objects.ts';
 import { methodFor } from './collect.ts';
-import { draftSubscriptionInvoice, voidInvoice } from './invoice.ts';
+import { draftSeconds, draftSubscriptionInvoice, subscriptionInvoice, voidInvoice } from './invoice.ts';
 import { settlePaused } from './pause.ts';
 import { cancelSubscription, pauseSubscription, updateSubscription } from './subscription-change.ts';
 import { invoiceLines, nextPeriodEnd, periodOf, withPeriod } from './subscription-items.ts';
@@ -11,21 +12,25 @@ const incompleteSeconds = 23 * 60 * 60;
 /** The processor announces the end of a trial three days ahead. */
 export const trialNoticeSeconds = 3 * 86_400;
 
+/** The processor announces renewals some days ahead. Seven is one of the settings it offers. */
+const renewalNoticeSeconds = 7 * 86_400;
+
 /**
- * The times at which the subscription needs work, given its current state. The state does not show whether the end of
- * a trial was announced, so that announcement is only due after `doneUntil`.
+ * The times at which the subscription needs work, given its current state. The state does not show whether a renewal or
+ * the end of a trial was announced, so those announcements are only due after `doneUntil`.
  */
 export function subscriptionDueTimes(subscription: Subscription, doneUntil: number): number[] {
-  const { end } = periodOf(subscription);
-  const noticeAt = end - trialNoticeSeconds;
+  const { start, end } = periodOf(subscription);
+  const notices = (times: readonly number[]) => times.filter((at) => at > Math.max(doneUntil, start));
   const { cancel_at: cancelAt, pause_collection: pause } = subscription;
   const others = [cancelAt, pause?.resumes_at ?? null].filter((at) => at !== null);
   switch (subscription.status) {
     case 'incomplete':
       return [subscription.created + incompleteSeconds];
     case 'trialing':
-      return [...(noticeAt > Math.max(doneUntil, subscription.created) ? [noticeAt] : []), end, ...others];
+      return [...notices([end - renewalNoticeSeconds, end - trialNoticeSeconds]), end, ...others];
     case 'active':
+      return [...notices([end - renewalNoticeSeconds]), end, ...others];
     case 'past_due':
     case 'unpaid':
       return [end, ...others];
@@ -45,8 +50,25 @@ export function subscriptionFallsDue(store: Store, given: Subscription, at: numb
   else if (subscription.cancel_at === at || (at === end && subscription.cancel_at_period_end))
     cancelSubscription(store, subscription, 'cancellation_requested');
   else if (at === end) renew(store, subscription, baseUrl);
+  else if (at === end - renewalNoticeSeconds) announceRenewal(store, subscription);
   else if (subscription.status === 'trialing' && at === end - trialNoticeSeconds)
     store.emit('customer.subscription.trial_will_end', subscription);
+}
+
+/** Sends the next invoice as it will be. It has no place among the invoices yet. */
+function announceRenewal(store: Store, subscription: Subscription): void {
+  if (subscription.cancel_at !== null || subscription.cancel_at_period_end) return;
+  const { start, end } = periodOf(subscription);
+  const draft = subscriptionInvoice(store, subscription, {
+    id: newId('upcoming_in_'),
+    reason: 'upcoming',
+    lines: invoiceLines(subscription, end, nextPeriodEnd(subscription, end), false),
+    periodStart: start,
+    periodEnd: end,
+    autoAdvance: true,
+  });
+  const preview: Invoice = { ...draft, next_payment_attempt: end + draftSeconds };
+  store.emit('invoice.upcoming', preview);
 }
 
 function expire(store: Store, subscription: Subscription): void {

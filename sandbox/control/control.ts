@@ -11,6 +11,7 @@ import {
   parseDelivery,
   parseDunning,
   parseFault,
+  parseSearchLag,
 } from './control-input.ts';
 import type { Faults } from './faults.ts';
 
@@ -55,6 +56,7 @@ function handlersOf({
 }: Controlled): Readonly<Record<string, Handler>> {
   const clock = () => ok({ now: store.now(), offsetSeconds: store.clock.offsetSeconds });
   const delivery = () => ok({ mode: deliverer.mode, endpoints: deliverer.waiting() });
+  const search = () => ok({ lagSeconds: store.settings.searchLagSeconds ?? 0 });
   const authenticate = async (id: string, succeeded: boolean) => {
     const intent = store.transact(null, () => completeIntent(store, id, succeeded));
     await store.written();
@@ -83,6 +85,13 @@ function handlersOf({
       store.changeSettings({ afterDunning: parseDunning(body) });
       await store.written();
       return ok({ afterwards: store.settings.afterDunning });
+    },
+    'GET search': search,
+    'POST search': async (body) => {
+      store.changeSettings({ searchLagSeconds: parseSearchLag(body) });
+      if (store.settings.searchLagSeconds === 0) store.searchLag.clear();
+      await store.written();
+      return search();
     },
     'GET faults': () => ok({ faults: faults.list() }),
     'POST faults': (body) => {

@@ -20,11 +20,6 @@ interface EmptyKind {
  */
 const emptyKinds: readonly EmptyKind[] = [
   {
-    name: 'balance_transactions',
-    noun: 'balance transaction',
-    filters: { currency: text(), payout: text(), source: text(), type: text() },
-  },
-  {
     name: 'checkout/sessions',
     noun: 'checkout.session',
     filters: {
@@ -38,7 +33,6 @@ const emptyKinds: readonly EmptyKind[] = [
   },
   { name: 'coupons', noun: 'coupon' },
   { name: 'credit_notes', noun: 'credit note', filters: { customer: text(), invoice: text() } },
-  { name: 'disputes', noun: 'dispute', filters: { charge: text(), payment_intent: text() } },
   {
     name: 'entitlements/features',
     noun: 'feature',

@@ -7,6 +7,7 @@ import {
   createPaymentIntent,
 } from '../payments/payment-intent.ts';
 import { usablePaymentMethod } from '../payments/payment-method.ts';
+import { cardStatementDescriptor, statementDescriptor } from '../payments/statement-descriptor.ts';
 import { sees } from '../wire/api-version.ts';
 import type { PaymentIntent } from '../wire/objects.ts';
 import type { Call, Operation } from '../wire/operation.ts';
@@ -44,8 +45,8 @@ const createParams = {
   customer: text(),
   description: text(),
   metadata,
-  statement_descriptor: text(22),
-  statement_descriptor_suffix: text(22),
+  statement_descriptor: cardStatementDescriptor,
+  statement_descriptor_suffix: statementDescriptor,
 };
 
 const confirmParams = { ...confirmationParams, client_secret: text() };
@@ -162,7 +163,6 @@ function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent 
     receiptEmail: params.receipt_email ?? null,
     shipping: params.shipping ?? null,
     setupFutureUsage: params.setup_future_usage ?? null,
-    statementDescriptor: params.statement_descriptor ?? null,
     statementDescriptorSuffix: params.statement_descriptor_suffix ?? null,
   });
   return params.confirm === true ? confirm(call, intent, params) : intent;

@@ -1,4 +1,5 @@
 import { createPrice } from '../billing/price.ts';
+import { planOf } from '../billing/subscription-items.ts';
 import { checkNotTooLarge, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import { existing } from '../wire/existing.ts';
@@ -74,6 +75,7 @@ export const priceOperations: readonly Operation[] = [
         lookup_key: params.lookup_key ?? before.lookup_key,
         tax_behavior: params.tax_behavior ?? before.tax_behavior,
       });
+      if (after.recurring !== null) store.emitUpdated('plan.updated', planOf(before), planOf(after));
       store.emitUpdated('price.updated', before, after);
       return after;
     },

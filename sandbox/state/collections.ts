@@ -40,6 +40,11 @@ export class Collections {
     idPrefix: 'pm_',
     indexes: { customer: (method) => [method.customer] },
   });
+  readonly spentPaymentMethods = this.#add<Wire.SpentPaymentMethod>({
+    name: 'spent_payment_methods',
+    noun: 'spent payment method',
+    idPrefix: 'pm_',
+  });
   readonly paymentIntents = this.#add<Wire.PaymentIntent>({
     name: 'payment_intents',
     noun: 'payment_intent',
@@ -62,6 +67,12 @@ export class Collections {
       payment_intent: (charge) => [charge.payment_intent],
     },
   });
+  readonly balanceTransactions = this.#add<Wire.BalanceTransaction>({
+    name: 'balance_transactions',
+    noun: 'balance transaction',
+    idPrefix: 'txn_',
+    indexes: { source: (transaction) => [transaction.source] },
+  });
   readonly refunds = this.#add<Wire.Refund>({
     name: 'refunds',
     noun: 'refund',
@@ -69,6 +80,15 @@ export class Collections {
     indexes: {
       payment_intent: (refund) => [refund.payment_intent],
       charge: (refund) => [refund.charge],
+    },
+  });
+  readonly disputes = this.#add<Wire.Dispute>({
+    name: 'disputes',
+    noun: 'dispute',
+    idPrefix: 'du_',
+    indexes: {
+      payment_intent: (dispute) => [dispute.payment_intent],
+      charge: (dispute) => [dispute.charge],
     },
   });
   readonly subscriptions = this.#add<Wire.Subscription>({
@@ -130,9 +150,9 @@ export class Collections {
   }
 }
 
-/** The key of the metadata index. */
+/** The key of the metadata index. Search ignores the case of values. */
 export function metadataKey(key: string, value: string): string {
-  return `${key}=${value}`;
+  return `${key}=${value.toLowerCase()}`;
 }
 
 function metadataKeys(value: object): string[] {

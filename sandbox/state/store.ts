@@ -8,6 +8,7 @@ import { decodeLine, encodeLine, type JournalLine, snapshotLines } from './journ
 import { type Memo, Memos } from './memos.ts';
 import { previousAttributes } from './previous-attributes.ts';
 import { SandboxClock } from './sandbox-clock.ts';
+import { SearchLag } from './search-lag.ts';
 import { defaultSettings, type Settings } from './settings.ts';
 
 /** Pruning is cheap at this rate, and expired events stay a small part of memory. */
@@ -23,6 +24,7 @@ export class Store extends Collections {
   readonly clock: SandboxClock;
   readonly memos = new Memos();
   readonly deliveries = new Deliveries();
+  readonly searchLag = new SearchLag();
   /** The endpoint from the start options, besides those registered through the API. */
   builtInEndpointId: string | null = null;
   settings: Settings = defaultSettings;
@@ -58,6 +60,7 @@ export class Store extends Collections {
   put<T extends Wire.WireObject>(collection: Collection<T>, value: T): T {
     const open = this.#transaction();
     const previous = collection.put(value);
+    this.searchLag.note(value.id, previous, this.now(), this.settings.searchLagSeconds ?? 0);
     open.undo.push(() => (previous === undefined ? collection.remove(value.id) : collection.put(previous)));
     open.puts.push({ collection: collection.name, value });
     return value;
@@ -193,6 +196,7 @@ export class Store extends Collections {
     this.events.clear();
     this.memos.clear();
     this.deliveries.clear();
+    this.searchLag.clear();
     this.clock.reset();
     this.settings = defaultSettings;
     await this.#journal?.rewrite([]);

@@ -156,7 +156,7 @@ export class Api {
     });
     const cause = { requestId, idempotencyKey: key };
     const response = this.#store.transact(cause, () => {
-      const { status, body, remembered } = this.#outcome(operation, call, form, fault);
+      const { status, body, remembered } = this.#outcome(operation, call, form, fault, requestId);
       if (key !== null && remembered) this.#store.remember(key, memoOf(status, body));
       return { status, body, requestId, replayed: false, version: call.version, at: this.#store.now() };
     });
@@ -165,16 +165,18 @@ export class Api {
   }
 
   /** Runs the operation inside the open transaction. An error reverts its changes, unless it is a decline. */
-  #outcome(operation: Operation, call: Call, form: FormMap, fault: Fault | undefined) {
+  #outcome(operation: Operation, call: Call, form: FormMap, fault: Fault | undefined, requestId: string) {
     try {
       if (fault?.kind === 'error') throw faultError(fault);
       return { status: 200, body: operation.run(call, form), remembered: true };
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       if (!error.keepsChanges) this.#store.undo();
+      // The processor's own address: the sandbox has no page for requests.
+      const logUrl = `https://dashboard.stripe.com/${this.#accountId}/test/workbench/logs?object=${requestId}`;
       // An error can contain the object that it is about.
-      const shape = shapeOf(call.store, call.version);
-      const body = { error: shape === undefined ? error.body : shape(error.body) };
+      const shape = shapeOf(call.store, call.version) ?? ((value) => value);
+      const body = { error: shape({ ...error.body, request_log_url: logUrl }) };
       return { status: error.status, body, remembered: error.remembered };
     }
   }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { DateTime, Id, nullable } from '../http/api-schema.ts';
+import { DateTime, Id, nullable } from '../http/docs/api-schema.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { type Invoice, invoiceStatuses } from './invoice.ts';
 import type { InvoiceService } from './invoice-service.ts';
@@ -35,7 +35,7 @@ const example: Static<typeof InvoiceSchema> = {
   updatedAt: '2026-11-15T09:31:00.000Z',
 };
 
-/** Read-only: invoices come from the processor alone. */
+/** Read-only, because only the processor creates and changes invoices. */
 export function registerInvoiceRoutes(app: FastifyInstance, invoices: InvoiceService): void {
   registerReadRoutes(app, {
     noun: 'invoice',

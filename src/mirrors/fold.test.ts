@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { assertProperty } from '../../test/support/seeds.ts';
-import { type AsOf, asOfEvent } from '../processor/processor-facts.ts';
-import { foldFacts, groupFacts, type Source, withoutRow, withRecovery } from './fold.ts';
-import { judge, laterOf, type Origin } from './transition.ts';
+import { type AsOf, asOfEvent, laterOf } from './facts.ts';
+import { foldFacts, groupFacts, type Source } from './fold.ts';
+import { judge, type Origin } from './transition.ts';
 
-/** The smallest mirror that there can be: a value that is open or final, and the time that it stands for. */
+/** A minimal mirror: an open or final value and its time. */
 interface Row {
   readonly key: string;
   readonly value: string;
@@ -32,7 +32,7 @@ function fact(key: string, value: string, second: number): Row {
 }
 
 function fold(rows: readonly Row[], facts: readonly Row[], source: Source = 'events') {
-  return foldFacts({ rows, groups: groupFacts(facts, keyOf), source, keyOf, take });
+  return foldFacts({ rows, groups: groupFacts(facts, keyOf), source, keyOf, take, now: new Date() });
 }
 
 test("each object's facts are folded into its own row, and only rows that changed are written", () => {
@@ -45,13 +45,13 @@ test("each object's facts are folded into its own row, and only rows that change
   assert.deepEqual(applied, { changed: ['a'], unsettled: [], ignored: [] });
 });
 
-test('what concerns no row of ours is ignored', () => {
+test('facts about an object without a row are ignored', () => {
   const { written, applied } = fold([], [fact('x', 'open', 1), fact('x', 'paid', 2), fact('y', 'open', 1)]);
   assert.deepEqual(written, []);
   assert.deepEqual(applied, { changed: [], unsettled: [], ignored: ['x', 'y'] });
 });
 
-test('two values of one second stay unsettled, and the row stays as it was', () => {
+test('two different values of the same second stay unsettled and do not change the row', () => {
   const row = fact('a', 'draft', 5);
   for (const facts of [
     [fact('a', 'open', 5)],
@@ -64,7 +64,7 @@ test('two values of one second stay unsettled, and the row stays as it was', () 
   }
 });
 
-test('what is newer or final settles an earlier tie', () => {
+test('a newer or final value settles an earlier tie', () => {
   for (const last of [fact('a', 'open', 6), fact('a', 'paid', 1)]) {
     const { written, applied } = fold([fact('a', 'draft', 5)], [fact('a', 'open', 5), last]);
     assert.equal(written[0]?.after.value, last.value);
@@ -72,18 +72,18 @@ test('what is newer or final settles an earlier tie', () => {
   }
 });
 
-test('an answer is taken by the row that it was asked for, and by no other', () => {
+test('a response is applied only if the row still has the revision from before the request', () => {
   const row = { ...fact('a', 'draft', 5), revision: 7 };
-  const answer = [fact('a', 'open', 1)];
-  assert.equal(fold([row], answer, new Map([['a', 7]])).written[0]?.after.value, 'open');
+  const response = [fact('a', 'open', 1)];
+  assert.equal(fold([row], response, new Map([['a', 7]])).written[0]?.after.value, 'open');
   for (const revisions of [new Map([['a', 6]]), new Map([['b', 7]])]) {
-    const { written, applied } = fold([row], answer, revisions);
+    const { written, applied } = fold([row], response, revisions);
     assert.deepEqual(written, []);
     assert.deepEqual(applied.unsettled, ['a']);
   }
 });
 
-test('whatever the order and the repetition of events, the row ends as the processor has it, or asks', async () => {
+test('in any order and with repeats, the row ends with the latest value or needs a refresh', async () => {
   const event = fc.tuple(fc.constantFrom('draft', 'open', 'other'), fc.integer({ min: 1, max: 8 }));
   const history = fc.record({
     events: fc.array(event, { minLength: 1, maxLength: 8 }),
@@ -122,18 +122,4 @@ test('facts are grouped by their object, in the order given', () => {
       ['b', [b1]],
     ],
   );
-});
-
-test('of each object without a row, the first facts', () => {
-  const facts = [fact('a', 'x', 1), fact('b', 'x', 1), fact('b', 'y', 2)];
-  assert.deepEqual(withoutRow(groupFacts(facts, keyOf), [fact('a', 'z', 0)], keyOf), [facts[1]]);
-});
-
-test('an object that was lost is asked about instead of being ignored, and a row that was made has changed', () => {
-  const applied = { changed: ['a'], ignored: ['b', 'c'], unsettled: ['d'] };
-  assert.deepEqual(withRecovery(applied, { made: ['a', 'e'], lost: ['c', 'd'] }), {
-    changed: ['a', 'e'],
-    ignored: ['b'],
-    unsettled: ['d', 'c'],
-  });
 });

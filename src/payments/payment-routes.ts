@@ -13,8 +13,8 @@ import {
   nullable,
   problems,
   processorFailures,
-} from '../http/api-schema.ts';
-import { answerCreated, idempotencyKeyOf } from '../http/idempotency-key.ts';
+} from '../http/docs/api-schema.ts';
+import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
 import { type Payment, paymentStatuses } from './payment.ts';
@@ -105,7 +105,7 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
     async (request, reply) => {
       const { idempotencyKey, customerId, amount, currency } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
-      // The same request with its currency in another case is the same request.
+      // Requests that differ only in the case of the currency are the same request.
       const values = { customerId, amount, currency: currency.toLowerCase() };
       const { result, replayed } = await payments.create(values, key);
       const { payment, clientSecret } = result;

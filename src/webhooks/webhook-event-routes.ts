@@ -1,6 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { answer, bodyFailures, DateTime, nullable, PageQuery, pageOf, problems } from '../http/api-schema.ts';
+import {
+  answer,
+  bodyFailures,
+  DateTime,
+  nullable,
+  PageQuery,
+  pageOf,
+  problems,
+} from '../http/docs/api-schema.ts';
 import { typed } from '../http/typed-app.ts';
 import { type WebhookEvent, webhookEventStates } from './webhook-event.ts';
 import type { WebhookEventService } from './webhook-event-service.ts';
@@ -46,7 +54,7 @@ const ListQuery = Type.Object(
   { additionalProperties: false },
 );
 
-/** Visible characters only, as the processor's ids are: anything else names nothing. */
+/** The processor's ids have only visible characters, so other values match no event. */
 const Params = Type.Object({ id: Type.String({ pattern: '^[\\x21-\\x7e]+$' }) });
 
 const example: Static<typeof EventSchema> = {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '../errors.ts';
-import { answer, problemsWithoutKey } from '../http/api-schema.ts';
+import { answer, problemsWithoutKey } from '../http/docs/api-schema.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { Inbox } from './inbox.ts';
@@ -17,7 +17,7 @@ export interface WebhookRouteParts {
   readonly clock: Clock;
 }
 
-/** Where the processor sends its events. Nothing is looked at before the signature, which covers the raw bytes. */
+/** Receives events from the processor. Verifies the signature of the raw bytes before it parses them. */
 export async function registerWebhookRoutes(app: FastifyInstance, parts: WebhookRouteParts): Promise<void> {
   const { processor, inbox, clock } = parts;
   await app.register(async (scope) => {

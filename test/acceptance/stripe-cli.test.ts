@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setInterval } from 'node:timers/promises';
-import { eventTypes } from '../../src/webhooks/event-types.ts';
+import { eventTypes } from '../../src/processor/event-types.ts';
 import { type Service, useService } from '../support/service.ts';
 
 /** Installed with `npm ci --prefix test/stripe-cli`, apart from the service's own packages. */

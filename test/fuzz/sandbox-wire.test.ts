@@ -59,6 +59,12 @@ const names = fc.oneof(
     'email',
     'name',
     'query',
+    'evidence',
+    'evidence[uncategorized_text]',
+    'submit',
+    'use_stripe_sdk',
+    'statement_descriptor_suffix',
+    'card[cvc]',
     'page',
     'url',
     'enabled_events[]',
@@ -111,6 +117,11 @@ const values = fc.oneof(
     'latest_invoice.payments',
     'a.b.c.d.e.f',
     "metadata['a']:'b'",
+    "-metadata['__proto__']:null OR status:'active'",
+    `email~"${'\\'.repeat(50)}" AND created>5`,
+    'created>=99999999999999999999 amount<-1.5',
+    'winning_evidence',
+    'pm_card_createDispute',
     '\u0000',
     '\ud800',
     '%',
@@ -143,6 +154,8 @@ const beginnings = [
   'payment_intent=INTENT&',
   'customer=CUSTOMER&amount=1000&currency=usd&',
   'customer=CUSTOMER&collection_method=send_invoice&days_until_due=3&',
+  "query=name~'abc' AND created>0&",
+  'evidence[uncategorized_text]=winning_evidence&',
 ];
 /** Each has other parameters and shapes; most clients name one. */
 const versions = [undefined, undefined, '2026-10-28.endive', '2024-06-20', '2020-08-27'];

@@ -4,45 +4,45 @@ import { Stripe } from 'stripe';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Processor } from '../processor.ts';
-import { createAccountRead } from './account.ts';
-import type { AdapterContext } from './adapter-context.ts';
-import { type CallLimits, callLimits, createCaller } from './calls.ts';
 import { isLiveKey, isRestrictedKey } from './check-processor-keys.ts';
-import { createCustomerCalls } from './customers.ts';
-import { createEventCalls } from './events.ts';
-import { createHttpClient } from './http-client.ts';
-import { createInvoiceCalls } from './invoices.ts';
-import { readEvent } from './map-event.ts';
-import { createPaymentCalls } from './payments.ts';
-import { createPlanCalls } from './plans.ts';
-import { redactStored } from './redact-payload.ts';
-import { createRefundCalls } from './refunds.ts';
-import { createSubscriptionCalls } from './subscriptions.ts';
-import { understandsVersion } from './understands-version.ts';
-import { verifyWebhook } from './verify-webhook.ts';
+import { createEventCalls } from './events/events.ts';
+import { readEvent } from './events/map-event.ts';
+import { redactStored } from './events/redact-payload.ts';
+import { understandsVersion } from './events/understands-version.ts';
+import { verifyWebhook } from './events/verify-webhook.ts';
+import { createAccountRead } from './objects/account.ts';
+import { createCustomerCalls } from './objects/customers.ts';
+import { createInvoiceCalls } from './objects/invoices.ts';
+import { createPaymentCalls } from './objects/payments.ts';
+import { createPlanCalls } from './objects/plans.ts';
+import { createRefundCalls } from './objects/refunds.ts';
+import { createSubscriptionCalls } from './objects/subscriptions.ts';
+import type { AdapterContext } from './wire/adapter-context.ts';
+import { type CallLimits, callLimits, createCaller } from './wire/calls.ts';
+import { createHttpClient } from './wire/http-client.ts';
 
 export interface StripeProcessorOptions {
   readonly secretKey: string;
-  /** Scheme, host and port. The wire API's own path is fixed, so an address with a path is refused. */
+  /** Scheme, host and port. The wire API has a fixed path, so a URL with a path is refused. */
   readonly apiBase: URL;
   readonly webhookSecrets: readonly string[];
   readonly maxInFlight: number;
   readonly metrics: Pick<Metrics, 'processorRequestDuration'>;
   readonly logger: Logger;
-  /** Throws while the processor may not be called. Reading the account is always allowed. */
+  /** Throws while the processor must not be called. Reading the account is always allowed. */
   readonly beforeCall?: (() => void) | undefined;
-  /** For tests, which cannot wait as long as people can. */
+  /** Shorter limits for tests. */
   readonly limits?: Partial<CallLimits>;
 }
 
-/** Till's processor port, on Stripe's wire API through its official package. */
+/** Implements Till's processor port on Stripe's wire API, through its official package. */
 export function createStripeProcessor(options: StripeProcessorOptions): Processor {
   const { secretKey, webhookSecrets, maxInFlight, metrics, logger, beforeCall } = options;
   if (webhookSecrets.length === 0 || webhookSecrets.some((secret) => secret.trim() === '')) {
     throw new Error('an empty webhook secret would let anyone forge events');
   }
   const address = parseApiBase(options.apiBase);
-  // As many connections as calls, so that none waits for a connection while its time runs.
+  // As many connections as calls, so that no call spends its time waiting for a connection.
   const agent = new address.client.Agent({ keepAlive: true, maxSockets: maxInFlight });
   const ungated: AdapterContext = {
     stripe: new Stripe(secretKey, {
@@ -50,7 +50,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
       port: address.port,
       protocol: address.protocol,
       httpClient: createHttpClient(agent),
-      // Retries are our own, under one deadline.
+      // Till retries by itself, under one deadline.
       maxNetworkRetries: 0,
       telemetry: false,
     }),
@@ -94,7 +94,7 @@ function parseApiBase(apiBase: URL) {
   return {
     client: secure ? https : http,
     protocol: secure ? ('https' as const) : ('http' as const),
-    // Brackets around an IPv6 address belong to the URL, not to the host.
+    // The brackets around an IPv6 address belong to the URL, not to the host.
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
     port: apiBase.port === '' ? (secure ? 443 : 80) : Number(apiBase.port),
   };

@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ApiKey, ApiKeyRing, parseApiKeys } from './api-key.ts';
+
+/** 256 bits: a generated key cannot be guessed. */
+const generatedKeyBytes = 32;
+const generatedKeyFile = 'api-key';
+
+export interface ApiKeySettings {
+  readonly apiKeys: readonly ApiKey[];
+  readonly apiKeysFile: string | undefined;
+  readonly dataDir: string;
+}
+
+export interface LoadedApiKeys {
+  readonly ring: ApiKeyRing;
+  /** The path of the generated key, and the key itself if it is new; undefined if the operator configured keys. */
+  readonly generated: { readonly path: string; readonly newKey: string | undefined } | undefined;
+  /** Reloads the key file; if that fails, the keys stay as they were. */
+  readonly reload: () => Promise<number>;
+}
+
+/** Loads the keys from the configured sources, or generates one if none is configured. */
+export async function loadApiKeys(settings: ApiKeySettings): Promise<LoadedApiKeys> {
+  const given = settings.apiKeys.length > 0 || settings.apiKeysFile !== undefined;
+  const generated = given ? undefined : await readOrGenerateKey(settings.dataDir);
+  const ring = new ApiKeyRing([]);
+  const reload = async () => {
+    const fromFile = settings.apiKeysFile === undefined ? [] : await readKeyFile(settings.apiKeysFile);
+    const fromGenerated = generated === undefined ? [] : [{ name: 'generated', key: generated.key }];
+    const keys = [...settings.apiKeys, ...fromFile, ...fromGenerated];
+    ring.replace(keys);
+    return keys.length;
+  };
+  await reload();
+  return { ring, generated, reload };
+}
+
+async function readKeyFile(path: string): Promise<readonly ApiKey[]> {
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new Error(
+      `API_KEYS_FILE is ${JSON.stringify(path)}, which cannot be read; check the path and its permissions`,
+      { cause },
+    );
+  });
+  const lines = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
+  const { keys, mistakes } = parseApiKeys(lines, 'API_KEYS_FILE');
+  if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
+  if (keys.length === 0) throw new Error(`API_KEYS_FILE contains no key; add one to ${path}`);
+  return keys;
+}
+
+async function readOrGenerateKey(dataDir: string) {
+  const path = join(dataDir, generatedKeyFile);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const newKey = `till_${randomBytes(generatedKeyBytes).toString('base64url')}`;
+  try {
+    await writeFile(path, `${newKey}\n`, { flag: 'wx', mode: 0o600 });
+    return { path, key: newKey, newKey };
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+  await chmod(path, 0o600);
+  const key = (await readFile(path, 'utf8')).trim();
+  if (key === '') throw new Error(`${path} is empty; delete it to generate a new key`);
+  return { path, key, newKey: undefined };
+}

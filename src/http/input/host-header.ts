@@ -1,0 +1,32 @@
+import type { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Failure } from '../../errors.ts';
+
+/**
+ * HTTP/1.1 requires exactly one host. Node would refuse a request without one with a response that has no body, and use
+ * the first of several where a proxy may have used the last.
+ */
+export function unclearHost({ raw }: FastifyRequest, reply: FastifyReply): Failure | undefined {
+  const hosts = countHosts(raw.rawHeaders);
+  if (hosts === 1 || (hosts === 0 && raw.httpVersion === '1.0')) return undefined;
+  refused.add(raw.socket);
+  reply.header('connection', 'close');
+  return new Failure('malformed_request', 'Send exactly one host header.');
+}
+
+const refused = new WeakSet<Socket>();
+
+/** Whether the connection already got its last response: later requests on it get none. */
+export function isRefused(socket: Socket): boolean {
+  return refused.has(socket);
+}
+
+/** Names and values alternate. This runs for every request, so names of another length are skipped first. */
+function countHosts(rawHeaders: readonly string[]): number {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts;
+}

@@ -1,0 +1,135 @@
+import type { FastifyInstance } from 'fastify';
+import { type Static, Type } from 'typebox';
+
+export interface Dependency {
+  readonly name: string;
+  /** Rejects, within about a second, when the dependency is down. */
+  readonly check: () => Promise<void>;
+}
+
+const DependencyHealth = Type.Object(
+  { status: Type.String({ description: '`up` or `down`.' }), message: Type.Optional(Type.String()) },
+  { additionalProperties: true },
+);
+const DependencyMap = Type.Record(Type.String(), DependencyHealth);
+
+export const HealthSchema = Type.Object({
+  status: Type.String({ description: '`ok` if every dependency is up, otherwise `error`.' }),
+  info: DependencyMap,
+  error: DependencyMap,
+  details: DependencyMap,
+});
+
+type Health = Static<typeof HealthSchema>;
+
+const up = { status: 'up' };
+const down = { status: 'down', message: 'not reachable or not writable' };
+const healthyExample: Health = {
+  status: 'ok',
+  info: { database: up, cache: up },
+  error: {},
+  details: { database: up, cache: up },
+};
+const unhealthyExample: Health = {
+  status: 'error',
+  info: { database: up },
+  error: { cache: down },
+  details: { database: up, cache: down },
+};
+
+export function registerHealth(
+  app: FastifyInstance,
+  dependencies: readonly Dependency[],
+  isStopping: () => boolean,
+): void {
+  const check = shareConcurrent(() => readHealth(dependencies));
+  app.get(
+    '/health',
+    {
+      schema: {
+        tags: ['operations'],
+        summary: 'Check whether the database and the cache are ready',
+        security: [],
+        response: {
+          200: jsonResponse('Every dependency is up.', healthyExample),
+          503: jsonResponse(
+            'A dependency is down, or the service is stopping. `error` lists the causes.',
+            unhealthyExample,
+          ),
+        },
+      },
+    },
+    async (_request, reply) => {
+      const health = isStopping() ? withStopping(await check()) : await check();
+      return reply.code(health.status === 'ok' ? 200 : 503).send(health);
+    },
+  );
+  app.get(
+    '/health/live',
+    {
+      schema: {
+        tags: ['operations'],
+        summary: 'Check whether the process is alive',
+        security: [],
+        response: {
+          200: {
+            description: 'The process is alive.',
+            content: {
+              'application/json': {
+                schema: Type.Object({ status: Type.String() }),
+                examples: { alive: { value: { status: 'ok' } } },
+              },
+            },
+          },
+        },
+      },
+    },
+    async () => ({ status: 'ok' }),
+  );
+}
+
+async function readHealth(dependencies: readonly Dependency[]): Promise<Health> {
+  const entries = await Promise.all(
+    dependencies.map(async ({ name, check }) => {
+      const state = await check().then(
+        () => up,
+        () => down,
+      );
+      return [name, state] as const;
+    }),
+  );
+  const info = entries.filter(([, state]) => state === up);
+  const error = entries.filter(([, state]) => state === down);
+  return {
+    status: error.length === 0 ? 'ok' : 'error',
+    info: Object.fromEntries(info),
+    error: Object.fromEntries(error),
+    details: Object.fromEntries(entries),
+  };
+}
+
+/** For load balancers, a service that is stopping is the same as one that cannot serve. */
+function withStopping({ info, error, details }: Health): Health {
+  const service = { status: 'down', message: 'stopping' };
+  return { status: 'error', info, error: { ...error, service }, details: { ...details, service } };
+}
+
+/** Anyone may request health at any rate; concurrent requests share one check. */
+function shareConcurrent<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => {
+    running ??= work().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+}
+
+function jsonResponse(description: string, example: Health) {
+  return {
+    description,
+    content: {
+      'application/json': { schema: HealthSchema, examples: { [example.status]: { value: example } } },
+    },
+  };
+}

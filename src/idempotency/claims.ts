@@ -1,0 +1,182 @@
+import type { Clock } from '../platform/clock.ts';
+import { newId } from '../platform/id.ts';
+import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
+import { SharedStatement } from '../platform/shared-statement.ts';
+import { type Claim, hashRequest } from './claim.ts';
+import { keyInFlight, keyReused } from './claim-failures.ts';
+import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
+import { ClaimWatches } from './claim-watches.ts';
+import type { CrashPoints } from './crash-points.ts';
+
+/** How long a request waits for another request with the same key: as long as a call to the processor may take. */
+const waitMsDefault = 10_000;
+
+/** A request for a claim. */
+export interface ClaimRequest<Prepared> {
+  readonly operation: Claim['operation'];
+  /** The caller's key, if it sent one. */
+  readonly key: string | undefined;
+  /** The values that identify the request. */
+  readonly request: unknown;
+  readonly parentId: string | null;
+  /** Runs in the transaction of the claim. May run again for the same id. */
+  readonly reserve?: ((tx: Transaction, id: string) => Promise<Prepared>) | undefined;
+}
+
+export interface OwnClaim<Prepared> {
+  readonly state: 'ours';
+  readonly claim: StoredClaim;
+  /** An earlier request created the claim, and may have called the processor. */
+  readonly isResumed: boolean;
+  /** The result of `reserve`. */
+  readonly reserved?: Prepared;
+}
+
+interface CompletedClaim {
+  readonly state: 'completed';
+  readonly claim: StoredClaim;
+}
+
+type ClaimState<Prepared> = OwnClaim<Prepared> | CompletedClaim | { readonly state: 'running' };
+
+export interface ClaimParts {
+  readonly database: Database;
+  readonly claims: ClaimStore;
+  readonly ownerLock: OwnerLock;
+  readonly clock: Clock;
+  readonly crashPoints: CrashPoints;
+  /** Tests set a shorter wait. */
+  readonly waitMs?: number;
+}
+
+/** Decides which request may work on an idempotency key. */
+export class Claims {
+  readonly #parts: ClaimParts;
+  /** The claims that this process works on. Other claims that this process owns are abandoned. */
+  readonly #running = new Set<string>();
+  /** Inserts the claims of concurrent requests in one statement. Undefined for a key that is taken. */
+  readonly #inserting: SharedStatement<NewClaim, StoredClaim | undefined>;
+  readonly #watches: ClaimWatches;
+
+  constructor(parts: ClaimParts) {
+    const { database, claims } = parts;
+    this.#parts = parts;
+    this.#inserting = new SharedStatement({
+      run: async (newClaims) => {
+        const inserted = await claims.insert(database, newClaims);
+        const byResource = new Map(inserted.map((claim) => [claim.resourceId, claim]));
+        return newClaims.map(({ resourceId }) => byResource.get(resourceId));
+      },
+    });
+    this.#watches = new ClaimWatches({
+      read: (operation, key) => claims.find(database, operation, key),
+      isInProgress: (claim) => this.#isInProgress(database, claim),
+    });
+  }
+
+  /** Waits until the key is free or its request is completed. Fails if neither happens in time. */
+  async take<Prepared>(request: ClaimRequest<Prepared>): Promise<OwnClaim<Prepared> | CompletedClaim> {
+    const { waitMs = waitMsDefault } = this.#parts;
+    const giveUpAtMs = performance.now() + waitMs;
+    const requestHash = hashRequest(request.request);
+    let state: ClaimState<Prepared> | undefined = await this.#claimNewKey(request, requestHash);
+    while (state === undefined || state.state === 'running') {
+      state = await this.#waitAndClaim(request, requestHash, giveUpAtMs);
+    }
+    return state;
+  }
+
+  /** This process no longer works on the claim. */
+  end({ operation, key, resourceId }: Claim): void {
+    this.#running.delete(resourceId);
+    this.#watches.check(operation, key);
+  }
+
+  /** Claims with one statement if the key is new and the creation reserves nothing, which is usual. Else undefined. */
+  async #claimNewKey<Prepared>(
+    request: ClaimRequest<Prepared>,
+    requestHash: Buffer,
+  ): Promise<OwnClaim<Prepared> | undefined> {
+    if (request.reserve !== undefined) return undefined;
+    const { crashPoints } = this.#parts;
+    const claim = this.#newClaim(request, requestHash);
+    let inserted: StoredClaim | undefined;
+    // Before the statement, because other requests can see the claim before this one knows that it is committed.
+    this.#running.add(claim.resourceId);
+    try {
+      await crashPoints.pass('claim.prepared');
+      inserted = await this.#inserting.add(claim);
+    } finally {
+      if (inserted === undefined) this.#running.delete(claim.resourceId);
+    }
+    return inserted && { state: 'ours', claim: inserted, isResumed: false };
+  }
+
+  async #waitAndClaim<Prepared>(
+    request: ClaimRequest<Prepared>,
+    requestHash: Buffer,
+    giveUpAtMs: number,
+  ): Promise<ClaimState<Prepared>> {
+    const { operation, key } = request;
+    // Without the caller's key, no other request can hold the claim.
+    if (key === undefined) return this.#claim(request, requestHash);
+    const outcome = await this.#watches.wait({ operation, key, requestHash }, giveUpAtMs - performance.now());
+    if (outcome === undefined) throw keyInFlight();
+    return outcome.state === 'completed' ? outcome : this.#claim(request, requestHash);
+  }
+
+  async #claim<Prepared>(
+    request: ClaimRequest<Prepared>,
+    requestHash: Buffer,
+  ): Promise<ClaimState<Prepared>> {
+    let claimed: Claim | undefined;
+    try {
+      return await this.#parts.database.transaction(async (tx) => {
+        const state = await this.#tryClaim(tx, request, requestHash);
+        if (state.state !== 'ours') return state;
+        claimed = state.claim;
+        const reserved = await request.reserve?.(tx, claimed.resourceId);
+        await this.#parts.crashPoints.pass('claim.prepared');
+        // Before the commit, because other requests can see the claim before this one knows that it is committed.
+        this.#running.add(claimed.resourceId);
+        return reserved === undefined ? state : { ...state, reserved };
+      });
+    } catch (error) {
+      if (claimed !== undefined) this.end(claimed);
+      throw error;
+    }
+  }
+
+  /** Claims the key if no other request holds it. */
+  async #tryClaim<Prepared>(
+    tx: Transaction,
+    request: ClaimRequest<Prepared>,
+    requestHash: Buffer,
+  ): Promise<ClaimState<Prepared>> {
+    const { claims } = this.#parts;
+    const newClaim = this.#newClaim(request, requestHash);
+    const [inserted] = await claims.insert(tx, [newClaim]);
+    if (inserted !== undefined) return { state: 'ours', claim: inserted, isResumed: false };
+    const claim = await claims.lock(tx, newClaim.operation, newClaim.key);
+    // The claim was removed between the two statements, so the key is free again.
+    if (claim === undefined) return { state: 'running' };
+    if (!claim.requestHash.equals(requestHash)) throw keyReused();
+    if (claim.completedAt !== null) return { state: 'completed', claim };
+    if (await this.#isInProgress(tx, claim)) return { state: 'running' };
+    return { state: 'ours', claim: await claims.takeOver(tx, claim, newClaim.owner), isResumed: true };
+  }
+
+  #newClaim<Prepared>({ operation, key, parentId }: ClaimRequest<Prepared>, requestHash: Buffer): NewClaim {
+    const { ownerLock, clock } = this.#parts;
+    const resourceId = newId(clock.now());
+    return { operation, key: key ?? resourceId, requestHash, resourceId, parentId, owner: ownerLock.owner };
+  }
+
+  async #isInProgress(db: Queryable, claim: StoredClaim): Promise<boolean> {
+    // True even after the lease has expired, because a process knows its own work.
+    if (this.#running.has(claim.resourceId)) return true;
+    if (!claim.isLeased || claim.owner === this.#parts.ownerLock.owner) return false;
+    return !(await isGone(db, claim.owner));
+  }
+}

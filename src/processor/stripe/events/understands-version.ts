@@ -1,0 +1,17 @@
+import { Stripe } from 'stripe';
+
+/** The oldest version whose shape the mappings know: since then subscriptions refer to prices, not plans. */
+const oldestDate = '2020-08-27';
+
+/** Versions are dates, since 2024 followed by a name. A version later than the package's own has an unknown shape. */
+export function understandsVersion(apiVersion: string | null): boolean {
+  if (apiVersion === null) return true;
+  const date = dateOf(apiVersion);
+  return date !== null && date >= oldestDate && date <= newestDate;
+}
+
+function dateOf(apiVersion: string): string | null {
+  return /^(\d{4}-\d{2}-\d{2})(?:\.[a-z]+)?$/.exec(apiVersion)?.[1] ?? null;
+}
+
+const newestDate = dateOf(Stripe.API_VERSION) ?? oldestDate;

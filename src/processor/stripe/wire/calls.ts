@@ -1,0 +1,134 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Stripe } from 'stripe';
+import { Failure } from '../../../errors.ts';
+import type { AsOf } from '../../../mirrors/facts.ts';
+import type { Metrics } from '../../../platform/metrics.ts';
+import type { ProcessorOperation, ProcessorOutcome } from '../../processor.ts';
+import { answerTime } from './answer-time.ts';
+import { callFailure, classifyError, type FailedCall, type Refusal } from './refusal.ts';
+
+export interface CallLimits {
+  /** The limit of a call with all its retries: the request behind it lives for 30 s and does more than this call. */
+  readonly deadlineMs: number;
+  /**
+   * The limit of one attempt: long enough for the processor's slowest real responses, short enough for a second
+   * attempt.
+   */
+  readonly tryTimeoutMs: number;
+  /** Retries after the first attempt. More would only add to the load of a processor that is down. */
+  readonly retriesMax: number;
+  /**
+   * The delay before the first retry; doubled before the second. Half of it is jitter, so that callers don't retry in
+   * step.
+   */
+  readonly retryDelayMs: number;
+}
+
+export const callLimits: CallLimits = {
+  deadlineMs: 10_000,
+  tryTimeoutMs: 6_000,
+  retriesMax: 2,
+  retryDelayMs: 400,
+};
+
+/** With less time left than this, another attempt could only time out. */
+const tryTimeoutMsMin = 20;
+
+/** When to retry if too many calls are in progress: each takes a fraction of a second. */
+const overloadedRetryAfterSeconds = 1;
+
+interface Call<T> {
+  /** A read has no effect, so its failure never leaves one unknown. */
+  readonly kind: 'read' | 'write';
+  readonly send: (options: Stripe.RequestOptions) => Promise<unknown>;
+  /**
+   * Maps the response, and the time span in which it was true, to the result; throws `UnmappableError` if it is not
+   * what was requested.
+   */
+  readonly take: (response: unknown, asOf: AsOf) => T;
+  /** The result for a refusal that the caller can handle; undefined makes it a failure. */
+  readonly refused?: (refusal: Refusal) => T | undefined;
+}
+
+export type Caller = <T>(operation: ProcessorOperation, call: Call<T>) => Promise<T>;
+
+/** Every call to the processor goes through here: limited in number and time, retried where safe, and measured. */
+export function createCaller(
+  metrics: Pick<Metrics, 'processorRequestDuration'>,
+  maxInFlight: number,
+  limits: CallLimits,
+): Caller {
+  let inFlight = 0;
+  return async (operation, call) => {
+    const startedMs = performance.now();
+    const observe = (outcome: ProcessorOutcome) =>
+      metrics.processorRequestDuration.observe(
+        { operation, outcome },
+        (performance.now() - startedMs) / 1000,
+      );
+    if (inFlight >= maxInFlight) {
+      observe('overloaded');
+      throw new Failure('overloaded', 'Too many calls to the processor are in progress. Retry later.', {
+        retryAfterSeconds: overloadedRetryAfterSeconds,
+        effect: 'none',
+      });
+    }
+    inFlight += 1;
+    try {
+      return await tryUntilDeadline(call, limits, startedMs, observe);
+    } finally {
+      inFlight -= 1;
+    }
+  };
+}
+
+async function tryUntilDeadline<T>(
+  call: Call<T>,
+  limits: CallLimits,
+  startedMs: number,
+  observe: (outcome: ProcessorOutcome) => void,
+): Promise<T> {
+  const deadlineMs = startedMs + limits.deadlineMs;
+  let maybeDone = false;
+  for (let retries = 0; ; retries += 1) {
+    const leftMs = deadlineMs - performance.now();
+    try {
+      const timeout = Math.ceil(Math.max(tryTimeoutMsMin, Math.min(limits.tryTimeoutMs, leftMs)));
+      const response = await call.send({ timeout });
+      // Measured from the first attempt: the response to a later one may be the processor's record of the first.
+      const result = call.take(response, answerTime(response, performance.now() - startedMs, Date.now()));
+      observe('ok');
+      return result;
+    } catch (error) {
+      const failed = classifyError(error);
+      maybeDone ||= failed.maybeDone;
+      const delayMs = delayBefore(retries, limits);
+      const timeLeft = deadlineMs - performance.now() - delayMs > tryTimeoutMsMin;
+      if (failed.worthRetrying && retries < limits.retriesMax && timeLeft) {
+        await wait(delayMs);
+        continue;
+      }
+      return toResultOrThrow(call, failed, maybeDone, error, observe);
+    }
+  }
+}
+
+function toResultOrThrow<T>(
+  call: Call<T>,
+  failed: FailedCall,
+  maybeDone: boolean,
+  error: unknown,
+  observe: (outcome: ProcessorOutcome) => void,
+): T {
+  const result = failed.refusal && call.refused?.(failed.refusal);
+  if (result !== undefined) {
+    observe('refused');
+    return result;
+  }
+  observe(failed.outcome);
+  throw callFailure(failed, call.kind === 'write' && maybeDone ? 'unknown' : 'none', error);
+}
+
+function delayBefore(retry: number, limits: CallLimits): number {
+  return limits.retryDelayMs * 2 ** retry * (1 - Math.random() / 2);
+}

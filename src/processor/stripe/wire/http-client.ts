@@ -1,0 +1,166 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import https from 'node:https';
+import type { Stripe } from 'stripe';
+
+type HttpClient = InstanceType<typeof Stripe.HttpClient>;
+
+/**
+ * How a request to the processor failed below its API.
+ *
+ *   - `unreachable`: no connection, so nothing was sent
+ *   - `lost`: the connection broke; the request may have been carried out
+ *   - `timeout`: no complete response in time; the request may have been carried out
+ *   - `invalidResponse`: a complete response that is not one of the API's
+ */
+export type HttpClientFault = 'unreachable' | 'lost' | 'timeout' | 'invalidResponse';
+
+export class HttpClientError extends Error {
+  override readonly name = 'HttpClientError';
+  readonly fault: HttpClientFault;
+  /** The HTTP status, if there was one. */
+  readonly status: number | null;
+
+  constructor(fault: HttpClientFault, detail: string, extras: { cause?: unknown; status?: number } = {}) {
+    super(detail, extras.cause === undefined ? undefined : { cause: extras.cause });
+    this.fault = fault;
+    this.status = extras.status ?? null;
+  }
+}
+
+/**
+ * The largest response that is read. A page of 100 invoices with their lines is well below 4 MiB; a larger response
+ * does not come from the API, and must not use up the memory.
+ */
+const responseBytesMax = 16 * 1024 * 1024;
+
+/**
+ * The HTTP client below the official package. The package's own client only limits silence, so that a response that
+ * drips in byte by byte never times out. It repeats a request by itself when a connection breaks, outside any deadline.
+ * It treats an error status without an `error` as success. On a JSON response that is not an object, it throws where no
+ * caller can catch, which ends the process. Here, an attempt is one request, it ends when its time is up, and anything
+ * other than a response of the API is an `HttpClientError`.
+ */
+export function createHttpClient(agent: http.Agent): HttpClient {
+  return {
+    getClientName: () => 'till',
+    makeRequest: async (host, port, path, method, headers, body, protocol, timeoutMs) => {
+      const abort = new AbortController();
+      const timer = setTimeout(() => abort.abort(), timeoutMs);
+      const connection = { made: false };
+      try {
+        // The package's type allows more than the texts and numbers that it passes.
+        const options = { host, port, path, method, headers: headers as http.OutgoingHttpHeaders, agent };
+        const request = (protocol === 'http' ? http : https).request({ ...options, signal: abort.signal });
+        noteConnection(request, connection);
+        // `once` below handles the first error. A later one, on an abandoned connection, must not end the process.
+        request.on('error', () => {});
+        request.end(body);
+        const response = await receive(request);
+        return toPackageResponse(response, parseBody(await readBody(response), statusOf(response)));
+      } catch (error) {
+        throw explain(error, connection.made, abort.signal.aborted ? timeoutMs : null);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}
+
+async function receive(request: http.ClientRequest): Promise<http.IncomingMessage> {
+  // Node's documented signature of this event; `once` does not know event types.
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  return response;
+}
+
+async function readBody(response: http.IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response) {
+    bytes += chunk.length;
+    if (bytes > responseBytesMax) {
+      response.destroy();
+      const detail = `the response is larger than ${responseBytesMax} bytes`;
+      throw new HttpClientError('invalidResponse', detail, { status: statusOf(response) });
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** A response is a JSON object, and has an `error` exactly if its status is an error. */
+function parseBody(text: string, status: number): object {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw new HttpClientError('invalidResponse', `the response (status ${status}) is not JSON`, { status });
+  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new HttpClientError('invalidResponse', `the response (status ${status}) is not a JSON object`, {
+      status,
+    });
+  }
+  const error = ('error' in body ? body.error : null) ?? null;
+  if (status < 300 !== (error === null)) {
+    throw new HttpClientError(
+      'invalidResponse',
+      `the body of the response contradicts its status ${status}`,
+      {
+        status,
+      },
+    );
+  }
+  if (error !== null && typeof error !== 'object') {
+    throw new HttpClientError('invalidResponse', `the response (status ${status}) has no readable error`, {
+      status,
+    });
+  }
+  return body;
+}
+
+/**
+ * Nothing can have been sent before there is a connection (and, with TLS, a trusted one). A reused keep-alive
+ * connection exists from the start.
+ */
+function noteConnection(request: http.ClientRequest, connection: { made: boolean }): void {
+  request.once('socket', (socket) => {
+    const secure = 'secureConnecting' in socket;
+    const pending = socket.connecting || (secure && socket.secureConnecting === true);
+    if (pending) socket.once(secure ? 'secureConnect' : 'connect', () => (connection.made = true));
+    else connection.made = true;
+  });
+}
+
+function explain(error: unknown, connected: boolean, timedOutAfterMs: number | null): HttpClientError {
+  if (error instanceof HttpClientError) return error;
+  if (timedOutAfterMs !== null) {
+    return new HttpClientError('timeout', `no complete response within ${timedOutAfterMs} ms`);
+  }
+  const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
+  return connected
+    ? new HttpClientError('lost', `the connection broke${code}`, { cause: error })
+    : new HttpClientError('unreachable', `the connection failed${code}`, { cause: error });
+}
+
+function toPackageResponse(
+  response: http.IncomingMessage,
+  body: object,
+): Awaited<ReturnType<HttpClient['makeRequest']>> {
+  return {
+    getStatusCode: () => statusOf(response),
+    getHeaders: () => flatten(response.headers),
+    getRawResponse: () => response,
+    toStream: () => response,
+    toJSON: async () => body,
+  };
+}
+
+function flatten(headers: http.IncomingHttpHeaders): Record<string, string> {
+  const pairs = Object.entries(headers).map(([name, value]) => [name, String(value)]);
+  return Object.fromEntries(pairs);
+}
+
+function statusOf(response: http.IncomingMessage): number {
+  return response.statusCode ?? 0;
+}

@@ -1,0 +1,281 @@
+import { UnmappableError } from '../../event-facts.ts';
+import { isPersonalName } from '../events/personal-name.ts';
+
+/** The metadata key under which every object that Till creates carries its local id. */
+export const localIdKey = 'till_id';
+
+/** 31 December 9999: the last day that every part, including PostgreSQL and ISO 8601, can represent. */
+const momentSecondsMax = 253_402_300_799;
+
+/** The processor's own limit for ids. An index could not hold a much longer text. */
+const indexedLengthMax = 255;
+
+const currencyCode = /^[a-z]{3}$/;
+
+const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
+
+/**
+ * A JSON object of the processor, read field by field. An absent field is distinguished from null: a field that an API
+ * version moved must be an error that names it, never a null that looks like a value.
+ */
+export class WireObject {
+  readonly path: string;
+  readonly #fields: Readonly<Record<string, unknown>>;
+
+  private constructor(fields: Readonly<Record<string, unknown>>, path: string) {
+    this.path = path;
+    this.#fields = fields;
+  }
+
+  static parse(value: unknown, path: string): WireObject {
+    if (!isRecord(value)) throw new UnmappableError(`${path} is ${describe(value)}, not an object`);
+    return new WireObject(value, path);
+  }
+
+  has(field: string): boolean {
+    return this.#fields[field] !== undefined;
+  }
+
+  text(field: string): string {
+    return this.#text(field, this.#present(field));
+  }
+
+  id(): string {
+    return this.shortText('id');
+  }
+
+  /** A text that fits an index. */
+  shortText(field: string): string {
+    const value = this.text(field);
+    if (value.length > indexedLengthMax)
+      throw this.#wrong(field, value, `a text of at most ${indexedLengthMax} characters`);
+    return value;
+  }
+
+  textOrNull(field: string): string | null {
+    const value = this.#present(field);
+    return value === null ? null : this.#text(field, value);
+  }
+
+  /** For decorative fields, and for fields that the processor sometimes leaves out. */
+  optionalText(field: string): string | null {
+    return ifReadable(() => this.text(field));
+  }
+
+  /** At the processor many texts may be empty, which means that they have no value. */
+  freeTextOrNull(field: string): string | null {
+    return this.#present(field) === '' ? null : this.textOrNull(field);
+  }
+
+  wholeNumber(field: string): number {
+    const value = this.#present(field);
+    if (!Number.isSafeInteger(value)) throw this.#wrong(field, value, 'a whole number');
+    return Number(value);
+  }
+
+  /** An amount of money. Every stored amount has a lower bound. */
+  amount(field: string, min = 0): number {
+    const value = this.wholeNumber(field);
+    if (value < min) throw this.#wrong(field, value, `an amount of at least ${min}`);
+    return value;
+  }
+
+  amountOrNull(field: string): number | null {
+    return this.#present(field) === null ? null : this.amount(field);
+  }
+
+  /** In lower case, as everywhere in Till. */
+  currency(field: string): string {
+    const value = this.text(field).toLowerCase();
+    if (!currencyCode.test(value)) throw this.#wrong(field, value, 'a currency');
+    return value;
+  }
+
+  flag(field: string): boolean {
+    const value = this.#present(field);
+    if (typeof value !== 'boolean') throw this.#wrong(field, value, 'true or false');
+    return value;
+  }
+
+  /**
+   * Like `freeTextOrNull`, for a field that may be absent. Another type is an error: null would erase the row's value.
+   */
+  optionalFreeText(field: string): string | null {
+    return this.has(field) ? this.freeTextOrNull(field) : null;
+  }
+
+  /** When the object was created. Only used for display and sorting, so a response without it is still valid. */
+  createdAt(fallback: Date): Date {
+    return ifReadable(() => this.moment('created')) ?? fallback;
+  }
+
+  moment(field: string): Date {
+    const seconds = this.wholeNumber(field);
+    if (seconds < 0 || seconds > momentSecondsMax) throw this.#wrong(field, seconds, 'a time in seconds');
+    return new Date(seconds * 1000);
+  }
+
+  optionalMoment(field: string): Date | null {
+    return ifReadable(() => this.moment(field));
+  }
+
+  /** An id, or the id of the object itself where it is expanded. */
+  reference(field: string): string {
+    const value = this.#present(field);
+    return isRecord(value) ? this.object(field).text('id') : this.#text(field, value);
+  }
+
+  referenceOrNull(field: string): string | null {
+    return this.#present(field) === null ? null : this.reference(field);
+  }
+
+  object(field: string): WireObject {
+    return WireObject.parse(this.#present(field), `${this.path}.${field}`);
+  }
+
+  objectOrNull(field: string): WireObject | null {
+    return this.#present(field) === null ? null : this.object(field);
+  }
+
+  /** The objects of a list, from `data` of the wire API's list shape. */
+  list(field: string): WireObject[] {
+    const data = this.object(field).array('data');
+    return data.map((item, index) => WireObject.parse(item, `${this.path}.${field}.data[${index}]`));
+  }
+
+  raw(field: string): unknown {
+    return this.#present(field);
+  }
+
+  array(field: string): readonly unknown[] {
+    const value = this.#present(field);
+    if (!Array.isArray(value)) throw this.#wrong(field, value, 'a list');
+    return value;
+  }
+
+  /** One of the known values. The processor's sets are open: a new value is an error, not a guess. */
+  oneOf<const Word extends string>(field: string, words: readonly Word[]): Word {
+    const value = this.text(field);
+    const known = words.find((word) => word === value);
+    if (known === undefined) throw this.#wrong(field, value, `one of ${words.join(', ')}`);
+    return known;
+  }
+
+  /** Like `oneOf`, mapped to Till's values. */
+  translate<Mapped>(field: string, table: Readonly<Record<string, Mapped>>): Mapped {
+    const word = this.oneOf(field, Object.keys(table));
+    const mapped = table[word];
+    if (mapped === undefined) throw this.#wrong(field, word, `one of ${Object.keys(table).join(', ')}`);
+    return mapped;
+  }
+
+  /** The read of a deleted object returns only its id, kind and this flag. */
+  isDeleted(): boolean {
+    return this.has('deleted') && this.flag('deleted');
+  }
+
+  /** Throws unless this is the requested kind of object. */
+  expectKind(kind: string): this {
+    const found = this.text('object');
+    if (found !== kind) throw new UnmappableError(`${this.path} is a ${found}, not a ${kind}`);
+    this.id();
+    return this;
+  }
+
+  /**
+   * Till's own id. Metadata can be edited by hand in the processor's dashboard, so a value that is not a UUID is
+   * ignored: it must not reach a column of that type.
+   */
+  localId(): string | null {
+    const metadata = this.objectOrNull('metadata');
+    const value = metadata === null ? null : metadata.#fields[localIdKey];
+    return typeof value === 'string' && uuid.test(value) ? value : null;
+  }
+
+  /** For objects that may lack metadata. */
+  optionalLocalId(): string | null {
+    return this.has('metadata') ? this.localId() : null;
+  }
+
+  /** The Till id of a referenced object; null where only the object's own id is shown. */
+  localIdOf(field: string): string | null {
+    return isRecord(this.#present(field)) ? this.object(field).optionalLocalId() : null;
+  }
+
+  #present(field: string): unknown {
+    const value = this.#fields[field];
+    if (value === undefined) throw new UnmappableError(`${this.path}.${field} is missing`);
+    return value;
+  }
+
+  #text(field: string, value: unknown): string {
+    if (typeof value !== 'string' || value === '') throw this.#wrong(field, value, 'a text');
+    // PostgreSQL cannot store NUL, and its error would look worth retrying.
+    if (value.includes('\0')) throw new UnmappableError(`${this.path}.${field} contains a NUL character`);
+    // A lone surrogate would be stored as another character, and not be found again.
+    if (!value.isWellFormed())
+      throw new UnmappableError(`${this.path}.${field} contains an unpaired surrogate`);
+    return value;
+  }
+
+  #wrong(field: string, value: unknown, expected: string): UnmappableError {
+    // The error is stored and logged, so it must not contain personal data.
+    const seen = isPersonalName(field) ? `hidden (${typeof value})` : describe(value);
+    return new UnmappableError(`${this.path}.${field} is ${seen}, not ${expected}`);
+  }
+}
+
+/**
+ * Reads a decorative field: null where it is absent or unreadable. A charge must not be lost because of a field that
+ * Till only shows.
+ */
+export function ifReadable<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof UnmappableError) return null;
+    throw error;
+  }
+}
+
+/**
+ * The links of an object to Till's rows that a request already names. Null: the request does not name it, and the
+ * caller does not need it.
+ */
+export interface KnownLinks {
+  readonly localId?: string | null;
+  readonly customer?: string | null;
+  readonly payment_intent?: string | null;
+  readonly product?: string | null;
+}
+
+/**
+ * The response to a request about one object, with the request's own links to Till's rows. A response that omits a link
+ * must not fail a call that has taken effect. In events and listings only the links say whose an object is, so there
+ * they must be readable.
+ */
+export function withKnownLinks(response: unknown, { localId, ...references }: KnownLinks): unknown {
+  if (!isRecord(response)) return response;
+  const object = WireObject.parse(response, 'answer');
+  const links = Object.entries(references).map(([field, known]) => [
+    field,
+    known ?? ifReadable(() => object.reference(field)),
+  ]);
+  const known = { ...response, ...Object.fromEntries(links) };
+  if (localId === undefined) return known;
+  const ownMetadata = isRecord(response['metadata']) ? response['metadata'] : null;
+  return { ...known, metadata: localId === null ? ownMetadata : { [localIdKey]: localId } };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** How much of an invalid text an error quotes. */
+const shownLengthMax = 60;
+
+function describe(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, shownLengthMax));
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return String(value);
+  return Array.isArray(value) ? 'a list' : `of type ${typeof value}`;
+}

@@ -1,0 +1,211 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { Failure, isOutageOfAll } from '../errors.ts';
+import type { Mirror } from '../mirrors/mirror.ts';
+import { untilSettled } from '../mirrors/refresh.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
+import type { Database } from '../platform/postgres.ts';
+import { eventTypes } from '../processor/event-types.ts';
+import type { Processor } from '../processor/processor.ts';
+import type { Inbox } from '../webhooks/inbox.ts';
+import type { Listing, RecoveryLease, RecoveryStore } from './recovery-store.ts';
+
+/** How long a run that does not renew its lease blocks other runs, unless they detect that its process is gone. */
+const leaseMs = 60_000;
+/** The interval between renewals of the lease. Several renewals can fail before the lease expires. */
+const heartbeatMs = 5_000;
+/** Covers events that the processor lists late, and clocks that differ. The inbox drops duplicates. */
+const overlapMs = 600_000;
+/** How long the processor keeps events. After a longer gap the list is incomplete, so Till compares all objects. */
+const listingAgeMsMax = 30 * 86_400_000;
+/** Rows checked per run and mirror: with a run every five minutes, about two hundred thousand a week. */
+const staleRowsMax = 100;
+/** The delay between two background reads: at most ten a second, so that they do not delay API requests. */
+const readDelayMs = 100;
+
+interface StaleMirror extends Mirror<never> {
+  /** The keys of rows that should have changed by now. */
+  listStale(limit: number): Promise<readonly string[]>;
+  markChecked(key: string): Promise<void>;
+}
+
+interface RecoveryParts {
+  readonly database: Database;
+  readonly store: RecoveryStore;
+  readonly processor: Processor;
+  readonly inbox: Inbox;
+  /** Mirrors whose rows can become stale. */
+  readonly staleMirrors: readonly StaleMirror[];
+  /** Compares everything with the processor. */
+  readonly resync: (afterEachPage: () => Promise<void>) => Promise<unknown>;
+  readonly ownerLock: Pick<OwnerLock, 'owner'>;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Recovers what webhooks missed: reads the processor's list of events, and refreshes stale rows. */
+export class Recovery {
+  readonly #parts: RecoveryParts;
+
+  constructor(parts: RecoveryParts) {
+    this.#parts = parts;
+  }
+
+  /** Runs in one process at a time. False if another process holds the lease. */
+  async run(signal?: AbortSignal): Promise<boolean> {
+    const { database, store, logger } = this.#parts;
+    const owner = randomInt(1, 2 ** 31 - 1);
+    const lease = await this.#takeLease(owner);
+    if (lease === undefined) {
+      logger.info('recovery skipped: another process holds the lease');
+      return false;
+    }
+    const lost = new AbortController();
+    const ended = AbortSignal.any([lost.signal, ...(signal === undefined ? [] : [signal])]);
+    const heartbeat = setInterval(() => void this.#renew(owner, lost), heartbeatMs);
+    /** Waits between two reads, and ends a run that was stopped or lost its lease. */
+    const pause = async () => {
+      await setTimeout(readDelayMs, undefined, { signal: ended }).catch(() => {});
+      ended.throwIfAborted();
+    };
+    try {
+      await this.#readEvents(lease, { owner, pause });
+      await this.#checkStaleRows(pause);
+      return true;
+    } finally {
+      clearInterval(heartbeat);
+      await store.release(database, owner);
+    }
+  }
+
+  /** Takes the lease if it is free or its process is gone. A restart after a crash does not wait until it expires. */
+  async #takeLease(owner: number): Promise<RecoveryLease | undefined> {
+    const { database, store, ownerLock, logger } = this.#parts;
+    const taker = { owner, ownerLock: ownerLock.owner };
+    const free = await store.lease(database, taker, leaseMs);
+    if (free !== undefined) return free;
+    return database.transaction(async (tx) => {
+      const holder = await store.findHolder(tx);
+      if (holder === undefined || holder.ownerLock === null || holder.ownerLock === ownerLock.owner) return;
+      if (!(await isGone(tx, holder.ownerLock))) return;
+      const taken = await store.lease(tx, taker, leaseMs, holder);
+      if (taken !== undefined) logger.warn('stale recovery lease taken over');
+      return taken;
+    });
+  }
+
+  async #renew(owner: number, lost: AbortController): Promise<void> {
+    const { database, store, logger } = this.#parts;
+    try {
+      if (!(await store.renew(database, owner, leaseMs))) lost.abort(takenOver());
+    } catch (error) {
+      logger.warn({ err: error }, 'recovery lease not renewed');
+    }
+  }
+
+  /** Uses the earlier clock: a clock that runs ahead would skip events. */
+  #startTime(databaseNow: Date): Date {
+    return earlier(this.#parts.clock.now(), databaseNow);
+  }
+
+  async #readEvents({ readUntil, listing, databaseNow }: RecoveryLease, run: RunContext): Promise<void> {
+    const { database, store, logger, resync } = this.#parts;
+    const startedAt = this.#startTime(databaseNow);
+    // A clock that ran ahead may have written a position in the future.
+    let position = earlier(readUntil ?? listing?.until ?? startedAt, startedAt);
+    if (startedAt.getTime() - position.getTime() > listingAgeMsMax) {
+      logger.warn({ readUntil }, "gap longer than the processor's event history; full comparison started");
+      await resync(run.pause);
+      requireLease(await store.finishListing(database, run.owner, startedAt));
+      return;
+    }
+    if (listing !== null && (readUntil === null || listing.until > readUntil)) {
+      const unfinished = { ...listing, until: earlier(listing.until, startedAt) };
+      await this.#continue(unfinished, run);
+      position = unfinished.until;
+    }
+    const since = new Date(position.getTime() - overlapMs);
+    await this.#list({ since, until: startedAt, cursor: null }, run);
+  }
+
+  /** Continues a listing that an earlier run did not finish. */
+  async #continue(listing: Listing, run: RunContext): Promise<void> {
+    const { logger } = this.#parts;
+    const { since, until } = listing;
+    logger.info({ since, until }, 'unfinished event listing resumed');
+    try {
+      await this.#list(listing, run);
+    } catch (error) {
+      // The processor may have deleted the event that the cursor points to.
+      if (!(error instanceof Failure) || error.code !== 'processor_rejected') throw error;
+      logger.warn({ err: error, since, until }, 'unfinished event listing restarted');
+      await this.#list({ since, until, cursor: null }, run);
+    }
+  }
+
+  /** Reads a listing to its end. Stores the progress after each page, so that a failed run repeats at most one page. */
+  async #list(listing: Listing, { owner, pause }: RunContext): Promise<void> {
+    const { database, store, processor, inbox, logger } = this.#parts;
+    const { since, until } = listing;
+    let missed = 0;
+    for await (const { events, cursor } of processor.events.listSince(since, eventTypes, listing.cursor)) {
+      const receipts = await Promise.all(events.map((event) => inbox.receive(event)));
+      missed += receipts.filter((receipt) => receipt === 'stored').length;
+      if (cursor !== null) requireLease(await store.saveListing(database, owner, { since, until, cursor }));
+      await pause();
+    }
+    if (missed > 0) logger.warn({ missed, since }, 'missed events found');
+    requireLease(await store.finishListing(database, owner, until));
+  }
+
+  async #checkStaleRows(pause: () => Promise<void>): Promise<void> {
+    for (const mirror of this.#parts.staleMirrors) {
+      for (const key of await mirror.listStale(staleRowsMax)) {
+        await this.#check(mirror, key);
+        await mirror.markChecked(key);
+        await pause();
+      }
+    }
+  }
+
+  /** Skips a row whose refresh fails, so that it does not block others. Ends the run if every refresh would fail. */
+  async #check(mirror: StaleMirror, key: string): Promise<void> {
+    const { metrics, logger } = this.#parts;
+    const { resource } = mirror;
+    try {
+      await untilSettled(async () => {
+        const applied = await mirror.refresh(key);
+        if (applied.changed.length > 0) {
+          metrics.mirrorDrift.inc({ resource });
+          logger.warn({ resource, id: key }, 'drifted mirror corrected');
+        }
+        return applied;
+      });
+    } catch (error) {
+      if (isOutageOfAll(error)) throw error;
+      logger.warn({ err: error, resource, id: key }, 'mirror comparison failed');
+    }
+  }
+}
+
+interface RunContext {
+  readonly owner: number;
+  readonly pause: () => Promise<void>;
+}
+
+function earlier(a: Date, b: Date): Date {
+  return a < b ? a : b;
+}
+
+/** Every write of a run requires its lease. */
+function requireLease(hasLease: boolean): void {
+  if (!hasLease) throw takenOver();
+}
+
+function takenOver(): Error {
+  return new Error('another run took over the recovery');
+}

@@ -1,0 +1,94 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Logger } from '../platform/logger.ts';
+import { batchMax, type EventApplier } from './event-applier.ts';
+
+/** How soon the worker notices events that another process stored. Events of its own process wake it at once. */
+const pollDelayMs = 500;
+const failureDelayMs = 1_000;
+/**
+ * After a batch the worker pauses for one millisecond per event, up to this limit. A transaction costs as much as
+ * dozens of events, so a busy worker lets events accumulate. A single event does not cause a pause.
+ */
+const gatherMsMax = 20;
+/** Batches with refreshes in progress. At this limit, the worker waits for one of them. */
+const openBatchesMax = 4;
+
+/** Applies events while there are any, and sleeps otherwise. Several workers can run, in one or more processes. */
+export class Worker {
+  readonly #eventApplier: EventApplier;
+  readonly #logger: Logger;
+  readonly #refreshing = new Set<Promise<void>>();
+  #running: Promise<void> = Promise.resolve();
+  #wake: () => void = () => {};
+  #nudged = false;
+  #failed = false;
+  #stopped = false;
+
+  constructor(options: { readonly eventApplier: EventApplier; readonly logger: Logger }) {
+    this.#eventApplier = options.eventApplier;
+    this.#logger = options.logger;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /** Call it when there are new events. */
+  nudge(): void {
+    this.#nudged = true;
+    // New events do not shorten the delay after a failure.
+    if (!this.#failed) this.#wake();
+  }
+
+  /** Waits for the batch in progress and for all refreshes. Starts no other batch. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#wake();
+    await this.#running;
+    await Promise.all(this.#refreshing);
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      this.#nudged = false;
+      const { size, delayMs } = await this.#work();
+      if (size > 1 && size < batchMax) await setTimeout(Math.min(size, gatherMsMax));
+      if (delayMs > 0 && (this.#failed || !this.#nudged) && !this.#stopped) await this.#sleep(delayMs);
+    }
+  }
+
+  async #work(): Promise<{ readonly size: number; readonly delayMs: number }> {
+    try {
+      const { size, refreshed } = await this.#eventApplier.startBatch();
+      this.#track(refreshed);
+      if (this.#refreshing.size >= openBatchesMax) await Promise.race(this.#refreshing);
+      this.#failed = false;
+      return { size, delayMs: size > 0 ? 0 : pollDelayMs };
+    } catch (error) {
+      this.#report(error);
+      this.#failed = true;
+      return { size: 0, delayMs: failureDelayMs };
+    }
+  }
+
+  #track(refreshed: Promise<void>): void {
+    const done: Promise<void> = refreshed
+      .catch((error: unknown) => this.#report(error))
+      .finally(() => this.#refreshing.delete(done));
+    this.#refreshing.add(done);
+  }
+
+  #report(error: unknown): void {
+    this.#logger.warn({ err: error }, 'webhook events not processed; retry scheduled');
+  }
+
+  #sleep(delayMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = globalThis.setTimeout(resolve, delayMs);
+    this.#wake = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    return promise;
+  }
+}

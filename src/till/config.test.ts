@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ConfigError, loadConfig } from './config.ts';
+
+function mistakesOf(environment: Record<string, string>): readonly string[] {
+  try {
+    loadConfig(environment, '/srv/till');
+  } catch (error) {
+    if (error instanceof ConfigError) return error.mistakes;
+    throw error;
+  }
+  return [];
+}
+
+const production = {
+  NODE_ENV: 'production',
+  API_KEYS: 'shop:0123456789abcdef',
+  DATABASE_URL: 'postgres://till:hunter2@db/till',
+  REDIS_URL: 'memory://',
+  PROCESSOR_SECRET_KEY: 'sk_live_abc',
+  PROCESSOR_WEBHOOK_SECRET: 'whsec_abc',
+};
+
+test('an empty environment gives the documented defaults', () => {
+  assert.deepEqual(loadConfig({}, '/srv/till'), {
+    production: false,
+    role: 'all',
+    host: '127.0.0.1',
+    port: 3000,
+    apiKeys: [],
+    apiKeysFile: undefined,
+    databaseUrl: undefined,
+    databasePoolSize: 10,
+    redisUrl: undefined,
+    dataDir: '/srv/till/.till',
+    processor: {
+      secretKey: undefined,
+      apiBase: undefined,
+      webhookSecrets: [],
+      maxInFlight: 200,
+      sandboxPort: 3001,
+    },
+    logLevel: 'info',
+    rateLimitPerMinute: 6000,
+    trustProxy: [],
+    webhookRetentionDays: 90,
+    stopDelaySeconds: 0,
+  });
+});
+
+test('every setting is read from its variable', () => {
+  const config = loadConfig(
+    {
+      ...production,
+      ROLE: 'api',
+      HOST: '0.0.0.0',
+      PORT: '8080',
+      API_KEY: 'lonely',
+      API_KEYS_FILE: 'keys.txt',
+      DATABASE_POOL_SIZE: '5',
+      REDIS_URL: 'rediss://cache:6380/1',
+      DATA_DIR: 'data',
+      PROCESSOR_WEBHOOK_SECRET: 'whsec_new, whsec_old',
+      PROCESSOR_API_BASE: 'http://127.0.0.1:12111',
+      PROCESSOR_MAX_IN_FLIGHT: '7',
+      LOG_LEVEL: 'warn',
+      RATE_LIMIT_PER_MINUTE: '0',
+      TRUST_PROXY: '10.0.0.0/8, ::1, loopback',
+      WEBHOOK_RETENTION_DAYS: '35',
+    },
+    '/srv/till',
+  );
+  assert.equal(config.role, 'api');
+  assert.deepEqual(config.apiKeys, [
+    { name: 'shop', key: '0123456789abcdef' },
+    { name: 'API_KEY[1]', key: 'lonely' },
+  ]);
+  assert.equal(config.apiKeysFile, '/srv/till/keys.txt');
+  assert.equal(config.redisUrl, 'rediss://cache:6380/1');
+  assert.equal(config.dataDir, '/srv/till/data');
+  assert.deepEqual(config.processor.webhookSecrets, ['whsec_new', 'whsec_old']);
+  assert.equal(config.processor.apiBase, 'http://127.0.0.1:12111');
+  assert.deepEqual(config.trustProxy, ['10.0.0.0/8', '::1', 'loopback']);
+  assert.deepEqual([config.rateLimitPerMinute, config.webhookRetentionDays], [0, 35]);
+});
+
+test('an empty variable counts as unset', () => {
+  assert.equal(loadConfig({ PORT: '', DATABASE_URL: ' ' }, '/srv/till').port, 3000);
+});
+
+test('every mistake is reported at once, one line each, naming variable, value and what is allowed', () => {
+  const mistakes = mistakesOf({
+    PORT: '99999',
+    HOST: 'not a host',
+    ROLE: 'boss',
+    LOG_LEVEL: 'loud',
+    RATE_LIMIT_PER_MINUTE: '-1',
+    DATABASE_POOL_SIZE: '1e3',
+    WEBHOOK_RETENTION_DAYS: '34',
+    TRUST_PROXY: '10.0.0.0/33',
+    PROCESSOR_API_BASE: 'https://example.test/v1',
+    PROCESSOR_SECRET_KEY: 'sk_test_abc',
+    PROCESSOR_WEBHOOK_SECRET: 'a,,b',
+  });
+  assert.deepEqual(mistakes.map((line) => line.split(' ')[0]).sort(), [
+    'DATABASE_POOL_SIZE',
+    'HOST',
+    'LOG_LEVEL',
+    'PORT',
+    'PROCESSOR_API_BASE',
+    'PROCESSOR_WEBHOOK_SECRET',
+    'RATE_LIMIT_PER_MINUTE',
+    'ROLE',
+    'TRUST_PROXY',
+    'WEBHOOK_RETENTION_DAYS',
+  ]);
+  assert.ok(mistakes.includes('PORT is "99999"; allowed: a whole number from 0 to 65535'));
+  assert.ok(mistakes.every((line) => !line.includes('\n')));
+});
+
+test('secrets never appear in a mistake', () => {
+  const mistakes = mistakesOf({
+    API_KEYS: 'ok:hunter2hunter2,bad name:hunter2',
+    DATABASE_URL: 'mysql://till:hunter2@db/till',
+    REDIS_URL: 'hunter2',
+    PROCESSOR_SECRET_KEY: 'hunter2',
+    PROCESSOR_WEBHOOK_SECRET: 'hunter2 hunter2',
+    PROCESSOR_API_BASE: 'https://user:hunter2@example.test',
+  });
+  assert.equal(mistakes.length, 6);
+  assert.ok(
+    mistakes.every((line) => !line.includes('hunter2')),
+    mistakes.join('\n'),
+  );
+});
+
+test('a processor key without a webhook secret refuses to start', () => {
+  for (const secret of ['', ' ', ',']) {
+    const mistakes = mistakesOf({ PROCESSOR_SECRET_KEY: 'sk_test_abc', PROCESSOR_WEBHOOK_SECRET: secret });
+    assert.ok(
+      mistakes.some((line) => line.startsWith('PROCESSOR_WEBHOOK_SECRET')),
+      `for ${JSON.stringify(secret)}`,
+    );
+  }
+});
+
+test('a publishable key is refused in place of a secret one', () => {
+  assert.match(mistakesOf({ PROCESSOR_SECRET_KEY: 'pk_test_abc' })[0] ?? '', /sk_test_…, sk_live_…/);
+});
+
+test('production names each missing variable and accepts a complete set', () => {
+  assert.deepEqual(
+    mistakesOf({ NODE_ENV: 'production' }).map((line) => line.split(' ')[0]),
+    ['API_KEYS', 'DATABASE_URL', 'REDIS_URL', 'PROCESSOR_SECRET_KEY', 'PROCESSOR_WEBHOOK_SECRET'],
+  );
+  assert.deepEqual(mistakesOf(production), []);
+  for (const name of ['DATABASE_URL', 'REDIS_URL', 'PROCESSOR_WEBHOOK_SECRET']) {
+    const [mistake, ...rest] = mistakesOf({ ...production, [name]: '' });
+    assert.deepEqual(rest, []);
+    assert.ok(mistake?.startsWith(`${name} is not set`), mistake);
+  }
+});
+
+test('a role other than all has no embedded parts', () => {
+  for (const role of ['api', 'worker']) {
+    assert.deepEqual(
+      mistakesOf({ ROLE: role }).map((line) => line.split(' ')[0]),
+      ['DATABASE_URL', 'PROCESSOR_SECRET_KEY'],
+    );
+  }
+});
