@@ -3,8 +3,9 @@ import { type AttemptOptions, attemptPayment } from '../payments/payment-intent.
 import type { Store } from '../state/store.ts';
 import type { Invoice, PaymentIntent, PaymentMethod, Subscription } from '../wire/objects.ts';
 import type { ErrorBody } from '../wire/wire-error.ts';
-import { intentOf, markInvoicePaid } from './invoice.ts';
-import { cancelSubscription, updateSubscription } from './subscription-change.ts';
+import { markInvoicePaid } from './invoice.ts';
+import { intentOf, subscriptionOf } from './invoice-payment.ts';
+import { cancelSubscription, isResumption, leavePaused, updateSubscription } from './subscription-change.ts';
 
 /** Three retries over two weeks with growing delays: the processor's classic schedule. */
 export const dunningDelaysSeconds: readonly number[] = [3, 5, 7].map((days) => days * 86_400);
@@ -56,10 +57,9 @@ export function invoicePaid(store: Store, before: Invoice, intent?: PaymentInten
     intent !== undefined &&
     intent.payment_method !== null &&
     subscription.ended_at === null;
-  updateSubscription(store, subscription, {
-    ...(revives ? { status: 'active' } : {}),
-    ...(saves ? { default_payment_method: intent.payment_method } : {}),
-  });
+  const saved = saves ? { default_payment_method: intent.payment_method } : {};
+  if (isResumption(subscription, invoice)) leavePaused(store, subscription, { status: 'active', ...saved });
+  else updateSubscription(store, subscription, { ...(revives ? { status: 'active' } : {}), ...saved });
   return invoice;
 }
 
@@ -80,7 +80,14 @@ export function paymentFailed(store: Store, before: Invoice, intent: PaymentInte
     store.emit('invoice.payment_action_required', invoice);
   if (isRenewal) updateCustomer(store, invoice.customer, { delinquent: true });
   const subscription = subscriptionOf(store, invoice);
-  if (!isRenewal || subscription === undefined || subscription.ended_at !== null) return;
+  if (!isRenewal || invoice.billing_reason === 'manual') return;
+  if (subscription === undefined || subscription.ended_at !== null) return;
+  if (subscription.status === 'paused') {
+    // A resumption that is retried waits for its payment; otherwise an attempt resumes the subscription.
+    if (isResumption(subscription, invoice) && !before.auto_advance)
+      leavePaused(store, subscription, { status: 'past_due' });
+    return;
+  }
   if (delaySeconds !== undefined) {
     if (subscription.status === 'active' || subscription.status === 'trialing')
       updateSubscription(store, subscription, { status: 'past_due' });
@@ -94,17 +101,16 @@ function endDunning(store: Store, subscription: Subscription): void {
   else if (subscription.status !== 'unpaid') updateSubscription(store, subscription, { status: 'unpaid' });
 }
 
-export function subscriptionOf(store: Store, invoice: Invoice): Subscription | undefined {
-  return store.subscriptions.get(invoice.parent.subscription_details.subscription);
-}
-
-/** The payment method for a renewal: the subscription's default, or else the customer's. */
+/** The payment method to charge: the invoice's default, the subscription's, or else the customer's. */
 export function methodFor(store: Store, invoice: Invoice): PaymentMethod | undefined {
   const subscription = subscriptionOf(store, invoice);
   const customer = invoice.customer === null ? undefined : store.customers.get(invoice.customer);
   const id =
+    invoice.default_payment_method ??
     subscription?.default_payment_method ??
-    (customer === undefined || customer.deleted ? null : customer.invoice_settings.default_payment_method);
+    (customer === undefined || customer.deleted
+      ? null
+      : (customer.invoice_settings.default_payment_method ?? customer.default_source));
   const method = id === null ? undefined : store.paymentMethods.get(id);
   // A detached card can no longer be charged.
   return method?.customer === invoice.customer ? method : undefined;

@@ -5,8 +5,9 @@ import type { Store } from '../state/store.ts';
 import type { Invoice, Price, Subscription } from '../wire/objects.ts';
 import { WireError } from '../wire/wire-error.ts';
 import { collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
-import { draftInvoice, finalizeInvoice } from './invoice.ts';
-import { invoiceLines, newItem, periodEndOf, trialNoticeSeconds } from './subscription-life.ts';
+import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
+import { invoiceLines, newItem, periodEndOf } from './subscription-items.ts';
+import { trialNoticeSeconds } from './subscription-life.ts';
 
 export interface NewSubscription {
   readonly customer: string;
@@ -19,6 +20,7 @@ export interface NewSubscription {
   readonly behavior: 'default_incomplete' | 'allow_incomplete' | 'error_if_incomplete';
   readonly defaultPaymentMethod: string | null;
   readonly savesPaymentMethod: boolean;
+  readonly paymentMethodTypes: string[] | null;
   readonly missingPaymentMethod: 'create_invoice' | 'cancel' | 'pause';
   readonly cancelAtPeriodEnd: boolean;
   readonly description: string | null;
@@ -34,7 +36,7 @@ export function createSubscription(store: Store, made: NewSubscription, baseUrl:
   store.emit('customer.subscription.created', subscription);
   const [item] = subscription.items.data;
   const now = store.now();
-  const draft = draftInvoice(store, subscription, {
+  const draft = draftSubscriptionInvoice(store, subscription, {
     id: invoiceId,
     reason: 'subscription_create',
     lines: invoiceLines(subscription, now, item?.current_period_end ?? now, made.trialEnd !== null),
@@ -44,7 +46,7 @@ export function createSubscription(store: Store, made: NewSubscription, baseUrl:
   });
   const isConfirmedLater = made.behavior === 'default_incomplete';
   const method = isConfirmedLater ? methodFor(store, draft) : undefined;
-  const invoice = finalizeInvoice(store, draft, baseUrl, method?.id);
+  const invoice = finalizeInvoice(store, draft, baseUrl, { paymentMethod: method?.id ?? null });
   if (invoice.amount_due === 0) startFree(store, subscription, invoice);
   else if (!isConfirmedLater) startPaid(store, invoice, made, baseUrl);
   return store.subscriptions.get(subscription.id) ?? subscription;
@@ -139,7 +141,7 @@ function subscriptionObject(store: Store, made: NewSubscription, invoiceId: stri
     metadata: made.metadata,
     payment_settings: {
       payment_method_options: null,
-      payment_method_types: null,
+      payment_method_types: made.paymentMethodTypes,
       save_default_payment_method: made.savesPaymentMethod ? 'on_subscription' : 'off',
     },
     pending_setup_intent: null,

@@ -4,8 +4,8 @@ import { refundDueAt, settleRefund } from '../payments/refund.ts';
 import type { Changes } from '../state/changes.ts';
 import { MinHeap } from '../state/min-heap.ts';
 import type { Store } from '../state/store.ts';
-import type { Invoice } from '../wire/objects.ts';
-import { invoiceFallsDue, subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
+import { invoiceDueTimes, invoiceFallsDue } from './invoice-life.ts';
+import { subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
 
 /** The kinds of objects that change over time. */
 const kinds = ['subscription', 'invoice', 'refund', 'charge', 'dispute'] as const;
@@ -96,7 +96,8 @@ export class Due {
   #happen({ kind, id }: DueItem, at: number): void {
     const store = this.#store;
     if (kind === 'invoice') {
-      invoiceFallsDue(store, id, this.#baseUrl());
+      const invoice = store.invoices.get(id);
+      if (invoice !== undefined) invoiceFallsDue(store, invoice, this.#baseUrl());
     } else if (kind === 'refund') {
       const refund = store.refunds.get(id);
       if (refund !== undefined) settleRefund(store, refund);
@@ -108,7 +109,7 @@ export class Due {
       if (dispute !== undefined) disputeFallsDue(store, dispute);
     } else {
       const subscription = store.subscriptions.get(id);
-      if (subscription !== undefined) subscriptionFallsDue(store, subscription, at);
+      if (subscription !== undefined) subscriptionFallsDue(store, subscription, at, this.#baseUrl());
     }
   }
 
@@ -141,7 +142,10 @@ export class Due {
       const subscription = this.#store.subscriptions.get(id);
       return subscription === undefined ? [] : subscriptionDueTimes(subscription, doneUntil);
     }
-    if (kind === 'invoice') return invoiceDueTimes(this.#store.invoices.get(id));
+    if (kind === 'invoice') {
+      const invoice = this.#store.invoices.get(id);
+      return invoice === undefined ? [] : invoiceDueTimes(this.#store, invoice);
+    }
     const at = this.#timeOf(kind, id);
     return at === null ? [] : [at];
   }
@@ -167,10 +171,4 @@ export class Due {
       );
     }, waitMs);
   }
-}
-
-function invoiceDueTimes(invoice: Invoice | undefined): number[] {
-  if (invoice === undefined || invoice.auto_advance !== true || invoice.next_payment_attempt === null)
-    return [];
-  return invoice.status === 'draft' || invoice.status === 'open' ? [invoice.next_payment_attempt] : [];
 }

@@ -1,6 +1,7 @@
 import { cancelSetupIntent } from '../payments/setup-intent.ts';
+import { previousAttributes } from '../state/previous-attributes.ts';
 import type { Store } from '../state/store.ts';
-import type { Subscription } from '../wire/objects.ts';
+import type { Invoice, Subscription } from '../wire/objects.ts';
 import { voidInvoice } from './invoice.ts';
 
 /** Changes the subscription and emits an event if anything differs. */
@@ -12,6 +13,43 @@ export function updateSubscription(
   const after = store.change(store.subscriptions, before, changes);
   store.emitUpdated('customer.subscription.updated', before, after);
   return after;
+}
+
+type PauseReason = 'pause_requested' | 'trial_end_without_payment_method';
+
+/** Stops the subscription: it has no invoices and no new periods until it is resumed. */
+export function pauseSubscription(store: Store, before: Subscription, reason: PauseReason): Subscription {
+  const paused = store.change(store.subscriptions, before, {
+    status: 'paused',
+    status_details: {
+      paused: { subscription: { type: reason }, transitioned_at: store.now(), type: 'subscription' },
+    },
+  });
+  store.emit('customer.subscription.paused', paused, { status: before.status });
+  return paused;
+}
+
+/** Whether the invoice is the one to pay so that the paused subscription resumes. */
+export function isResumption(subscription: Subscription, invoice: Invoice): boolean {
+  const { status, status_details: details, latest_invoice: latest } = subscription;
+  return (
+    status === 'paused' &&
+    latest === invoice.id &&
+    invoice.billing_reason === 'subscription_update' &&
+    invoice.created >= (details?.paused.transitioned_at ?? 0)
+  );
+}
+
+/** Resumes the subscription with another status. */
+export function leavePaused(
+  store: Store,
+  before: Subscription,
+  changes: Partial<Subscription> & Pick<Subscription, 'status'>,
+): Subscription {
+  const { status_details: _, ...rest } = before;
+  const resumed = store.put(store.subscriptions, { ...rest, ...changes });
+  store.emit('customer.subscription.resumed', resumed, previousAttributes(before, resumed));
+  return resumed;
 }
 
 /**
@@ -43,7 +81,9 @@ export function cancelSubscription(
     before.pending_setup_intent === null ? undefined : store.setupIntents.get(before.pending_setup_intent);
   if (setup !== undefined && setup.status !== 'succeeded' && setup.status !== 'canceled')
     cancelSetupIntent(store, setup, null);
-  const canceled = store.change(store.subscriptions, before, {
+  const { status_details: _, ...rest } = before;
+  const canceled = store.put(store.subscriptions, {
+    ...rest,
     status: 'canceled',
     canceled_at: before.canceled_at ?? now,
     cancel_at_period_end: false,

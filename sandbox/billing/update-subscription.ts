@@ -2,9 +2,9 @@ import type { Store } from '../state/store.ts';
 import type { Price, Subscription } from '../wire/objects.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { collectInvoice } from './collect.ts';
-import { draftInvoice, finalizeInvoice } from './invoice.ts';
+import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
 import { updateSubscription } from './subscription-change.ts';
-import { invoiceLines, newItem, nextPeriodEnd, periodOf, planOf, withPeriod } from './subscription-life.ts';
+import { invoiceLines, newItem, nextPeriodEnd, periodOf, planOf, withPeriod } from './subscription-items.ts';
 
 export interface ItemChange {
   readonly id: string | undefined;
@@ -62,13 +62,23 @@ export function changeItems(
   baseUrl: string,
 ): Subscription {
   const isSameInterval = intervalOf(before.items) === intervalOf(items);
-  if (isSameInterval || before.status === 'trialing' || before.status === 'incomplete')
+  if (isSameInterval || ['trialing', 'incomplete', 'paused'].includes(before.status))
     return updateSubscription(store, before, { items });
+  return startPeriodNow(store, before, { items }, baseUrl);
+}
+
+/** Starts a new period with these changes, billed immediately and in full. */
+export function startPeriodNow(
+  store: Store,
+  before: Subscription,
+  changes: Partial<Subscription>,
+  baseUrl: string,
+): Subscription {
   const now = store.now();
-  const anchored: Subscription = { ...before, items, billing_cycle_anchor: now };
+  const anchored: Subscription = { ...before, ...changes, billing_cycle_anchor: now };
   const end = nextPeriodEnd(anchored, now);
-  const moved = { ...anchored, items: withPeriod(items, now, end) };
-  const draft = draftInvoice(store, moved, {
+  const moved = { ...anchored, items: withPeriod(anchored.items, now, end) };
+  const draft = draftSubscriptionInvoice(store, moved, {
     reason: 'subscription_update',
     lines: invoiceLines(moved, now, end, false),
     periodStart: periodOf(before).start,
@@ -76,9 +86,11 @@ export function changeItems(
     autoAdvance: true,
   });
   updateSubscription(store, before, {
+    ...changes,
     items: moved.items,
     billing_cycle_anchor: now,
     latest_invoice: draft.id,
+    ...(before.cancel_at_period_end ? { cancel_at: end } : {}),
   });
   collectInvoice(store, finalizeInvoice(store, draft, baseUrl), { offSession: true, baseUrl });
   return store.subscriptions.get(before.id) ?? moved;

@@ -1,4 +1,4 @@
-import { clearable, object, type Parser, text } from '../wire/params.ts';
+import { clearable, object, type Parser, required, text } from '../wire/params.ts';
 
 export interface Address {
   readonly city: string | null;
@@ -38,4 +38,31 @@ export const noAddress: Address = {
   line2: null,
   postal_code: null,
   state: null,
+};
+
+export interface Shipping {
+  readonly address: Address;
+  readonly carrier: string | null;
+  readonly name: string;
+  readonly phone: string | null;
+  readonly tracking_number: string | null;
+}
+
+const shippingParts = object({
+  address: required(address),
+  carrier: clearable(text()),
+  name: required(text()),
+  phone: clearable(text()),
+  tracking_number: clearable(text()),
+});
+
+/** Parses where an order is sent. Missing fields are null. */
+export const shipping: Parser<Shipping> = (node, path) => {
+  const { carrier, phone, tracking_number, ...rest } = shippingParts(node, path);
+  return {
+    ...rest,
+    carrier: carrier ?? null,
+    phone: phone ?? null,
+    tracking_number: tracking_number ?? null,
+  };
 };

@@ -2,6 +2,7 @@ import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { PaymentIntent, PaymentMethod } from '../wire/objects.ts';
 import { docUrlOf, type ErrorBody, WireError, wrongState } from '../wire/wire-error.ts';
+import type { Shipping } from './address.ts';
 import { chargeTransaction } from './balance-transaction.ts';
 import { createCharge } from './charge.ts';
 import { attach, behaviourOf } from './payment-method.ts';
@@ -14,10 +15,13 @@ export interface NewPaymentIntent {
   readonly customer: string | null;
   readonly metadata: Record<string, string>;
   readonly automaticPaymentMethods: PaymentIntent['automatic_payment_methods'];
+  readonly paymentMethodTypes?: string[];
   readonly paymentMethod?: string | null;
   readonly captureMethod?: 'automatic' | 'automatic_async' | 'manual';
+  readonly confirmationMethod?: 'automatic' | 'manual';
   readonly description?: string | null;
   readonly receiptEmail?: string | null;
+  readonly shipping?: Shipping | null;
   readonly setupFutureUsage?: 'off_session' | 'on_session' | null;
   readonly statementDescriptorSuffix?: string | null;
 }
@@ -38,7 +42,7 @@ export function createPaymentIntent(store: Store, made: NewPaymentIntent): Payme
     cancellation_reason: null,
     capture_method: made.captureMethod ?? 'automatic_async',
     client_secret: newId(`${id}_secret_`),
-    confirmation_method: 'automatic',
+    confirmation_method: made.confirmationMethod ?? 'automatic',
     created: store.now(),
     currency: made.currency,
     customer: made.customer,
@@ -55,13 +59,13 @@ export function createPaymentIntent(store: Store, made: NewPaymentIntent): Payme
     payment_method: made.paymentMethod ?? null,
     payment_method_configuration_details: null,
     payment_method_options: noOptions,
-    payment_method_types: cardOnly,
+    payment_method_types: made.paymentMethodTypes ?? cardOnly,
     payment_record: null,
     processing: null,
     receipt_email: made.receiptEmail ?? null,
     review: null,
     setup_future_usage: made.setupFutureUsage ?? null,
-    shipping: null,
+    shipping: made.shipping ?? null,
     source: null,
     statement_descriptor: null,
     statement_descriptor_suffix: made.statementDescriptorSuffix ?? null,

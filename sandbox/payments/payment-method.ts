@@ -1,3 +1,4 @@
+import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import { existing } from '../wire/existing.ts';
 import type { Charge, PaymentMethod } from '../wire/objects.ts';
@@ -28,8 +29,7 @@ const cardParam: Parser<{ testCard: TestCard; expMonth: number; expYear: number 
     cvc: text(),
   })(node, path);
   if (card.token !== undefined) {
-    const testCard = testCardByToken(card.token.replace(/^tok_/, 'pm_card_'));
-    if (testCard === undefined) throw missing('token', card.token, `${path}[token]`);
+    const testCard = tokenizedCard(card.token, `${path}[token]`);
     return { testCard, expMonth: expiry.month, expYear: expiry.year };
   }
   if (card.number === undefined)
@@ -79,6 +79,24 @@ export function createPaymentMethod(store: Store, data: PaymentMethodData): Paym
       phone: details?.phone ?? null,
       tax_id: null,
     },
+  });
+}
+
+/** The card of a token, such as `tok_visa`. Its names are those of the test cards. */
+function tokenizedCard(token: string, param: string): TestCard {
+  const testCard = testCardByToken(token.replace(/^tok_/, 'pm_card_'));
+  if (testCard === undefined || !token.startsWith('tok_')) throw missing('token', token, param);
+  return testCard;
+}
+
+/** Creates the older kind of card from a token. It can be used like any payment method. */
+export function createSource(store: Store, token: string, param: string): PaymentMethod {
+  return newPaymentMethod(store, tokenizedCard(token, param), {
+    id: newId('card_'),
+    expMonth: expiry.month,
+    expYear: expiry.year,
+    metadata: {},
+    billing: noBilling,
   });
 }
 
@@ -192,6 +210,7 @@ function newPaymentMethod(
   store: Store,
   testCard: TestCard,
   made: {
+    readonly id?: string;
     readonly expMonth: number;
     readonly expYear: number;
     readonly metadata: Record<string, string>;
@@ -199,7 +218,7 @@ function newPaymentMethod(
   },
 ): PaymentMethod {
   return store.put(store.paymentMethods, {
-    id: store.paymentMethods.newId(),
+    id: made.id ?? store.paymentMethods.newId(),
     object: 'payment_method',
     allow_redisplay: 'unspecified',
     billing_details: made.billing,

@@ -17,6 +17,8 @@ export function createSetupIntent(
     readonly customer: string | null;
     readonly metadata: Record<string, string>;
     readonly automaticPaymentMethods: SetupIntent['automatic_payment_methods'];
+    readonly paymentMethodTypes?: string[];
+    readonly paymentMethod?: string | null;
     readonly usage: 'off_session' | 'on_session';
     readonly description?: string | null;
   },
@@ -41,12 +43,12 @@ export function createSetupIntent(
     metadata: made.metadata,
     next_action: null,
     on_behalf_of: null,
-    payment_method: null,
+    payment_method: made.paymentMethod ?? null,
     payment_method_configuration_details: null,
     payment_method_options: null,
-    payment_method_types: ['card'],
+    payment_method_types: made.paymentMethodTypes ?? ['card'],
     single_use_mandate: null,
-    status: 'requires_payment_method',
+    status: made.paymentMethod == null ? 'requires_payment_method' : 'requires_confirmation',
     usage: made.usage,
   });
   store.emit('setup_intent.created', intent);

@@ -1,19 +1,39 @@
+import { shorten } from '../wire/form.ts';
 import type { Account } from '../wire/objects.ts';
 import { type Operation, operation } from '../wire/operation.ts';
+import { WireError } from '../wire/wire-error.ts';
+
+/** The currency of an invoice that names none and bills no items. */
+export const accountCurrency = 'eur';
 
 /** The account of all keys. */
 export const accountOperations: readonly Operation[] = [
-  operation({ name: 'account.retrieve', method: 'GET', path: 'account' }, {}, ({ accountId }): Account => {
-    return {
-      id: accountId,
-      object: 'account',
-      charges_enabled: true,
-      country: 'DE',
-      default_currency: 'eur',
-      details_submitted: true,
-      email: null,
-      payouts_enabled: true,
-      type: 'standard',
-    };
+  operation({ name: 'account.retrieve', method: 'GET', path: 'account' }, {}, ({ accountId }) =>
+    accountObject(accountId),
+  ),
+  operation({ name: 'accounts.retrieve', method: 'GET', path: 'accounts/*' }, {}, ({ accountId, id }) => {
+    if (id !== accountId)
+      throw new WireError(403, {
+        type: 'invalid_request_error',
+        code: 'account_invalid',
+        message: `The provided key does not have access to account '${shorten(id)}' (or that account does not exist).`,
+      });
+    return accountObject(accountId);
   }),
 ];
+
+function accountObject(id: string): Account {
+  return {
+    id,
+    object: 'account',
+    business_profile: null,
+    business_type: null,
+    charges_enabled: true,
+    country: 'DE',
+    default_currency: accountCurrency,
+    details_submitted: true,
+    email: null,
+    payouts_enabled: true,
+    type: 'standard',
+  };
+}

@@ -1,8 +1,8 @@
 import { cancelSubscription } from '../billing/subscription-change.ts';
 import { newId } from '../ids.ts';
-import { address } from '../payments/address.ts';
+import { address, type Shipping, shipping } from '../payments/address.ts';
 import { existingCustomer } from '../payments/customer.ts';
-import { attachChecked, detach, usablePaymentMethod } from '../payments/payment-method.ts';
+import { attachChecked, createSource, detach, usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
 import type { Customer } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
@@ -35,6 +35,8 @@ const changeable = {
   name: clearable(text(nameLengthMax)),
   phone: clearable(text(phoneLengthMax)),
   preferred_locales: array(text(), localesMax),
+  shipping: clearable(shipping),
+  source: text(),
   tax_exempt: clearable(oneOf('exempt', 'none', 'reverse')),
 };
 
@@ -53,8 +55,11 @@ export const customerOperations: readonly Operation[] = [
     const defaultId = settings?.default_payment_method ?? null;
     // A new customer's only payment method is the one in this request.
     if (defaultId !== null && defaultId !== methodId) throw missing('PaymentMethod', defaultId, defaultParam);
-    const customer: Customer =
-      defaultId === null || method === null ? made : { ...made, ...withDefault(made, method.id) };
+    const customer: Customer = {
+      ...made,
+      ...(defaultId === null || method === null ? {} : withDefault(made, method.id)),
+      ...sourceFrom(store, made.id, params),
+    };
     store.put(store.customers, customer);
     store.emit('customer.created', customer);
     return customer;
@@ -69,6 +74,7 @@ export const customerOperations: readonly Operation[] = [
     const customer = store.change(store.customers, before, {
       ...changes,
       ...(methodId === undefined ? {} : withDefault(before, methodId)),
+      ...sourceFrom(store, id, params),
     });
     store.emitUpdated('customer.updated', before, customer);
     return customer;
@@ -78,6 +84,7 @@ export const customerOperations: readonly Operation[] = [
     for (const subscription of store.subscriptions.allWithin('customer', id))
       if (subscription.ended_at === null) cancelSubscription(store, subscription, 'cancellation_requested');
     for (const method of store.paymentMethods.allWithin('customer', id)) detach(store, method);
+    for (const item of store.invoiceItems.allWithin('pending', id)) store.remove(store.invoiceItems, item.id);
     store.emit('customer.deleted', customer);
     return store.put(store.customers, { id, object: 'customer', deleted: true });
   }),
@@ -106,6 +113,18 @@ const defaultParam = 'invoice_settings[default_payment_method]';
 
 function withDefault(customer: Customer, methodId: string | null): Pick<Customer, 'invoice_settings'> {
   return { invoice_settings: { ...customer.invoice_settings, default_payment_method: methodId } };
+}
+
+/** The older way to give a customer a card: a token that becomes the default source. */
+function sourceFrom(
+  store: Store,
+  customerId: string,
+  { source }: Parsed<typeof changeable>,
+): Partial<Customer> {
+  if (source === undefined) return {};
+  return {
+    default_source: attachChecked(store, createSource(store, source, 'source'), customerId, 'customer').id,
+  };
 }
 
 function newCustomer(store: Store): Customer {
@@ -151,7 +170,13 @@ function changesOf(before: Customer, params: Parsed<typeof changeable>): Partial
     ...(params.name === undefined ? {} : { name: params.name }),
     ...(params.phone === undefined ? {} : { phone: params.phone }),
     ...(params.preferred_locales === undefined ? {} : { preferred_locales: [...params.preferred_locales] }),
+    ...(params.shipping === undefined ? {} : { shipping: customerShipping(params.shipping) }),
     ...(params.tax_exempt === undefined ? {} : { tax_exempt: params.tax_exempt ?? 'none' }),
     ...(params.metadata === undefined ? {} : { metadata: applyMetadata(before.metadata, params.metadata) }),
   };
+}
+
+/** A customer's shipping details have no carrier: it belongs to an order. */
+function customerShipping(given: Shipping | null): Customer['shipping'] {
+  return given === null ? null : { address: given.address, name: given.name, phone: given.phone };
 }

@@ -1,29 +1,47 @@
-import { collectInvoice, invoicePaid, subscriptionOf } from '../billing/collect.ts';
-import { finalizeInvoice, intentOf, markInvoiceUncollectible, voidInvoice } from '../billing/invoice.ts';
-import { updateSubscription } from '../billing/subscription-change.ts';
+import { collectInvoice, invoicePaid } from '../billing/collect.ts';
+import { draftSeconds, finalizeInvoice, markInvoiceUncollectible, voidInvoice } from '../billing/invoice.ts';
+import { notEditable } from '../billing/invoice-item.ts';
+import { intentOf, subscriptionOf } from '../billing/invoice-payment.ts';
+import { createOneOffInvoice, deleteDraft, sendInvoice } from '../billing/one-off-invoice.ts';
+import { isResumption, leavePaused, updateSubscription } from '../billing/subscription-change.ts';
+import { existingCustomer } from '../payments/customer.ts';
+import { currency } from '../payments/money.ts';
 import { cancelPaymentIntent, cardError } from '../payments/payment-intent.ts';
 import { usablePaymentMethod } from '../payments/payment-method.ts';
+import type { Store } from '../state/store.ts';
+import { existing } from '../wire/existing.ts';
 import type { Invoice } from '../wire/objects.ts';
 import type { Call, Operation } from '../wire/operation.ts';
-import { applyMetadata, bool, clearable, metadata, oneOf, type Parsed, text } from '../wire/params.ts';
-import { WireError, wrongState } from '../wire/wire-error.ts';
+import { bool, oneOf, type Parsed, required, text } from '../wire/params.ts';
+import { missing, WireError, wrongState } from '../wire/wire-error.ts';
+import { accountCurrency } from './account.ts';
+import { detailsFrom, invoiceParams } from './invoice-params.ts';
 import { pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
 
+const createParams = {
+  ...invoiceParams,
+  currency,
+  customer: required(text()),
+  pending_invoice_items_behavior: oneOf('exclude', 'include'),
+  subscription: text(),
+};
 const payParams = { payment_method: text(), paid_out_of_band: bool, off_session: bool };
 
 const invoices = new Resource('invoices', (store) => store.invoices);
 
 export const invoiceOperations: readonly Operation[] = [
   invoices.retrieve(),
-  invoices.operation('update', 'POST *', { metadata, description: clearable(text()) }, (call, params) => {
-    const before = invoices.existing(call);
-    const after = call.store.change(call.store.invoices, before, {
-      metadata: applyMetadata(before.metadata ?? {}, params.metadata),
-      description: params.description === undefined ? before.description : params.description,
-    });
-    call.store.emitUpdated('invoice.updated', before, after);
-    return after;
+  invoices.operation('create', 'POST', createParams, create),
+  invoices.operation('update', 'POST *', invoiceParams, update),
+  invoices.operation('delete', 'DELETE *', {}, (call) => {
+    const invoice = invoices.existing(call);
+    deleteDraft(call.store, invoice);
+    return { id: invoice.id, object: 'invoice', deleted: true };
+  }),
+  invoices.operation('send', 'POST */send', {}, (call) => {
+    const invoice = sendInvoice(call.store, invoices.existing(call), call.baseUrl);
+    return settledIfFree(call.store, invoice);
   }),
   invoices.operation('finalize', 'POST */finalize', { auto_advance: bool }, (call, params) => {
     const draft = invoices.existing(call);
@@ -32,7 +50,7 @@ export const invoiceOperations: readonly Operation[] = [
       { ...draft, auto_advance: params.auto_advance ?? draft.auto_advance ?? false },
       call.baseUrl,
     );
-    return invoice.amount_due === 0 ? invoicePaid(call.store, invoice) : invoice;
+    return settledIfFree(call.store, invoice);
   }),
   invoices.operation('pay', 'POST */pay', payParams, pay),
   invoices.operation('void', 'POST */void', {}, (call) => {
@@ -46,12 +64,18 @@ export const invoiceOperations: readonly Operation[] = [
       });
     return invoice;
   }),
-  invoices.operation('mark_uncollectible', 'POST */mark_uncollectible', {}, (call) =>
-    markInvoiceUncollectible(call.store, invoices.existing(call)),
-  ),
+  invoices.operation('mark_uncollectible', 'POST */mark_uncollectible', {}, (call) => {
+    const invoice = markInvoiceUncollectible(call.store, invoices.existing(call));
+    const subscription = subscriptionOf(call.store, invoice);
+    if (subscription === undefined || subscription.latest_invoice !== invoice.id) return invoice;
+    // Giving up the latest invoice settles what the subscription waits for.
+    if (isResumption(subscription, invoice)) leavePaused(call.store, subscription, { status: 'active' });
+    if (subscription.status === 'past_due')
+      updateSubscription(call.store, subscription, { status: 'active' });
+    return invoice;
+  }),
   invoices.operation('list_lines', 'GET */lines', pageParams, (call, params) => {
     const { lines } = invoices.existing(call);
-    // An invoice has at most 20 lines, one per item. They all fit on one page unless the caller sets a lower limit.
     const after = lines.data.findIndex(({ id }) => id === params.starting_after) + 1;
     const data = lines.data.slice(after, after + (params.limit ?? lines.data.length));
     return { ...lines, data, has_more: after + data.length < lines.data.length };
@@ -70,6 +94,70 @@ export const invoiceOperations: readonly Operation[] = [
   ),
   invoices.search(),
 ];
+
+function create({ store }: Call, params: Parsed<typeof createParams>): Invoice {
+  const customer = existingCustomer(store, params.customer);
+  const subscription =
+    params.subscription === undefined
+      ? null
+      : existing(store.subscriptions, params.subscription, 'subscription');
+  if (subscription !== null && subscription.customer !== customer.id)
+    throw missing('subscription', subscription.id, 'subscription');
+  const includesPending = params.pending_invoice_items_behavior === 'include' || subscription !== null;
+  const [pending] = includesPending ? store.invoiceItems.allWithin('pending', customer.id) : [];
+  return createOneOffInvoice(store, {
+    customer,
+    currency: params.currency ?? subscription?.currency ?? pending?.currency ?? accountCurrency,
+    subscription,
+    includesPending,
+    autoAdvance: params.auto_advance ?? false,
+    details: detailsFrom(store, params, {
+      collection_method: 'charge_automatically',
+      created: store.now(),
+      customer: customer.id,
+      due_date: null,
+      metadata: {},
+    }),
+  });
+}
+
+function update(call: Call, params: Parsed<typeof invoiceParams>): Invoice {
+  const { store } = call;
+  const before = invoices.existing(call);
+  const {
+    auto_advance: advances,
+    metadata: _,
+    description: __,
+    default_payment_method: ___,
+    ...others
+  } = params;
+  if (before.status !== 'draft' && Object.keys(others).length > 0) throw notEditable(before);
+  if (advances !== undefined && before.status !== 'draft' && before.status !== 'open')
+    throw notEditable(before);
+  const details = detailsFrom(store, params, before);
+  const after = store.change(store.invoices, before, {
+    ...details,
+    ...(advances === undefined ? {} : advanceFrom(store, { ...before, ...details }, advances)),
+  });
+  store.emitUpdated('invoice.updated', before, after);
+  return after;
+}
+
+/** Starts or stops the automatic steps of a draft or open invoice. */
+function advanceFrom(store: Store, invoice: Invoice, advances: boolean): Partial<Invoice> {
+  const at = advances ? store.now() + draftSeconds : null;
+  const isCharged = invoice.collection_method === 'charge_automatically';
+  return {
+    auto_advance: advances,
+    automatically_finalizes_at: invoice.status === 'draft' ? at : null,
+    next_payment_attempt: isCharged ? at : null,
+  };
+}
+
+/** An invoice without an amount is paid as soon as it is final. */
+function settledIfFree(store: Store, invoice: Invoice): Invoice {
+  return invoice.status === 'open' && invoice.amount_due === 0 ? invoicePaid(store, invoice) : invoice;
+}
 
 function pay(call: Call, params: Parsed<typeof payParams>): Invoice {
   const { store, baseUrl } = call;

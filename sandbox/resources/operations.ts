@@ -4,15 +4,19 @@ import { balanceTransactionOperations } from './balance-transactions.ts';
 import { chargeOperations } from './charges.ts';
 import { customerOperations } from './customers.ts';
 import { disputeOperations } from './disputes.ts';
+import { emptyListOperations } from './empty-lists.ts';
 import { eventOperations } from './events.ts';
+import { invoiceItemOperations } from './invoice-items.ts';
 import { invoicePaymentOperations } from './invoice-payments.ts';
 import { invoiceOperations } from './invoices.ts';
 import { paymentIntentOperations } from './payment-intents.ts';
 import { paymentMethodOperations } from './payment-methods.ts';
+import { planOperations } from './plans.ts';
 import { priceOperations } from './prices.ts';
 import { productOperations } from './products.ts';
 import { refundOperations } from './refunds.ts';
 import { setupIntentOperations } from './setup-intents.ts';
+import { subscriptionItemOperations } from './subscription-items.ts';
 import { subscriptionOperations } from './subscriptions.ts';
 import { webhookEndpointOperations } from './webhook-endpoints.ts';
 
@@ -23,15 +27,19 @@ export const operations: readonly Operation[] = [
   ...chargeOperations,
   ...customerOperations,
   ...disputeOperations,
+  ...emptyListOperations,
   ...eventOperations,
+  ...invoiceItemOperations,
   ...invoiceOperations,
   ...invoicePaymentOperations,
   ...paymentIntentOperations,
   ...paymentMethodOperations,
+  ...planOperations,
   ...priceOperations,
   ...productOperations,
   ...refundOperations,
   ...setupIntentOperations,
+  ...subscriptionItemOperations,
   ...subscriptionOperations,
   ...webhookEndpointOperations,
 ];

@@ -1,4 +1,5 @@
 import { followPaymentIntent } from '../billing/follow-payment.ts';
+import { shipping } from '../payments/address.ts';
 import { type Attempt, attemptPayment, cardError } from '../payments/payment-intent.ts';
 import { createPaymentMethod, paymentMethodData, usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
@@ -6,25 +7,34 @@ import type { PaymentIntent, PaymentMethod } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
 import { bool, clearable, oneOf, type Parsed, text } from '../wire/params.ts';
 import { badParam, type WireError, wrongState } from '../wire/wire-error.ts';
+import { listedTypes, typesParam } from './payment-method-types.ts';
 
 /** The parameters of a confirmation, on its own or as part of the creation. */
 export const confirmationParams = {
+  ...typesParam,
   payment_method: text(),
   payment_method_data: paymentMethodData,
   return_url: text(),
   off_session: bool,
   setup_future_usage: clearable(oneOf('off_session', 'on_session')),
   receipt_email: clearable(text()),
+  shipping: clearable(shipping),
   use_stripe_sdk: bool,
   error_on_requires_action: bool,
 };
 
 export function confirm(
   call: Call,
-  before: PaymentIntent,
+  given: PaymentIntent,
   params: Parsed<typeof confirmationParams>,
 ): PaymentIntent {
   const { store } = call;
+  if (call.fromBrowser && given.confirmation_method === 'manual')
+    throw wrongState(
+      'This PaymentIntent has the confirmation_method `manual`, so it must be confirmed with a secret key.',
+      'payment_intent_invalid_parameter',
+    );
+  const before = { ...given, ...typesChange(call, params) };
   if (!['requires_payment_method', 'requires_confirmation', 'requires_action'].includes(before.status))
     throw unexpectedState(before, 'confirmed');
   if (
@@ -51,6 +61,7 @@ export function confirm(
   const intent = {
     ...before,
     receipt_email: params.receipt_email === undefined ? before.receipt_email : params.receipt_email,
+    shipping: params.shipping === undefined ? before.shipping : params.shipping,
     setup_future_usage:
       params.setup_future_usage === undefined ? before.setup_future_usage : params.setup_future_usage,
   };
@@ -79,6 +90,12 @@ export function methodFrom(
   return params.payment_method === undefined
     ? undefined
     : usablePaymentMethod(store, params.payment_method, customer);
+}
+
+/** A list of types replaces the processor's choice. */
+export function typesChange(call: Call, params: Parsed<typeof typesParam>): Partial<PaymentIntent> {
+  const types = listedTypes(call, params);
+  return types === undefined ? {} : { payment_method_types: types, automatic_payment_methods: null };
 }
 
 export function unexpectedState(intent: PaymentIntent, verb: string): WireError {

@@ -1,3 +1,4 @@
+import { shipping } from '../payments/address.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { checkChargeable, currency } from '../payments/money.ts';
 import {
@@ -7,6 +8,7 @@ import {
 } from '../payments/payment-intent.ts';
 import { usablePaymentMethod } from '../payments/payment-method.ts';
 import { cardStatementDescriptor, statementDescriptor } from '../payments/statement-descriptor.ts';
+import { sees } from '../wire/api-version.ts';
 import type { PaymentIntent } from '../wire/objects.ts';
 import type { Call, Operation } from '../wire/operation.ts';
 import {
@@ -15,7 +17,6 @@ import {
   clearable,
   integer,
   metadata,
-  object,
   oneOf,
   type Parsed,
   required,
@@ -23,16 +24,24 @@ import {
 } from '../wire/params.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
 import { openedIntent } from './client-secret.ts';
-import { confirm, confirmationParams, methodFrom, unexpectedState } from './payment-intent-confirmation.ts';
+import {
+  confirm,
+  confirmationParams,
+  methodFrom,
+  typesChange,
+  unexpectedState,
+} from './payment-intent-confirmation.ts';
+import { chosenMethods, methodChoiceParams, typesParam } from './payment-method-types.ts';
 import { Resource } from './resource.ts';
 
 const createParams = {
   ...confirmationParams,
   amount: required(integer(0)),
   currency: required(currency),
-  automatic_payment_methods: object({ enabled: required(bool), allow_redirects: oneOf('always', 'never') }),
+  ...methodChoiceParams,
   capture_method: oneOf('automatic', 'automatic_async', 'manual'),
   confirm: bool,
+  confirmation_method: oneOf('automatic', 'manual'),
   customer: text(),
   description: text(),
   metadata,
@@ -57,12 +66,14 @@ export const paymentIntentOperations: readonly Operation[] = [
     'update',
     'POST *',
     {
+      ...typesParam,
       amount: integer(0),
       customer: text(),
       description: clearable(text()),
       metadata,
       payment_method: text(),
       receipt_email: clearable(text()),
+      shipping: clearable(shipping),
       setup_future_usage: clearable(oneOf('off_session', 'on_session')),
     },
     (call, params) => {
@@ -86,6 +97,8 @@ export const paymentIntentOperations: readonly Operation[] = [
         description: params.description === undefined ? before.description : params.description,
         metadata: applyMetadata(before.metadata, params.metadata),
         receipt_email: params.receipt_email === undefined ? before.receipt_email : params.receipt_email,
+        shipping: params.shipping === undefined ? before.shipping : params.shipping,
+        ...typesChange(call, params),
         setup_future_usage:
           params.setup_future_usage === undefined ? before.setup_future_usage : params.setup_future_usage,
         ...(method === undefined
@@ -137,25 +150,26 @@ function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent 
   const method = methodFrom(store, params, customer);
   if (params.confirm !== true && params.off_session !== undefined)
     throw badParam('off_session can only be given together with confirm.', 'off_session');
-  const automatic = params.automatic_payment_methods;
   const intent = createPaymentIntent(store, {
     amount: params.amount,
     currency: params.currency,
     customer,
     metadata: applyMetadata({}, params.metadata),
-    // The processor enables automatic payment methods by default.
-    automaticPaymentMethods:
-      automatic?.enabled === false
-        ? null
-        : { enabled: true, allow_redirects: automatic?.allow_redirects ?? 'always' },
+    ...chosenMethods(call, params),
     paymentMethod: method?.id ?? null,
-    ...(params.capture_method === undefined ? {} : { captureMethod: params.capture_method }),
+    captureMethod: params.capture_method ?? captureDefault(call.version),
+    confirmationMethod: params.confirmation_method ?? 'automatic',
     description: params.description ?? null,
     receiptEmail: params.receipt_email ?? null,
+    shipping: params.shipping ?? null,
     setupFutureUsage: params.setup_future_usage ?? null,
     statementDescriptorSuffix: params.statement_descriptor_suffix ?? null,
   });
   return params.confirm === true ? confirm(call, intent, params) : intent;
+}
+
+function captureDefault(version: string | null): 'automatic' | 'automatic_async' {
+  return sees(version, 'asynchronousCapture') ? 'automatic_async' : 'automatic';
 }
 
 function opened(call: Call, clientSecret: string | undefined): PaymentIntent {

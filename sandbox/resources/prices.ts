@@ -1,4 +1,5 @@
-import { planOf } from '../billing/subscription-life.ts';
+import { createPrice } from '../billing/price.ts';
+import { planOf } from '../billing/subscription-items.ts';
 import { checkNotTooLarge, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import { existing } from '../wire/existing.ts';
@@ -6,6 +7,7 @@ import type { Price } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
 import {
   applyMetadata,
+  array,
   bool,
   clearable,
   integer,
@@ -23,12 +25,16 @@ import { Resource } from './resource.ts';
 /** Three years, the processor's longest billing period. */
 const intervalCountMax = { day: 1_095, week: 156, month: 36, year: 3 } as const;
 
+/** The processor's own limits. */
+const lookupKeyLengthMax = 200;
+const lookupKeysMax = 10;
+
 const priceParams = {
   currency: required(currency),
   unit_amount: integer(),
   active: bool,
   billing_scheme: oneOf('per_unit'),
-  lookup_key: text(200),
+  lookup_key: text(lookupKeyLengthMax),
   metadata,
   nickname: text(),
   product: text(),
@@ -39,12 +45,13 @@ const priceParams = {
     usage_type: oneOf('licensed'),
   }),
   tax_behavior: oneOf('exclusive', 'inclusive', 'unspecified'),
+  transfer_lookup_key: bool,
 };
 
 const prices = new Resource('prices', (store) => store.prices);
 
 export const priceOperations: readonly Operation[] = [
-  prices.operation('create', 'POST', priceParams, ({ store }, params) => createPrice(store, params)),
+  prices.operation('create', 'POST', priceParams, ({ store }, params) => priceFrom(store, params)),
   prices.retrieve(),
   prices.operation(
     'update',
@@ -53,12 +60,14 @@ export const priceOperations: readonly Operation[] = [
       active: bool,
       metadata,
       nickname: clearable(text()),
-      lookup_key: text(200),
+      lookup_key: text(lookupKeyLengthMax),
       tax_behavior: priceParams.tax_behavior,
+      transfer_lookup_key: bool,
     },
     (call, params) => {
       const { store } = call;
       const before = prices.existing(call);
+      claimLookupKey(store, params, before.id);
       const after = store.change(store.prices, before, {
         active: params.active ?? before.active,
         metadata: applyMetadata(before.metadata, params.metadata),
@@ -72,16 +81,29 @@ export const priceOperations: readonly Operation[] = [
     },
   ),
   prices.list(
-    { active: bool, product: text(), currency, type: oneOf('one_time', 'recurring') },
     {
-      within: ({ product }) => ({ product }),
+      active: bool,
+      product: text(),
+      currency,
+      lookup_keys: array(text(lookupKeyLengthMax), lookupKeysMax),
+      type: oneOf('one_time', 'recurring'),
+    },
+    {
+      within: ({ lookup_keys: keys, product }) => ({
+        lookup_key: keys?.length === 1 ? keys[0] : undefined,
+        product,
+      }),
+      where:
+        (_store, { lookup_keys: keys }) =>
+        ({ lookup_key: key }) =>
+          keys === undefined || keys.length === 0 || (key !== null && keys.includes(key)),
       equal: ['active', 'currency', 'type'],
     },
   ),
   prices.search(),
 ];
 
-function createPrice(store: Store, params: Parsed<typeof priceParams>): Price {
+function priceFrom(store: Store, params: Parsed<typeof priceParams>): Price {
   const { recurring } = params;
   if (params.unit_amount === undefined)
     throw badParam('Missing required param: unit_amount.', 'unit_amount', 'parameter_missing');
@@ -101,37 +123,21 @@ function createPrice(store: Store, params: Parsed<typeof priceParams>): Price {
     params.product_data === undefined
       ? existing(store.products, params.product ?? '', 'product')
       : createProduct(store, params.product_data);
-  const price = store.put(store.prices, {
-    id: store.prices.newId(),
-    object: 'price',
-    active: params.active ?? true,
-    billing_scheme: 'per_unit',
-    created: store.now(),
-    currency: params.currency,
-    custom_unit_amount: null,
-    livemode: false,
-    lookup_key: params.lookup_key ?? null,
-    metadata: applyMetadata({}, params.metadata),
-    nickname: params.nickname ?? null,
-    product: product.id,
-    recurring:
-      recurring === undefined
-        ? null
-        : {
-            interval: recurring.interval,
-            interval_count: recurring.interval_count ?? 1,
-            meter: null,
-            trial_period_days: null,
-            usage_type: 'licensed',
-          },
-    tax_behavior: params.tax_behavior ?? 'unspecified',
-    tiers_mode: null,
-    transform_quantity: null,
-    type: recurring === undefined ? 'one_time' : 'recurring',
-    unit_amount: params.unit_amount,
-    unit_amount_decimal: String(params.unit_amount),
-  });
-  if (price.recurring !== null) store.emit('plan.created', planOf(price));
-  store.emit('price.created', price);
-  return price;
+  claimLookupKey(store, params, null);
+  return createPrice(store, { ...params, product: product.id, unitAmount: params.unit_amount });
+}
+
+/** A lookup key belongs to one price. It can only be taken from another on request. */
+function claimLookupKey(
+  store: Store,
+  params: { readonly lookup_key: string | undefined; readonly transfer_lookup_key: boolean | undefined },
+  ownId: string | null,
+): void {
+  const { lookup_key: key, transfer_lookup_key: transfers } = params;
+  const [holder] = key === undefined ? [] : store.prices.allWithin('lookup_key', key);
+  if (holder === undefined || holder.id === ownId) return;
+  if (transfers !== true)
+    throw badParam(`A price (\`${holder.id}\`) already uses that lookup key.`, 'lookup_key');
+  const released = store.change(store.prices, holder, { lookup_key: null });
+  store.emitUpdated('price.updated', holder, released);
 }

@@ -34,6 +34,7 @@ export const refundOperations: readonly Operation[] = [
       metadata: applyMetadata(before.metadata ?? {}, params.metadata),
     });
     call.store.emitUpdated('refund.updated', before, after);
+    call.store.emitUpdated('charge.refund.updated', before, after);
     return after;
   }),
   refunds.operation('cancel', 'POST */cancel', {}, (call) => {

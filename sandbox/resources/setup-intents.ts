@@ -1,54 +1,45 @@
 import { followSetupIntent } from '../billing/follow-payment.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { cardError } from '../payments/payment-intent.ts';
-import { createPaymentMethod, paymentMethodData, usablePaymentMethod } from '../payments/payment-method.ts';
+import { paymentMethodData } from '../payments/payment-method.ts';
 import { attemptSetup, cancelSetupIntent, createSetupIntent } from '../payments/setup-intent.ts';
 import type { SetupIntent } from '../wire/objects.ts';
 import type { Call, Operation } from '../wire/operation.ts';
-import { applyMetadata, bool, metadata, object, oneOf, type Parsed, required, text } from '../wire/params.ts';
-import { badParam, wrongState } from '../wire/wire-error.ts';
+import { applyMetadata, bool, clearable, metadata, oneOf, type Parsed, text } from '../wire/params.ts';
+import { badParam, type WireError, wrongState } from '../wire/wire-error.ts';
 import { openedIntent } from './client-secret.ts';
+import { methodFrom } from './payment-intent-confirmation.ts';
+import { chosenMethods, listedTypes, methodChoiceParams, typesParam } from './payment-method-types.ts';
 import { Resource } from './resource.ts';
 
-const confirmParams = {
-  client_secret: text(),
+const confirmationParams = {
   payment_method: text(),
   payment_method_data: paymentMethodData,
   return_url: text(),
   use_stripe_sdk: bool,
 };
+const createParams = {
+  ...confirmationParams,
+  ...methodChoiceParams,
+  confirm: bool,
+  customer: text(),
+  description: text(),
+  metadata,
+  usage: oneOf('off_session', 'on_session'),
+};
+const updateParams = {
+  ...typesParam,
+  customer: text(),
+  description: clearable(text()),
+  metadata,
+  payment_method: text(),
+};
 
 const setupIntents = new Resource('setup_intents', (store) => store.setupIntents);
 
 export const setupIntentOperations: readonly Operation[] = [
-  setupIntents.operation(
-    'create',
-    'POST',
-    {
-      automatic_payment_methods: object({
-        enabled: required(bool),
-        allow_redirects: oneOf('always', 'never'),
-      }),
-      customer: text(),
-      description: text(),
-      metadata,
-      usage: oneOf('off_session', 'on_session'),
-    },
-    ({ store }, params) =>
-      createSetupIntent(store, {
-        customer: params.customer === undefined ? null : existingCustomer(store, params.customer).id,
-        metadata: applyMetadata({}, params.metadata),
-        automaticPaymentMethods:
-          params.automatic_payment_methods?.enabled === false
-            ? null
-            : {
-                enabled: true,
-                allow_redirects: params.automatic_payment_methods?.allow_redirects ?? 'always',
-              },
-        usage: params.usage ?? 'off_session',
-        description: params.description ?? null,
-      }),
-  ),
+  setupIntents.operation('create', 'POST', createParams, create),
+  setupIntents.operation('update', 'POST *', updateParams, update),
   setupIntents.operation(
     'retrieve',
     'GET *',
@@ -59,7 +50,7 @@ export const setupIntentOperations: readonly Operation[] = [
   setupIntents.operation(
     'confirm',
     'POST */confirm',
-    confirmParams,
+    { ...confirmationParams, client_secret: text() },
     (call, params) => confirm(call, opened(call, params.client_secret), params),
     { forBrowsers: true },
   ),
@@ -73,14 +64,46 @@ export const setupIntentOperations: readonly Operation[] = [
   setupIntents.list({ customer: text() }, { within: ({ customer }) => ({ customer }) }),
 ];
 
-function confirm(call: Call, intent: SetupIntent, params: Parsed<typeof confirmParams>): SetupIntent {
+function create(call: Call, params: Parsed<typeof createParams>): SetupIntent {
+  const { store } = call;
+  const customer = params.customer === undefined ? null : existingCustomer(store, params.customer).id;
+  const method = methodFrom(store, params, customer);
+  const intent = createSetupIntent(store, {
+    customer,
+    metadata: applyMetadata({}, params.metadata),
+    ...chosenMethods(call, params),
+    paymentMethod: method?.id ?? null,
+    usage: params.usage ?? 'off_session',
+    description: params.description ?? null,
+  });
+  if (params.confirm !== true) return intent;
+  // The payment method is on the intent now.
+  return confirm(call, intent, { ...params, payment_method: undefined, payment_method_data: undefined });
+}
+
+function update(call: Call, params: Parsed<typeof updateParams>): SetupIntent {
+  const { store } = call;
+  const before = setupIntents.existing(call);
+  if (before.status === 'succeeded' || before.status === 'canceled') throw unexpectedState(before, 'updated');
+  const customer =
+    params.customer === undefined ? before.customer : existingCustomer(store, params.customer).id;
+  const method = methodFrom(store, { ...params, payment_method_data: undefined }, customer);
+  const types = listedTypes(call, params);
+  return store.change(store.setupIntents, before, {
+    customer,
+    description: params.description === undefined ? before.description : params.description,
+    metadata: applyMetadata(before.metadata ?? {}, params.metadata),
+    ...(types === undefined ? {} : { payment_method_types: types, automatic_payment_methods: null }),
+    ...(method === undefined
+      ? {}
+      : { payment_method: method.id, status: 'requires_confirmation', next_action: null }),
+  });
+}
+
+function confirm(call: Call, intent: SetupIntent, params: Parsed<typeof confirmationParams>): SetupIntent {
   const { store } = call;
   if (intent.status === 'succeeded' || intent.status === 'canceled')
-    throw wrongState(
-      `A SetupIntent that is ${intent.status} cannot be confirmed.`,
-      'setup_intent_unexpected_state',
-      { setup_intent: intent },
-    );
+    throw unexpectedState(intent, 'confirmed');
   if (
     intent.automatic_payment_methods?.allow_redirects === 'always' &&
     params.return_url === undefined &&
@@ -88,11 +111,8 @@ function confirm(call: Call, intent: SetupIntent, params: Parsed<typeof confirmP
   )
     throw badParam('A `return_url` is required to confirm this SetupIntent.', 'return_url');
   const method =
-    params.payment_method_data !== undefined
-      ? createPaymentMethod(store, params.payment_method_data)
-      : params.payment_method !== undefined
-        ? usablePaymentMethod(store, params.payment_method, intent.customer)
-        : undefined;
+    methodFrom(store, params, intent.customer) ??
+    (intent.payment_method === null ? undefined : store.paymentMethods.get(intent.payment_method));
   if (method === undefined)
     throw wrongState(
       'This SetupIntent has no payment method. Add one before you confirm it.',
@@ -112,4 +132,12 @@ function confirm(call: Call, intent: SetupIntent, params: Parsed<typeof confirmP
 
 function opened(call: Call, clientSecret: string | undefined): SetupIntent {
   return openedIntent(setupIntents, 'SetupIntent', call, clientSecret);
+}
+
+function unexpectedState(intent: SetupIntent, verb: string): WireError {
+  return wrongState(
+    `A SetupIntent that is ${intent.status} cannot be ${verb}.`,
+    'setup_intent_unexpected_state',
+    { setup_intent: intent },
+  );
 }

@@ -1,13 +1,15 @@
 import type { Store } from '../state/store.ts';
 import { existing } from '../wire/existing.ts';
 import type { Price } from '../wire/objects.ts';
-import { clearable, object, oneOf, required, text } from '../wire/params.ts';
+import { array, clearable, integer, object, oneOf, type Parser, required, text } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
 
 /** The processor's own limits. */
 export const itemsMax = 20;
 export const trialDaysMax = 730;
 export const quantityMax = 1_000_000;
+/** More than the processor has types. */
+const paymentMethodTypesMax = 100;
 
 export const cancellationDetails = object({
   comment: clearable(text()),
@@ -24,12 +26,27 @@ export const cancellationDetails = object({
     ),
   ),
 });
-export const paymentSettings = object({ save_default_payment_method: oneOf('off', 'on_subscription') });
+export const paymentSettings = object({
+  payment_method_types: clearable(array(text(), paymentMethodTypesMax)),
+  save_default_payment_method: oneOf('off', 'on_subscription'),
+});
 export const trialSettings = object({
   end_behavior: required(
     object({ missing_payment_method: required(oneOf('cancel', 'create_invoice', 'pause')) }),
   ),
 });
+
+/** A time, or the word for the time of the request. */
+export const trialEnd: Parser<number | 'now'> = (node, path) =>
+  node === 'now' ? node : integer()(node, path);
+
+/** Null resumes the collection. */
+export const pauseCollection = clearable(
+  object({
+    behavior: required(oneOf('keep_as_draft', 'mark_uncollectible', 'void')),
+    resumes_at: integer(),
+  }),
+);
 
 export const paymentBehavior = oneOf('allow_incomplete', 'default_incomplete', 'error_if_incomplete');
 /** Accepted because clients send it. The sandbox never prorates. */
@@ -60,4 +77,11 @@ export function checkAlike(prices: readonly Price[]): void {
 export function checkMethod(store: Store, id: string | undefined, customer: string): void {
   if (id !== undefined && store.paymentMethods.get(id)?.customer !== customer)
     throw missing('PaymentMethod', id, 'default_payment_method');
+}
+
+/** A trial ends at most two years from now. */
+export function checkTrialEnd(store: Store, end: number): number {
+  if (end <= store.now() || end > store.now() + trialDaysMax * 86_400)
+    throw badParam('trial_end must be in the future, at most two years ahead.', 'trial_end');
+  return end;
 }

@@ -1,5 +1,6 @@
 import { updateSubscription } from '../billing/subscription-change.ts';
-import { periodOf } from '../billing/subscription-life.ts';
+import { periodOf } from '../billing/subscription-items.ts';
+import { endTrial, moveTrial } from '../billing/trial.ts';
 import { changedItems, changeItems } from '../billing/update-subscription.ts';
 import type { Store } from '../state/store.ts';
 import type { Subscription } from '../wire/objects.ts';
@@ -21,11 +22,14 @@ import {
   cancellationDetails,
   checkAlike,
   checkMethod,
+  checkTrialEnd,
   itemsMax,
+  pauseCollection,
   paymentBehavior,
   paymentSettings,
   prorationBehavior,
   quantityMax,
+  trialEnd,
   trialSettings,
 } from './subscription-params.ts';
 
@@ -41,9 +45,11 @@ export const updateParams = {
   description: clearable(text(500)),
   metadata,
   off_session: bool,
+  pause_collection: pauseCollection,
   payment_behavior: paymentBehavior,
   payment_settings: paymentSettings,
   proration_behavior: prorationBehavior,
+  trial_end: trialEnd,
   trial_settings: trialSettings,
 };
 
@@ -63,7 +69,7 @@ export function updateFrom(
   if (params.default_payment_method !== null)
     checkMethod(store, params.default_payment_method, before.customer);
   const moved = params.items === undefined ? before : moveItems(call, before, params.items);
-  return updateSubscription(store, moved, {
+  const updated = updateSubscription(store, moved, {
     ...cancellationOf(store, moved, params),
     ...(params.default_payment_method === undefined
       ? {}
@@ -85,7 +91,24 @@ export function updateFrom(
             end_behavior: { billing_cycle_anchor: null, ...params.trial_settings.end_behavior },
           },
         }),
+    ...pauseFrom(store, params),
   });
+  // The end of the trial comes last, because it may charge the customer with the other changes.
+  const { trial_end: end } = params;
+  if (end === undefined) return updated;
+  if (end === 'now') return endTrial(store, updated, call.baseUrl);
+  return moveTrial(store, updated, checkTrialEnd(store, end), call.baseUrl);
+}
+
+function pauseFrom(
+  store: Store,
+  { pause_collection: pause }: Parsed<typeof updateParams>,
+): Partial<Subscription> {
+  if (pause == null) return pause === null ? { pause_collection: null } : {};
+  const { behavior, resumes_at: resumesAt = null } = pause;
+  if (resumesAt !== null && resumesAt <= store.now())
+    throw badParam('pause_collection[resumes_at] must be in the future.', 'pause_collection[resumes_at]');
+  return { pause_collection: { behavior, resumes_at: resumesAt } };
 }
 
 function moveItems(

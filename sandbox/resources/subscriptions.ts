@@ -1,7 +1,9 @@
 import { createSubscription } from '../billing/create-subscription.ts';
+import { resumeSubscription } from '../billing/pause.ts';
 import { cancelSubscription } from '../billing/subscription-change.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
+import { mayUseOld } from '../wire/api-version.ts';
 import type { Subscription } from '../wire/objects.ts';
 import type { Call, Operation } from '../wire/operation.ts';
 import {
@@ -13,6 +15,7 @@ import {
   object,
   oneOf,
   type Parsed,
+  type Parser,
   required,
   text,
 } from '../wire/params.ts';
@@ -23,12 +26,14 @@ import {
   cancellationDetails,
   checkAlike,
   checkMethod,
+  checkTrialEnd,
   itemsMax,
   paymentBehavior,
   paymentSettings,
   prorationBehavior,
   quantityMax,
   trialDaysMax,
+  trialEnd,
   trialSettings,
 } from './subscription-params.ts';
 import { updateFrom, updateParams } from './subscription-update.ts';
@@ -47,9 +52,23 @@ const createParams = {
   payment_behavior: paymentBehavior,
   payment_settings: paymentSettings,
   proration_behavior: prorationBehavior,
-  trial_end: integer(),
+  trial_end: trialEnd,
   trial_period_days: integer(0, trialDaysMax),
   trial_settings: trialSettings,
+};
+
+const anchorType = oneOf('now', 'unchanged');
+const anchorObject = object({ type: required(anchorType) });
+const anchorParam: Parser<{ type: 'now' | 'unchanged'; isWord: boolean }> = (node, path) =>
+  typeof node === 'string'
+    ? { type: anchorType(node, path), isWord: true }
+    : { type: anchorObject(node, path).type, isWord: false };
+
+const resumeParams = {
+  billing_cycle_anchor: anchorParam,
+  payment_behavior: oneOf('resume_on_payment_attempt', 'resume_on_payment_success'),
+  proration_behavior: prorationBehavior,
+  proration_date: integer(),
 };
 
 const statuses = [
@@ -85,6 +104,7 @@ export const subscriptionOperations: readonly Operation[] = [
       });
     },
   ),
+  subscriptions.operation('resume', 'POST */resume', resumeParams, resume),
   subscriptions.list(
     { customer: text(), price: text(), status: oneOf(...statuses, 'all', 'ended') },
     {
@@ -118,6 +138,7 @@ function create({ store, baseUrl }: Call, params: Parsed<typeof createParams>): 
       behavior: params.payment_behavior ?? 'allow_incomplete',
       defaultPaymentMethod: params.default_payment_method ?? null,
       savesPaymentMethod: params.payment_settings?.save_default_payment_method === 'on_subscription',
+      paymentMethodTypes: listOrNull(params.payment_settings?.payment_method_types),
       missingPaymentMethod: params.trial_settings?.end_behavior.missing_payment_method ?? 'create_invoice',
       cancelAtPeriodEnd: params.cancel_at_period_end ?? false,
       description: params.description ?? null,
@@ -126,6 +147,22 @@ function create({ store, baseUrl }: Call, params: Parsed<typeof createParams>): 
     },
     baseUrl,
   );
+}
+
+function resume(call: Call, params: Parsed<typeof resumeParams>): Subscription {
+  const { billing_cycle_anchor: anchor, payment_behavior: behavior } = params;
+  if (anchor?.isWord === true && !mayUseOld(call.version, 'anchorObject'))
+    throw badParam('Invalid object', 'billing_cycle_anchor');
+  return resumeSubscription(
+    call.store,
+    subscriptions.existing(call),
+    { anchor: anchor?.type ?? 'now', onSuccess: behavior === 'resume_on_payment_success' },
+    call.baseUrl,
+  );
+}
+
+function listOrNull(types: readonly string[] | null | undefined): string[] | null {
+  return types == null ? null : [...types];
 }
 
 function hasStatus(status: string, wanted: string | undefined): boolean {
@@ -146,8 +183,7 @@ function trialEndOf(
       'trial_end',
       'parameters_exclusive',
     );
-  if (end !== undefined && (end <= store.now() || end > store.now() + trialDaysMax * 86_400))
-    throw badParam('trial_end must be in the future, at most two years ahead.', 'trial_end');
-  if (days === 0) return null;
-  return days === undefined ? (end ?? null) : store.now() + days * 86_400;
+  if (days === 0 || end === 'now') return null;
+  if (days !== undefined) return store.now() + days * 86_400;
+  return end === undefined ? null : checkTrialEnd(store, end);
 }

@@ -1,4 +1,5 @@
 import { newId } from '../ids.ts';
+import { checkVersion } from '../wire/api-version.ts';
 import type { WebhookEndpoint } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
 import {
@@ -32,11 +33,7 @@ const address: Parser<string> = (node, path) => {
   return value;
 };
 
-const version: Parser<string> = (node, path) => {
-  if (typeof node !== 'string' || !/^\d{4}-\d{2}-\d{2}(\.[a-z]+)?$/.test(node))
-    throw badParam('Invalid Stripe API version', path);
-  return node;
-};
+const version: Parser<string> = (node, path) => checkVersion(text()(node, path), path);
 
 const changeable = {
   description: clearable(text()),

@@ -97,11 +97,7 @@ export class Collection<T extends WireObject> {
   put(value: T): T | undefined {
     const existing = this.#byId.get(value.id);
     if (existing === undefined) {
-      // A deleted customer has no `created` field; its place in the order gives the time.
-      const created =
-        'created' in value && typeof value.created === 'number'
-          ? value.created
-          : (this.#ordered.at(-1)?.created ?? 0);
+      const created = createdAt(value) ?? this.#ordered.at(-1)?.created ?? 0;
       const entry = { value, sequence: this.#sequence++, created };
       this.#byId.set(value.id, entry);
       this.#ordered.push(entry);
@@ -189,6 +185,13 @@ export class Collection<T extends WireObject> {
     if (index === undefined) throw new Error(`${this.name} has no index ${name}`);
     return index;
   }
+}
+
+/** Undefined for a deleted customer: its place in the order gives the time. */
+function createdAt(value: WireObject): number | undefined {
+  if ('created' in value && typeof value.created === 'number') return value.created;
+  // An invoice item calls it `date`.
+  return 'date' in value && typeof value.date === 'number' ? value.date : undefined;
 }
 
 function bounds<T>(

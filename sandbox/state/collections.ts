@@ -28,7 +28,11 @@ export class Collections {
     name: 'prices',
     noun: 'price',
     idPrefix: 'price_',
-    indexes: { metadata: metadataKeys, product: (price) => [price.product] },
+    indexes: {
+      metadata: metadataKeys,
+      lookup_key: (price) => [price.lookup_key],
+      product: (price) => [price.product],
+    },
   });
   readonly paymentMethods = this.#add<Wire.PaymentMethod>({
     name: 'payment_methods',
@@ -94,6 +98,7 @@ export class Collections {
     indexes: {
       metadata: metadataKeys,
       customer: (subscription) => [subscription.customer],
+      item: (subscription) => subscription.items.data.map(({ id }) => id),
       pending_setup_intent: (subscription) => [subscription.pending_setup_intent],
     },
   });
@@ -104,7 +109,18 @@ export class Collections {
     indexes: {
       metadata: metadataKeys,
       customer: (invoice) => [invoice.customer],
-      subscription: (invoice) => [invoice.parent.subscription_details.subscription],
+      subscription: (invoice) => [invoice.parent?.subscription_details.subscription ?? null],
+    },
+  });
+  readonly invoiceItems = this.#add<Wire.InvoiceItem>({
+    name: 'invoiceitems',
+    noun: 'invoiceitem',
+    idPrefix: 'ii_',
+    indexes: {
+      customer: (item) => [item.customer],
+      invoice: (item) => [item.invoice],
+      // By customer, until an invoice bills them.
+      pending: (item) => [item.invoice === null ? item.customer : null],
     },
   });
   readonly invoicePayments = this.#add<Wire.InvoicePayment>({

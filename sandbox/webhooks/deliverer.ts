@@ -1,10 +1,12 @@
 import type { StoredEvent } from '../state/changes.ts';
 import type { DeliveryMode } from '../state/settings.ts';
 import type { Store } from '../state/store.ts';
+import { shapeOf } from '../versions/older-objects.ts';
+import { apiVersion } from '../wire/api-version.ts';
 import { inFlightMax, Lane } from './lane.ts';
-import { olderShape, wantsOlderShape } from './older-shape.ts';
+import { olderEvent } from './older-event.ts';
 import { Poster } from './post.ts';
-import { apiVersion, renderEvent } from './render-event.ts';
+import { renderEvent } from './render-event.ts';
 import { signatureHeader } from './sign.ts';
 
 export interface BuiltInEndpoint {
@@ -141,9 +143,11 @@ export class Deliverer {
   }
 
   async #send(event: StoredEvent, receiver: Receiver): Promise<boolean> {
-    const rendered = renderEvent(this.#store, event);
+    const shape = shapeOf(this.#store, receiver.apiVersion);
     const payload = JSON.stringify(
-      wantsOlderShape(receiver.apiVersion) ? olderShape(this.#store, event, receiver.apiVersion) : rendered,
+      shape === undefined
+        ? renderEvent(this.#store, event)
+        : olderEvent(this.#store, event, receiver.apiVersion, shape),
     );
     const headers = {
       'content-type': 'application/json; charset=utf-8',

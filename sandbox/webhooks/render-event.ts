@@ -1,8 +1,6 @@
 import type { StoredEvent } from '../state/changes.ts';
 import type { Store } from '../state/store.ts';
-
-/** The API version that the `stripe` package pins. All objects have the shape of this version. */
-export const apiVersion = '2026-10-28.endive';
+import { apiVersion } from '../wire/api-version.ts';
 
 /** The event in the shape of the wire API. */
 export function renderEvent(store: Store, event: StoredEvent): object {

@@ -2,6 +2,8 @@ import { hash } from 'node:crypto';
 import type { Fault, Faults } from '../control/faults.ts';
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
+import { shapeOf } from '../versions/older-objects.ts';
+import { checkVersion } from './api-version.ts';
 import { authenticate } from './authenticate.ts';
 import { canonicalForm, type FormMap, parseForm, shorten } from './form.ts';
 import type { Call, Operation } from './operation.ts';
@@ -14,6 +16,8 @@ export interface ApiRequest {
   readonly body: string;
   readonly authorization: string | undefined;
   readonly idempotencyKey: string | undefined;
+  /** The API version in the header. */
+  readonly version: string | undefined;
   /** Resolves when the caller disconnects. */
   readonly gone: Promise<void>;
 }
@@ -23,6 +27,8 @@ export interface ApiResponse {
   readonly body: object;
   readonly requestId: string;
   readonly replayed: boolean;
+  /** The API version of the body, if the request names one that exists. */
+  readonly version: string | null;
   /** Sandbox time of the response, in Unix seconds. */
   readonly at: number;
 }
@@ -86,12 +92,14 @@ export class Api {
         code: 'secret_key_required',
         message: 'This request requires a secret key. You sent a publishable key.',
       });
+    const version = request.version === undefined ? null : checkVersion(request.version);
     const call: Call = {
       store: this.#store,
       id,
       fromBrowser,
       baseUrl: this.#baseUrl(),
       accountId: this.#accountId,
+      version,
     };
     const key = operation.method === 'POST' ? checkedKey(request.idempotencyKey) : null;
     if (key === null) return this.#perform(request, requestId, operation, call, form, null);
@@ -127,7 +135,8 @@ export class Api {
     key: string | null,
   ): Promise<ApiResponse | null> {
     const fingerprint = key === null ? '' : hash('sha1', canonicalForm(form), 'base64');
-    const replay = key === null ? null : this.#replay(key, request.path, fingerprint, requestId);
+    const replay =
+      key === null ? null : this.#replay(key, request.path, fingerprint, requestId, call.version);
     if (replay !== null) return replay;
 
     const fault = this.#faults.take(operation.name);
@@ -149,7 +158,7 @@ export class Api {
     const response = this.#store.transact(cause, () => {
       const { status, body, remembered } = this.#outcome(operation, call, form, fault, requestId);
       if (key !== null && remembered) this.#store.remember(key, memoOf(status, body));
-      return { status, body, requestId, replayed: false, at: this.#store.now() };
+      return { status, body, requestId, replayed: false, version: call.version, at: this.#store.now() };
     });
     if (operation.method !== 'GET') await this.#store.written();
     return fault?.kind === 'reset_after' ? null : response;
@@ -165,16 +174,24 @@ export class Api {
       if (!error.keepsChanges) this.#store.undo();
       // The processor's own address: the sandbox has no page for requests.
       const logUrl = `https://dashboard.stripe.com/${this.#accountId}/test/workbench/logs?object=${requestId}`;
-      const body = { error: { ...error.body, request_log_url: logUrl } };
+      // An error can contain the object that it is about.
+      const shape = shapeOf(call.store, call.version) ?? ((value) => value);
+      const body = { error: shape({ ...error.body, request_log_url: logUrl }) };
       return { status: error.status, body, remembered: error.remembered };
     }
   }
 
   #failed(status: number, error: ErrorBody, requestId: string): ApiResponse {
-    return { status, body: { error }, requestId, replayed: false, at: this.#store.now() };
+    return { status, body: { error }, requestId, replayed: false, version: null, at: this.#store.now() };
   }
 
-  #replay(key: string, path: string, fingerprint: string, requestId: string): ApiResponse | null {
+  #replay(
+    key: string,
+    path: string,
+    fingerprint: string,
+    requestId: string,
+    version: string | null,
+  ): ApiResponse | null {
     const memo = this.#store.memos.find(key, this.#store.clock.realNowMs());
     if (memo === undefined) return null;
     if (memo.path !== path)
@@ -185,7 +202,14 @@ export class Api {
       throw idempotencyError(
         `The idempotency key '${shorten(key)}' was first used with other parameters. Use a new key for a different request.`,
       );
-    return { status: memo.status, body: memo.body, requestId, replayed: true, at: this.#store.now() };
+    return {
+      status: memo.status,
+      body: memo.body,
+      requestId,
+      replayed: true,
+      version,
+      at: this.#store.now(),
+    };
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Store } from '../state/store.ts';
+import type { Shape } from '../versions/older-objects.ts';
 import { shorten } from './form.ts';
 import { badParam } from './wire-error.ts';
 
@@ -7,8 +8,13 @@ const levelsMax = 4;
 
 type Plain = Readonly<Record<string, unknown>>;
 
-/** Copies the response and replaces the references at these paths with the objects they refer to. */
-export function expand(store: Store, result: object, paths: readonly string[]): object {
+/** Copies the response and replaces the references at these paths with the objects they refer to, in this shape. */
+export function expand(
+  store: Store,
+  result: object,
+  paths: readonly string[],
+  shape: Shape = (value) => value,
+): object {
   let expanded: unknown = result;
   for (const path of paths) {
     const parts = path.split('.');
@@ -18,26 +24,34 @@ export function expand(store: Store, result: object, paths: readonly string[]): 
         undefined,
         'property_expansion_max_depth',
       );
-    expanded = follow(store, expanded, parts, path);
+    expanded = follow({ store, shape, path }, expanded, parts);
   }
   // `follow` returns an object for an object.
   return expanded as object;
 }
 
-function follow(store: Store, value: unknown, parts: readonly string[], path: string): unknown {
+interface Expansion {
+  readonly store: Store;
+  readonly shape: Shape;
+  /** The whole path, for errors. */
+  readonly path: string;
+}
+
+function follow(expansion: Expansion, value: unknown, parts: readonly string[]): unknown {
+  const { store, shape, path } = expansion;
   const [field, ...rest] = parts;
   if (value === null || field === undefined) return value;
-  if (Array.isArray(value)) return value.map((item) => follow(store, item, parts, path));
+  if (Array.isArray(value)) return value.map((item) => follow(expansion, item, parts));
   if (typeof value !== 'object') throw cannotExpand(path);
   // Not an array, so its fields can be read by name.
   const owner = value as Plain;
   const referred = expandedField(store, owner, field);
   const isReference = referred !== undefined;
-  const found = isReference ? referred : owner[field];
+  const found = isReference ? shape(referred) : owner[field];
   // Metadata has only the caller's own keys, and a string that is not a reference cannot be expanded.
   if (found === undefined || field === 'metadata') throw cannotExpand(path);
   if (rest.length === 0 && !isReference && found !== null && !isExpanded(found)) throw cannotExpand(path);
-  return { ...owner, [field]: follow(store, found, rest, path) };
+  return { ...owner, [field]: follow(expansion, found, rest) };
 }
 
 function isExpanded(value: unknown): boolean {

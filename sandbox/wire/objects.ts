@@ -40,24 +40,35 @@ export type Subscription = Omit<
   'items'
 > & { items: List<SubscriptionItem> };
 export type InvoiceLine = Omit<Stripe.InvoiceLineItem, 'pricing' | 'quantity_decimal' | 'subscription'> & {
-  pricing: {
-    type: 'price_details';
-    price_details: { price: string; product: string };
-    unit_amount_decimal: string;
-  };
+  pricing: Pricing;
   quantity_decimal: string | null;
   subscription: string | null;
+};
+/** An amount without a price has only a unit amount. */
+export interface Pricing {
+  type: 'price_details';
+  price_details?: { price: string; product: string };
+  unit_amount_decimal: string;
+}
+export type InvoiceItem = Omit<
+  WithIds<Stripe.InvoiceItem, 'customer' | 'invoice'>,
+  'deleted' | 'parent' | 'pricing' | 'quantity_decimal'
+> & {
+  parent: { subscription_details: { subscription: string }; type: 'subscription_details' } | null;
+  pricing: Pricing;
+  quantity_decimal: string;
 };
 export type Invoice = Omit<
   WithIds<Stripe.Invoice, 'customer' | 'default_payment_method'>,
   'lines' | 'parent'
 > & {
   lines: List<InvoiceLine>;
+  /** Null for a one-off invoice. */
   parent: {
     quote_details: null;
     subscription_details: { metadata: Stripe.Metadata; subscription: string };
     type: 'subscription_details';
-  };
+  } | null;
 };
 export type InvoicePayment = WithIds<Stripe.InvoicePayment, 'invoice'> & {
   payment: { type: 'payment_intent'; payment_intent: string };

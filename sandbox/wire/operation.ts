@@ -1,4 +1,5 @@
 import type { Store } from '../state/store.ts';
+import { shapeOf } from '../versions/older-objects.ts';
 import { expand } from './expand.ts';
 import type { FormMap } from './form.ts';
 import { array, type Fields, type Parsed, parseFields, text } from './params.ts';
@@ -13,6 +14,8 @@ export interface Call {
   /** The sandbox's own address, for links to its pages. */
   readonly baseUrl: string;
   readonly accountId: string;
+  /** The API version that the request names, if any. */
+  readonly version: string | null;
 }
 
 export interface Operation {
@@ -43,7 +46,10 @@ export function operation<F extends Fields>(
       form.delete('expand');
       const paths = expansions === undefined ? [] : expandParam(expansions, 'expand');
       const result = run(call, parseFields(fields, form));
-      return paths.length === 0 ? result : expand(call.store, result, paths);
+      const shape = shapeOf(call.store, call.version);
+      // A shape returns an object for an object.
+      const shaped = shape === undefined ? result : (shape(result) as object);
+      return paths.length === 0 ? shaped : expand(call.store, shaped, paths, shape);
     },
   };
 }

@@ -84,8 +84,9 @@ export function integer(min = 0, max = Number.MAX_SAFE_INTEGER): Parser<number> 
 }
 
 export const bool: Parser<boolean> = (node, path) => {
-  if (node === 'true') return true;
-  if (node === 'false') return false;
+  // Python's clients send capital letters.
+  if (node === 'true' || node === 'True') return true;
+  if (node === 'false' || node === 'False') return false;
   throw badParam(`Invalid boolean: ${typeof node === 'string' ? shorten(node) : path}`, path);
 };
 

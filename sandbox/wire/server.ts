@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { apiVersion } from '../webhooks/render-event.ts';
 import type { Api, ApiResponse, LogError } from './api.ts';
+import { apiVersion } from './api-version.ts';
 
 /** A response of the control API: JSON or an HTML page. */
 export interface ControlResponse {
@@ -78,6 +78,7 @@ async function serve(
     body,
     authorization: request.headers.authorization,
     idempotencyKey: textOf(request.headers['idempotency-key']),
+    version: textOf(request.headers['stripe-version']),
     gone,
   });
   if (answered === null) {
@@ -111,7 +112,6 @@ const notHttp = JSON.stringify({
 });
 
 function apiHeaders(request: IncomingMessage, answer: ApiResponse): Record<string, string> {
-  const version = textOf(request.headers['stripe-version']);
   const key = textOf(request.headers['idempotency-key']);
   return {
     'content-type': 'application/json',
@@ -119,7 +119,7 @@ function apiHeaders(request: IncomingMessage, answer: ApiResponse): Record<strin
     date: new Date(answer.at * 1_000).toUTCString(),
     'cache-control': 'no-cache, no-store',
     'request-id': answer.requestId,
-    'stripe-version': version ?? apiVersion,
+    'stripe-version': answer.version ?? apiVersion,
     ...(key === undefined ? {} : { 'idempotency-key': key }),
     ...(answer.replayed ? { 'idempotent-replayed': 'true' } : {}),
     ...corsHeaders(request),

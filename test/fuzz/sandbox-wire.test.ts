@@ -44,6 +44,18 @@ const names = fc.oneof(
     'confirm',
     'trial_period_days',
     'trial_end',
+    'pause_collection',
+    'pause_collection[behavior]',
+    'pricing[price]',
+    'price_data[unit_amount_decimal]',
+    'unit_amount_decimal',
+    'quantity',
+    'lookup_keys[]',
+    'payment_method_types[]',
+    'shipping[address]',
+    'subscription',
+    'invoice',
+    'source',
     'email',
     'name',
     'query',
@@ -115,6 +127,11 @@ const values = fc.oneof(
     '%',
     'https://x',
     'all',
+    'now',
+    'void',
+    'tok_visa',
+    'CUSTOMER',
+    'PRICE',
   ),
   fc.string(),
   fc.string({ minLength: 600, maxLength: 700 }),
@@ -135,9 +152,13 @@ const beginnings = [
   'customer=CUSTOMER&items[0][price]=PRICE&trial_period_days=3&',
   'customer=CUSTOMER&',
   'payment_intent=INTENT&',
+  'customer=CUSTOMER&amount=1000&currency=usd&',
+  'customer=CUSTOMER&collection_method=send_invoice&days_until_due=3&',
   "query=name~'abc' AND created>0&",
   'evidence[uncategorized_text]=winning_evidence&',
 ];
+/** Each has other parameters and shapes; most clients name one. */
+const versions = [undefined, undefined, '2026-10-28.endive', '2024-06-20', '2020-08-27'];
 const form = fc.oneof(
   {
     weight: 9,
@@ -180,8 +201,13 @@ test('no form, however broken, makes any operation of the sandbox fail with a 5x
     '*',
   ];
 
-  const requests = fc.tuple(fc.constantFrom(...operations), fc.constantFrom(...ids), form);
-  await fuzz(amount, requests, async ([operation, id, garbage]) => {
+  const requests = fc.tuple(
+    fc.constantFrom(...operations),
+    fc.constantFrom(...ids),
+    form,
+    fc.constantFrom(...versions),
+  );
+  await fuzz(amount, requests, async ([operation, id, garbage, version]) => {
     const text = garbage
       .replaceAll('CUSTOMER', customer.id)
       .replaceAll('PRICE', price.id)
@@ -190,7 +216,10 @@ test('no form, however broken, makes any operation of the sandbox fail with a 5x
     const inQuery = operation.method !== 'POST';
     const response = await fetch(`${sandbox.url}${path}${inQuery ? `?${text.replaceAll('#', '%23')}` : ''}`, {
       method: operation.method,
-      headers: { authorization: 'Bearer sk_test_x' },
+      headers: {
+        authorization: 'Bearer sk_test_x',
+        ...(version === undefined ? {} : { 'stripe-version': version }),
+      },
       ...(inQuery ? {} : { body: text }),
     });
     const body = (await response.json()) as WireFailure;

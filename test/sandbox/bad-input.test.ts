@@ -24,8 +24,8 @@ test('each kind of mistake gets its own kind of error', async (t) => {
     ['payment_intents', 'amount=1000&currency=usd&colour=red', [400, 'parameter_unknown', 'colour']],
     [
       'payment_intents',
-      'amount=1000&currency=usd&payment_method_types[]=card',
-      [400, 'parameter_unknown', 'payment_method_types'],
+      'amount=1000&currency=usd&payment_method_types[]=sepa_debit',
+      [400, 'payment_intent_invalid_parameter', 'payment_method_types'],
     ],
     ['payment_intents', 'amount[x]=1&currency=usd', [400, 'parameter_invalid_integer', 'amount']],
     ['payment_intents', 'amount=1000&currency=usd&customer=cus_none', [400, 'resource_missing', 'customer']],

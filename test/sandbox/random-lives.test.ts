@@ -30,6 +30,7 @@ const step = fc.oneof(
     trialDays: fc.constantFrom(0, 0, 2, 10),
     behavior: fc.constantFrom('default_incomplete', 'allow_incomplete', 'error_if_incomplete'),
     card: fc.option(card),
+    withoutCard: fc.constantFrom('cancel', 'create_invoice', 'pause'),
   }),
   fc.record({ kind: fc.constant('confirm' as const), which, card }),
   fc.record({ kind: fc.constant('confirmSetup' as const), which, card }),
@@ -44,6 +45,44 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('void' as const), which }),
   fc.record({ kind: fc.constant('refund' as const), which, amount: fc.integer({ min: 1, max: 2_000 }) }),
   fc.record({ kind: fc.constant('deleteCustomer' as const), which }),
+  fc.record({ kind: fc.constant('addItem' as const), which, amount: fc.integer({ min: -900, max: 2_000 }) }),
+  fc.record({ kind: fc.constant('addItem' as const), which, amount: fc.integer({ min: -900, max: 2_000 }) }),
+  fc.record({ kind: fc.constant('deleteItem' as const), which }),
+  fc.record({
+    kind: fc.constant('invoice' as const),
+    which,
+    advances: fc.boolean(),
+    pending: fc.constantFrom('exclude', 'include'),
+    collection: fc.constantFrom('', '&collection_method=send_invoice&days_until_due=3'),
+  }),
+  fc.record({
+    kind: fc.constant('changeInvoice' as const),
+    which,
+    change: fc.constantFrom('delete', 'finalize', 'mark_uncollectible', 'send'),
+  }),
+  fc.record({
+    kind: fc.constant('changeSubscription' as const),
+    which,
+    change: fc.constantFrom(
+      'pause_collection[behavior]=void',
+      'pause_collection[behavior]=keep_as_draft',
+      'pause_collection[behavior]=mark_uncollectible',
+      'pause_collection=',
+      'trial_end=now',
+    ),
+  }),
+  fc.record({
+    kind: fc.constant('schedule' as const),
+    which,
+    name: fc.constantFrom('trial_end', 'pause_collection[behavior]=void&pause_collection[resumes_at]'),
+    hours: fc.integer({ min: 1, max: 900 }),
+  }),
+  fc.record({
+    kind: fc.constant('resume' as const),
+    which,
+    anchor: fc.constantFrom('now', 'unchanged'),
+    behavior: fc.constantFrom('resume_on_payment_attempt', 'resume_on_payment_success'),
+  }),
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -78,6 +117,7 @@ async function createWorld(afterDunning: 'cancel' | 'unpaid'): Promise<World> {
       body,
       authorization: 'Bearer sk_test_x',
       idempotencyKey: undefined,
+      version: undefined,
       gone: new Promise(() => {}),
     });
     assert.ok(answer !== null && [200, 400, 402, 404].includes(answer.status), JSON.stringify(answer));
@@ -153,6 +193,40 @@ async function take(world: World, action: Step): Promise<unknown> {
       return action.which % 4 === 0
         ? call('DELETE', `customers/${pick([...store.customers.values()].slice(1))}`)
         : null;
+    case 'addItem': {
+      const draft = store.invoices.get(invoice);
+      const target =
+        draft?.status === 'draft' && action.which % 2 === 0
+          ? `customer=${draft.customer}&invoice=${draft.id}`
+          : `customer=${pick(store.customers.values())}`;
+      return call('POST', 'invoiceitems', `${target}&amount=${action.amount}&currency=usd`);
+    }
+    case 'deleteItem':
+      return call('DELETE', `invoiceitems/${pick(store.invoiceItems.values())}`);
+    case 'invoice':
+      return call(
+        'POST',
+        'invoices',
+        `customer=${pick(store.customers.values())}&currency=usd&auto_advance=${action.advances}&pending_invoice_items_behavior=${action.pending}${action.collection}`,
+      );
+    case 'changeInvoice':
+      return action.change === 'delete'
+        ? call('DELETE', `invoices/${invoice}`)
+        : call('POST', `invoices/${invoice}/${action.change}`);
+    case 'changeSubscription':
+      return call('POST', `subscriptions/${subscription}`, action.change);
+    case 'schedule':
+      return call(
+        'POST',
+        `subscriptions/${subscription}`,
+        `${action.name}=${store.now() + action.hours * 3_600}`,
+      );
+    case 'resume':
+      return call(
+        'POST',
+        `subscriptions/${subscription}/resume`,
+        `billing_cycle_anchor[type]=${action.anchor}&payment_behavior=${action.behavior}`,
+      );
   }
 }
 
@@ -160,7 +234,12 @@ async function subscribe(
   world: World,
   customer: string,
   price: string,
-  wish: { readonly trialDays: number; readonly behavior: string; readonly card: string | null },
+  wish: {
+    readonly trialDays: number;
+    readonly behavior: string;
+    readonly card: string | null;
+    readonly withoutCard: string;
+  },
 ): Promise<unknown> {
   const method = wish.card === null ? '' : await attached(world, wish.card, customer);
   return world.call(
@@ -168,6 +247,7 @@ async function subscribe(
     'subscriptions',
     [
       `customer=${customer}&items[0][price]=${price}&trial_period_days=${wish.trialDays}`,
+      `trial_settings[end_behavior][missing_payment_method]=${wish.withoutCard}`,
       `payment_behavior=${wish.behavior}&payment_settings[save_default_payment_method]=on_subscription`,
       ...(method === '' ? [] : [`default_payment_method=${method}`]),
     ].join('&'),
@@ -216,6 +296,19 @@ function checkBooks(store: Store): void {
     assert.equal(received, invoice.amount_paid, 'an invoice counts as paid what its payment received');
     assert.equal(invoice.status === 'paid' ? invoice.amount_due : 0, invoice.amount_paid);
     assert.equal(invoice.amount_paid + invoice.amount_remaining, invoice.amount_due);
+    const billed = invoice.lines.data.reduce((sum, line) => sum + line.amount, 0);
+    assert.deepEqual([invoice.total, invoice.amount_due], [billed, Math.max(0, billed)]);
+    const items = invoice.lines.data.flatMap(
+      ({ parent }) => parent?.invoice_item_details?.invoice_item ?? [],
+    );
+    assert.deepEqual(
+      items.sort(),
+      store.invoiceItems
+        .allWithin('invoice', invoice.id)
+        .map(({ id }) => id)
+        .sort(),
+      'the items of an invoice are its lines',
+    );
   }
   for (const charge of store.charges.values()) {
     const refunds = store.refunds.allWithin('charge', charge.id).filter(({ status }) => status !== 'failed');
@@ -229,7 +322,9 @@ function checkBooks(store: Store): void {
     const ended = subscription.status === 'canceled' || subscription.status === 'incomplete_expired';
     assert.equal(subscription.ended_at !== null, ended);
     const latestInvoice = store.invoices.get(subscription.latest_invoice ?? '');
-    if (subscription.status === 'incomplete') assert.equal(latestInvoice?.status, 'open');
+    if (subscription.status === 'incomplete')
+      assert.ok(latestInvoice?.status === 'open' || latestInvoice?.status === 'uncollectible');
+    assert.equal(subscription.status_details !== undefined, subscription.status === 'paused');
     if (ended || subscription.status === 'paused') continue;
     const end = subscription.items.data[0]?.current_period_end ?? 0;
     if (subscription.status !== 'incomplete')

@@ -20,7 +20,7 @@ function run(
 ): { data: { id: string; created: number }[]; has_more: boolean; id: string } {
   const operation = operations.find((candidate) => candidate.name === name);
   assert.ok(operation);
-  const call: Call = { store, id, fromBrowser: false, accountId: 'acct_sandbox', baseUrl: '' };
+  const call: Call = { store, id, fromBrowser: false, accountId: 'acct_sandbox', baseUrl: '', version: null };
   // Lists and objects are looked at for what both may have.
   return operation.run(call, parseForm(form)) as {
     data: { id: string; created: number }[];

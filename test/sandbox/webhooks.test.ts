@@ -172,7 +172,16 @@ test('an endpoint of an older version gets the older shape', async (t) => {
     [invoice.id, subscription.id, intentId, true, undefined],
   );
   assert.match(String(paid['charge']), /^ch_/);
+  const [line] = (paid['lines'] as { data: Record<string, unknown>[] }).data;
+  assert.deepEqual(
+    [line?.['type'], line?.['proration'], line?.['pricing']],
+    ['subscription', false, undefined],
+  );
   assert.equal(objectOf('payment_intent.succeeded')['invoice'], invoice.id);
+  await stripe.invoiceItems.create({ customer: customer.id, amount: 900, currency: 'usd' });
+  await control('POST', 'delivery/flush');
+  const single = objectOf('invoiceitem.created');
+  assert.deepEqual([single['unit_amount'], single['subscription'], single['parent']], [900, null, undefined]);
 });
 
 test('an event shows its object as it was then', async (t) => {

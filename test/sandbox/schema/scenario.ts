@@ -1,5 +1,6 @@
 import Stripe from 'stripe';
 import type { TestSandbox } from '../support.ts';
+import { billing } from './billing-scenario.ts';
 
 const returnUrl = 'https://example.com/done';
 
@@ -7,6 +8,7 @@ const returnUrl = 'https://example.com/done';
 export async function everything(stripe: Stripe, { control, advance }: TestSandbox): Promise<void> {
   const customer = await customersAndCards(stripe);
   await payments(stripe, customer.id, control);
+  await billing(stripe, customer.id);
   await disputes(stripe, advance);
   await subscriptions(stripe, customer.id, advance);
   await endings(stripe, customer.id);

@@ -112,14 +112,17 @@ const types: Readonly<Record<string, string>> = {
   dispute: 'Stripe.Dispute',
   invoice: 'Stripe.Invoice',
   invoice_payment: 'Stripe.InvoicePayment',
+  invoiceitem: 'Stripe.InvoiceItem',
   line_item: 'Stripe.InvoiceLineItem',
   payment_intent: 'Stripe.PaymentIntent',
   payment_method: 'Stripe.PaymentMethod',
+  plan: 'Stripe.Plan',
   price: 'Stripe.Price',
   product: 'Stripe.Product',
   refund: 'Stripe.Refund',
   setup_intent: 'Stripe.SetupIntent',
   subscription: 'Stripe.Subscription',
+  subscription_item: 'Stripe.SubscriptionItem',
   webhook_endpoint: 'Stripe.WebhookEndpoint',
 };
 

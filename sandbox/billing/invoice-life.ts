@@ -1,0 +1,32 @@
+import type { Store } from '../state/store.ts';
+import type { Invoice } from '../wire/objects.ts';
+import { collectInvoice, invoicePaid } from './collect.ts';
+import { finalizeInvoice, voidInvoice } from './invoice.ts';
+import { sendInvoice } from './one-off-invoice.ts';
+import { resumptionExpiresAt } from './pause.ts';
+
+/** The times at which the invoice needs work, given its current state. */
+export function invoiceDueTimes(store: Store, invoice: Invoice): number[] {
+  const expiresAt = resumptionExpiresAt(store, invoice);
+  if (expiresAt !== null) return [expiresAt];
+  if (invoice.auto_advance !== true) return [];
+  const at =
+    invoice.status === 'draft'
+      ? invoice.automatically_finalizes_at
+      : invoice.status === 'open'
+        ? invoice.next_payment_attempt
+        : null;
+  return at === null ? [] : [at];
+}
+
+/** Finalizes a draft an hour after its creation and collects or sends it. Later calls are the retries. */
+export function invoiceFallsDue(store: Store, invoice: Invoice, baseUrl: string): void {
+  if (resumptionExpiresAt(store, invoice) !== null) {
+    voidInvoice(store, invoice);
+    return;
+  }
+  const open = invoice.status === 'draft' ? finalizeInvoice(store, invoice, baseUrl) : invoice;
+  if (open.amount_due === 0) invoicePaid(store, open);
+  else if (open.collection_method === 'send_invoice') sendInvoice(store, open, baseUrl);
+  else collectInvoice(store, open, { offSession: true, baseUrl });
+}

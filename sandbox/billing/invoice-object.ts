@@ -1,0 +1,128 @@
+import type { Customer, Invoice, InvoiceLine } from '../wire/objects.ts';
+
+export interface NewInvoice {
+  readonly id: string;
+  readonly now: number;
+  /** Null if the customer is deleted. */
+  readonly buyer: Customer | null;
+  readonly customer: string;
+  readonly currency: string;
+  readonly reason:
+    | 'manual'
+    | 'subscription_create'
+    | 'subscription_cycle'
+    | 'subscription_update'
+    | 'upcoming';
+  readonly parent: Invoice['parent'];
+  readonly lines: readonly InvoiceLine[];
+  readonly periodStart: number;
+  readonly periodEnd: number;
+  /** The invoice advances on its own: it is finalized and then collected or sent. */
+  readonly autoAdvance: boolean;
+  /** When the draft is finalized automatically. */
+  readonly finalizesAt: number | null;
+  readonly details?: Partial<Invoice>;
+}
+
+/** A draft. */
+export function invoiceObject(made: NewInvoice): Invoice {
+  const { id, buyer, finalizesAt } = made;
+  const invoice: Invoice = {
+    id,
+    object: 'invoice',
+    ...unusedInvoiceParts,
+    account_country: 'US',
+    account_name: 'Sandbox',
+    amount_due: 0,
+    amount_paid: 0,
+    amount_remaining: 0,
+    attempt_count: 0,
+    attempted: false,
+    auto_advance: made.autoAdvance,
+    automatically_finalizes_at: finalizesAt,
+    billing_reason: made.reason,
+    collection_method: 'charge_automatically',
+    created: made.now,
+    currency: made.currency,
+    customer: made.customer,
+    customer_address: buyer?.address ?? null,
+    customer_email: buyer?.email ?? null,
+    customer_name: buyer?.name ?? null,
+    customer_phone: buyer?.phone ?? null,
+    customer_shipping: buyer?.shipping ?? null,
+    customer_tax_exempt: buyer?.tax_exempt ?? 'none',
+    default_payment_method: null,
+    description: null,
+    effective_at: null,
+    ending_balance: null,
+    hosted_invoice_url: null,
+    invoice_pdf: null,
+    lines: { object: 'list', data: [], has_more: false, url: `/v1/invoices/${id}/lines` },
+    livemode: false,
+    metadata: {},
+    next_payment_attempt: finalizesAt,
+    number: null,
+    parent: made.parent,
+    period_end: made.periodEnd,
+    period_start: made.periodStart,
+    status: 'draft',
+    status_transitions: { finalized_at: null, marked_uncollectible_at: null, paid_at: null, voided_at: null },
+    subtotal: 0,
+    subtotal_excluding_tax: 0,
+    total: 0,
+    total_excluding_tax: 0,
+    ...made.details,
+  };
+  return { ...invoice, ...withLines(invoice, made.lines) };
+}
+
+/** The lines of a draft and the amounts that follow from them. A negative total leaves nothing to pay. */
+export function withLines(invoice: Invoice, lines: readonly InvoiceLine[]): Partial<Invoice> {
+  const total = lines.reduce((sum, line) => sum + line.amount, 0);
+  const due = Math.max(0, total);
+  return {
+    amount_due: due,
+    amount_remaining: due,
+    lines: { ...invoice.lines, data: lines.map((line) => ({ ...line, invoice: invoice.id })) },
+    subtotal: total,
+    subtotal_excluding_tax: total,
+    total,
+    total_excluding_tax: total,
+  };
+}
+
+/** Fields that the sandbox does not use. Objects are immutable, so all invoices share these values. */
+const unusedInvoiceParts = {
+  account_tax_ids: null,
+  amount_overpaid: 0,
+  amount_shipping: 0,
+  application: null,
+  automatic_tax: { disabled_reason: null, enabled: false, liability: null, provider: null, status: null },
+  custom_fields: null,
+  customer_account: null,
+  customer_tax_ids: [],
+  default_source: null,
+  default_tax_rates: [],
+  discounts: [],
+  due_date: null,
+  footer: null,
+  from_invoice: null,
+  issuer: { type: 'self' },
+  last_finalization_error: null,
+  latest_revision: null,
+  on_behalf_of: null,
+  payment_settings: { default_mandate: null, payment_method_options: null, payment_method_types: null },
+  post_payment_credit_notes_amount: 0,
+  pre_payment_credit_notes_amount: 0,
+  receipt_number: null,
+  rendering: null,
+  shipping_cost: null,
+  shipping_details: null,
+  starting_balance: 0,
+  statement_descriptor: null,
+  test_clock: null,
+  total_discount_amounts: [],
+  total_pretax_credit_amounts: [],
+  total_taxes: [],
+  webhooks_delivered_at: null,
+};

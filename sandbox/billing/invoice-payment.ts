@@ -1,0 +1,65 @@
+import { cancelPaymentIntent, createPaymentIntent } from '../payments/payment-intent.ts';
+import type { Store } from '../state/store.ts';
+import type { Invoice, InvoicePayment, PaymentIntent, Subscription } from '../wire/objects.ts';
+
+/** The subscription that the invoice bills. A one-off invoice has none. */
+export function subscriptionOf(store: Store, invoice: Invoice): Subscription | undefined {
+  const id = invoice.parent?.subscription_details.subscription;
+  return id === undefined ? undefined : store.subscriptions.get(id);
+}
+
+/** The payment intent of the invoice. An invoice with a zero amount has none. */
+export function intentOf(store: Store, invoice: Invoice): PaymentIntent | undefined {
+  const payment = paymentOf(store, invoice);
+  return payment === undefined ? undefined : store.paymentIntents.get(payment.payment.payment_intent);
+}
+
+export function paymentOf(store: Store, invoice: Invoice): InvoicePayment | undefined {
+  return store.invoicePayments.allWithin('invoice', invoice.id)[0];
+}
+
+export function makePayment(store: Store, invoice: Invoice, paymentMethod: string | null): void {
+  const subscription = subscriptionOf(store, invoice);
+  const saves = subscription?.payment_settings?.save_default_payment_method === 'on_subscription';
+  const intent = createPaymentIntent(store, {
+    amount: invoice.amount_due,
+    currency: invoice.currency,
+    customer: invoice.customer,
+    metadata: {},
+    automaticPaymentMethods: null,
+    paymentMethod,
+    captureMethod: 'automatic',
+    description: purposeOf(invoice),
+    setupFutureUsage: saves ? 'off_session' : null,
+  });
+  store.put(store.invoicePayments, {
+    id: store.invoicePayments.newId(),
+    object: 'invoice_payment',
+    amount_paid: null,
+    amount_requested: invoice.amount_due,
+    created: store.now(),
+    currency: invoice.currency,
+    invoice: invoice.id,
+    is_default: true,
+    livemode: false,
+    payment: { type: 'payment_intent', payment_intent: intent.id },
+    status: 'open',
+    status_transitions: { canceled_at: null, paid_at: null },
+  });
+}
+
+export function dropPayment(store: Store, invoice: Invoice): void {
+  const payment = paymentOf(store, invoice);
+  const intent = intentOf(store, invoice);
+  if (payment === undefined || intent === undefined) return;
+  if (intent.status !== 'canceled') cancelPaymentIntent(store, intent, 'void_invoice');
+  store.change(store.invoicePayments, payment, {
+    status: 'canceled',
+    status_transitions: { ...payment.status_transitions, canceled_at: store.now() },
+  });
+}
+
+function purposeOf(invoice: Invoice): string {
+  if (invoice.parent === null) return 'Payment for Invoice';
+  return invoice.billing_reason === 'subscription_create' ? 'Subscription creation' : 'Subscription update';
+}

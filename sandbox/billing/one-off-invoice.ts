@@ -1,0 +1,92 @@
+import type { Store } from '../state/store.ts';
+import type { Customer, Invoice, Subscription } from '../wire/objects.ts';
+import { wrongState } from '../wire/wire-error.ts';
+import { draftSeconds, finalizeInvoice } from './invoice.ts';
+import {
+  invoiceLinesMax,
+  lineOf,
+  notEditable,
+  pendingItems,
+  releaseItems,
+  takeItems,
+} from './invoice-item.ts';
+import { invoiceObject } from './invoice-object.ts';
+
+export interface NewOneOffInvoice {
+  readonly customer: Customer;
+  readonly currency: string;
+  /** The invoice bills the pending items of this subscription. */
+  readonly subscription: Subscription | null;
+  readonly includesPending: boolean;
+  readonly autoAdvance: boolean;
+  readonly details: Partial<Invoice>;
+}
+
+/** Creates a draft that no subscription's renewal creates. */
+export function createOneOffInvoice(store: Store, made: NewOneOffInvoice): Invoice {
+  const now = store.now();
+  const id = store.invoices.newId();
+  const { customer, currency, subscription } = made;
+  const pending = pendingItems(store, {
+    customer: customer.id,
+    currency,
+    subscription: subscription?.id ?? null,
+  });
+  const items = made.includesPending ? pending.slice(0, invoiceLinesMax) : [];
+  const finalizesAt = made.autoAdvance ? now + draftSeconds : null;
+  const invoice = store.put(
+    store.invoices,
+    invoiceObject({
+      id,
+      now,
+      buyer: customer,
+      customer: customer.id,
+      currency,
+      reason: 'manual',
+      parent:
+        subscription === null
+          ? null
+          : {
+              quote_details: null,
+              subscription_details: { metadata: subscription.metadata, subscription: subscription.id },
+              type: 'subscription_details',
+            },
+      lines: items.map((item) => lineOf(item)),
+      periodStart: now,
+      periodEnd: now,
+      autoAdvance: made.autoAdvance,
+      finalizesAt,
+      details: {
+        ...made.details,
+        ...(made.details.collection_method === 'send_invoice' ? { next_payment_attempt: null } : {}),
+      },
+    }),
+  );
+  takeItems(store, items, id);
+  store.emit('invoice.created', invoice);
+  return invoice;
+}
+
+/** Finalizes the invoice if it is still a draft, and tells the customer about it. */
+export function sendInvoice(store: Store, invoice: Invoice, baseUrl: string): Invoice {
+  if (invoice.collection_method !== 'send_invoice')
+    throw wrongState("You can only manually send an invoice if its collection method is 'send_invoice'.");
+  if (invoice.status !== 'draft' && invoice.status !== 'open' && invoice.status !== 'paid')
+    throw wrongState(`This invoice is ${invoice.status}, so it cannot be sent.`);
+  const final = invoice.status === 'draft' ? finalizeInvoice(store, invoice, baseUrl) : invoice;
+  store.emit('invoice.sent', final);
+  return final;
+}
+
+/** Deletes a draft. Its items wait for the customer's next invoice again. */
+export function deleteDraft(store: Store, invoice: Invoice): void {
+  if (invoice.status !== 'draft') throw notEditable(invoice);
+  if (invoice.parent !== null && invoice.billing_reason !== 'manual')
+    throw wrongState(
+      'This invoice belongs to a subscription, so it cannot be deleted. Finalize and void it instead.',
+      'invoice_not_editable',
+    );
+  releaseItems(store, invoice.id);
+  store.remove(store.invoices, invoice.id);
+  store.emit('invoice.deleted', invoice);
+}

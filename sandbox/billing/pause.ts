@@ -1,0 +1,80 @@
+import type { Store } from '../state/store.ts';
+import type { Invoice, Subscription } from '../wire/objects.ts';
+import { wrongState } from '../wire/wire-error.ts';
+import { collectInvoice, invoicePaid } from './collect.ts';
+import {
+  draftSubscriptionInvoice,
+  finalizeInvoice,
+  markInvoiceUncollectible,
+  voidInvoice,
+} from './invoice.ts';
+import { subscriptionOf } from './invoice-payment.ts';
+import { isResumption, leavePaused, updateSubscription } from './subscription-change.ts';
+import { invoiceLines, nextPeriodEnd, periodOf, withPeriod } from './subscription-items.ts';
+
+/** The processor voids a resumption invoice that nobody tries to pay for 23 hours. */
+const resumptionSeconds = 23 * 60 * 60;
+
+/** What happens to an invoice that is created while the collection of payments is paused. */
+export function settlePaused(
+  store: Store,
+  draft: Invoice,
+  behavior: NonNullable<Subscription['pause_collection']>['behavior'],
+  baseUrl: string,
+): void {
+  if (behavior === 'keep_as_draft') return;
+  const open = finalizeInvoice(store, draft, baseUrl, { isCollected: false });
+  if (behavior === 'void') voidInvoice(store, open);
+  else markInvoiceUncollectible(store, open);
+}
+
+export interface Resumption {
+  readonly anchor: 'now' | 'unchanged';
+  /** Charges the invoice at once, and keeps the subscription paused until the payment succeeds. */
+  readonly onSuccess: boolean;
+}
+
+/**
+ * Resumes a paused subscription. With a new anchor, a new period starts and its invoice must be paid first. With the
+ * old anchor, the subscription is active at once: the sandbox does not prorate, so there is nothing to pay.
+ */
+export function resumeSubscription(
+  store: Store,
+  before: Subscription,
+  { anchor, onSuccess }: Resumption,
+  baseUrl: string,
+): Subscription {
+  if (before.status !== 'paused')
+    throw wrongState(`Only a paused subscription can be resumed. This one is ${before.status}.`);
+  const latest = before.latest_invoice === null ? undefined : store.invoices.get(before.latest_invoice);
+  if (latest?.status === 'open' && isResumption(before, latest))
+    throw wrongState(`The subscription is already being resumed. Pay or void its invoice ${latest.id}.`);
+  const now = store.now();
+  const anchored = anchor === 'now' ? { ...before, billing_cycle_anchor: now } : before;
+  const end = nextPeriodEnd(anchored, now);
+  const moved: Subscription = { ...anchored, items: withPeriod(before.items, now, end) };
+  const { billing_cycle_anchor, items } = moved;
+  if (anchor === 'unchanged')
+    return leavePaused(store, before, { billing_cycle_anchor, items, status: 'active' });
+  const draft = draftSubscriptionInvoice(store, moved, {
+    reason: 'subscription_update',
+    lines: invoiceLines(moved, now, end, false),
+    periodStart: periodOf(before).start,
+    periodEnd: now,
+    autoAdvance: onSuccess,
+  });
+  updateSubscription(store, before, { billing_cycle_anchor, items, latest_invoice: draft.id });
+  const invoice = finalizeInvoice(store, draft, baseUrl);
+  if (invoice.amount_due === 0) invoicePaid(store, invoice);
+  else if (onSuccess) collectInvoice(store, invoice, { offSession: true, baseUrl });
+  return store.subscriptions.get(before.id) ?? moved;
+}
+
+/** When the invoice of a resumption expires; null if it is no such invoice, or a payment of it was tried. */
+export function resumptionExpiresAt(store: Store, invoice: Invoice): number | null {
+  const subscription = subscriptionOf(store, invoice);
+  const resumes = subscription !== undefined && isResumption(subscription, invoice);
+  const { finalized_at: finalizedAt } = invoice.status_transitions;
+  if (!resumes || invoice.status !== 'open' || invoice.attempted || finalizedAt === null) return null;
+  return finalizedAt + resumptionSeconds;
+}

@@ -1,0 +1,106 @@
+import { existingCustomer } from '../payments/customer.ts';
+import { Collection } from '../state/collection.ts';
+import type { WireObject } from '../wire/objects.ts';
+import { type Operation, operation } from '../wire/operation.ts';
+import { bool, type Fields, object, oneOf, range, required, text } from '../wire/params.ts';
+import { listPage, pageParams } from './listing.ts';
+import { Resource } from './resource.ts';
+
+interface EmptyKind {
+  /** The path of the list. */
+  readonly name: string;
+  /** The name in "No such …" errors. */
+  readonly noun: string;
+  readonly filters?: Fields;
+}
+
+/**
+ * Kinds of objects that the sandbox cannot create. An account without any has empty lists, and clients that copy
+ * everything an account has read them all.
+ */
+const emptyKinds: readonly EmptyKind[] = [
+  {
+    name: 'checkout/sessions',
+    noun: 'checkout.session',
+    filters: {
+      customer: text(),
+      customer_details: object({ email: required(text()) }),
+      payment_intent: text(),
+      payment_link: text(),
+      status: oneOf('complete', 'expired', 'open'),
+      subscription: text(),
+    },
+  },
+  { name: 'coupons', noun: 'coupon' },
+  { name: 'credit_notes', noun: 'credit note', filters: { customer: text(), invoice: text() } },
+  {
+    name: 'entitlements/features',
+    noun: 'feature',
+    filters: { archived: bool, lookup_key: text() },
+  },
+  {
+    name: 'entitlements/active_entitlements',
+    noun: 'active entitlement',
+    filters: { customer: required(text()) },
+  },
+  { name: 'payment_links', noun: 'payment link', filters: { active: bool } },
+  {
+    name: 'payouts',
+    noun: 'payout',
+    filters: { arrival_date: range, destination: text(), status: text() },
+  },
+  {
+    name: 'promotion_codes',
+    noun: 'promotion code',
+    filters: { active: bool, code: text(), coupon: text(), customer: text() },
+  },
+  { name: 'quotes', noun: 'quote', filters: { customer: text(), status: text(), test_clock: text() } },
+  {
+    name: 'radar/early_fraud_warnings',
+    noun: 'early fraud warning',
+    filters: { charge: text(), payment_intent: text() },
+  },
+  { name: 'reviews', noun: 'review' },
+  {
+    name: 'subscription_schedules',
+    noun: 'subscription schedule',
+    filters: {
+      canceled_at: range,
+      completed_at: range,
+      customer: text(),
+      released_at: range,
+      scheduled: bool,
+    },
+  },
+  {
+    name: 'tax_ids',
+    noun: 'tax id',
+    filters: { owner: object({ type: required(oneOf('customer', 'self')), customer: text() }) },
+  },
+  { name: 'tax_rates', noun: 'tax rate', filters: { active: bool, inclusive: bool } },
+  { name: 'transfers', noun: 'transfer', filters: { destination: text(), transfer_group: text() } },
+];
+
+/** The lists below a customer. */
+const ofCustomers = ['balance_transactions', 'sources', 'tax_ids'] as const;
+
+const nothing = new Collection<WireObject>({ name: 'nothing', noun: 'object', idPrefix: '' });
+
+export const emptyListOperations: readonly Operation[] = [
+  ...emptyKinds.flatMap(({ name, noun, filters = {} }) => {
+    const collection = new Collection<WireObject>({ name, noun, idPrefix: '' });
+    const kind = new Resource(name, () => collection);
+    // A path with a namespace has no route for a single object; the answer is a 404 too.
+    return name.includes('/') ? [kind.list(filters)] : [kind.list(filters), kind.retrieve()];
+  }),
+  ...ofCustomers.map((list) =>
+    operation(
+      { name: `customers.list_${list}`, method: 'GET', path: `customers/*/${list}` },
+      { ...pageParams, ...(list === 'sources' ? { object: text() } : {}) },
+      ({ store, id }, params) => {
+        existingCustomer(store, id, 'id');
+        return listPage(`/v1/customers/${id}/${list}`, nothing, params, {});
+      },
+    ),
+  ),
+];

@@ -1,0 +1,107 @@
+import type { Store } from '../state/store.ts';
+import type { Invoice } from '../wire/objects.ts';
+import {
+  applyMetadata,
+  array,
+  bool,
+  clearable,
+  integer,
+  metadata,
+  object,
+  oneOf,
+  type Parsed,
+  required,
+  text,
+} from '../wire/params.ts';
+import { badParam, missing } from '../wire/wire-error.ts';
+
+/** The processor's own limits. */
+const customFieldsMax = 4;
+const customFieldNameLengthMax = 40;
+const customFieldValueLengthMax = 140;
+const daySeconds = 86_400;
+
+/** What can be set when an invoice is created, and changed while it is a draft. */
+export const invoiceParams = {
+  auto_advance: bool,
+  collection_method: oneOf('charge_automatically', 'send_invoice'),
+  custom_fields: clearable(
+    array(
+      object({
+        name: required(text(customFieldNameLengthMax)),
+        value: required(text(customFieldValueLengthMax)),
+      }),
+      customFieldsMax,
+    ),
+  ),
+  days_until_due: integer(),
+  default_payment_method: clearable(text()),
+  description: clearable(text()),
+  due_date: integer(),
+  footer: clearable(text()),
+  metadata,
+  statement_descriptor: clearable(text(22)),
+};
+
+type InvoiceParams = Parsed<typeof invoiceParams>;
+
+/** The fields that the parameters set on an invoice of this customer. */
+export function detailsFrom(
+  store: Store,
+  params: InvoiceParams,
+  before: Pick<Invoice, 'collection_method' | 'created' | 'customer' | 'due_date' | 'metadata'>,
+): Partial<Invoice> {
+  const { default_payment_method: method, custom_fields: fields } = params;
+  if (method != null && store.paymentMethods.get(method)?.customer !== before.customer)
+    throw missing('PaymentMethod', method, 'default_payment_method');
+  return {
+    ...collectionFrom(store, params, before),
+    ...(fields === undefined ? {} : { custom_fields: fields === null ? null : [...fields] }),
+    ...(method === undefined ? {} : { default_payment_method: method }),
+    ...(params.description === undefined ? {} : { description: params.description }),
+    ...(params.footer === undefined ? {} : { footer: params.footer }),
+    ...(params.metadata === undefined
+      ? {}
+      : { metadata: applyMetadata(before.metadata ?? {}, params.metadata) }),
+    ...(params.statement_descriptor === undefined
+      ? {}
+      : { statement_descriptor: params.statement_descriptor }),
+  };
+}
+
+/** An invoice that is charged has no due date; one that is sent must have one. */
+function collectionFrom(
+  store: Store,
+  params: InvoiceParams,
+  before: Pick<Invoice, 'collection_method' | 'created' | 'customer' | 'due_date'>,
+): Partial<Invoice> {
+  const { days_until_due: days, due_date: date } = params;
+  const method = params.collection_method ?? before.collection_method;
+  const param = days === undefined ? 'due_date' : 'days_until_due';
+  if (days !== undefined && date !== undefined)
+    throw badParam(
+      'You may only specify one of these parameters: days_until_due, due_date.',
+      'due_date',
+      'parameters_exclusive',
+    );
+  if (method !== 'send_invoice') {
+    if (days !== undefined || date !== undefined)
+      throw badParam(`You can only set ${param} if collection_method is send_invoice.`, param);
+    return { collection_method: method, due_date: null };
+  }
+  if (date !== undefined && date <= store.now())
+    throw badParam('due_date must be in the future.', 'due_date');
+  const due = date ?? (days === undefined ? before.due_date : before.created + days * daySeconds);
+  if (due === null)
+    throw badParam(
+      'If collection_method is send_invoice, you must set days_until_due or due_date.',
+      'days_until_due',
+      'parameter_missing',
+    );
+  const customer = before.customer === null ? undefined : store.customers.get(before.customer);
+  if (customer === undefined || customer.deleted || customer.email === null)
+    throw badParam(
+      'Missing email. In order to create invoices that are sent to the customer, the customer must have a valid email.',
+    );
+  return { collection_method: 'send_invoice', due_date: due };
+}

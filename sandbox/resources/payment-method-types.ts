@@ -1,0 +1,67 @@
+import { mayUseOld, sees } from '../wire/api-version.ts';
+import type { PaymentIntent } from '../wire/objects.ts';
+import type { Call } from '../wire/operation.ts';
+import { array, bool, object, oneOf, type Parsed, required, text } from '../wire/params.ts';
+import { badParam } from '../wire/wire-error.ts';
+
+/** More than the processor has types. */
+const typesMax = 100;
+/** Link is a wallet for cards. The sandbox supports no other payment methods. */
+const supportedTypes: readonly string[] = ['card', 'link'];
+
+/** The older parameter: a fixed list of types. */
+export const typesParam = { payment_method_types: array(text(), typesMax) };
+
+/** The parameters that decide which payment methods a new intent accepts. */
+export const methodChoiceParams = {
+  ...typesParam,
+  automatic_payment_methods: object({ enabled: required(bool), allow_redirects: oneOf('always', 'never') }),
+};
+
+/** The types that the caller lists. Undefined without a list. */
+export function listedTypes(call: Call, { payment_method_types: types }: Parsed<typeof typesParam>) {
+  if (types === undefined) return undefined;
+  if (!mayUseOld(call.version, 'noPaymentMethodTypes'))
+    throw badParam(
+      'The `payment_method_types` parameter is no longer supported in this API version. Use dynamic payment methods, or `allowed_payment_method_types` and `excluded_payment_method_types` to limit them.',
+      'payment_method_types',
+      'payment_method_types_no_longer_supported',
+    );
+  const unsupported = types.find((type) => !supportedTypes.includes(type));
+  if (unsupported !== undefined)
+    throw badParam(
+      `The payment method type provided: ${unsupported} is invalid. The sandbox supports only ${supportedTypes.join(' and ')}.`,
+      'payment_method_types',
+      'payment_intent_invalid_parameter',
+    );
+  if (!types.includes('card'))
+    throw badParam('payment_method_types must include card.', 'payment_method_types');
+  return [...types];
+}
+
+/** Which payment methods a new intent accepts. The processor chooses them if the caller does not. */
+export function chosenMethods(
+  call: Call,
+  params: Parsed<typeof methodChoiceParams>,
+): {
+  readonly automaticPaymentMethods: PaymentIntent['automatic_payment_methods'];
+  readonly paymentMethodTypes?: string[];
+} {
+  const { automatic_payment_methods: automatic } = params;
+  const types = listedTypes(call, params);
+  if (types !== undefined) {
+    if (automatic?.enabled === true)
+      throw badParam(
+        'You may only specify one of these parameters: automatic_payment_methods, payment_method_types.',
+        'payment_method_types',
+        'parameters_exclusive',
+      );
+    return { automaticPaymentMethods: null, paymentMethodTypes: types };
+  }
+  const isAutomatic = automatic?.enabled ?? sees(call.version, 'automaticPaymentMethods');
+  return {
+    automaticPaymentMethods: isAutomatic
+      ? { enabled: true, allow_redirects: automatic?.allow_redirects ?? 'always' }
+      : null,
+  };
+}

@@ -1,0 +1,24 @@
+import { planOf } from '../billing/subscription-items.ts';
+import type { Operation } from '../wire/operation.ts';
+import { bool, text } from '../wire/params.ts';
+import { missing } from '../wire/wire-error.ts';
+import { Resource } from './resource.ts';
+
+/** The older name of recurring prices. The sandbox only reads them by it. */
+const plans = new Resource('plans', (store) => store.prices, { show: (_store, price) => planOf(price) });
+
+export const planOperations: readonly Operation[] = [
+  plans.operation('retrieve', 'GET *', {}, ({ store, id }) => {
+    const price = store.prices.get(id);
+    if (price === undefined || price.recurring === null) throw missing('plan', id);
+    return planOf(price);
+  }),
+  plans.list(
+    { active: bool, product: text() },
+    {
+      within: ({ product }) => ({ product }),
+      equal: ['active'],
+      where: () => (price) => price.recurring !== null,
+    },
+  ),
+];

@@ -1,0 +1,136 @@
+import { intentOf } from '../billing/invoice-payment.ts';
+import { periodOf, planOf } from '../billing/subscription-items.ts';
+import type { Store } from '../state/store.ts';
+import { sees } from '../wire/api-version.ts';
+import type {
+  Charge,
+  Invoice,
+  InvoiceItem,
+  InvoiceLine,
+  PaymentIntent,
+  Price,
+  Subscription,
+  SubscriptionItem,
+  WireObject,
+} from '../wire/objects.ts';
+
+/** Turns objects of the store, wherever they are in a value, into the shape that a version has. */
+export type Shape = (value: unknown) => unknown;
+
+/** Undefined if the version has the shape of the store. */
+export function shapeOf(store: Store, version: string | null): Shape | undefined {
+  return sees(version, 'invoicePayments') ? undefined : (value) => older(store, value);
+}
+
+function older(store: Store, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => older(store, item));
+  if (typeof value !== 'object' || value === null) return value;
+  // An event keeps the version in which it was created.
+  if ('object' in value && value.object === 'event') return value;
+  const shaped = isWireObject(value) ? olderObject(store, value) : value;
+  return Object.fromEntries(Object.entries(shaped).map(([name, part]) => [name, older(store, part)]));
+}
+
+function isWireObject(value: object): value is WireObject {
+  return 'id' in value && 'object' in value && !('deleted' in value);
+}
+
+/** The object as it was before 2025-03-31. Its parts are still in the current shape. */
+function olderObject(store: Store, value: WireObject): object {
+  // The `object` field determines the type.
+  switch (value.object) {
+    case 'subscription':
+      return olderSubscription(value as Subscription);
+    case 'subscription_item':
+      return olderSubscriptionItem(value as SubscriptionItem);
+    case 'invoice':
+      return olderInvoice(store, value as Invoice);
+    case 'line_item':
+      return olderLine(store, value as InvoiceLine);
+    case 'invoiceitem':
+      return olderInvoiceItem(store, value as InvoiceItem);
+    case 'payment_intent':
+      return { ...value, invoice: invoiceIdOf(store, (value as PaymentIntent).id) };
+    case 'charge':
+      return { ...value, invoice: invoiceIdOf(store, (value as Charge).payment_intent) };
+    default:
+      return value;
+  }
+}
+
+function olderSubscription(subscription: Subscription): object {
+  const { status_details: _, ...rest } = subscription;
+  const { start, end } = periodOf(subscription);
+  return { ...rest, current_period_start: start, current_period_end: end, discount: null };
+}
+
+function olderSubscriptionItem(item: SubscriptionItem): object {
+  const { current_period_start: _, current_period_end: __, ...rest } = item;
+  return rest;
+}
+
+function olderInvoice(store: Store, invoice: Invoice): object {
+  const { parent, total_taxes: _, ...rest } = invoice;
+  const intent = intentOf(store, invoice);
+  const isPaid = invoice.status === 'paid';
+  return {
+    ...rest,
+    charge: intent?.latest_charge ?? null,
+    discount: null,
+    paid: isPaid,
+    paid_out_of_band: isPaid && intent?.status === 'canceled',
+    payment_intent: intent?.id ?? null,
+    quote: null,
+    subscription: parent?.subscription_details.subscription ?? null,
+    subscription_details: parent === null ? null : { metadata: parent.subscription_details.metadata },
+    tax: null,
+    total_tax_amounts: [],
+    transfer_data: null,
+  };
+}
+
+function olderLine(store: Store, line: InvoiceLine): object {
+  const { parent, pricing, pretax_credit_amounts: _, subtotal: __, taxes: ___, ...rest } = line;
+  const item = parent?.invoice_item_details ?? null;
+  const { price, plan } = olderPricing(store, pricing);
+  return {
+    ...rest,
+    ...(item === null ? {} : { invoice_item: item.invoice_item }),
+    plan,
+    price,
+    proration: (item ?? parent?.subscription_item_details)?.proration ?? false,
+    proration_details: { credited_items: null },
+    subscription: line.subscription,
+    subscription_item: parent?.subscription_item_details?.subscription_item ?? null,
+    tax_amounts: [],
+    tax_rates: [],
+    type: item === null ? 'subscription' : 'invoiceitem',
+    unit_amount_excluding_tax: pricing.unit_amount_decimal,
+  };
+}
+
+function olderInvoiceItem(store: Store, item: InvoiceItem): object {
+  const { parent, pricing, net_amount: _, ...rest } = item;
+  const unit = Number(pricing.unit_amount_decimal);
+  return {
+    ...rest,
+    ...olderPricing(store, pricing),
+    subscription: parent?.subscription_details.subscription ?? null,
+    unit_amount: Number.isInteger(unit) ? unit : null,
+    unit_amount_decimal: pricing.unit_amount_decimal,
+  };
+}
+
+function olderPricing(store: Store, pricing: InvoiceLine['pricing']): { price: Price | null; plan: unknown } {
+  const id = pricing.price_details?.price;
+  const price = id === undefined ? undefined : store.prices.get(id);
+  return {
+    price: price ?? null,
+    plan: price === undefined || price.recurring === null ? null : planOf(price),
+  };
+}
+
+function invoiceIdOf(store: Store, intentId: string | null): string | null {
+  const [payment] = intentId === null ? [] : store.invoicePayments.allWithin('payment_intent', intentId);
+  return payment?.invoice ?? null;
+}
