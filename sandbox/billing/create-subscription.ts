@@ -6,6 +6,7 @@ import { WireError } from '../wire/wire-error.ts';
 import { collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
 import { draftInvoice, finalizeInvoice } from './invoice.ts';
 import { invoiceLines, newItem, periodEndOf, trialNoticeSeconds } from './subscription-life.ts';
+import { testClockIdOf } from './test-clock.ts';
 
 export interface NewSubscription {
   readonly customer: string;
@@ -134,6 +135,7 @@ function subscriptionObject(store: Store, made: NewSubscription, invoiceId: stri
     },
     pending_setup_intent: null,
     start_date: now,
+    test_clock: testClockIdOf(store, made.customer),
     status: made.trialEnd !== null ? 'trialing' : isFree ? 'active' : 'incomplete',
     trial_end: made.trialEnd,
     trial_settings: {
@@ -164,6 +166,5 @@ const unusedSubscriptionParts = {
   pending_invoice_item_interval: null,
   pending_update: null,
   schedule: null,
-  test_clock: null,
   transfer_data: null,
 };

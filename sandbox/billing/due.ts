@@ -1,14 +1,10 @@
 import { refundDueAt, settleRefund } from '../payments/refund.ts';
 import type { Changes } from '../state/changes.ts';
-import { MinHeap } from '../state/min-heap.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice } from '../wire/objects.ts';
+import { type DueItem, Schedule } from './schedule.ts';
 import { invoiceFallsDue, subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
-
-interface DueItem {
-  readonly kind: 'subscription' | 'invoice' | 'refund';
-  readonly id: string;
-}
+import { clockFailed, clockIsReady, deleteTestClock } from './test-clock.ts';
 
 /** Timers cannot exceed 24.8 days, and the clock jumps after the machine sleeps, so check at least this often. */
 const timerMsMax = 60 * 60 * 1_000;
@@ -17,17 +13,17 @@ const batchItems = 200;
 
 /**
  * Scheduled work: renewals, trial ends, retries, expiries. Due times follow from the objects' state, so the schedule is
- * not stored. An entry that no longer matches its object's state is skipped.
+ * not stored. The world's clock and each test clock have their own schedule.
  */
 export class Due {
   readonly #store: Store;
   readonly #baseUrl: () => string;
-  readonly #heap = new MinHeap<DueItem>();
-  /** The entries in the heap, so that an object that changes often is not scheduled twice for the same time. */
-  readonly #scheduled = new Set<string>();
+  readonly #ownSchedule = this.#newSchedule(null);
+  readonly #clockSchedules = new Map<string, Schedule>();
   readonly #onProblem: (fields: object, message: string) => void;
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> | null = null;
+  readonly #advancing = new Map<string, Promise<void>>();
   #closed = false;
 
   constructor(store: Store, baseUrl: () => string, onProblem: (fields: object, message: string) => void) {
@@ -43,19 +39,27 @@ export class Due {
       this.#push({ kind: 'subscription', id }, doneUntil);
     for (const { id } of this.#store.invoices.values()) this.#push({ kind: 'invoice', id }, 0);
     for (const { id } of this.#store.refunds.values()) this.#push({ kind: 'refund', id }, 0);
+    for (const { id } of this.#store.testClocks.values()) {
+      this.#push({ kind: 'test_clock', id }, 0);
+      this.#advanceClock(id);
+    }
     this.#setTimer();
   }
 
-  /** Moves the clock. Resolves when everything due by then is done, each item at its own time. */
+  /** Moves the world's clock. Resolves when everything due by then is done, each item at its own time. */
   async advanceTo(seconds: number): Promise<void> {
     while (this.#running !== null) await this.#running;
-    this.#running = this.#run(seconds).finally(() => {
-      this.#store.clock.release();
+    const { clock } = this.#store;
+    this.#running = this.#run(this.#ownSchedule, seconds, (at, work) => {
+      clock.holdAt(at);
+      work();
+    }).finally(() => {
+      clock.release();
       this.#running = null;
     });
     await this.#running;
     if (seconds > this.#store.now()) {
-      this.#store.clock.runOnFrom(seconds);
+      clock.runOnFrom(seconds);
       this.#store.changeSettings({});
     }
     await this.#store.written();
@@ -63,27 +67,55 @@ export class Due {
   }
 
   reset(): void {
-    this.#heap.clear();
-    this.#scheduled.clear();
+    this.#ownSchedule.clear();
+    this.#clockSchedules.clear();
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#running;
+    await Promise.all(this.#advancing.values());
   }
 
-  async #run(until: number): Promise<void> {
-    for (let done = 1; (this.#heap.firstAt ?? Number.POSITIVE_INFINITY) <= until && !this.#closed; done++) {
-      const next = this.#pop();
-      if (next === undefined || !this.#timesOf(next.item).includes(next.at)) continue;
-      this.#store.clock.holdAt(next.at);
-      this.#store.transact(null, () => this.#happen(next.item, next.at));
+  /** Does what is due by `until`. `atTime` lets an item happen at its own time. */
+  async #run(
+    schedule: Schedule,
+    until: number,
+    atTime: (at: number, work: () => void) => void,
+  ): Promise<void> {
+    for (let done = 1; !this.#closed; done++) {
+      const next = schedule.next(until);
+      if (next === undefined) return;
+      atTime(next.at, () => this.#store.transact(null, () => this.#happen(next.item, next.at)));
       if (done % batchItems === 0) {
         await this.#store.written();
         await new Promise((resolve) => setImmediate(resolve));
       }
     }
+  }
+
+  /** Moves a test clock to its target, if it is advancing, without delaying the response to the request. */
+  #advanceClock(id: string): void {
+    if (this.#advancing.has(id) || targetOf(this.#store, id) === undefined) return;
+    const advanced = this.#runClock(id)
+      .catch((error: unknown) => {
+        this.#onProblem({ error, testClock: id }, 'a test clock failed to advance');
+        this.#store.transact(null, () => clockFailed(this.#store, id));
+      })
+      .finally(() => this.#advancing.delete(id));
+    this.#advancing.set(id, advanced);
+  }
+
+  async #runClock(id: string): Promise<void> {
+    // The response to the request that advances the clock shows it as advancing.
+    await new Promise((resolve) => setImmediate(resolve));
+    const until = targetOf(this.#store, id);
+    if (until === undefined) return;
+    await this.#run(this.#scheduleOf(id), until, (at, work) => this.#store.clock.at(at, work));
+    if (!this.#closed && targetOf(this.#store, id) !== undefined)
+      this.#store.transact(null, () => clockIsReady(this.#store, id, until));
+    await this.#store.written();
   }
 
   #happen({ kind, id }: DueItem, at: number): void {
@@ -93,6 +125,9 @@ export class Due {
     } else if (kind === 'refund') {
       const refund = store.refunds.get(id);
       if (refund !== undefined) settleRefund(store, refund);
+    } else if (kind === 'test_clock') {
+      const clock = store.testClocks.get(id);
+      if (clock !== undefined) deleteTestClock(store, clock);
     } else {
       const subscription = store.subscriptions.get(id);
       if (subscription !== undefined) subscriptionFallsDue(store, subscription, at);
@@ -100,28 +135,42 @@ export class Due {
   }
 
   #note(changes: Changes): void {
-    const before = this.#heap.firstAt;
+    const before = this.#ownSchedule.firstAt;
     for (const { value } of changes.puts) {
-      const kind = value.object;
-      if (kind === 'subscription' || kind === 'invoice' || kind === 'refund')
+      const kind = value.object === 'test_helpers.test_clock' ? 'test_clock' : value.object;
+      if (kind === 'subscription' || kind === 'invoice' || kind === 'refund' || kind === 'test_clock')
         this.#push({ kind, id: value.id }, this.#store.now());
+      if (kind === 'test_clock') this.#advanceClock(value.id);
     }
-    if (this.#heap.firstAt !== before && this.#running === null) this.#setTimer();
+    for (const { collection, id } of changes.removals)
+      if (collection === this.#store.testClocks.name) this.#clockSchedules.delete(id);
+    if (this.#ownSchedule.firstAt !== before && this.#running === null) this.#setTimer();
   }
 
   #push(item: DueItem, doneUntil: number): void {
-    for (const at of this.#timesOf(item, doneUntil)) {
-      const key = `${item.id} ${at}`;
-      if (this.#scheduled.has(key)) continue;
-      this.#scheduled.add(key);
-      this.#heap.push(at, item);
-    }
+    const times = this.#timesOf(item, doneUntil);
+    if (times.length === 0) return;
+    const clockId = this.#clockIdOf(item);
+    const schedule = clockId === null ? this.#ownSchedule : this.#scheduleOf(clockId);
+    for (const at of times) schedule.push(at, item);
   }
 
-  #pop(): { readonly at: number; readonly item: DueItem } | undefined {
-    const next = this.#heap.pop();
-    if (next !== undefined) this.#scheduled.delete(`${next.item.id} ${next.at}`);
-    return next;
+  #scheduleOf(clockId: string): Schedule {
+    const existing = this.#clockSchedules.get(clockId);
+    if (existing !== undefined) return existing;
+    const schedule = this.#newSchedule(clockId);
+    this.#clockSchedules.set(clockId, schedule);
+    return schedule;
+  }
+
+  #newSchedule(clockId: string | null): Schedule {
+    return new Schedule((item, at) => this.#clockIdOf(item) === clockId && this.#timesOf(item).includes(at));
+  }
+
+  /** The test clock that decides when the item is due; null for the world's clock. */
+  #clockIdOf({ kind, id }: DueItem): string | null {
+    if (kind === 'subscription') return this.#store.subscriptions.get(id)?.test_clock ?? null;
+    return kind === 'invoice' ? (this.#store.invoices.get(id)?.test_clock ?? null) : null;
   }
 
   #timesOf({ kind, id }: DueItem, doneUntil = 0): number[] {
@@ -130,6 +179,10 @@ export class Due {
       return subscription === undefined ? [] : subscriptionDueTimes(subscription, doneUntil);
     }
     if (kind === 'invoice') return invoiceDueTimes(this.#store.invoices.get(id));
+    if (kind === 'test_clock') {
+      const clock = this.#store.testClocks.get(id);
+      return clock === undefined ? [] : [clock.deletes_after];
+    }
     const refund = this.#store.refunds.get(id);
     const at = refund === undefined ? null : refundDueAt(this.#store, refund);
     return at === null ? [] : [at];
@@ -137,7 +190,7 @@ export class Due {
 
   #setTimer(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
-    const at = this.#heap.firstAt;
+    const at = this.#ownSchedule.firstAt;
     if (at === undefined || this.#closed) return;
     const waitMs = Math.min(timerMsMax, Math.max(0, (at - this.#store.now()) * 1_000));
     this.#timer = setTimeout(() => {
@@ -146,6 +199,11 @@ export class Due {
       );
     }, waitMs);
   }
+}
+
+/** The time that a test clock is advancing to. */
+function targetOf(store: Store, clockId: string): number | undefined {
+  return store.testClocks.get(clockId)?.status_details.advancing?.target_frozen_time;
 }
 
 function invoiceDueTimes(invoice: Invoice | undefined): number[] {

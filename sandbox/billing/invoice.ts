@@ -3,6 +3,7 @@ import { cancelPaymentIntent, createPaymentIntent } from '../payments/payment-in
 import type { Store } from '../state/store.ts';
 import type { Invoice, InvoiceLine, InvoicePayment, PaymentIntent, Subscription } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
+import { testClockIdOf } from './test-clock.ts';
 
 /** A renewal invoice stays a draft for an hour, so that it can still be changed. */
 const draftSeconds = 60 * 60;
@@ -43,6 +44,7 @@ export function draftInvoice(store: Store, subscription: Subscription, made: New
     created: now,
     currency: subscription.currency,
     customer: subscription.customer,
+    test_clock: testClockIdOf(store, subscription.customer),
     customer_address: buyer?.address ?? null,
     customer_email: buyer?.email ?? null,
     customer_name: buyer?.name ?? null,
@@ -253,7 +255,6 @@ const unusedInvoiceParts = {
   shipping_details: null,
   starting_balance: 0,
   statement_descriptor: null,
-  test_clock: null,
   total_discount_amounts: [],
   total_pretax_credit_amounts: [],
   total_taxes: [],

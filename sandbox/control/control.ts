@@ -1,5 +1,6 @@
 import { authenticateControl } from '../wire/authenticate.ts';
 import type { Operation } from '../wire/operation.ts';
+import { objectTime } from '../wire/request-clock.ts';
 import type { Control, ControlResponse } from '../wire/server.ts';
 import { WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
@@ -74,7 +75,10 @@ const clock = ({ store }: World) => ok({ now: store.now(), offsetSeconds: store.
 const delivery = ({ deliverer }: World) => ok({ mode: deliverer.mode, endpoints: deliverer.waiting() });
 
 async function authenticate({ store }: World, id: string, succeeded: boolean): Promise<object> {
-  const intent = store.transact(null, () => completeIntent(store, id, succeeded));
+  const kind = store.paymentIntents.get(id) === undefined ? store.setupIntents : store.paymentIntents;
+  const intent = store.clock.at(objectTime(store, kind.name, id), () =>
+    store.transact(null, () => completeIntent(store, id, succeeded)),
+  );
   await store.written();
   return intent;
 }

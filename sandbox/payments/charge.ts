@@ -25,7 +25,7 @@ export function createCharge(
     billing_details: method.billing_details,
     calculated_statement_descriptor: 'SANDBOX',
     captured,
-    created: store.now(),
+    created: store.worldNow(),
     currency: intent.currency,
     customer: intent.customer,
     description: intent.description,

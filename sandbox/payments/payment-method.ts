@@ -207,7 +207,7 @@ function newPaymentMethod(
       three_d_secure_usage: { supported: true },
       wallet: null,
     },
-    created: store.now(),
+    created: store.worldNow(),
     customer: null,
     customer_account: null,
     livemode: false,

@@ -34,7 +34,7 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
     amount,
     balance_transaction: null,
     charge: charge.id,
-    created: store.now(),
+    created: store.worldNow(),
     currency: charge.currency,
     customer: charge.customer,
     customer_account: null,

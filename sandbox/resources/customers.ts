@@ -4,6 +4,7 @@ import { address } from '../payments/address.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { attachChecked, detach, usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
+import { existing } from '../wire/existing.ts';
 import type { Customer } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
 import {
@@ -19,6 +20,7 @@ import {
 import { badParam, missing } from '../wire/wire-error.ts';
 import { listPage, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
+import { checkAttachable } from './test-clocks.ts';
 
 /** The processor's own limits. */
 const emailLengthMax = 512;
@@ -41,24 +43,31 @@ const changeable = {
 const customers = new Resource('customers', (store) => store.customers);
 
 export const customerOperations: readonly Operation[] = [
-  customers.operation('create', 'POST', { ...changeable, payment_method: text() }, ({ store }, params) => {
-    const blank = newCustomer(store);
-    const made: Customer = { ...blank, ...changesOf(blank, params) };
-    store.put(store.customers, made);
-    const { payment_method: methodId, invoice_settings: settings } = params;
-    const method =
-      methodId === undefined
-        ? null
-        : attachChecked(store, usablePaymentMethod(store, methodId, null), made.id, 'customer');
-    const defaultId = settings?.default_payment_method ?? null;
-    // A new customer's only payment method is the one in this request.
-    if (defaultId !== null && defaultId !== methodId) throw missing('PaymentMethod', defaultId, defaultParam);
-    const customer: Customer =
-      defaultId === null || method === null ? made : { ...made, ...withDefault(made, method.id) };
-    store.put(store.customers, customer);
-    store.emit('customer.created', customer);
-    return customer;
-  }),
+  customers.operation(
+    'create',
+    'POST',
+    { ...changeable, payment_method: text(), test_clock: text() },
+    ({ store }, params) => {
+      checkAttachable(store, params.test_clock);
+      const blank = newCustomer(store, params.test_clock ?? null);
+      const made: Customer = { ...blank, ...changesOf(blank, params) };
+      store.put(store.customers, made);
+      const { payment_method: methodId, invoice_settings: settings } = params;
+      const method =
+        methodId === undefined
+          ? null
+          : attachChecked(store, usablePaymentMethod(store, methodId, null), made.id, 'customer');
+      const defaultId = settings?.default_payment_method ?? null;
+      // A new customer's only payment method is the one in this request.
+      if (defaultId !== null && defaultId !== methodId)
+        throw missing('PaymentMethod', defaultId, defaultParam);
+      const customer: Customer =
+        defaultId === null || method === null ? made : { ...made, ...withDefault(made, method.id) };
+      store.put(store.customers, customer);
+      store.emit('customer.created', customer);
+      return customer;
+    },
+  ),
   customers.retrieve(),
   customers.operation('update', 'POST *', changeable, ({ store, id }, params) => {
     const before = existingCustomer(store, id, 'id');
@@ -82,10 +91,17 @@ export const customerOperations: readonly Operation[] = [
     return store.put(store.customers, { id, object: 'customer', deleted: true });
   }),
   customers.list(
-    { email: text(emailLengthMax) },
+    { email: text(emailLengthMax), test_clock: text() },
     {
-      within: ({ email }) => ({ email }),
-      where: () => (customer) => !customer.deleted,
+      check: (store, { test_clock: id }) => {
+        if (id !== undefined) existing(store.testClocks, id, 'test_clock');
+      },
+      within: ({ email, test_clock }) => ({ email, test_clock }),
+      // Customers of a test clock are only listed by their clock.
+      where:
+        (_store, { test_clock: id }) =>
+        (customer) =>
+          !customer.deleted && (customer.test_clock === null || customer.test_clock === id),
     },
   ),
   customers.operation(
@@ -108,7 +124,7 @@ function withDefault(customer: Customer, methodId: string | null): Pick<Customer
   return { invoice_settings: { ...customer.invoice_settings, default_payment_method: methodId } };
 }
 
-function newCustomer(store: Store): Customer {
+function newCustomer(store: Store, testClock: string | null): Customer {
   return {
     id: store.customers.newId(),
     object: 'customer',
@@ -137,7 +153,7 @@ function newCustomer(store: Store): Customer {
     preferred_locales: [],
     shipping: null,
     tax_exempt: 'none',
-    test_clock: null,
+    test_clock: testClock,
   };
 }
 

@@ -12,6 +12,7 @@ import { productOperations } from './products.ts';
 import { refundOperations } from './refunds.ts';
 import { setupIntentOperations } from './setup-intents.ts';
 import { subscriptionOperations } from './subscriptions.ts';
+import { testClockOperations } from './test-clocks.ts';
 import { webhookEndpointOperations } from './webhook-endpoints.ts';
 
 /** All operations of the wire API. */
@@ -29,5 +30,6 @@ export const operations: readonly Operation[] = [
   ...refundOperations,
   ...setupIntentOperations,
   ...subscriptionOperations,
+  ...testClockOperations,
   ...webhookEndpointOperations,
 ];

@@ -49,8 +49,8 @@ interface Index<T> {
 }
 
 /**
- * All objects of one kind, in order of creation. This is also the order of their `created` times, because the clock
- * only moves forward. Lists are read from an ordered index, newest first, and stop when the page is full.
+ * All objects of one kind, in order of their `created` times. Mostly this is the order in which they were added, because
+ * the clock only moves forward; only test clocks have other times. Lists are read from an ordered index, newest first, and stop when the page is full.
  */
 export class Collection<T extends WireObject> {
   readonly name: string;
@@ -104,7 +104,7 @@ export class Collection<T extends WireObject> {
           : (this.#ordered.at(-1)?.created ?? 0);
       const entry = { value, sequence: this.#sequence++, created };
       this.#byId.set(value.id, entry);
-      this.#ordered.push(entry);
+      insert(this.#ordered, entry);
       for (const index of this.#indexes)
         for (const key of index.keysOf(value)) addTo(index.entries, key, entry);
       return undefined;
@@ -169,12 +169,11 @@ export class Collection<T extends WireObject> {
     };
     const cursor = this.#byId.get(query.endingBefore ?? query.startingAfter ?? '');
     if (query.endingBefore !== undefined && cursor !== undefined) {
-      const next = lowerBound(entries, ({ sequence }) => sequence <= cursor.sequence);
+      const next = lowerBound(entries, (entry) => !isBefore(cursor, entry));
       for (let at = Math.max(first, next); at < end; at++) if (!take(entries[at])) break;
       return { data: matches.slice(0, query.limit).reverse(), hasMore: matches.length > query.limit };
     }
-    const stop =
-      cursor === undefined ? end : lowerBound(entries, ({ sequence }) => sequence < cursor.sequence);
+    const stop = cursor === undefined ? end : lowerBound(entries, (entry) => isBefore(entry, cursor));
     for (let at = Math.min(end, stop) - 1; at >= first; at--) if (!take(entries[at])) break;
     return { data: matches.slice(0, query.limit), hasMore: matches.length > query.limit };
   }
@@ -227,9 +226,20 @@ function addTo<T>(index: Map<string, Entry<T>[]>, key: string | null, entry: Ent
   if (key === null) return;
   const entries = index.get(key);
   if (entries === undefined) index.set(key, [entry]);
+  else insert(entries, entry);
+}
+
+/** In the order of lists: by time of creation, and by time of insertion within a second. */
+function isBefore<T>(a: Entry<T>, b: Entry<T>): boolean {
+  return a.created < b.created || (a.created === b.created && a.sequence < b.sequence);
+}
+
+function insert<T>(entries: Entry<T>[], entry: Entry<T>): void {
+  const last = entries.at(-1);
+  if (last === undefined || isBefore(last, entry)) entries.push(entry);
   else
     entries.splice(
-      lowerBound(entries, (other) => other.sequence < entry.sequence),
+      lowerBound(entries, (other) => isBefore(other, entry)),
       0,
       entry,
     );
@@ -243,6 +253,6 @@ function removeFrom<T>(index: Map<string, Entry<T>[]>, key: string | null, entry
 }
 
 function removeEntry<T>(entries: Entry<T>[], entry: Entry<T>): void {
-  const at = lowerBound(entries, (other) => other.sequence < entry.sequence);
+  const at = lowerBound(entries, (other) => isBefore(other, entry));
   if (entries[at] === entry) entries.splice(at, 1);
 }

@@ -15,6 +15,7 @@ export class Collections {
     indexes: {
       metadata: metadataKeys,
       email: (customer) => ['email' in customer ? customer.email : null],
+      test_clock: (customer) => ['test_clock' in customer ? customer.test_clock : null],
     },
   });
   readonly products = this.#add<Wire.Product>({
@@ -75,6 +76,7 @@ export class Collections {
       metadata: metadataKeys,
       customer: (subscription) => [subscription.customer],
       pending_setup_intent: (subscription) => [subscription.pending_setup_intent],
+      test_clock: (subscription) => [subscription.test_clock],
     },
   });
   readonly invoices = this.#add<Wire.Invoice>({
@@ -96,11 +98,21 @@ export class Collections {
       payment_intent: (payment) => [payment.payment.payment_intent],
     },
   });
+  readonly testClocks = this.#add<Wire.TestClock>({
+    name: 'test_clocks',
+    noun: 'test clock',
+    idPrefix: 'clock_',
+  });
   readonly webhookEndpoints = this.#add<Wire.WebhookEndpoint>({
     name: 'webhook_endpoints',
     noun: 'webhook endpoint',
     idPrefix: 'we_',
   });
+
+  /** The object with this id in the collection with this name. */
+  find(collection: string, id: string): Wire.WireObject | undefined {
+    return this.#byName.get(collection)?.get(id);
+  }
 
   protected get byName(): ReadonlyMap<string, AnyCollection> {
     return this.#byName;

@@ -51,8 +51,14 @@ export class Store extends Collections {
     await this.#journal?.written();
   }
 
+  /** The time of billing objects, which test clocks can change. */
   now(): number {
     return this.clock.now();
+  }
+
+  /** The time of payments and events. Test clocks don't change it, as at the processor. */
+  worldNow(): number {
+    return this.clock.worldNow();
   }
 
   put<T extends Wire.WireObject>(collection: Collection<T>, value: T): T {
@@ -84,7 +90,7 @@ export class Store extends Collections {
       id: this.events.newId(),
       object: 'event',
       type,
-      created: this.now(),
+      created: this.worldNow(),
       subject,
       previous,
       request:
@@ -178,7 +184,7 @@ export class Store extends Collections {
   forgetExpired(): void {
     this.#eventsSincePruning = 0;
     this.memos.forgetExpired(this.clock.realNowMs());
-    const oldest = this.now() - eventLifetimeSeconds;
+    const oldest = this.worldNow() - eventLifetimeSeconds;
     const hasNoPending = ({ id }: StoredEvent) => this.deliveries.endpointIdsOf(id).length === 0;
     for (const { id } of this.events.removeOldest(oldest, hasNoPending)) this.deliveries.forget(id);
   }

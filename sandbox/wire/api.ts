@@ -6,6 +6,7 @@ import type { World } from '../worlds/world.ts';
 import { authenticate } from './authenticate.ts';
 import { canonicalForm, type FormMap, parseForm, shorten } from './form.ts';
 import type { Call, Operation } from './operation.ts';
+import { requestTime } from './request-clock.ts';
 import { badParam, type ErrorBody, WireError } from './wire-error.ts';
 
 export interface ApiRequest {
@@ -109,6 +110,10 @@ export class Api {
     const fixed = this.#routes.get(`${method} ${parts.join('/')}`);
     if (fixed !== undefined && !parts.includes('*')) return { operation: fixed, id: '' };
     const operation = this.#routes.get([`${method} ${resource}`, '*', ...rest].join('/'));
+    // Some resources have a path of two parts, such as `test_helpers/test_clocks`.
+    const nested = this.#routes.get([`${method} ${resource}/${id}`, '*', ...rest.slice(1)].join('/'));
+    if (operation === undefined && nested !== undefined && rest[0] !== undefined && rest[0] !== '')
+      return { operation: nested, id: rest[0] };
     if (operation === undefined || parts.length < 2 || id === '')
       throw new WireError(404, {
         type: 'invalid_request_error',
@@ -146,11 +151,13 @@ export class Api {
       atMs: store.clock.realNowMs(),
     });
     const cause = { requestId, idempotencyKey: key };
-    const response = store.transact(cause, () => {
+    const time = requestTime(operation, call, form);
+    const work = () => {
       const { status, body, remembered } = this.#outcome(operation, call, form, fault);
       if (key !== null && remembered) store.remember(key, memoOf(status, body));
-      return { status, body, requestId, replayed: false, at: store.now() };
-    });
+      return { status, body, requestId, replayed: false, at: store.worldNow() };
+    };
+    const response = store.clock.at(time, () => store.transact(cause, work));
     if (operation.method !== 'GET') await store.written();
     return fault?.kind === 'reset_after' ? null : response;
   }
