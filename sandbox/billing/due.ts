@@ -139,7 +139,7 @@ export class Due {
     for (const { value } of changes.puts) {
       const kind = value.object === 'test_helpers.test_clock' ? 'test_clock' : value.object;
       if (kind === 'subscription' || kind === 'invoice' || kind === 'refund' || kind === 'test_clock')
-        this.#push({ kind, id: value.id }, this.#store.now());
+        this.#push({ kind, id: value.id }, this.#store.worldNow());
       if (kind === 'test_clock') this.#advanceClock(value.id);
     }
     for (const { collection, id } of changes.removals)
@@ -147,10 +147,11 @@ export class Due {
     if (this.#ownSchedule.firstAt !== before && this.#running === null) this.#setTimer();
   }
 
+  /** Schedules the item. Everything up to `doneUntil` is done, by the world's clock. */
   #push(item: DueItem, doneUntil: number): void {
-    const times = this.#timesOf(item, doneUntil);
-    if (times.length === 0) return;
     const clockId = this.#clockIdOf(item);
+    const frozenTime = this.#store.testClocks.get(clockId ?? '')?.frozen_time;
+    const times = this.#timesOf(item, this.#store.clock.frozenAt ?? frozenTime ?? doneUntil);
     const schedule = clockId === null ? this.#ownSchedule : this.#scheduleOf(clockId);
     for (const at of times) schedule.push(at, item);
   }

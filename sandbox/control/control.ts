@@ -14,6 +14,7 @@ import {
   parseDunning,
   parseFault,
 } from './control-input.ts';
+import { loadFixtures } from './fixtures.ts';
 
 /** One request to the control API of a world. */
 interface Request {
@@ -36,7 +37,7 @@ const notFound = (method: string, path: string): ControlResponse => ({
  * in the request selects the world. Links to pages name it in their path, because browsers send no key.
  */
 export function createControl(worlds: Worlds, operations: readonly Operation[]): Control {
-  const handlers = handlersOf(operations.map(({ name }) => name));
+  const handlers = handlersOf(operations);
   return async ({ method, path, query, body, authorization }) => {
     try {
       const [, linked, local = path] = /^\/worlds\/([^/]+)(\/sandbox.*)$/.exec(path) ?? [];
@@ -83,7 +84,8 @@ async function authenticate({ store }: World, id: string, succeeded: boolean): P
   return intent;
 }
 
-function handlersOf(operationNames: readonly string[]): Readonly<Record<string, Handler>> {
+function handlersOf(operations: readonly Operation[]): Readonly<Record<string, Handler>> {
+  const operationNames = operations.map(({ name }) => name);
   const authenticateIntent: Handler = async (world, { body, id }) =>
     ok(await authenticate(world, id, parseAuthentication(body)));
 
@@ -119,6 +121,11 @@ function handlersOf(operationNames: readonly string[]): Readonly<Record<string, 
     'DELETE faults': ({ faults }) => {
       faults.clear();
       return ok({ faults: [] });
+    },
+    'POST fixtures': async (world, { body }) => {
+      const objects = loadFixtures(world, operations, body);
+      await world.store.written();
+      return ok({ objects });
     },
     'GET operations': () => ok({ operations: operationNames }),
     'POST reset': async (world) => {

@@ -55,17 +55,20 @@ interface Index<T> {
 export class Collection<T extends WireObject> {
   readonly name: string;
   readonly noun: string;
+  readonly idPrefix: string;
   /** How many entries lists have read so far. Tests use it to tell an index lookup from a scan. */
   visited = 0;
   readonly #byId = new Map<string, Entry<T>>();
   readonly #ordered: Entry<T>[] = [];
   readonly #indexes: readonly Index<T>[];
   readonly #newId: () => string;
+  #chosenId: string | null = null;
   #sequence = 0;
 
   constructor({ name, noun, idPrefix, idLength, indexes = {} }: Kind<T>) {
     this.name = name;
     this.noun = noun;
+    this.idPrefix = idPrefix;
     this.#newId = () => newId(idPrefix, idLength);
     this.#indexes = Object.entries(indexes).map(([index, keysOf]) => ({
       name: index,
@@ -76,7 +79,19 @@ export class Collection<T extends WireObject> {
 
   /** An id for a new object of this kind. */
   newId(): string {
-    return this.#newId();
+    const chosen = this.#chosenId;
+    this.#chosenId = null;
+    return chosen ?? this.#newId();
+  }
+
+  /** Gives this id to the first object of this kind that the work creates. */
+  choosingId<R>(id: string, work: () => R): R {
+    this.#chosenId = id;
+    try {
+      return work();
+    } finally {
+      this.#chosenId = null;
+    }
   }
 
   get size(): number {

@@ -111,7 +111,11 @@ export class Collections {
 
   /** The object with this id in the collection with this name. */
   find(collection: string, id: string): Wire.WireObject | undefined {
-    return this.#byName.get(collection)?.get(id);
+    return this.collection(collection)?.get(id);
+  }
+
+  collection(name: string): AnyCollection | undefined {
+    return this.#byName.get(name);
   }
 
   protected get byName(): ReadonlyMap<string, AnyCollection> {

@@ -33,6 +33,11 @@ export class SandboxClock {
     return this.#frozenAt ?? this.worldNow();
   }
 
+  /** The time of the test clock inside `at`. */
+  get frozenAt(): number | null {
+    return this.#frozenAt;
+  }
+
   /** Runs the work at the time of a test clock; null is the world's time. The work is synchronous, so nothing else sees it. */
   at<T>(seconds: number | null, work: () => T): T {
     const before = this.#frozenAt;
