@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createControl } from './control/control.ts';
 import { operations } from './resources/operations.ts';
+import type { Retention } from './state/retention.ts';
 import { Api } from './wire/api.ts';
 import { createWireServer } from './wire/server.ts';
 import type { WorldLog } from './worlds/world.ts';
@@ -27,6 +28,8 @@ export interface SandboxOptions {
   readonly log?: SandboxLog;
   /** The account of the default world. */
   readonly accountId?: string;
+  /** How much a world remembers of what nothing refers to any more. */
+  readonly retention?: Retention;
 }
 
 /**
@@ -44,6 +47,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     url: () => url,
     webhook: options.webhook,
     log,
+    retention: options.retention,
   });
   await worlds.load();
   const api = new Api({ worlds, operations, logError });

@@ -138,10 +138,8 @@ export class Collection<T extends WireObject> {
   remove(id: string): void {
     const entry = this.#byId.get(id);
     if (entry === undefined) return;
-    this.#byId.delete(id);
     removeEntry(this.#ordered, entry);
-    for (const index of this.#indexes)
-      for (const key of index.keysOf(entry.value)) removeFrom(index.entries, key, entry);
+    this.#forget(entry.value);
   }
 
   /** Removes and returns the objects created before a time, oldest first, up to the first one that must stay. */
@@ -152,12 +150,27 @@ export class Collection<T extends WireObject> {
       count += 1;
     }
     const removed = this.#ordered.splice(0, count);
-    for (const entry of removed) {
-      this.#byId.delete(entry.value.id);
-      for (const index of this.#indexes)
-        for (const key of index.keysOf(entry.value)) removeFrom(index.entries, key, entry);
-    }
+    for (const { value } of removed) this.#forget(value);
     return removed.map(({ value }) => value);
+  }
+
+  /** Removes and returns the oldest objects beyond a number, except those that must stay. */
+  removeExcess(max: number, mayRemove: (value: T) => boolean): T[] {
+    let excess = this.#ordered.length - max;
+    if (excess <= 0) return [];
+    const removed: T[] = [];
+    for (const { value } of this.#ordered) {
+      if (excess === 0) break;
+      if (!mayRemove(value)) continue;
+      removed.push(value);
+      excess -= 1;
+    }
+    const ids = new Set(removed.map(({ id }) => id));
+    const kept = this.#ordered.filter(({ value }) => !ids.has(value.id));
+    this.#ordered.length = 0;
+    for (const entry of kept) this.#ordered.push(entry);
+    for (const value of removed) this.#forget(value);
+    return removed;
   }
 
   clear(): void {
@@ -196,6 +209,15 @@ export class Collection<T extends WireObject> {
   /** All objects under one key of an index, oldest first. */
   allWithin(index: string, key: string): T[] {
     return (this.#index(index).entries.get(key) ?? []).map((entry) => entry.value);
+  }
+
+  /** Removes the object from everything but the order. */
+  #forget(value: T): void {
+    const entry = this.#byId.get(value.id);
+    if (entry === undefined) return;
+    this.#byId.delete(value.id);
+    for (const index of this.#indexes)
+      for (const key of index.keysOf(value)) removeFrom(index.entries, key, entry);
   }
 
   #index(name: string): Index<T> {

@@ -7,10 +7,11 @@ import type { Journal } from './journal.ts';
 import { decodeLine, encodeLine, type JournalLine, snapshotLines } from './journal-line.ts';
 import { type Memo, Memos } from './memos.ts';
 import { previousAttributes } from './previous-attributes.ts';
+import { defaultRetention, type Retention, SpentObjects } from './retention.ts';
 import { SandboxClock } from './sandbox-clock.ts';
 import { defaultSettings, type Settings } from './settings.ts';
 
-/** Pruning is cheap at this rate, and expired events stay a small part of memory. */
+/** Pruning is cheap at this rate, and events that are no longer kept stay a small part of memory. */
 const pruneEveryEvents = 10_000;
 
 /**
@@ -21,7 +22,7 @@ export class Store extends Collections {
   readonly events = new Collection<StoredEvent>({ name: 'events', noun: 'event', idPrefix: 'evt_' });
 
   readonly clock: SandboxClock;
-  readonly memos = new Memos();
+  readonly memos: Memos;
   readonly deliveries = new Deliveries();
   /** The endpoint from the start options, besides those registered through the API. */
   builtInEndpointId: string | null = null;
@@ -31,10 +32,15 @@ export class Store extends Collections {
   #open: (Changes & { readonly undo: (() => void)[]; readonly cause: Cause }) | null = null;
   readonly #listeners: ((changes: Changes) => void)[] = [];
   #eventsSincePruning = 0;
+  readonly #retention: Retention;
+  readonly #spent: SpentObjects;
 
-  constructor(clock = new SandboxClock()) {
+  constructor(clock = new SandboxClock(), retention = defaultRetention) {
     super();
     this.clock = clock;
+    this.#retention = retention;
+    this.memos = new Memos(retention.memosMax);
+    this.#spent = new SpentObjects(retention.spentMax);
   }
 
   /** Calls the listener after each transaction with what it did. */
@@ -166,7 +172,10 @@ export class Store extends Collections {
   /** Applies one line of the journal. Returns the real time at which it was written. */
   restore(raw: unknown): number {
     const line = decodeLine(raw);
-    for (const [name, value] of line.puts) this.byName.get(name)?.put(value);
+    for (const [name, value] of line.puts) {
+      this.byName.get(name)?.put(value);
+      this.#forgetSpent(name, value);
+    }
     for (const [name, id] of line.removals) this.byName.get(name)?.remove(id);
     for (const { event, endpointIds } of line.events) {
       this.events.put(event);
@@ -177,16 +186,19 @@ export class Store extends Collections {
     if (line.delivery !== null) this.deliveries.note(...line.delivery);
     if (line.settings !== null) this.settings = line.settings;
     if (line.offsetSeconds !== null) this.clock.offsetSeconds = line.offsetSeconds;
+    this.#pruneAfter(line.events.length);
     return line.atMs;
   }
 
-  /** Removes expired responses, and expired events that have no pending delivery. */
+  /** Removes expired responses, and events without a pending delivery that are expired or too many. */
   forgetExpired(): void {
     this.#eventsSincePruning = 0;
     this.memos.forgetExpired(this.clock.realNowMs());
     const oldest = this.worldNow() - eventLifetimeSeconds;
     const hasNoPending = ({ id }: StoredEvent) => this.deliveries.endpointIdsOf(id).length === 0;
     for (const { id } of this.events.removeOldest(oldest, hasNoPending)) this.deliveries.forget(id);
+    for (const { id } of this.events.removeExcess(this.#retention.eventsMax, hasNoPending))
+      this.deliveries.forget(id);
   }
 
   /** The shortest journal that restores the current state. */
@@ -199,6 +211,7 @@ export class Store extends Collections {
     this.events.clear();
     this.memos.clear();
     this.deliveries.clear();
+    this.#spent.clear();
     this.clock.reset();
     this.settings = defaultSettings;
     await this.#journal?.rewrite([]);
@@ -227,8 +240,20 @@ export class Store extends Collections {
         encodeLine(changes, this.clock.realNowMs(), (id) => this.deliveries.endpointIdsOf(id)),
       );
     for (const listener of this.#listeners) listener(changes);
-    this.#eventsSincePruning += changes.events.length;
-    if (this.#eventsSincePruning >= pruneEveryEvents) this.forgetExpired();
+    for (const { collection, value } of changes.puts) this.#forgetSpent(collection, value);
+    this.#pruneAfter(changes.events.length);
+  }
+
+  #pruneAfter(newEvents: number): void {
+    this.#eventsSincePruning += newEvents;
+    if (this.#eventsSincePruning >= Math.min(pruneEveryEvents, this.#retention.eventsMax))
+      this.forgetExpired();
+  }
+
+  /** Not written to the journal: reading it forgets the same objects. */
+  #forgetSpent(collection: string, value: Wire.WireObject): void {
+    const forgotten = this.#spent.note(collection, value);
+    if (forgotten !== undefined) this.byName.get(forgotten.collection)?.remove(forgotten.id);
   }
 
   #endpointIdsFor(event: StoredEvent): string[] {

@@ -1,7 +1,8 @@
 import { Due } from '../billing/due.ts';
 import { Faults } from '../control/faults.ts';
 import type { Journal } from '../state/journal.ts';
-import { SandboxClock } from '../state/sandbox-clock.ts';
+import type { Retention } from '../state/retention.ts';
+import type { SandboxClock } from '../state/sandbox-clock.ts';
 import { Store } from '../state/store.ts';
 import { type BuiltInEndpoint, Deliverer } from '../webhooks/deliverer.ts';
 
@@ -17,6 +18,7 @@ export interface WorldOptions {
   readonly webhook?: BuiltInEndpoint | undefined;
   readonly log: WorldLog;
   readonly clock?: SandboxClock;
+  readonly retention?: Retention | undefined;
 }
 
 /**
@@ -39,11 +41,11 @@ export class World {
   /** The time up to which an earlier process has completed the scheduled work. */
   #doneUntil = 0;
 
-  constructor({ accountId, url, basePath, webhook, log, clock = new SandboxClock() }: WorldOptions) {
+  constructor({ accountId, url, basePath, webhook, log, clock, retention }: WorldOptions) {
     this.accountId = accountId;
     this.basePath = basePath;
     this.baseUrl = () => `${url()}${basePath}`;
-    this.store = new Store(clock);
+    this.store = new Store(clock, retention);
     this.due = new Due(this.store, this.baseUrl, (fields, message) => log('error', fields, message));
     this.deliverer = new Deliverer(this.store, webhook ?? null, (fields, message) =>
       log('warn', fields, message),

@@ -1,6 +1,7 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Journal } from '../state/journal.ts';
+import type { Retention } from '../state/retention.ts';
 import type { BuiltInEndpoint } from '../webhooks/deliverer.ts';
 import { isWorldName } from '../wire/authenticate.ts';
 import { WireError } from '../wire/wire-error.ts';
@@ -15,6 +16,7 @@ export interface WorldsOptions {
   /** An endpoint that receives every event of the default world. */
   readonly webhook?: BuiltInEndpoint | undefined;
   readonly log: WorldLog;
+  readonly retention?: Retention | undefined;
 }
 
 /** Far more than parallel test suites need. An empty world takes about 20 kB. */
@@ -41,6 +43,7 @@ export class Worlds {
       basePath: '',
       webhook: options.webhook,
       log: options.log,
+      retention: options.retention,
     });
   }
 
@@ -124,6 +127,7 @@ export class Worlds {
       url: this.#options.url,
       basePath: `/worlds/${name}`,
       log: (level, fields, message) => this.#options.log(level, { world: name, ...fields }, message),
+      retention: this.#options.retention,
     });
     const folder = this.#folder();
     if (folder !== null) await world.keepIn((onLine) => Journal.open(join(folder, fileOf(name)), onLine));
