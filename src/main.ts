@@ -1,8 +1,8 @@
-import { startTill, type Till } from './compose.ts';
-import { type Config, ConfigError, loadConfig, secretVariables } from './config.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
 import { StandardOutput } from './platform/standard-output.ts';
-import { welcome } from './welcome.ts';
+import { startTill, type Till } from './till/compose.ts';
+import { type Config, ConfigError, loadConfig, secretVariables } from './till/config.ts';
+import { welcome } from './till/welcome.ts';
 
 /** Ctrl-C under npm arrives twice within a millisecond; only a later signal means "now". */
 const secondSignalDelayMs = 1_000;

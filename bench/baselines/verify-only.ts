@@ -1,18 +1,18 @@
 /** The service's own webhook route, with everything around it, that verifies and stores nothing. */
 
-import { metricLabels } from '../../src/compose.ts';
-import { openProcessor } from '../../src/compose-parts.ts';
-import { loadConfig } from '../../src/config.ts';
-import { ApiGuard } from '../../src/http/api-guard.ts';
-import { ApiKeyRing } from '../../src/http/api-key.ts';
+import { ApiGuard } from '../../src/http/access/api-guard.ts';
+import { ApiKeyRing } from '../../src/http/access/api-key.ts';
+import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
 import { buildApp } from '../../src/http/app.ts';
-import { RateLimiter } from '../../src/http/rate-limiter.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { MemoryCache } from '../../src/platform/memory-cache.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { Database } from '../../src/platform/postgres.ts';
 import { Shutdown } from '../../src/platform/shutdown.ts';
+import { metricLabels } from '../../src/till/compose.ts';
+import { openProcessor } from '../../src/till/compose-parts.ts';
+import { loadConfig } from '../../src/till/config.ts';
 import { Inbox, type Receipt } from '../../src/webhooks/inbox.ts';
 import { WebhookEventStore } from '../../src/webhooks/webhook-event-store.ts';
 import { registerWebhookRoutes } from '../../src/webhooks/webhook-routes.ts';

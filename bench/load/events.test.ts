@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readEvent } from '../../src/processor/stripe/map-event.ts';
-import { verifyWebhook } from '../../src/processor/stripe/verify-webhook.ts';
+import { readEvent } from '../../src/processor/stripe/events/map-event.ts';
+import { verifyWebhook } from '../../src/processor/stripe/events/verify-webhook.ts';
 import { eventRequests, firstEventSeconds, objectCount, webhookSecret } from './events.ts';
 import { makeRequests } from './requests.ts';
 
@@ -27,7 +27,7 @@ test('every event of the benchmark is signed, 2 KB long, and about a resource th
     [2_048, 2_048, 2_048],
   );
   assert.deepEqual(
-    three.map((body) => readEvent(body).resource),
+    three.map((body) => readEvent(body).subject),
     ['subscription', 'payment', 'invoice'],
   );
 });

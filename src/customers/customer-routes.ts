@@ -14,8 +14,8 @@ import {
   pageOf,
   problems,
   processorFailures,
-} from '../http/api-schema.ts';
-import { answerCreated, idempotencyKeyOf } from '../http/idempotency-key.ts';
+} from '../http/docs/api-schema.ts';
+import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
 import type { Customer } from './customer.ts';
 import type { CustomerService } from './customer-service.ts';

@@ -1,6 +1,6 @@
-import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
-import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { recordSet } from '../platform/record-set.ts';
+import { type CountedList, listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Customer } from './customer.ts';
 
@@ -21,28 +21,23 @@ const customerTable = defineTable<Customer>('customers', {
 
 const { columns } = customerTable;
 
-/** All SQL for the customers. */
-export class CustomerStore {
-  find(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
-    return db.query(
-      `select ${columns} from till.customers where id = any($1) and deleted_at is null`,
-      [ids],
-      'find_customers',
-    );
+export const customerList: CountedList<Customer> = { table: customerTable, only: 'deleted_at is null' };
+
+/** A deleted customer whose events are still to be searched for personal data. */
+export interface DeletedCustomer {
+  readonly id: string;
+  readonly processorCustomerId: string;
+}
+
+/** All SQL for the customers. Rows of deleted customers are kept, because webhooks still refer to them. */
+export class CustomerStore extends MirrorStore<Customer> {
+  constructor() {
+    super(customerTable, 'processorCustomerId');
   }
 
-  async findAny(db: Queryable, id: string): Promise<Customer | undefined> {
-    const [row] = await db.query<Customer>(`select ${columns} from till.customers where id = $1`, [id]);
-    return row;
-  }
-
-  /** Deleted ones included: webhooks still know them. */
-  findByProcessorIds(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
-    return db.query(
-      `select ${columns} from till.customers where processor_customer_id = any($1)`,
-      [ids],
-      'find_customers_of_processor',
-    );
+  findLive(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
+    const sql = `select ${columns} from till.customers where id = any($1) and deleted_at is null`;
+    return db.query(sql, [ids], 'find_live_customers');
   }
 
   /** In the order of their ids, after this one. */
@@ -54,29 +49,30 @@ export class CustomerStore {
     );
   }
 
-  /**
-   * In the order of their ids, so that two who lock several never wait for each other in a circle. Ids never change, so
-   * that the lock (here and in the other stores) lets others refer to the row: a batch that holds one customer and
-   * records the invoice of another must not wait for a batch that does the reverse.
-   */
-  lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
-    return tx.query(
-      `select ${columns} from till.customers where processor_customer_id = any($1) order by id for no key update`,
-      [ids],
+  /** Deleted customers whose events are due for a search, longest waiting first. */
+  listToErase(db: Queryable, limit: number): Promise<readonly DeletedCustomer[]> {
+    return db.query(
+      `select id, processor_customer_id as "processorCustomerId" from till.customers
+       where deleted_at is not null and erase_at is not null and erase_at <= now() order by erase_at limit $1`,
+      [limit],
     );
   }
 
-  /** Rows that are there already stay as they are; returns the others. */
-  insert(tx: Queryable, customers: readonly Customer[]): Promise<readonly Customer[]> {
-    if (customers.length === 0) return Promise.resolve([]);
-    return tx.query(`${customerTable.insert} returning ${columns}`, [recordSet(customers)]);
-  }
-
-  update(tx: Transaction, customers: readonly Customer[]): void {
-    if (customers.length > 0) tx.send(customerTable.update, [recordSet(customers)], 'update_customers');
+  /**
+   * A second search follows when every insert that began before the deletion, and so could not know of it, has ended for
+   * certain. Both times are the database's, because a service's clock may be wrong.
+   */
+  async markErased(db: Queryable, { id }: DeletedCustomer): Promise<void> {
+    await db.query(
+      `update till.customers set erase_at =
+         case when first_erased_at is null then now() + interval '10 minutes' end,
+         first_erased_at = coalesce(first_erased_at, now())
+       where id = $1`,
+      [id],
+    );
   }
 
   list(db: Queryable, request: PageRequest): Promise<Page<Customer>> {
-    return listPage(db, { table: customerTable, only: 'deleted_at is null' }, request);
+    return listPage(db, customerList, request);
   }
 }

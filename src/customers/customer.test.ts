@@ -8,9 +8,14 @@ import {
   rowUpdatedAt,
   testNow,
 } from '../../test/support/transitions.ts';
-import { asOfRow, rowTime } from '../mirrors/transition.ts';
-import { asOfEvent, type CustomerFacts } from '../processor/processor-facts.ts';
-import { type Customer, eraseCustomer, isChangeIgnored, takeCustomerFacts } from './customer.ts';
+import { asOfEvent, asOfRow, rowTime } from '../mirrors/facts.ts';
+import {
+  type Customer,
+  type CustomerFacts,
+  eraseCustomer,
+  isChangeIgnored,
+  takeCustomerFacts,
+} from './customer.ts';
 
 const customer: Customer = {
   id: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',

@@ -1,13 +1,6 @@
-import {
-  asOfRow,
-  judge,
-  laterOf,
-  type Origin,
-  rowTime,
-  type TransitionTable,
-  type Verdict,
-} from '../mirrors/transition.ts';
-import type { CustomerFacts } from '../processor/processor-facts.ts';
+import { Failure } from '../errors.ts';
+import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
+import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
 export interface Customer {
   readonly id: string;
@@ -23,6 +16,14 @@ export interface Customer {
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
   readonly revision: number;
+}
+
+export interface CustomerFacts extends OwnFacts {
+  readonly processorCustomerId: string;
+  readonly email: string | null;
+  readonly name: string | null;
+  readonly phone: string | null;
+  readonly deleted: boolean;
 }
 
 export type CustomerState = 'live' | 'deleted';
@@ -88,4 +89,13 @@ export function isChangeIgnored(
 
 function tidied(text: string | null): string {
   return (text ?? '').trim().toLowerCase();
+}
+
+export function foundCustomer(customer: Customer | undefined): Customer {
+  if (customer === undefined) throw customerNotFound();
+  return customer;
+}
+
+export function customerNotFound(): Failure {
+  return new Failure('not_found', 'No customer has this id. Check the id.');
 }

@@ -7,12 +7,16 @@ import {
 } from 'fastify';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import { answerBrokenRequest, answerFailure } from './answer-failure.ts';
-import type { ApiGuard } from './api-guard.ts';
-import { registerDocs } from './docs.ts';
-import { type Dependency, registerHealth } from './health.ts';
-import { unclearHost } from './host-header.ts';
-import { registerJsonBody } from './json-body.ts';
+import type { ApiGuard } from './access/api-guard.ts';
+import { registerDocs } from './docs/docs.ts';
+import { RouteIndex } from './docs/route-index.ts';
+import { answerBrokenRequest, answerFailure } from './failures/answer-failure.ts';
+import { ProblemSchema } from './failures/problem.ts';
+import { unclearHost } from './input/host-header.ts';
+import { registerJsonBody } from './input/json-body.ts';
+import { requestIdOf } from './input/request-id.ts';
+import { undeclaredInput } from './input/undeclared-input.ts';
+import { compileValidator } from './input/validator.ts';
 import {
   bodyBytesMax,
   connectionsMax,
@@ -23,19 +27,15 @@ import {
   requestTimeoutMs,
   stalledTimeoutMs,
   timeoutCheckIntervalMs,
-} from './limits.ts';
-import { registerMetrics } from './metrics-route.ts';
-import { OpenRequests } from './open-requests.ts';
-import { type OverloadLimits, overloadLimits, registerOverload } from './overload.ts';
-import { ProblemSchema } from './problem.ts';
-import { registerRequestDeadline } from './request-deadline.ts';
-import { requestIdOf } from './request-id.ts';
-import { registerRequestLog } from './request-log.ts';
-import { RouteIndex } from './route-index.ts';
+} from './load/limits.ts';
+import { OpenRequests } from './load/open-requests.ts';
+import { type OverloadLimits, overloadLimits, registerOverload } from './load/overload.ts';
+import { registerRequestDeadline } from './load/request-deadline.ts';
+import { closeSilentConnections } from './load/silent-connections.ts';
+import { type Dependency, registerHealth } from './operations/health.ts';
+import { registerMetrics } from './operations/metrics-route.ts';
+import { registerRequestLog } from './operations/request-log.ts';
 import { setSecurityHeaders } from './security-headers.ts';
-import { closeSilentConnections } from './silent-connections.ts';
-import { undeclaredInput } from './undeclared-input.ts';
-import { compileValidator } from './validator.ts';
 
 export interface AppParts {
   readonly logger: Logger;

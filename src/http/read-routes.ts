@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
-import { CustomerPageQuery, describeAnswer, IdParams, pageOf, problems } from './api-schema.ts';
+import { CustomerPageQuery, describeAnswer, IdParams, pageOf, problems } from './docs/api-schema.ts';
 
 interface ReadRoutes<Row, Answer> {
   /** The resource in one and in many, as the spec calls it: `payment`, `payments`. */

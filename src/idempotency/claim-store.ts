@@ -28,7 +28,7 @@ export class ClaimStore {
 
   /** The new claims, without those whose key is taken. In one order, so that two inserts never wait in a circle. */
   async insert(db: Queryable, claims: readonly NewClaim[]): Promise<readonly StoredClaim[]> {
-    const rows = await db.query<ClaimRow>(
+    const rows = await db.query<StoredClaim>(
       `insert into till.idempotency_claims
          (operation, key, request_hash, resource_id, parent_id, owner, attempted_at, created_at, leased_until)
        select operation, key, request_hash, resource_id, parent_id, owner, now(), now(), now() + make_interval(secs => $7)
@@ -48,25 +48,25 @@ export class ClaimStore {
       ],
       'insert_claims',
     );
-    return rows.map(toClaim);
+    return rows;
   }
 
   /** Without a lock, so that it neither waits for anyone nor keeps anyone waiting. */
   async find(db: Queryable, operation: ClaimOperation, key: string): Promise<StoredClaim | undefined> {
-    const rows = await db.query<ClaimRow>(
+    const rows = await db.query<StoredClaim>(
       `select ${columns} from till.idempotency_claims where operation = $1 and key = $2`,
       [operation, key],
       'find_claim',
     );
-    return rows[0] && toClaim(rows[0]);
+    return rows[0];
   }
 
   async lock(tx: Queryable, operation: ClaimOperation, key: string): Promise<StoredClaim | undefined> {
-    const rows = await tx.query<ClaimRow>(
+    const rows = await tx.query<StoredClaim>(
       `select ${columns} from till.idempotency_claims where operation = $1 and key = $2 for update`,
       [operation, key],
     );
-    return rows[0] && toClaim(rows[0]);
+    return rows[0];
   }
 
   async takeOver(tx: Queryable, claim: StoredClaim, owner: number): Promise<StoredClaim> {
@@ -83,13 +83,13 @@ export class ClaimStore {
    * went on with the claim meanwhile: two who both went on would make two things.
    */
   async nextAttempt(db: Queryable, claim: Claim): Promise<StoredClaim | undefined> {
-    const rows = await db.query<ClaimRow>(
+    const rows = await db.query<StoredClaim>(
       `update till.idempotency_claims set attempt = attempt + 1, attempted_at = now(),
          leased_until = now() + make_interval(secs => $4)
        where ${stillHeld} returning ${columns}`,
       [...holding(claim), this.#leaseMs / 1_000],
     );
-    return rows[0] && toClaim(rows[0]);
+    return rows[0];
   }
 
   async complete(db: Queryable, claims: readonly Claim[]): Promise<void> {
@@ -128,7 +128,7 @@ export class ClaimStore {
 
   /** Open claims that nobody has been at work on for a while; each look comes at twice the distance of the one before. */
   async listAbandoned(db: Queryable, idleMs: number, limit: number): Promise<readonly StoredClaim[]> {
-    const rows = await db.query<ClaimRow>(
+    const rows = await db.query<StoredClaim>(
       `select ${columns} from till.idempotency_claims
        where completed_at is null
          and leased_until < now() - make_interval(secs => $1)
@@ -136,7 +136,7 @@ export class ClaimStore {
        order by coalesce(looked_at, leased_until) limit $2`,
       [idleMs / 1_000, limit],
     );
-    return rows.map(toClaim);
+    return rows;
   }
 
   /** Forgets settled claims, a bounded number at a time; returns how many. */
@@ -153,9 +153,10 @@ export class ClaimStore {
   }
 }
 
-const columns = `operation, key, request_hash, resource_id, parent_id, attempt, attempted_at, owner, completed_at,
-  leased_until, leased_until > now() as is_leased, extract(epoch from now() - leased_until) * 1000 as idle_ms,
-  extract(epoch from now() - attempted_at) * 1000 as attempt_age_ms`;
+const columns = `operation, key, request_hash as "requestHash", resource_id as "resourceId", parent_id as "parentId",
+  attempt, attempted_at as "attemptedAt", owner, completed_at as "completedAt", leased_until as "leasedUntil",
+  leased_until > now() as "isLeased", (extract(epoch from now() - leased_until) * 1000)::float8 as "idleMs",
+  (extract(epoch from now() - attempted_at) * 1000)::float8 as "attemptAgeMs"`;
 
 /**
  * The claim is open, and nobody has taken it over or gone on with it since. Named by what it leads to: under the same key
@@ -165,38 +166,4 @@ const stillHeld = 'resource_id = $1 and owner = $2 and attempt = $3 and complete
 
 function holding(claim: Claim): readonly unknown[] {
   return [claim.resourceId, claim.owner, claim.attempt];
-}
-
-interface ClaimRow {
-  readonly operation: ClaimOperation;
-  readonly key: string;
-  readonly request_hash: Buffer;
-  readonly resource_id: string;
-  readonly parent_id: string | null;
-  readonly attempt: number;
-  readonly attempted_at: Date;
-  readonly owner: number;
-  readonly completed_at: Date | null;
-  readonly leased_until: Date;
-  readonly is_leased: boolean;
-  readonly idle_ms: string;
-  readonly attempt_age_ms: string;
-}
-
-function toClaim(row: ClaimRow): StoredClaim {
-  return {
-    operation: row.operation,
-    key: row.key,
-    requestHash: row.request_hash,
-    resourceId: row.resource_id,
-    parentId: row.parent_id,
-    attempt: row.attempt,
-    attemptedAt: row.attempted_at,
-    owner: row.owner,
-    completedAt: row.completed_at,
-    leasedUntil: row.leased_until,
-    isLeased: row.is_leased,
-    idleMs: Number(row.idle_ms),
-    attemptAgeMs: Number(row.attempt_age_ms),
-  };
 }

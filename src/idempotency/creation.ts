@@ -1,28 +1,79 @@
+import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
-import type { Adoption } from './adoption.ts';
-import type { ClaimOperation } from './claim.ts';
+import type { Claim, ClaimOperation } from './claim.ts';
 
-/** One creation, in the steps that must survive a crash between any two of them. */
-export interface Creation<Made, Result> extends Adoption<Made, Result> {
+/**
+ * One kind of creation, in steps that survive a crash between any two of them: prepare or reserve, call, record. Each
+ * step gets the result of the step before it.
+ */
+interface Steps<Request, Prepared, Made, Result> {
   readonly operation: ClaimOperation;
-  /** The caller's, if it sent one. */
-  readonly key: string | undefined;
-  /** What makes two requests the same. */
-  readonly request: unknown;
-  readonly parentId: string | null;
-  /** Checks and reserves, in the transaction of the claim; may run again for the same id. */
-  readonly reserve?: (tx: Transaction, id: string) => Promise<void>;
-  /** Checks, where there is nothing to reserve; needs no transaction. */
-  readonly check?: () => Promise<void>;
-  /** Calls the processor. No transaction is open meanwhile. */
-  readonly call: (id: string, processorKey: string) => Promise<Made>;
-  /** Writes the row with a single statement, where that will do; undefined if there is one already. */
-  readonly insert?: (id: string, made: Made) => Promise<Result | undefined>;
+  /** The id of the object that the new one belongs to, if any. */
+  parentIdOf(request: Request): string | null;
+  /** Calls the processor. No transaction is open during the call. */
+  call(request: Request, prepared: Prepared, write: CreationWrite): Promise<Made>;
+  /** Writes the row with a single statement, where that suffices. Undefined if the row exists already. */
+  insert?(id: string, made: Made, request: Request): Promise<Result | undefined>;
+  /** Writes the row in the transaction that completes the claim. A webhook may have written it already. */
+  record(tx: Transaction, id: string, made: Made): Promise<Result>;
+  /** Looks up what an earlier call may have created. */
+  find(claim: FoundClaim): Promise<Made | null>;
+  /** Undoes the reservation, once it is certain that nothing was created. */
+  release?(tx: Transaction, claim: FoundClaim): Promise<void>;
+  /**
+   * Brings the row up to date with the processor. Needed for objects that were created some time before they were
+   * recorded: earlier events about them met no row and were ignored.
+   */
+  refresh?(result: Result): Promise<void>;
   /** The result of a request that was completed before. */
-  readonly replay: (id: string) => Promise<Result>;
+  replay(id: string): Promise<Result>;
 }
+
+/** A creation that only checks what the request depends on. No transaction is open meanwhile. */
+export interface CheckedCreation<Request, Prepared, Made, Result>
+  extends Steps<Request, Prepared, Made, Result> {
+  prepare(request: Request): Promise<Prepared>;
+}
+
+/** A creation that reserves something in the transaction of the claim. It may run again for the same id. */
+export interface ReservingCreation<Request, Prepared, Made, Result>
+  extends Steps<Request, Prepared, Made, Result> {
+  reserve(tx: Transaction, id: string, request: Request): Promise<Prepared>;
+}
+
+export type Creation<Request, Prepared, Made, Result> =
+  | CheckedCreation<Request, Prepared, Made, Result>
+  | ReservingCreation<Request, Prepared, Made, Result>;
+
+/** The id of the new object, and the key under which the processor creates it at most once. */
+export interface CreationWrite {
+  readonly id: string;
+  readonly idempotencyKey: string;
+}
+
+/** What a look-up knows of the claim. */
+export type FoundClaim = Pick<Claim, 'resourceId' | 'parentId' | 'attemptedAt'>;
 
 export interface Created<Result> {
   readonly result: Result;
   readonly replayed: boolean;
+}
+
+/** The parent in a claim of a kind of object that always has one. */
+export function parentOf({ parentId, resourceId }: FoundClaim): string {
+  if (parentId === null) throw new Error(`the claim of ${resourceId} has no parent`);
+  return parentId;
+}
+
+/** The creation itself has succeeded, so a failed refresh does not fail the request. */
+export async function refreshQuietly<Result>(
+  creation: { refresh?(result: Result): Promise<void> },
+  result: Result,
+  logger: Logger,
+): Promise<void> {
+  try {
+    await creation.refresh?.(result);
+  } catch (error) {
+    logger.warn({ err: error }, 'refresh of a late-recorded object failed');
+  }
 }

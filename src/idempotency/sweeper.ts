@@ -1,10 +1,10 @@
 import type { Logger } from '../platform/logger.ts';
 import type { Database } from '../platform/postgres.ts';
-import { type Adoption, refreshQuietly } from './adoption.ts';
-import { type Claim, callEndedMs } from './claim.ts';
+import { type ClaimOperation, callEndedMs } from './claim.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
+import { type Creation, refreshQuietly } from './creation.ts';
 
-/** Long past any call's deadline, so that whoever made the claim is surely not at work on it any more. */
+/** Long past any call's deadline, so that the process that made the claim no longer works on it. */
 const idleMs = 60_000;
 /** Few enough that a sweep is short and never crowds out people's requests at the processor. */
 const claimsPerSweep = 50;
@@ -17,14 +17,13 @@ const pruneBatchesMax = 50;
 interface SweeperParts {
   readonly database: Database;
   readonly claims: ClaimStore;
-  /** How what a claim led to is found and written down. */
-  readonly adoptionOf: (claim: Claim) => Adoption<unknown, unknown>;
+  readonly creations: Readonly<Record<ClaimOperation, Creation<unknown, unknown, unknown, unknown>>>;
   readonly logger: Logger;
 }
 
 /**
- * Settles claims that were left behind by looking up what was made under them. It never makes anything itself: a
- * charge that nobody asks for again is a charge that nobody wants.
+ * Resolves abandoned claims by looking up what was created under them. It never creates anything itself: a charge that
+ * the caller does not ask for again is a charge that the caller does not want.
  */
 export class Sweeper {
   readonly #parts: SweeperParts;
@@ -44,7 +43,7 @@ export class Sweeper {
           { err: error, operation: claim.operation, resourceId: claim.resourceId },
           'abandoned claim not resolved',
         );
-        // Else claims that can never be looked up would keep the sweeper from all others.
+        // Otherwise claims that can never be looked up would keep the sweeper from all others.
         await claims.postpone(database, claim);
       }
     }
@@ -54,24 +53,23 @@ export class Sweeper {
   }
 
   async #settle(claim: StoredClaim): Promise<void> {
-    const { database, claims, adoptionOf, logger } = this.#parts;
-    const adoption = adoptionOf(claim);
-    const found = await adoption.find(claim.resourceId, claim.attemptedAt);
+    const { database, claims, creations, logger } = this.#parts;
+    const creation = creations[claim.operation];
+    const found = await creation.find(claim);
     let recorded: { readonly result: unknown } | undefined;
     const settled = await database.transaction(async (tx) => {
       const current = await claims.lock(tx, claim.operation, claim.key);
       if (current === undefined || !isAsBefore(claim, current)) return 'changed meanwhile';
       if (found !== null) {
-        recorded = { result: await adoption.record(tx, claim.resourceId, found) };
+        recorded = { result: await creation.record(tx, claim.resourceId, found) };
         await claims.complete(tx, [claim]);
         return 'adopted';
       }
-      // What was reserved is given back.
-      if (claim.idleMs > callEndedMs) await adoption.release(tx, claim.resourceId);
+      if (claim.idleMs > callEndedMs) await creation.release?.(tx, claim);
       await claims.postpone(tx, claim);
       return 'nothing created';
     });
-    if (recorded !== undefined) await refreshQuietly(adoption, recorded.result, logger);
+    if (recorded !== undefined) await refreshQuietly(creation, recorded.result, logger);
     logger.info(
       { operation: claim.operation, resourceId: claim.resourceId, settled },
       'abandoned claim resolved',
@@ -79,7 +77,7 @@ export class Sweeper {
   }
 }
 
-/** Whoever came back to the claim meanwhile, be it in vain, may have made what the look-up did not find yet. */
+/** A request that returned to the claim meanwhile may have created what the look-up did not find. */
 function isAsBefore(claim: StoredClaim, current: StoredClaim): boolean {
   return current.completedAt === null && current.leasedUntil.getTime() === claim.leasedUntil.getTime();
 }

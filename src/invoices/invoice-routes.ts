@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { DateTime, Id, nullable } from '../http/api-schema.ts';
+import { DateTime, Id, nullable } from '../http/docs/api-schema.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { type Invoice, invoiceStatuses } from './invoice.ts';
 import type { InvoiceService } from './invoice-service.ts';

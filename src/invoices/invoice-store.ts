@@ -1,6 +1,6 @@
-import { listPage, ofCustomer, type Page, type PageRequest } from '../mirrors/list-page.ts';
-import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { recordSet } from '../platform/record-set.ts';
+import { type CountedList, listPage, ofCustomer, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Invoice } from './invoice.ts';
 
@@ -27,36 +27,15 @@ const invoiceTable = defineTable<Invoice>(
   { insertOrder: 'processorInvoiceId' },
 );
 
-const { columns } = invoiceTable;
+export const invoiceList: CountedList<Invoice> = { table: invoiceTable };
 
 /** All SQL for the invoices. */
-export class InvoiceStore {
-  find(db: Queryable, ids: readonly string[]): Promise<readonly Invoice[]> {
-    return db.query(`select ${columns} from till.invoices where id = any($1)`, [ids], 'find_invoices');
+export class InvoiceStore extends MirrorStore<Invoice> {
+  constructor() {
+    super(invoiceTable, 'processorInvoiceId');
   }
 
-  findByProcessorIds(db: Queryable, ids: readonly string[]): Promise<readonly Invoice[]> {
-    return db.query(`select ${columns} from till.invoices where processor_invoice_id = any($1)`, [ids]);
-  }
-
-  /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
-  lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Invoice[]> {
-    return tx.query(
-      `select ${columns} from till.invoices where processor_invoice_id = any($1) order by id for no key update`,
-      [ids],
-      'lock_invoices',
-    );
-  }
-
-  async insert(tx: Queryable, invoices: readonly Invoice[]): Promise<void> {
-    if (invoices.length > 0) await tx.query(invoiceTable.insert, [recordSet(invoices)]);
-  }
-
-  update(tx: Transaction, invoices: readonly Invoice[]): void {
-    if (invoices.length > 0) tx.send(invoiceTable.update, [recordSet(invoices)], 'update_invoices');
-  }
-
-  /** Gives invoices without a customer to these customers, if they are theirs. */
+  /** Sets the customer of invoices that were stored before their customer had a row. */
   async attach(
     tx: Queryable,
     customers: readonly { readonly id: string; readonly processorCustomerId: string }[],
@@ -71,6 +50,6 @@ export class InvoiceStore {
   }
 
   list(db: Queryable, request: PageRequest, customerId: string | undefined): Promise<Page<Invoice>> {
-    return listPage(db, { table: invoiceTable, ...ofCustomer(customerId) }, request);
+    return listPage(db, { ...invoiceList, ...ofCustomer(customerId) }, request);
   }
 }

@@ -8,9 +8,8 @@ import {
   rowUpdatedAt,
   testNow,
 } from '../../test/support/transitions.ts';
-import { asOfRow, rowTime } from '../mirrors/transition.ts';
-import type { InvoiceFacts } from '../processor/processor-facts.ts';
-import { type Invoice, takeInvoiceFacts } from './invoice.ts';
+import { asOfRow, rowTime } from '../mirrors/facts.ts';
+import { type Invoice, type InvoiceFacts, takeInvoiceFacts } from './invoice.ts';
 
 const customerId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 

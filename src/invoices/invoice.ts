@@ -1,13 +1,5 @@
-import {
-  asOfRow,
-  judge,
-  laterOf,
-  type Origin,
-  rowTime,
-  type TransitionTable,
-  type Verdict,
-} from '../mirrors/transition.ts';
-import type { InvoiceFacts } from '../processor/processor-facts.ts';
+import { asOfRow, type Facts, laterOf, rowTime } from '../mirrors/facts.ts';
+import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'uncollectible', 'void'] as const;
 
@@ -31,6 +23,19 @@ export interface Invoice {
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
   readonly revision: number;
+}
+
+export interface InvoiceFacts extends Facts {
+  readonly processorInvoiceId: string;
+  readonly processorCustomerId: string | null;
+  readonly processorSubscriptionId: string | null;
+  /** Our id of the subscription that it bills, from the metadata that the processor copies into the invoice. */
+  readonly subscriptionLocalId: string | null;
+  readonly amountDue: number;
+  readonly amountPaid: number;
+  readonly currency: string;
+  readonly status: InvoiceStatus;
+  readonly hostedInvoiceUrl: string | null;
 }
 
 const open = {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { assertProperty } from '../../test/support/seeds.ts';
-import { type AsOf, asOfEvent } from '../processor/processor-facts.ts';
-import { foldFacts, groupFacts, type Source, withoutRow, withRecovery } from './fold.ts';
-import { judge, laterOf, type Origin } from './transition.ts';
+import { type AsOf, asOfEvent, laterOf } from './facts.ts';
+import { foldFacts, groupFacts, type Source } from './fold.ts';
+import { judge, type Origin } from './transition.ts';
 
 /** The smallest mirror that there can be: a value that is open or final, and the time that it stands for. */
 interface Row {
@@ -32,7 +32,7 @@ function fact(key: string, value: string, second: number): Row {
 }
 
 function fold(rows: readonly Row[], facts: readonly Row[], source: Source = 'events') {
-  return foldFacts({ rows, groups: groupFacts(facts, keyOf), source, keyOf, take });
+  return foldFacts({ rows, groups: groupFacts(facts, keyOf), source, keyOf, take, now: new Date() });
 }
 
 test("each object's facts are folded into its own row, and only rows that changed are written", () => {
@@ -122,18 +122,4 @@ test('facts are grouped by their object, in the order given', () => {
       ['b', [b1]],
     ],
   );
-});
-
-test('of each object without a row, the first facts', () => {
-  const facts = [fact('a', 'x', 1), fact('b', 'x', 1), fact('b', 'y', 2)];
-  assert.deepEqual(withoutRow(groupFacts(facts, keyOf), [fact('a', 'z', 0)], keyOf), [facts[1]]);
-});
-
-test('an object that was lost is asked about instead of being ignored, and a row that was made has changed', () => {
-  const applied = { changed: ['a'], ignored: ['b', 'c'], unsettled: ['d'] };
-  assert.deepEqual(withRecovery(applied, { made: ['a', 'e'], lost: ['c', 'd'] }), {
-    changed: ['a', 'e'],
-    ignored: ['b'],
-    unsettled: ['d', 'c'],
-  });
 });

@@ -12,11 +12,18 @@ export interface Page<Item> extends PageRequest {
   readonly total: number;
 }
 
-/** A list: the rows of one table, or of one parent in it, newest first. */
-interface ListSource<Row extends object> {
+/** A list of a whole table, whose total is kept in a counter. */
+export interface CountedList<Row extends object> {
   readonly table: Table<Row>;
-  /** Leaves rows out of every list; it must match what the table's counter counts. */
+  /** Leaves rows out of every list. The triggers that keep the counter use the same condition. */
   readonly only?: string;
+}
+
+/** What counting the rows of a list needs. */
+export type CountedRows = Pick<CountedList<object>, 'only'> & { readonly table: { readonly name: string } };
+
+/** A list: the rows of one table, or of one parent in it, newest first. */
+interface ListSource<Row extends object> extends CountedList<Row> {
   readonly parent?: { readonly column: string; readonly id: string };
 }
 

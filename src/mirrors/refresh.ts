@@ -1,10 +1,12 @@
-import { type ObjectKind, objectMissing } from '../processor/refused-write.ts';
+import type { Database } from '../platform/postgres.ts';
+import { objectMissing } from '../processor/refused-write.ts';
 import type { Applied, Revisions } from './fold.ts';
+import type { Mirror } from './mirror.ts';
 
-/** A row that moves during its refresh is rare; one that does so five times in a row is left to the next event. */
+/** A row rarely changes during its refresh. After five times in a row, the next event has to settle it. */
 const refreshesMax = 5;
 
-/** Refreshes until the answer fits the row that it is for. False if the row never stood still. */
+/** Refreshes until the response fits the row that it is for. False if the row kept changing. */
 export async function untilSettled(refresh: () => Promise<Applied>): Promise<boolean> {
   for (let refreshes = 0; refreshes < refreshesMax; refreshes += 1) {
     const { unsettled } = await refresh();
@@ -13,13 +15,29 @@ export async function untilSettled(refresh: () => Promise<Applied>): Promise<boo
   return false;
 }
 
-/** The same for a request, which must fail if the processor does not know the object. */
-export async function untilKnown(kind: ObjectKind, refresh: () => Promise<Applied>): Promise<void> {
+/** Brings the row up to date with the processor. Fails if the processor does not know the object. */
+export async function correct(mirror: Mirror<never>, key: string): Promise<void> {
   await untilSettled(async () => {
-    const applied = await refresh();
-    if (applied.isUnknown === true) throw objectMissing(kind);
+    const applied = await mirror.refresh(key);
+    if (applied.isUnknown === true) throw objectMissing(mirror.resource);
     return applied;
   });
+}
+
+/**
+ * Applies the processor's response to a request about a row, given the row's revision before the request. If the row
+ * has changed since, it is refreshed instead.
+ */
+export async function applyResponse<Facts>(
+  database: Database,
+  mirror: Mirror<Facts>,
+  facts: Facts,
+  { revision }: { readonly revision: number },
+): Promise<void> {
+  const key = mirror.keyOf(facts);
+  const revisions = new Map([[key, revision]]);
+  const { unsettled } = await database.transaction((tx) => mirror.apply(tx, [facts], revisions));
+  if (unsettled.length > 0) await correct(mirror, key);
 }
 
 export const nothingApplied: Applied = { changed: [], ignored: [], unsettled: [] };
@@ -27,10 +45,15 @@ export const nothingApplied: Applied = { changed: [], ignored: [], unsettled: []
 /** The processor does not know the object: nothing is applied, and the row stays as it is. */
 export const unknownThere: Applied = { ...nothingApplied, isUnknown: true };
 
-/** What is applied when the object turns out to be somebody else's. */
+/** The object turned out not to belong to Till. */
 export function ignoredAll(...keys: readonly string[]): Applied {
   return { ...nothingApplied, ignored: keys };
 }
 
-/** For answers about objects that had no row when the refresh began. */
+/** For responses about objects that had no row when the refresh began. */
 export const noRevisions: Revisions = new Map();
+
+/** The revisions for a refresh that read this row before it called the processor. */
+export function revisionsOf(key: string, row: { readonly revision: number } | undefined): Revisions {
+  return row === undefined ? noRevisions : new Map([[key, row.revision]]);
+}

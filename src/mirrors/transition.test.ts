@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { atSecond } from '../../test/support/transitions.ts';
-import { judge, laterOf, type Origin, type Rule, type Verdict } from './transition.ts';
+import { laterOf } from './facts.ts';
+import { judge, type Origin, type Rule, type Verdict } from './transition.ts';
 
 const times = { older: atSecond(999), same: atSecond(1_000), newer: atSecond(1_001) };
 const rowAsOf = times.same;

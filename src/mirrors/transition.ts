@@ -1,4 +1,4 @@
-import type { AsOf } from '../processor/processor-facts.ts';
+import type { AsOf } from './facts.ts';
 
 /**
  * When a mirror takes a status of the processor in. `always`: the status is final, so that nothing can come after it
@@ -39,26 +39,4 @@ export function judge({ rule, origin, isSame, rowAsOf, factsAsOf }: Arrival): Ve
   if (origin === 'moved') return 'refresh';
   if (isNewer) return 'take';
   return factsAsOf.latest < rowAsOf.earliest ? 'keep' : 'refresh';
-}
-
-/** The time of a row that took facts in: it never goes back. */
-export function laterOf(a: AsOf, b: AsOf): AsOf {
-  return {
-    earliest: a.earliest > b.earliest ? a.earliest : b.earliest,
-    latest: a.latest > b.latest ? a.latest : b.latest,
-  };
-}
-
-/** The time of what a row last took in, as rows hold it. */
-export interface RowTime {
-  readonly processorAsOf: Date;
-  readonly processorAsOfLatest: Date;
-}
-
-export function asOfRow({ processorAsOf, processorAsOfLatest }: RowTime): AsOf {
-  return { earliest: processorAsOf, latest: processorAsOfLatest };
-}
-
-export function rowTime({ earliest, latest }: AsOf): RowTime {
-  return { processorAsOf: earliest, processorAsOfLatest: latest };
 }

@@ -13,8 +13,8 @@ import {
   nullable,
   problems,
   processorFailures,
-} from '../http/api-schema.ts';
-import { answerCreated, idempotencyKeyOf } from '../http/idempotency-key.ts';
+} from '../http/docs/api-schema.ts';
+import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
 import { type Payment, paymentStatuses } from './payment.ts';

@@ -1,6 +1,6 @@
-import { listPage, ofCustomer, type Page, type PageRequest } from '../mirrors/list-page.ts';
-import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { recordSet } from '../platform/record-set.ts';
+import { type CountedList, listPage, ofCustomer, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Payment } from './payment.ts';
 
@@ -25,10 +25,12 @@ const paymentTable = defineTable<Payment>('payments', {
 
 const { columns } = paymentTable;
 
+export const paymentList: CountedList<Payment> = { table: paymentTable };
+
 /** All SQL for the payments. */
-export class PaymentStore {
-  find(db: Queryable, ids: readonly string[]): Promise<readonly Payment[]> {
-    return db.query(`select ${columns} from till.payments where id = any($1)`, [ids], 'find_payments');
+export class PaymentStore extends MirrorStore<Payment> {
+  constructor() {
+    super(paymentTable, 'processorPaymentIntentId');
   }
 
   async lock(tx: Queryable, id: string): Promise<Payment | undefined> {
@@ -37,33 +39,7 @@ export class PaymentStore {
     return row;
   }
 
-  findByProcessorIds(db: Queryable, ids: readonly string[]): Promise<readonly Payment[]> {
-    return db.query(`select ${columns} from till.payments where processor_payment_intent_id = any($1)`, [
-      ids,
-    ]);
-  }
-
-  /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
-  lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Payment[]> {
-    return tx.query(
-      `select ${columns} from till.payments where processor_payment_intent_id = any($1)
-       order by id for no key update`,
-      [ids],
-      'lock_payments',
-    );
-  }
-
-  /** Rows that are there already, made by the request or by a webhook, stay as they are; returns the others. */
-  insert(tx: Queryable, payments: readonly Payment[]): Promise<readonly Payment[]> {
-    if (payments.length === 0) return Promise.resolve([]);
-    return tx.query(`${paymentTable.insert} returning ${columns}`, [recordSet(payments)], 'insert_payments');
-  }
-
-  update(tx: Transaction, payments: readonly Payment[]): void {
-    if (payments.length > 0) tx.send(paymentTable.update, [recordSet(payments)], 'update_payments');
-  }
-
-  /** Adds up anew what was refunded and what is reserved; the rows must be locked. */
+  /** Recomputes what was refunded and what is reserved. The rows must be locked. */
   async addUpRefunds(tx: Queryable, ids: readonly string[], now: Date): Promise<void> {
     if (ids.length === 0) return;
     await tx.query(
@@ -84,7 +60,25 @@ export class PaymentStore {
     );
   }
 
+  /** Open payments without news, rechecked with exponential backoff for seven days after their creation. */
+  async listStale(db: Queryable, limit: number): Promise<readonly string[]> {
+    const rows = await db.query<{ key: string }>(
+      `select processor_payment_intent_id as key from till.payments
+       where intent_status not in ('succeeded', 'canceled')
+         and created_at between now() - interval '7 days' and now() - interval '10 minutes'
+         and coalesce(checked_at, created_at) < now() - greatest(interval '10 minutes', checked_at - created_at)
+       order by created_at limit $1`,
+      [limit],
+    );
+    return rows.map(({ key }) => key);
+  }
+
+  async markChecked(db: Queryable, key: string): Promise<void> {
+    const sql = 'update till.payments set checked_at = now() where processor_payment_intent_id = $1';
+    await db.query(sql, [key]);
+  }
+
   list(db: Queryable, request: PageRequest, customerId: string | undefined): Promise<Page<Payment>> {
-    return listPage(db, { table: paymentTable, ...ofCustomer(customerId) }, request);
+    return listPage(db, { ...paymentList, ...ofCustomer(customerId) }, request);
   }
 }

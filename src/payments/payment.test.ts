@@ -8,9 +8,15 @@ import {
   rowUpdatedAt,
   testNow,
 } from '../../test/support/transitions.ts';
-import { asOfRow, rowTime } from '../mirrors/transition.ts';
-import type { PaymentFacts } from '../processor/processor-facts.ts';
-import { amountLeft, type Payment, paymentStatuses, paymentStatusOf, takePaymentFacts } from './payment.ts';
+import { asOfRow, rowTime } from '../mirrors/facts.ts';
+import {
+  amountLeft,
+  type Payment,
+  type PaymentFacts,
+  paymentStatuses,
+  paymentStatusOf,
+  takePaymentFacts,
+} from './payment.ts';
 
 const payment: Payment = {
   id: '0199c1f1-02ab-7e31-b1c4-5d8e9f0a1b2c',

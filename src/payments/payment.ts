@@ -1,13 +1,6 @@
-import {
-  asOfRow,
-  judge,
-  laterOf,
-  type Origin,
-  rowTime,
-  type TransitionTable,
-  type Verdict,
-} from '../mirrors/transition.ts';
-import type { PaymentFacts } from '../processor/processor-facts.ts';
+import { Failure } from '../errors.ts';
+import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
+import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
 /** Every status of a payment, in the order in which a payment usually passes them. */
 export const paymentStatuses = [
@@ -44,6 +37,17 @@ export interface Payment {
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
   readonly revision: number;
+}
+
+export interface PaymentFacts extends OwnFacts {
+  readonly processorPaymentIntentId: string;
+  readonly processorCustomerId: string | null;
+  readonly amount: number;
+  /** What has arrived so far, and so the most that can be refunded. */
+  readonly amountReceived: number;
+  readonly currency: string;
+  /** `refunded` is never the processor's word: it follows from the refunds. */
+  readonly status: Exclude<PaymentStatus, 'refunded'>;
 }
 
 const open = {
@@ -119,4 +123,9 @@ export function amountLeft(
   payment: Pick<Payment, 'amountReceived' | 'amountRefunded' | 'amountReserved'>,
 ): number {
   return Math.max(payment.amountReceived - payment.amountRefunded - payment.amountReserved, 0);
+}
+
+export function foundPayment(payment: Payment | undefined): Payment {
+  if (payment === undefined) throw new Failure('not_found', 'No payment has this id. Check the id.');
+  return payment;
 }

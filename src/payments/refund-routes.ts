@@ -13,10 +13,10 @@ import {
   pageOf,
   problems,
   processorFailures,
-} from '../http/api-schema.ts';
-import { idempotencyKeyOf } from '../http/idempotency-key.ts';
+} from '../http/docs/api-schema.ts';
+import { idempotencyKeyOf } from '../http/input/idempotency-key.ts';
+import { optionalBody } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
-import { optionalBody } from '../http/validator.ts';
 import { PaymentSchema, paymentAnswer, paymentExample } from './payment-routes.ts';
 import { type Refund, refundReasons, refundStatuses } from './refund.ts';
 import type { RefundService } from './refund-service.ts';
@@ -94,7 +94,7 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
       },
     },
     async (request, reply) => {
-      const { amount, reason = null, idempotencyKey } = request.body;
+      const { amount = null, reason = null, idempotencyKey } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
       const { result, replayed } = await refunds.create(
         { paymentId: request.params.id, amount, reason },

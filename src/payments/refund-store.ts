@@ -1,6 +1,6 @@
 import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
-import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { recordSet } from '../platform/record-set.ts';
+import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Refund } from './refund.ts';
 
@@ -23,9 +23,13 @@ const refundTable = defineTable<Refund>('refunds', {
 const { columns } = refundTable;
 
 /** All SQL for the refunds. A refund is written only while its payment is locked. */
-export class RefundStore {
-  async find(db: Queryable, id: string): Promise<Refund | undefined> {
-    const [row] = await db.query<Refund>(`select ${columns} from till.refunds where id = $1`, [id]);
+export class RefundStore extends MirrorStore<Refund> {
+  constructor() {
+    super(refundTable, 'processorRefundId');
+  }
+
+  async findOne(db: Queryable, id: string): Promise<Refund | undefined> {
+    const [row] = await this.find(db, [id]);
     return row;
   }
 
@@ -42,7 +46,7 @@ export class RefundStore {
     return rows[0]?.id;
   }
 
-  /** By the processor's ids, or by ours where the processor's is not known yet. */
+  /** Locks rows by the processor's ids, and reservations by Till's ids. */
   lockAny(
     tx: Queryable,
     processorIds: readonly string[],
@@ -56,15 +60,7 @@ export class RefundStore {
     );
   }
 
-  async insert(tx: Queryable, refunds: readonly Refund[]): Promise<void> {
-    if (refunds.length > 0) await tx.query(refundTable.insert, [recordSet(refunds)]);
-  }
-
-  update(tx: Transaction, refunds: readonly Refund[]): void {
-    if (refunds.length > 0) tx.send(refundTable.update, [recordSet(refunds)], 'update_refunds');
-  }
-
-  /** Gives a reservation up; one that the processor knows stays. */
+  /** Removes a reservation. A refund that the processor knows stays. */
   async removeReservation(tx: Queryable, id: string): Promise<void> {
     await tx.query('delete from till.refunds where id = $1 and processor_refund_id is null', [id]);
   }
@@ -74,7 +70,7 @@ export class RefundStore {
     return row?.count ?? 0;
   }
 
-  /** Those that the processor knows; a reservation is not a refund yet. */
+  /** Refunds that the processor knows: a reservation is not a refund yet. */
   list(db: Queryable, paymentId: string, request: PageRequest): Promise<Page<Refund>> {
     const parent = { column: 'payment_id', id: paymentId };
     return listPage(db, { table: refundTable, only: 'processor_refund_id is not null', parent }, request);

@@ -8,9 +8,8 @@ import {
   rowUpdatedAt,
   testNow,
 } from '../../test/support/transitions.ts';
-import { asOfRow, rowTime } from '../mirrors/transition.ts';
-import type { RefundFacts } from '../processor/processor-facts.ts';
-import { type Refund, refundStatuses, takeRefundFacts } from './refund.ts';
+import { asOfRow, rowTime } from '../mirrors/facts.ts';
+import { type Refund, type RefundFacts, refundStatuses, takeRefundFacts } from './refund.ts';
 
 const refund: Refund = {
   id: '0199c1f2-4c7d-7a90-a3b1-0e9f8d7c6b5a',

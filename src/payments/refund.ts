@@ -1,13 +1,5 @@
-import {
-  asOfRow,
-  judge,
-  laterOf,
-  type Origin,
-  rowTime,
-  type TransitionTable,
-  type Verdict,
-} from '../mirrors/transition.ts';
-import type { RefundFacts } from '../processor/processor-facts.ts';
+import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
+import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
 export const refundStatuses = ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const;
 
@@ -33,6 +25,23 @@ export interface Refund {
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
   readonly revision: number;
+}
+
+export interface RefundFacts extends OwnFacts {
+  readonly processorRefundId: string;
+  /** Null for the refund of a charge that belongs to no payment intent, and so to no payment that Till made. */
+  readonly processorPaymentIntentId: string | null;
+  readonly amount: number;
+  readonly currency: string;
+  /** `unknown`, in a response only: null, or a word that Till does not know. The refund exists and counts all the same. */
+  readonly status: RefundStatus | 'unknown';
+  /** Null where none was given, or one that only the processor itself gives. */
+  readonly reason: RefundReason | null;
+}
+
+/** A payment of which something was refunded. What it was has to be read from the processor. */
+export interface RefundedPaymentFacts {
+  readonly processorPaymentIntentId: string;
 }
 
 const open = {

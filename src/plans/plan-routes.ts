@@ -12,8 +12,8 @@ import {
   keyFailures,
   problems,
   processorFailures,
-} from '../http/api-schema.ts';
-import { answerCreated, idempotencyKeyOf } from '../http/idempotency-key.ts';
+} from '../http/docs/api-schema.ts';
+import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
 import { type Plan, planIntervals } from './plan.ts';
 import type { PlanService } from './plan-service.ts';

@@ -1,5 +1,5 @@
-import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { recordSet } from '../platform/record-set.ts';
+import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Plan } from './plan.ts';
 
@@ -27,24 +27,16 @@ const planTable = defineTable<Plan>('plans', {
 const { columns } = planTable;
 
 /** All SQL for the plans. */
-export class PlanStore {
-  find(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
-    return db.query(`select ${columns} from till.plans where id = any($1)`, [ids], 'find_plans');
-  }
-
-  findByPriceIds(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
-    return db.query(
-      `select ${columns} from till.plans where processor_price_id = any($1)`,
-      [ids],
-      'find_plans_of_prices',
-    );
+export class PlanStore extends MirrorStore<Plan> {
+  constructor() {
+    super(planTable, 'processorPriceId');
   }
 
   findByProductIds(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
     return db.query(`select ${columns} from till.plans where processor_product_id = any($1)`, [ids]);
   }
 
-  /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
+  /** In the order of their ids, so that two transactions that lock several rows never deadlock. */
   async lock(tx: Queryable, productIds: readonly string[], priceIds: readonly string[]): Promise<void> {
     await tx.query(
       `select 1 from till.plans where processor_product_id = any($1) or processor_price_id = any($2)
@@ -60,27 +52,11 @@ export class PlanStore {
     );
   }
 
-  lockByPriceIds(tx: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {
-    return tx.query(
-      `select ${columns} from till.plans where processor_price_id = any($1) order by id for no key update`,
-      [ids],
-    );
-  }
-
-  /** Newest first, all of them: plans are few, and the spec's list of them has no pages. */
+  /** Newest first, without pages: there are few plans, and the spec's list of them has no pages. */
   list(db: Queryable, activeOnly: boolean): Promise<readonly Plan[]> {
     return db.query(
       `select ${columns} from till.plans where active or not $1 order by created_at desc, id desc`,
       [activeOnly],
     );
-  }
-
-  /** A row that is there already stays as it is. */
-  async insert(tx: Queryable, plan: Plan): Promise<void> {
-    await tx.query(planTable.insert, [recordSet([plan])]);
-  }
-
-  update(tx: Transaction, plans: readonly Plan[]): void {
-    if (plans.length > 0) tx.send(planTable.update, [recordSet(plans)], 'update_plans');
   }
 }

@@ -8,8 +8,7 @@ import {
   rowUpdatedAt,
   testNow,
 } from '../../test/support/transitions.ts';
-import type { PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
-import { type Plan, takePriceFacts, takeProductFacts } from './plan.ts';
+import { type Plan, type PriceFacts, type ProductFacts, takePriceFacts, takeProductFacts } from './plan.ts';
 
 const plan: Plan = {
   id: '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11',

@@ -1,5 +1,6 @@
-import { judge, laterOf, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
-import type { PriceFacts, ProductFacts } from '../processor/processor-facts.ts';
+import { Failure } from '../errors.ts';
+import { laterOf, type OwnFacts } from '../mirrors/facts.ts';
+import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
 /** How often a plan bills. */
 export const planIntervals = ['day', 'week', 'month', 'year'] as const;
@@ -26,6 +27,37 @@ export interface Plan {
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
   readonly revision: number;
+}
+
+/** One half of a plan: what is sold. */
+export interface ProductFacts extends OwnFacts {
+  readonly processorProductId: string;
+  /** Null where it cannot be read; the plan keeps its name then. */
+  readonly name: string | null;
+  /** False once archived or deleted. */
+  readonly active: boolean;
+  /** Nothing can come after that, whatever the times say. */
+  readonly deleted?: true;
+}
+
+/** The other half of a plan: what it costs, how often. */
+export interface PriceFacts extends OwnFacts {
+  readonly processorPriceId: string;
+  readonly processorProductId: string;
+  /** Null where the price is not one whole amount in the smallest unit (tiers, fractions): no Till plan. */
+  readonly amount: number | null;
+  readonly currency: string;
+  /** Null for a price that is paid once, or every so many intervals: no Till plan. */
+  readonly interval: PlanInterval | null;
+  /** False once archived or deleted. */
+  readonly active: boolean;
+  /** Nothing can come after that, whatever the times say. */
+  readonly deleted?: true;
+}
+
+export interface PlanFacts {
+  readonly product: ProductFacts;
+  readonly price: PriceFacts;
 }
 
 type HalfState = 'active' | 'archived';
@@ -89,6 +121,28 @@ export function takePriceFacts(plan: Plan, facts: PriceFacts, origin: Origin, no
       updatedAt: isSame ? plan.updatedAt : now,
     },
   };
+}
+
+/** Both halves of a plan. A half that needs a refresh leaves the other for the refresh too. */
+export function takePlanFacts(plan: Plan, { product, price }: PlanFacts, origin: Origin, now: Date): Taken {
+  const first = takeProductFacts(plan, product, origin, now);
+  const halfway = first.verdict === 'take' ? first.row : plan;
+  const second = takePriceFacts(halfway, price, origin, now);
+  const verdicts = [first.verdict, second.verdict];
+  if (verdicts.includes('refresh')) return { verdict: 'refresh', row: plan };
+  return {
+    verdict: verdicts.includes('take') ? 'take' : 'keep',
+    row: second.verdict === 'take' ? second.row : halfway,
+  };
+}
+
+export function foundPlan(plan: Plan | undefined): Plan {
+  if (plan === undefined) throw new Failure('not_found', 'No plan has this id. Check the id.');
+  return plan;
+}
+
+export function planArchived(): Failure {
+  return new Failure('plan_archived', 'The plan is archived. Choose an active plan.');
 }
 
 function stateOf(active: boolean): HalfState {

@@ -94,7 +94,7 @@ async function applyPatiently(client: pg.Client, migration: Migration, logger: L
 }
 
 function isCollision(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && collisionCodes.includes(error.code ?? '');
+  return error instanceof pg.DatabaseError && collisionCodes.some((code) => code === error.code);
 }
 
 /** Who waits in vain for another process's migration gives up at once: only a migration of its own is worth another try. */

@@ -41,6 +41,8 @@ export interface Queryable {
 export interface Transaction extends Queryable {
   /** For a statement whose result nobody waits for: it is carried out in its turn, and if it fails, so does the transaction. */
   send(text: string, values?: readonly unknown[], name?: string): void;
+  /** Runs `work` once the transaction is committed, and never if it is rolled back. `work` must not throw. */
+  afterCommit(work: () => void): void;
 }
 
 interface TransactionOptions {
@@ -115,6 +117,7 @@ export class Database implements Queryable {
       return answered;
     };
     const begun = run({ text: 'begin' });
+    const committed: (() => void)[] = [];
     const tx: Transaction = {
       query: async <Row extends pg.QueryResultRow>(
         text: string,
@@ -126,6 +129,7 @@ export class Database implements Queryable {
         return (await answered).rows;
       },
       send: (text, values = [], name) => void run(toQuery(text, values, name)),
+      afterCommit: (hook) => void committed.push(hook),
     };
     let failure: unknown;
     try {
@@ -135,6 +139,7 @@ export class Database implements Queryable {
       // To commit what has failed is to roll it back, and no error.
       if (command !== 'COMMIT' || firstFailure !== undefined)
         throw new Error(`the transaction ended in ${command}`);
+      for (const hook of committed) hook();
       return result;
     } catch (error) {
       failure = firstFailure ?? error;
@@ -263,8 +268,8 @@ const rollbackClass = '40';
 /** Whether what `Database` threw means that it cannot be reached, so that nothing else would go better. */
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof Failure) || error.code !== 'database_unavailable') return false;
-  const code = codeOf(error.cause) ?? '';
-  return !singleFailureCodes.includes(code) && !code.startsWith(rollbackClass);
+  const code = codeOf(error.cause);
+  return code === undefined || !(singleFailureCodes.includes(code) || code.startsWith(rollbackClass));
 }
 
 const lockTimeoutCode = '55P03';

@@ -60,6 +60,6 @@ export function defineTable<Row extends { readonly id: string }>(
 }
 
 /** `processorCustomerId` is the column `processor_customer_id`. */
-function columnOf(field: string): string {
+export function columnOf(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -1,14 +1,10 @@
-import type { RefundReason } from '../payments/refund.ts';
-import type { PlanInterval } from '../plans/plan.ts';
-import type {
-  CustomerFacts,
-  EventFacts,
-  InvoiceFacts,
-  PaymentFacts,
-  PlanFacts,
-  RefundFacts,
-  SubscriptionFacts,
-} from './processor-facts.ts';
+import type { CustomerFacts } from '../customers/customer.ts';
+import type { InvoiceFacts } from '../invoices/invoice.ts';
+import type { PaymentFacts } from '../payments/payment.ts';
+import type { RefundFacts, RefundReason } from '../payments/refund.ts';
+import type { PlanFacts, PlanInterval } from '../plans/plan.ts';
+import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
+import type { EventFacts } from './event-facts.ts';
 
 /**
  * All that Till asks of a payment processor. Every call ends within the deadline of 10 seconds, in one of three ways:
@@ -148,7 +144,7 @@ export interface CustomerValues {
 
 export interface PlanCalls {
   /** Product and price in one call, so that neither is ever left alone. */
-  create(plan: KeyedWrite & NewPlan): Promise<PlanFacts>;
+  create(plan: KeyedWrite & PlanValues & { readonly id: string }): Promise<PlanFacts>;
   read(processorPriceId: string): Promise<PlanFacts | null>;
   /** First the price, which is what a subscription needs, then the product. */
   archive(
@@ -158,8 +154,7 @@ export interface PlanCalls {
   list(filter?: { readonly processorProductId?: string }): Pages<PlanFacts>;
 }
 
-export interface NewPlan {
-  readonly id: string;
+export interface PlanValues {
   readonly name: string;
   readonly amount: number;
   readonly currency: string;

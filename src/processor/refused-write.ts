@@ -1,28 +1,26 @@
 import { Failure, type FailureCode } from '../errors.ts';
+import type { Resource } from '../mirrors/mirror.ts';
 import type { Attempt, Refused } from './processor.ts';
-
-/** The kinds of objects that requests change at the processor. */
-export type ObjectKind = 'customer' | 'plan' | 'payment' | 'subscription';
 
 /**
  * The processor does not know an object that we have a row for. That is never a deletion: most likely the key belongs
  * to another account, so the row must stay as it is.
  */
-export function objectMissing(kind: ObjectKind): Failure {
+export function objectMissing(resource: Resource): Failure {
   return new Failure(
     'processor_object_missing',
-    `The processor has no such ${kind}, and Till changed nothing. ` +
+    `The processor has no such ${resource}, and Till changed nothing. ` +
       'Check that PROCESSOR_SECRET_KEY belongs to the account and mode that created it.',
     { effect: 'none' },
   );
 }
 
 /** The failure for a write after which the object, read again, is not in the requested state. */
-export function notReached(attempt: Attempt<unknown>, kind: ObjectKind, state: string): Failure {
+export function notReached(attempt: Attempt<unknown>, resource: Resource, state: string): Failure {
   if (attempt.outcome === 'done') {
     return new Failure(
       'processor_bad_answer',
-      `The processor accepted the request, but the ${kind} is ${state}. Retry later.`,
+      `The processor accepted the request, but the ${resource} is ${state}. Retry later.`,
       { effect: 'unknown' },
     );
   }

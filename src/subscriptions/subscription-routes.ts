@@ -12,8 +12,8 @@ import {
   nullable,
   problems,
   processorFailures,
-} from '../http/api-schema.ts';
-import { answerCreated, idempotencyKeyOf } from '../http/idempotency-key.ts';
+} from '../http/docs/api-schema.ts';
+import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
 import { type Subscription, subscriptionStatuses } from './subscription.ts';

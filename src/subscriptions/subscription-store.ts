@@ -1,6 +1,6 @@
-import { listPage, ofCustomer, type Page, type PageRequest } from '../mirrors/list-page.ts';
-import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { recordSet } from '../platform/record-set.ts';
+import { type CountedList, listPage, ofCustomer, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Subscription } from './subscription.ts';
 
@@ -27,36 +27,12 @@ const subscriptionTable = defineTable<Subscription>(
 
 const { columns } = subscriptionTable;
 
+export const subscriptionList: CountedList<Subscription> = { table: subscriptionTable };
+
 /** All SQL for the subscriptions. */
-export class SubscriptionStore {
-  find(db: Queryable, ids: readonly string[]): Promise<readonly Subscription[]> {
-    const sql = `select ${columns} from till.subscriptions where id = any($1)`;
-    return db.query(sql, [ids], 'find_subscriptions');
-  }
-
-  findByProcessorIds(db: Queryable, ids: readonly string[]): Promise<readonly Subscription[]> {
-    return db.query(`select ${columns} from till.subscriptions where processor_subscription_id = any($1)`, [
-      ids,
-    ]);
-  }
-
-  /** In the order of their ids, so that two who lock several never wait for each other in a circle. */
-  lockByProcessorIds(tx: Queryable, ids: readonly string[]): Promise<readonly Subscription[]> {
-    return tx.query(
-      `select ${columns} from till.subscriptions where processor_subscription_id = any($1)
-       order by id for no key update`,
-      [ids],
-      'lock_subscriptions',
-    );
-  }
-
-  async insert(tx: Queryable, subscriptions: readonly Subscription[]): Promise<void> {
-    if (subscriptions.length > 0) await tx.query(subscriptionTable.insert, [recordSet(subscriptions)]);
-  }
-
-  update(tx: Transaction, subscriptions: readonly Subscription[]): void {
-    if (subscriptions.length > 0)
-      tx.send(subscriptionTable.update, [recordSet(subscriptions)], 'update_subscriptions');
+export class SubscriptionStore extends MirrorStore<Subscription> {
+  constructor() {
+    super(subscriptionTable, 'processorSubscriptionId');
   }
 
   listOpenOfCustomer(db: Queryable, customerId: string): Promise<readonly Subscription[]> {
@@ -67,7 +43,26 @@ export class SubscriptionStore {
     );
   }
 
+  /** Subscriptions whose period ended over an hour ago with no event, rechecked with exponential backoff. */
+  async listStale(db: Queryable, limit: number): Promise<readonly string[]> {
+    const rows = await db.query<{ key: string }>(
+      `select processor_subscription_id as key from till.subscriptions
+       where status not in ('canceled', 'incomplete_expired')
+         and current_period_end < now() - interval '1 hour'
+         and (checked_at is null or checked_at < current_period_end
+           or checked_at < now() - greatest(interval '1 hour', checked_at - current_period_end))
+       order by current_period_end limit $1`,
+      [limit],
+    );
+    return rows.map(({ key }) => key);
+  }
+
+  async markChecked(db: Queryable, key: string): Promise<void> {
+    const sql = 'update till.subscriptions set checked_at = now() where processor_subscription_id = $1';
+    await db.query(sql, [key]);
+  }
+
   list(db: Queryable, request: PageRequest, customerId: string | undefined): Promise<Page<Subscription>> {
-    return listPage(db, { table: subscriptionTable, ...ofCustomer(customerId) }, request);
+    return listPage(db, { ...subscriptionList, ...ofCustomer(customerId) }, request);
   }
 }

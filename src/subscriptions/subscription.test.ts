@@ -8,12 +8,12 @@ import {
   rowUpdatedAt,
   testNow,
 } from '../../test/support/transitions.ts';
-import { asOfRow, rowTime } from '../mirrors/transition.ts';
-import type { SubscriptionFacts } from '../processor/processor-facts.ts';
+import { asOfRow, rowTime } from '../mirrors/facts.ts';
 import {
   followedItem,
   hasEnded,
   type Subscription,
+  type SubscriptionFacts,
   subscriptionStatuses,
   takeSubscriptionFacts,
 } from './subscription.ts';

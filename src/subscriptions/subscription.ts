@@ -1,13 +1,6 @@
-import {
-  asOfRow,
-  judge,
-  laterOf,
-  type Origin,
-  rowTime,
-  type TransitionTable,
-  type Verdict,
-} from '../mirrors/transition.ts';
-import type { SubscriptionFacts, SubscriptionItemFacts } from '../processor/processor-facts.ts';
+import { Failure } from '../errors.ts';
+import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
+import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
 
 /** `active` and `trialing` both mean that the customer is entitled. */
 export const subscriptionStatuses = [
@@ -37,6 +30,28 @@ export interface Subscription {
   readonly updatedAt: Date;
   /** Rises with every change of the row. */
   readonly revision: number;
+}
+
+export interface SubscriptionFacts extends OwnFacts {
+  readonly processorSubscriptionId: string;
+  /** Null in a response that leaves it out. */
+  readonly processorCustomerId: string | null;
+  /**
+   * Oldest first: Till makes subscriptions with one item, and others may add more on the processor's dashboard. Items
+   * beyond the first page of the processor's list are not read.
+   */
+  readonly items: readonly [SubscriptionItemFacts, ...SubscriptionItemFacts[]];
+  readonly status: SubscriptionStatus;
+  readonly trialEnd: Date | null;
+}
+
+/** A price that a subscription bills, and the period that it bills now. */
+export interface SubscriptionItemFacts {
+  readonly processorPriceId: string;
+  /** Our id of the plan, from the metadata of the price; null if it is no Till plan. */
+  readonly planLocalId: string | null;
+  readonly currentPeriodStart: Date;
+  readonly currentPeriodEnd: Date;
 }
 
 const open = {
@@ -128,6 +143,12 @@ export function takeSubscriptionFacts(
 /** Whether it has ended for good, so that there is nothing left to cancel. */
 export function hasEnded(status: SubscriptionStatus): boolean {
   return status === 'canceled' || status === 'incomplete_expired';
+}
+
+export function foundSubscription(subscription: Subscription | undefined): Subscription {
+  if (subscription === undefined)
+    throw new Failure('not_found', 'No subscription has this id. Check the id.');
+  return subscription;
 }
 
 function isSameTime(a: Date | null, b: Date | null): boolean {

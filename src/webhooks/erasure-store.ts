@@ -17,11 +17,6 @@ export interface MinimalEvent extends KeptPayload {
   readonly erasedPayload: string | null;
 }
 
-export interface DeletedCustomer {
-  readonly id: string;
-  readonly processorCustomerId: string;
-}
-
 /** All SQL that takes personal data out of the inbox. */
 export class ErasureStore {
   /**
@@ -43,7 +38,7 @@ export class ErasureStore {
     return this.#lock(tx, condition, 'for update', after, limit, processorCustomerId);
   }
 
-  async #lock(
+  #lock(
     tx: Queryable,
     condition: string,
     lock: string,
@@ -51,12 +46,11 @@ export class ErasureStore {
     limit: number,
     ...values: readonly string[]
   ): Promise<readonly KeptPayload[]> {
-    const rows = await tx.query<KeptPayloadRow>(
-      `select id, created_at, object_id, payload, state from till.webhook_events
+    return tx.query(
+      `select id, created_at as "createdAt", object_id as "objectId", payload, state from till.webhook_events
        where (created_at, id) > ($1, $2) and ${condition} order by created_at, id limit $3 ${lock}`,
-      [after?.createdAt ?? '-infinity', after?.id ?? '', limit, ...values],
+      [...(after === undefined ? ['-infinity', null] : [after.createdAt, after.id]), limit, ...values],
     );
-    return rows.map(toKeptPayload);
   }
 
   /**
@@ -84,40 +78,4 @@ export class ErasureStore {
       ],
     );
   }
-
-  /** Deleted customers whose events are to be searched, those that wait longest first. */
-  async listDue(db: Queryable, limit: number): Promise<readonly DeletedCustomer[]> {
-    const rows = await db.query<{ id: string; processor_customer_id: string }>(
-      `select id, processor_customer_id from till.customers
-       where deleted_at is not null and erase_at is not null and erase_at <= now() order by erase_at limit $1`,
-      [limit],
-    );
-    return rows.map((row) => ({ id: row.id, processorCustomerId: row.processor_customer_id }));
-  }
-
-  /**
-   * Nothing is left for now. A second search follows when every insert that began before the deletion, and so could not
-   * know of it, has ended for certain. Both times are the database's: a service's clock may be wrong.
-   */
-  async markErased(db: Queryable, { id }: DeletedCustomer): Promise<void> {
-    await db.query(
-      `update till.customers set erase_at =
-         case when first_erased_at is null then now() + interval '10 minutes' end,
-         first_erased_at = coalesce(first_erased_at, now())
-       where id = $1`,
-      [id],
-    );
-  }
-}
-
-interface KeptPayloadRow {
-  readonly id: string;
-  readonly created_at: Date;
-  readonly object_id: string | null;
-  readonly payload: string;
-  readonly state: WebhookEventState;
-}
-
-function toKeptPayload({ created_at, object_id, ...row }: KeptPayloadRow): KeptPayload {
-  return { ...row, createdAt: created_at, objectId: object_id };
 }

@@ -1,3 +1,4 @@
+import type { CustomerService } from '../customers/customer-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { ErasureStore, KeptPayload, Place } from './erasure-store.ts';
@@ -18,6 +19,7 @@ interface ErasureParts {
   readonly database: Database;
   readonly store: ErasureStore;
   readonly processor: Processor;
+  readonly customers: Pick<CustomerService, 'listToErase' | 'markErased'>;
 }
 
 /**
@@ -41,16 +43,16 @@ export class Erasure {
   }
 
   async #eraseDeleted(budget: { batches: number }, signal: AbortSignal | undefined): Promise<void> {
-    const { database, store } = this.#parts;
+    const { store, customers } = this.#parts;
     while (budget.batches > 0 && !signal?.aborted) {
-      const due = await store.listDue(database, customersPerPage);
+      const due = await customers.listToErase(customersPerPage);
       for (const customer of due) {
         const { processorCustomerId } = customer;
         const isDone = await this.#rewrite(budget, signal, (tx, after) =>
           store.lockOfCustomer(tx, processorCustomerId, after, eventsPerBatch),
         );
         if (!isDone) return;
-        await store.markErased(database, customer);
+        await customers.markErased(customer);
       }
       if (due.length < customersPerPage) return;
     }

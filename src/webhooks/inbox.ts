@@ -1,9 +1,10 @@
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import type { Database } from '../platform/postgres.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
+import { eventTypeLabel, isKnownEventType } from '../processor/event-types.ts';
 import type { Processor, ProcessorEvent } from '../processor/processor.ts';
-import { eventTypeLabel, isKnownEventType } from './event-types.ts';
+import type { Settlement, WebhookEvent } from './webhook-event.ts';
 import type { NewWebhookEvent, WebhookEventStore } from './webhook-event-store.ts';
 
 export type Receipt = 'stored' | 'duplicate' | 'ignored';
@@ -19,8 +20,8 @@ interface InboxParts {
 }
 
 /**
- * Stores events durably, once each. Requests that come while a statement is under way share the next one: a commit
- * is the price of durability, and a busy second pays it a few dozen times instead of thousands.
+ * Stores events durably, once each, and hands them out to workers. Requests that arrive while a statement is running
+ * share the next one, so a busy second needs a few dozen commits instead of thousands.
  */
 export class Inbox {
   readonly #parts: InboxParts;
@@ -40,6 +41,21 @@ export class Inbox {
     }
     const state = event.objectId !== null && isKnownEventType(event.type) ? 'pending' : 'ignored';
     return this.#storing.add({ ...event, state });
+  }
+
+  /** Locks events that are due and that no other worker holds. */
+  claim(tx: Transaction, limit: number): Promise<readonly WebhookEvent[]> {
+    return this.#parts.store.claim(tx, limit);
+  }
+
+  /** Locks one event; undefined if it is no longer pending. */
+  claimOne(tx: Transaction, event: WebhookEvent): Promise<WebhookEvent | undefined> {
+    return this.#parts.store.claimOne(tx, event);
+  }
+
+  /** Returns the ids of the events whose outcome is new. */
+  settle(db: Queryable, settlements: readonly Settlement[]): Promise<ReadonlySet<string>> {
+    return this.#parts.store.settle(db, settlements);
   }
 
   async #store(events: readonly NewWebhookEvent[]): Promise<readonly Receipt[]> {

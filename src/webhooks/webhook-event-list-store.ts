@@ -1,6 +1,6 @@
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Queryable } from '../platform/postgres.ts';
-import { type WebhookEventState, webhookEventStates } from './webhook-event.ts';
+import { type WebhookEvent, type WebhookEventState, webhookEventStates } from './webhook-event.ts';
 
 /** A total stops here, and `totalCapped` says so. Counting so many index entries takes a few milliseconds. */
 const totalMax = 10_000;
@@ -16,17 +16,17 @@ export interface CappedPage<Item> extends Page<Item> {
   readonly totalCapped: boolean;
 }
 
-interface Matches<Row> extends Pick<CappedPage<never>, 'total' | 'totalCapped'> {
-  /** Newest first, by the processor's time. */
-  readonly rows: readonly Row[];
-}
+/** The select list of an event. Rows come back with the names of the fields. */
+export const webhookEventColumns = `id, type, object_id as "objectId", created_at as "createdAt",
+  api_version as "apiVersion", payload, state, attempts, next_try_at as "nextTryAt", last_error as "lastError",
+  received_at as "receivedAt", processed_at as "processedAt"`;
 
-/** The list of events: the SQL that stays fast however many events there are. */
-export async function listMatches<Row extends object>(
+/** Newest first, by the processor's time. The SQL stays fast however many events there are. */
+export async function listEvents(
   db: Queryable,
   filter: EventFilter,
   { page, limit }: PageRequest,
-): Promise<Matches<Row>> {
+): Promise<CappedPage<WebhookEvent>> {
   const values = [filter.type, filter.objectId].filter((value) => value !== undefined);
   const { counted, walked } = toConditions(filter);
   const [limitAt, offsetAt] = [`$${values.length + 1}::bigint`, `$${values.length + 2}::bigint`];
@@ -34,19 +34,18 @@ export async function listMatches<Row extends object>(
   const matches = union(counted, `limit ${totalMax + 1}`);
   const newestFirst = 'order by created_at desc, id desc';
   const newest = union(walked, `${newestFirst} limit ${limitAt} + ${offsetAt}`);
-  const [[count], rows] = await Promise.all([
+  const [[count], data] = await Promise.all([
     db.query<{ total: number }>(
       `select count(*) as total from (select from (${matches}) as found limit ${totalMax + 1}) as matches`,
       values,
     ),
-    db.query<Row>(`select * from (${newest}) as newest ${newestFirst} limit ${limitAt} offset ${offsetAt}`, [
-      ...values,
-      limit,
-      (page - 1) * limit,
-    ]),
+    db.query<WebhookEvent>(
+      `select ${webhookEventColumns} from (${newest}) as newest ${newestFirst} limit ${limitAt} offset ${offsetAt}`,
+      [...values, limit, (page - 1) * limit],
+    ),
   ]);
   const total = count?.total ?? 0;
-  return { rows, total: Math.min(total, totalMax), totalCapped: total > totalMax };
+  return { data, total: Math.min(total, totalMax), totalCapped: total > totalMax, page, limit };
 }
 
 function union(conditions: readonly string[], end: string): string {

@@ -1,6 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { answer, bodyFailures, DateTime, nullable, PageQuery, pageOf, problems } from '../http/api-schema.ts';
+import {
+  answer,
+  bodyFailures,
+  DateTime,
+  nullable,
+  PageQuery,
+  pageOf,
+  problems,
+} from '../http/docs/api-schema.ts';
 import { typed } from '../http/typed-app.ts';
 import { type WebhookEvent, webhookEventStates } from './webhook-event.ts';
 import type { WebhookEventService } from './webhook-event-service.ts';

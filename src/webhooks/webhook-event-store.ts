@@ -1,21 +1,16 @@
 import type { PageRequest } from '../mirrors/list-page.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import type { ProcessorEvent } from '../processor/processor.ts';
-import type { WebhookEvent, WebhookEventState } from './webhook-event.ts';
-import { type CappedPage, type EventFilter, listMatches } from './webhook-event-list-store.ts';
+import type { Settlement, WebhookEvent } from './webhook-event.ts';
+import {
+  type CappedPage,
+  type EventFilter,
+  listEvents,
+  webhookEventColumns,
+} from './webhook-event-list-store.ts';
 
 export interface NewWebhookEvent extends ProcessorEvent {
   readonly state: 'pending' | 'ignored';
-}
-
-export interface Settlement {
-  readonly id: string;
-  readonly createdAt: Date;
-  readonly state: WebhookEventState;
-  readonly attempts: number;
-  readonly lastError: string | null;
-  /** How long a pending one waits for its next try. */
-  readonly delayMs: number;
 }
 
 /**
@@ -62,25 +57,23 @@ export class WebhookEventStore {
 
   /** Locks events that are due; those that another worker holds are passed over. In the order in which they happened. */
   async claim(tx: Queryable, limit: number): Promise<readonly WebhookEvent[]> {
-    const rows = await tx.query<WebhookEventRow>(
-      `select id, type, object_id, created_at, api_version, payload, state, attempts, next_try_at, last_error, received_at,
-         processed_at
-       from till.webhook_events where state = 'pending' and next_try_at <= now()
+    const rows = await tx.query<WebhookEvent>(
+      `select ${webhookEventColumns} from till.webhook_events where state = 'pending' and next_try_at <= now()
        order by next_try_at limit $1 for update skip locked`,
       [limit],
       // A table of many weeks takes a millisecond to plan for, several times as long as a look into an empty queue.
       'claim_webhook_events',
     );
-    return rows.map(toWebhookEvent).sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
+    return rows.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
   }
 
   /** Locks one event, if it is still pending. */
   async claimOne(tx: Queryable, { id, createdAt }: WebhookEvent): Promise<WebhookEvent | undefined> {
-    const rows = await tx.query<WebhookEventRow>(
-      `select * from till.webhook_events where id = $1 and created_at = $2 and state = 'pending' for update`,
+    const rows = await tx.query<WebhookEvent>(
+      `select ${webhookEventColumns} from till.webhook_events where id = $1 and created_at = $2 and state = 'pending' for update`,
       [id, createdAt],
     );
-    return rows[0] && toWebhookEvent(rows[0]);
+    return rows[0];
   }
 
   /**
@@ -114,24 +107,25 @@ export class WebhookEventStore {
   }
 
   async find(db: Queryable, id: string): Promise<WebhookEvent | undefined> {
-    const rows = await db.query<WebhookEventRow>('select * from till.webhook_events where id = $1', [id]);
-    return rows[0] && toWebhookEvent(rows[0]);
+    const rows = await db.query<WebhookEvent>(
+      `select ${webhookEventColumns} from till.webhook_events where id = $1`,
+      [id],
+    );
+    return rows[0];
   }
 
   /** Puts an event back into the queue, as if it had just come. */
   async requeue(db: Queryable, id: string): Promise<WebhookEvent | undefined> {
-    const rows = await db.query<WebhookEventRow>(
+    const rows = await db.query<WebhookEvent>(
       `update till.webhook_events set state = 'pending', attempts = 0, next_try_at = now(), last_error = null
-       where id = $1 returning *`,
+       where id = $1 returning ${webhookEventColumns}`,
       [id],
     );
-    return rows[0] && toWebhookEvent(rows[0]);
+    return rows[0];
   }
 
-  /** Newest first, by the processor's time. */
-  async list(db: Queryable, filter: EventFilter, request: PageRequest): Promise<CappedPage<WebhookEvent>> {
-    const { rows, ...totals } = await listMatches<WebhookEventRow>(db, filter, request);
-    return { data: rows.map(toWebhookEvent), ...totals, ...request };
+  list(db: Queryable, filter: EventFilter, request: PageRequest): Promise<CappedPage<WebhookEvent>> {
+    return listEvents(db, filter, request);
   }
 
   /** At most `pendingCountMax`. */
@@ -142,36 +136,4 @@ export class WebhookEventStore {
     );
     return row?.count ?? 0;
   }
-}
-
-interface WebhookEventRow {
-  readonly id: string;
-  readonly type: string;
-  readonly object_id: string | null;
-  readonly created_at: Date;
-  readonly api_version: string | null;
-  readonly payload: string;
-  readonly state: WebhookEventState;
-  readonly attempts: number;
-  readonly next_try_at: Date;
-  readonly last_error: string | null;
-  readonly received_at: Date;
-  readonly processed_at: Date | null;
-}
-
-function toWebhookEvent(row: WebhookEventRow): WebhookEvent {
-  return {
-    id: row.id,
-    type: row.type,
-    objectId: row.object_id,
-    createdAt: row.created_at,
-    apiVersion: row.api_version,
-    payload: row.payload,
-    state: row.state,
-    attempts: row.attempts,
-    nextTryAt: row.next_try_at,
-    lastError: row.last_error,
-    receivedAt: row.received_at,
-    processedAt: row.processed_at,
-  };
 }

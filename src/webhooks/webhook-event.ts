@@ -19,6 +19,17 @@ export interface WebhookEvent {
   readonly processedAt: Date | null;
 }
 
+/** What became of an event that was worked on. */
+export interface Settlement {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly state: WebhookEventState;
+  readonly attempts: number;
+  readonly lastError: string | null;
+  /** How long a pending one waits for its next try. */
+  readonly delayMs: number;
+}
+
 /** In all about five hours, which outlasts a deployment, a failover and most outages of the processor. */
 export const attemptsMax = 24;
 const retryDelayMs = 1_000;

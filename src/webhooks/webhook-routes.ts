@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '../errors.ts';
-import { answer, problemsWithoutKey } from '../http/api-schema.ts';
+import { answer, problemsWithoutKey } from '../http/docs/api-schema.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { Inbox } from './inbox.ts';

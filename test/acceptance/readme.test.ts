@@ -33,7 +33,7 @@ test("the README's table names every setting and no other", async () => {
       ([, names]) => names?.match(/[A-Z_]+/g) ?? [],
     ),
   );
-  const source = await readFile(join(projectFolder, 'src/config.ts'), 'utf8');
+  const source = await readFile(join(projectFolder, 'src/till/config.ts'), 'utf8');
   const read = new Set(
     [...source.matchAll(/(?:env\.\w+|readKeys)\((?:env, )?'([A-Z_]+)'/g)].map(([, name]) => name),
   );

@@ -25,9 +25,9 @@ async function latestInvoice(processorSubscriptionId: string): Promise<InvoiceBo
   const there = await stripe.subscriptions.retrieve(processorSubscriptionId);
   const facts = await processor.invoices.read(String(there.latest_invoice));
   assert.ok(facts !== null);
-  await database.transaction((tx) => services.invoices.apply(tx, [facts], 'events'));
+  await database.transaction((tx) => services.mirrors.invoices.apply(tx, [facts], 'events'));
   // Webhooks of the same second may have come first; then only the processor can tell which is the newer.
-  await untilSettled(() => services.invoices.refresh(facts.processorInvoiceId));
+  await untilSettled(() => services.mirrors.invoices.refresh(facts.processorInvoiceId));
   const { data } = await readJson<PageBody<InvoiceBody>>(await call('GET', '/invoices?limit=100'), 200);
   const found = data.find(({ processorInvoiceId }) => processorInvoiceId === facts.processorInvoiceId);
   assert.ok(found !== undefined);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMetrics } from '../../src/platform/metrics.ts';
-import { eventTypes } from '../../src/webhooks/event-types.ts';
+import { eventTypes } from '../../src/processor/event-types.ts';
 import { startFrame } from '../support/frame.ts';
 
 test('every promised metric exists, at 0, from the first scrape', async () => {

@@ -282,7 +282,7 @@ test('a refund whose status is null or unknown is recorded and blocks nothing', 
       const again = await till.post(`/api/v1/payments/${ground.paymentId}/refund`, {});
       assert.equal(again.body['code'], 'payment_not_refundable');
       line.stop();
-      await till.services.refunds.refreshOfPayment(ground.processorPaymentIntentId);
+      await till.services.mirrors.refunds.ofPayments.refresh(ground.processorPaymentIntentId);
       assert.deepEqual(await refundsOf(scene), [[2_000, 'succeeded']]);
     });
   }
@@ -292,7 +292,7 @@ test('a refund whose status is null or unknown is recorded and blocks nothing', 
     const { call, line, till, ground } = scene;
     await call('POST', `/payments/${ground.paymentId}/refund`, { amount: 500 });
     line.alter(({ path, body }) => (path === '/v1/refunds' ? withStatus(body, 'reversed') : body));
-    await till.services.refunds.refreshOfPayment(ground.processorPaymentIntentId);
+    await till.services.mirrors.refunds.ofPayments.refresh(ground.processorPaymentIntentId);
     assert.deepEqual(await refundsOf(scene), [[500, 'succeeded']]);
   });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import type { OverloadLimits } from '../../src/http/overload.ts';
+import type { OverloadLimits } from '../../src/http/load/overload.ts';
 import { type Frame, startFrame } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
-import { ApiGuard } from '../../src/http/api-guard.ts';
-import { ApiKeyRing } from '../../src/http/api-key.ts';
-import { RateLimiter } from '../../src/http/rate-limiter.ts';
+import { ApiGuard } from '../../src/http/access/api-guard.ts';
+import { ApiKeyRing } from '../../src/http/access/api-key.ts';
+import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { MemoryCache } from '../../src/platform/memory-cache.ts';
 import { RedisCache } from '../../src/platform/redis-cache.ts';

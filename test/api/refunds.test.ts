@@ -41,7 +41,7 @@ async function refundedThere({ processorPaymentIntentId }: PaymentBody): Promise
 /** Brings the news of a payment's refunds, as webhooks would. */
 async function bringNews({ processorPaymentIntentId }: PaymentBody): Promise<void> {
   const facts = await processor.refunds.listOfPayment(processorPaymentIntentId);
-  await database.transaction((tx) => services.refunds.apply(tx, facts, 'events'));
+  await database.transaction((tx) => services.mirrors.refunds.apply(tx, facts, 'events'));
 }
 
 test('200: without a body all is refunded, and the answer is the payment and the record of its refund', async () => {

@@ -77,7 +77,9 @@ test('a webhook that overtakes the row of a payment makes it, under the id that 
   });
   const present = await till.processor.payments.read(intent.id);
   assert(present);
-  await till.database.transaction((tx) => till.services.payments.apply(tx, [present.payment], 'events'));
+  await till.database.transaction((tx) =>
+    till.services.mirrors.payments.apply(tx, [present.payment], 'events'),
+  );
   const overtaking = await rowOf(scene, 'payments', 'customer_id', ground.customerId);
   const { body } = await scene.goOn();
   const row = await rowOf(scene, 'payments', 'customer_id', ground.customerId);
@@ -102,7 +104,7 @@ test('a webhook that overtakes the row of a subscription makes it, and is not un
   const present = await till.processor.subscriptions.read(subscription.id);
   assert(present);
   await till.database.transaction((tx) =>
-    till.services.subscriptions.apply(tx, [present.subscription], 'events'),
+    till.services.mirrors.subscriptions.apply(tx, [present.subscription], 'events'),
   );
   const overtaking = await rowOf(scene, 'subscriptions', 'customer_id', ground.customerId);
   const { body } = await scene.goOn();
@@ -117,7 +119,7 @@ test('a webhook that overtakes the answer to a refund settles what was reserved,
   const { till, ground } = scene;
   const facts = await till.processor.refunds.listOfPayment(ground.processorPaymentIntentId);
   assert.equal(facts.length, 1);
-  await till.database.transaction((tx) => till.services.refunds.apply(tx, facts, 'events'));
+  await till.database.transaction((tx) => till.services.mirrors.refunds.apply(tx, facts, 'events'));
   const overtaking = await rowOf(scene, 'refunds', 'payment_id', ground.paymentId);
   const { body } = await scene.goOn();
   const row = await rowOf(scene, 'refunds', 'payment_id', ground.paymentId);
@@ -137,7 +139,7 @@ test('a webhook that meets the row of a payment whose claim is still open makes 
   const present = await till.processor.payments.read(intent?.id ?? '');
   assert(present);
   const applied = till.database.transaction((tx) =>
-    till.services.payments.apply(tx, [present.payment], 'events'),
+    till.services.mirrors.payments.apply(tx, [present.payment], 'events'),
   );
   await scene.goOn();
   await applied;

@@ -46,18 +46,20 @@ test('a claim that a living process is at work on is not taken over, and who wai
     waitMs: 100,
   });
   const failure = await failureOf(
-    impatient.create({
-      operation: 'payments.create',
-      key: 'busy',
-      request: { ...payments.body(ground), currency: 'eur' },
-      parentId: ground.customerId,
-      check: () => assert.fail('it was taken over'),
-      call: () => assert.fail('it was called'),
-      find: () => assert.fail('it was looked up'),
-      record: () => assert.fail('it was recorded'),
-      release: () => assert.fail('it was released'),
-      replay: () => assert.fail('it was replayed'),
-    }),
+    impatient.create(
+      {
+        operation: 'payments.create',
+        parentIdOf: () => ground.customerId,
+        prepare: () => assert.fail('it was taken over'),
+        call: () => assert.fail('it was called'),
+        find: () => assert.fail('it was looked up'),
+        record: () => assert.fail('it was recorded'),
+        release: () => assert.fail('it was released'),
+        replay: () => assert.fail('it was replayed'),
+      },
+      { ...payments.body(ground), currency: 'eur' },
+      'busy',
+    ),
   );
   assert.equal(failure.code, 'idempotency_key_in_flight');
   assert.equal(failure.extras.retryAfterSeconds, 1);

@@ -1,6 +1,6 @@
 import { Agent, type IncomingHttpHeaders, request as openRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { requestTimeoutMs } from '../../src/http/limits.ts';
+import { requestTimeoutMs } from '../../src/http/load/limits.ts';
 
 /** A request as it goes over the wire: nothing is normalised, added or checked on the way, save the framing of the body. */
 export interface WireRequest {

@@ -21,7 +21,7 @@ async function till(...args: readonly string[]): Promise<Outcome> {
     PROCESSOR_SECRET_KEY: 'sk_test_cli',
     PROCESSOR_WEBHOOK_SECRET: 'whsec_cli',
   };
-  const run = promisify(execFile)(process.execPath, ['src/cli.ts', ...args], {
+  const run = promisify(execFile)(process.execPath, ['src/cli/cli.ts', ...args], {
     cwd: projectFolder,
     env: environment,
   });

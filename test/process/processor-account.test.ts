@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
-import { startTill } from '../../src/compose.ts';
-import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { Database } from '../../src/platform/postgres.ts';
-import { AccountStore } from '../../src/processor/account-store.ts';
-import { compareAccount } from '../../src/processor/compare-account.ts';
+import { AccountStore } from '../../src/processor/account/account-store.ts';
+import { compareAccount } from '../../src/processor/account/compare-account.ts';
+import { startTill } from '../../src/till/compose.ts';
+import { loadConfig } from '../../src/till/config.ts';
 import { startAdapter } from '../processor/adapter.ts';
 import { captureLog, type LogLine } from '../support/log-capture.ts';
 import { readProblem } from '../support/problem.ts';
@@ -125,8 +125,11 @@ async function runCommand(
 ): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
   const { promise, resolve } = Promise.withResolvers<{ code: number; stdout: string; stderr: string }>();
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], ...environment };
-  execFile(process.execPath, ['src/cli.ts', ...args], { cwd: projectFolder, env }, (error, stdout, stderr) =>
-    resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+  execFile(
+    process.execPath,
+    ['src/cli/cli.ts', ...args],
+    { cwd: projectFolder, env },
+    (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
   );
   return promise;
 }

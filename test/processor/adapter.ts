@@ -5,8 +5,8 @@ import { Failure } from '../../src/errors.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { type Processor, processorOperations } from '../../src/processor/processor.ts';
-import type { CallLimits } from '../../src/processor/stripe/calls.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
+import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 
 /** Retries come at once. The time-outs are never met unless a test means to meet them. */
 const patient: CallLimits = { deadlineMs: 60_000, tryTimeoutMs: 30_000, retriesMax: 2, retryDelayMs: 1 };

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { EventFacts } from '../../src/processor/event-facts.ts';
+import { eventTypes } from '../../src/processor/event-types.ts';
 import type { ProcessorEvent } from '../../src/processor/processor.ts';
-import type { EventFacts } from '../../src/processor/processor-facts.ts';
-import { readEvent } from '../../src/processor/stripe/map-event.ts';
-import { verifyWebhook } from '../../src/processor/stripe/verify-webhook.ts';
-import { eventTypes } from '../../src/webhooks/event-types.ts';
+import { readEvent } from '../../src/processor/stripe/events/map-event.ts';
+import { verifyWebhook } from '../../src/processor/stripe/events/verify-webhook.ts';
 import {
   confirm,
   newKey,
@@ -106,7 +106,7 @@ test('every event of the sandbox is verified and read, alike in both shapes and 
     types.add(event.type);
     assert.deepEqual(readEvent(olderEvents.get(id)?.payload ?? ''), facts, event.type);
     assert.equal(processor.understands(event.apiVersion), true);
-    if (facts.resource !== 'none') {
+    if (facts.subject !== 'none') {
       assert.equal(event.objectId, idOf(facts) ?? event.objectId);
       assert.deepEqual(readEvent(listed.get(id)?.payload ?? ''), facts, event.type);
     }
@@ -144,23 +144,23 @@ function verifyAll(seen: readonly Seen[], path: string, secret: string): Map<str
   return events;
 }
 
-function idOf(facts: EventFacts): string | null {
-  switch (facts.resource) {
+function idOf(read: EventFacts): string | undefined {
+  switch (read.subject) {
     case 'payment':
-      return facts.payment.processorPaymentIntentId;
+      return read.facts[0]?.processorPaymentIntentId;
     case 'subscription':
-      return facts.subscription.processorSubscriptionId;
+      return read.facts[0]?.processorSubscriptionId;
     case 'invoice':
-      return facts.invoice.processorInvoiceId;
+      return read.facts[0]?.processorInvoiceId;
     case 'refund':
-      return facts.refund.processorRefundId;
+      return read.facts[0]?.processorRefundId;
     case 'customer':
-      return facts.customer.processorCustomerId;
+      return read.facts[0]?.processorCustomerId;
     case 'product':
-      return facts.product.processorProductId;
+      return read.facts[0]?.processorProductId;
     case 'price':
-      return facts.price.processorPriceId;
+      return read.facts[0]?.processorPriceId;
     default:
-      return null;
+      return undefined;
   }
 }

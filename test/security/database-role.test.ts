@@ -113,7 +113,7 @@ test('a service whose role may not migrate starts on the newest schema, and says
 
 async function migrateByCommand(url: string): Promise<string> {
   const env = { ...process.env, DATABASE_URL: url };
-  const { stdout } = await promisify(execFile)(process.execPath, ['src/cli.ts', 'migrate'], {
+  const { stdout } = await promisify(execFile)(process.execPath, ['src/cli/cli.ts', 'migrate'], {
     cwd: projectFolder,
     env,
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { mock, type TestContext, test } from 'node:test';
-import { ApiKeyRing } from '../../src/http/api-key.ts';
+import { ApiKeyRing } from '../../src/http/access/api-key.ts';
 import { startFrame, testKey } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';
 

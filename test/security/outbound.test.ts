@@ -44,9 +44,12 @@ test('only the adapter makes requests of its own; nothing else in the service co
       );
     });
   assert.deepEqual(reaching.toSorted(), [
-    'src/http/problem.ts',
-    'src/processor/stripe/http-client.ts',
+    'src/http/failures/problem.ts',
+    'src/processor/stripe/wire/http-client.ts',
     'src/processor/stripe/stripe-processor.ts',
   ]);
-  assert.match(readFileSync('src/http/problem.ts', 'utf8'), /import \{ STATUS_CODES \} from 'node:http'/);
+  assert.match(
+    readFileSync('src/http/failures/problem.ts', 'utf8'),
+    /import \{ STATUS_CODES \} from 'node:http'/,
+  );
 });

@@ -2,9 +2,10 @@
  * The service, made to die: it kills itself, as nothing could prevent, once CRASH_COUNT creations have come to the
  * crash point CRASH_AT. Those that come first wait there for the last, so that one process dies amid all of them.
  */
-import { startTill } from '../../src/compose.ts';
-import { loadConfig } from '../../src/config.ts';
+
 import { createLogger } from '../../src/platform/logger.ts';
+import { startTill } from '../../src/till/compose.ts';
+import { loadConfig } from '../../src/till/config.ts';
 
 const crashAt = process.env['CRASH_AT'];
 let left = Number(process.env['CRASH_COUNT']);

@@ -1,10 +1,10 @@
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { FastifyInstance } from 'fastify';
-import { ApiGuard } from '../../src/http/api-guard.ts';
-import { ApiKeyRing } from '../../src/http/api-key.ts';
+import { ApiGuard } from '../../src/http/access/api-guard.ts';
+import { ApiKeyRing } from '../../src/http/access/api-key.ts';
+import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
 import { type AppParts, buildApp } from '../../src/http/app.ts';
-import { RateLimiter } from '../../src/http/rate-limiter.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { MemoryCache } from '../../src/platform/memory-cache.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';

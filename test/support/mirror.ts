@@ -1,5 +1,4 @@
 import { after } from 'node:test';
-import { composeServices, type Services } from '../../src/compose-services.ts';
 import { noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
@@ -8,6 +7,7 @@ import { OwnerLock } from '../../src/platform/owner-lock.ts';
 import { Database } from '../../src/platform/postgres.ts';
 import type { Processor } from '../../src/processor/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
+import { composeServices, type Services } from '../../src/till/compose-services.ts';
 import type { Service } from './service.ts';
 
 export interface Mirror {

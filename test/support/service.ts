@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import type pg from 'pg';
 import { Stripe } from 'stripe';
-import { startTill, type Till } from '../../src/compose.ts';
-import { loadConfig } from '../../src/config.ts';
+import { startTill, type Till } from '../../src/till/compose.ts';
+import { loadConfig } from '../../src/till/config.ts';
 import { captureLog, type LogLine } from './log-capture.ts';
 import { createTestDatabase, openPool } from './test-database.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { type AsOf, asOfEvent } from '../../src/mirrors/facts.ts';
 import type { Origin, Verdict } from '../../src/mirrors/transition.ts';
-import { type AsOf, asOfEvent } from '../../src/processor/processor-facts.ts';
 
 /**
  * What the decisions say of a pair of statuses, one that stands and one that arrives:

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
-import { asOfEvent, type CustomerFacts, type InvoiceFacts } from '../../src/processor/processor-facts.ts';
+import type { CustomerFacts } from '../../src/customers/customer.ts';
+import type { InvoiceFacts } from '../../src/invoices/invoice.ts';
+import { asOfEvent } from '../../src/mirrors/facts.ts';
 import { startTillProcess, type TillProcess, testKey } from '../support/till-process.ts';
 import { createApiClient } from './model/api-client.ts';
 import { inLanes } from './model/event-post.ts';
@@ -92,10 +94,10 @@ test('an answer of the processor that a newer event has overtaken is not applied
   await rename('first', created);
   await rename('second', created);
   isHolding = true;
-  const asking = till.services.eventProcessor.processBatch();
+  const asking = till.services.eventApplier.applyBatch();
   await asked.promise;
   await rename('third', created + 1);
-  await till.services.eventProcessor.processBatch();
+  await till.services.eventApplier.applyBatch();
   released.resolve();
   await asking;
   await till.drain();
@@ -119,7 +121,7 @@ test('a batch locks the payments of its payments and of its refunds in one order
   const lock = 'select 1 from till.payments where id = $1 for no key update nowait';
   const processing = await till.database.transaction(async (tx) => {
     await tx.query(lock, [first.id]);
-    const batch = till.services.eventProcessor.processBatch();
+    const batch = till.services.eventApplier.applyBatch();
     await until(async () => (await countWaiting(till)) === 1);
     // Had the batch taken the second payment first, this would wait for the batch, and the batch for this.
     await tx.query(lock, [second.id]);
@@ -132,7 +134,7 @@ test('batches that change a customer and record the invoice of another never wai
   const rig = await useRig(t);
   const { till } = rig;
   const [first, second] = [await newCustomer(rig), await newCustomer(rig)];
-  const { customers, invoices } = till.services;
+  const { customers, invoices } = till.services.mirrors;
   const createdAt = new Date(Date.now() + 60_000);
   const asOf = asOfEvent(createdAt);
   const changeOf = ({ processorCustomerId }: typeof first): CustomerFacts => ({

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { listMatches } from '../../src/webhooks/webhook-event-list-store.ts';
+import { listEvents } from '../../src/webhooks/webhook-event-list-store.ts';
 import { effort } from '../support/effort.ts';
 import { projectFolder } from '../support/till-process.ts';
 import { startWebhookTill, type WebhookTill } from './webhook-till.ts';
@@ -128,7 +128,7 @@ describe('the list of events', () => {
     };
     const list = async (...args: readonly string[]) =>
       (
-        await promisify(execFile)(process.execPath, ['src/cli.ts', 'events', ...args], {
+        await promisify(execFile)(process.execPath, ['src/cli/cli.ts', 'events', ...args], {
           cwd: projectFolder,
           env,
         })
@@ -141,7 +141,7 @@ describe('the list of events', () => {
 /** The most that one statement of the list reads of tables and indexes. */
 async function blocksRead({ state, type, objectId }: Filter): Promise<number> {
   let most = 0;
-  await listMatches(
+  await listEvents(
     {
       query: async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) => {
         const explained = await client.query(`explain (analyze, buffers, format json) ${text}`, [...values]);

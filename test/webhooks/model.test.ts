@@ -24,7 +24,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { eventTypes } from '../../src/webhooks/event-types.ts';
+import { eventTypes } from '../../src/processor/event-types.ts';
 import { effort } from '../support/effort.ts';
 import { type SeededRun, seededRuns } from '../support/seeds.ts';
 import { testKey } from '../support/till-process.ts';

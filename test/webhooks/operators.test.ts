@@ -184,7 +184,7 @@ describe('a replay', () => {
     await till.sql(
       `update till.webhook_events set next_try_at = now() + interval '1 hour', attempts = 3, last_error = 'x'`,
     );
-    assert.equal(await till.services.eventProcessor.processBatch(), 0);
+    assert.equal(await till.services.eventApplier.applyBatch(), 0);
     await replay(till, event);
     await replay(till, event);
     await till.drain();
@@ -204,10 +204,10 @@ describe('a replay', () => {
     await till.send(event);
     const before = await till.count('webhook_events_processed_total');
     const lock = await holdRows(till, `select from till.payments where id = '${payment.id}' for update`);
-    const first = till.services.eventProcessor.processBatch();
+    const first = till.services.eventApplier.applyBatch();
     await lock.awaited(1);
     await replay(till, event);
-    const second = till.services.eventProcessor.processBatch();
+    const second = till.services.eventApplier.applyBatch();
     await lock.awaited(2);
     await lock.release();
     assert.deepEqual(await Promise.all([first, second]), [1, 1]);

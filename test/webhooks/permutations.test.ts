@@ -1,3 +1,9 @@
+import type { CustomerFacts } from '../../src/customers/customer.ts';
+import type { InvoiceFacts } from '../../src/invoices/invoice.ts';
+import { type AsOf, asOfEvent, rowTime } from '../../src/mirrors/facts.ts';
+import type { PaymentFacts } from '../../src/payments/payment.ts';
+import type { RefundFacts } from '../../src/payments/refund.ts';
+import type { SubscriptionFacts } from '../../src/subscriptions/subscription.ts';
 /**
  * Every order in which the events of a short life can arrive, instead of a sample of them. The pure fold is what decides,
  * so that is what is gone through in full; a sample goes through the inbox, the worker and the database as well.
@@ -13,19 +19,9 @@ import { test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { type Customer, takeCustomerFacts } from '../../src/customers/customer.ts';
 import { type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
-import { type Folding, foldFacts, type MirrorRow, type Source } from '../../src/mirrors/fold.ts';
-import { rowTime } from '../../src/mirrors/transition.ts';
+import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '../../src/mirrors/fold.ts';
 import { type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
 import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
-import {
-  type AsOf,
-  asOfEvent,
-  type CustomerFacts,
-  type InvoiceFacts,
-  type PaymentFacts,
-  type RefundFacts,
-  type SubscriptionFacts,
-} from '../../src/processor/processor-facts.ts';
 import {
   followedItem,
   type Subscription,
@@ -203,7 +199,7 @@ function byCustomer(events: readonly Stripe.Event[]): ReadonlyMap<string, readon
 interface Life<Row extends MirrorRow, Facts> {
   /** The row as the first event that arrives makes it. */
   readonly born: (facts: Facts) => Row;
-  readonly take: Folding<Row, Facts>['take'];
+  readonly take: Take<Row, Facts>;
   /** In the order in which they happened. */
   readonly events: readonly Facts[];
   /** What must be right in the end. */
@@ -308,10 +304,11 @@ function fold<Row extends MirrorRow, Facts>(
 ): { readonly row: Row; readonly isUnsettled: boolean } {
   const { written, applied } = foldFacts({
     rows: [row],
-    groups: new Map([[key, batch]]),
+    groups: groupFacts(batch, () => key),
     source,
     keyOf: () => key,
     take,
+    now,
   });
   const after = written[0]?.after ?? row;
   return {

@@ -61,7 +61,7 @@ test('an event that cannot be applied delays none of a thousand, ends failed, an
     assert.match(row.last_error ?? '', /poisoned/);
     assert.equal(await till.count('webhook_events_failed_total'), 0);
     await becomeDue(till);
-    assert.equal(await till.services.eventProcessor.processBatch(), 1);
+    assert.equal(await till.services.eventApplier.applyBatch(), 1);
     assert.equal((await rowOf(till, poisoned)).attempts, row.attempts + 1);
   }
   assert.deepEqual(await rowOf(till, poisoned).then(({ state, attempts }) => [state, attempts]), [
@@ -75,7 +75,7 @@ test('an event that cannot be applied delays none of a thousand, ends failed, an
     ),
   );
   await becomeDue(till);
-  assert.equal(await till.services.eventProcessor.processBatch(), 0, 'what has failed is left alone');
+  assert.equal(await till.services.eventApplier.applyBatch(), 0, 'what has failed is left alone');
 
   await till.sql('alter table till.invoices drop constraint poisoned');
   await till.post(`/webhook-events/${idOf(poisoned)}/replay`);

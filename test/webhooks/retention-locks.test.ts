@@ -73,7 +73,7 @@ async function whileServing<T>(till: WebhookTill, work: Promise<T>) {
       timed(() => till.call('/api/v1/webhook-events?state=failed')),
       timed(() => till.call('/api/v1/webhook-events?type=invoice.paid')),
     ]);
-    await till.services.eventProcessor.processBatch();
+    await till.services.eventApplier.applyBatch();
   } while (!isDone);
   return { result: await settled, slowestMs };
 }

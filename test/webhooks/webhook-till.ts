@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { createHmac, randomUUID } from 'node:crypto';
 import { Stripe } from 'stripe';
 import { startSandbox } from '../../sandbox/sandbox.ts';
-import { composeServices, registerRoutes, type Services } from '../../src/compose-services.ts';
-import { ApiGuard } from '../../src/http/api-guard.ts';
-import { ApiKeyRing } from '../../src/http/api-key.ts';
+import { ApiGuard } from '../../src/http/access/api-guard.ts';
+import { ApiKeyRing } from '../../src/http/access/api-key.ts';
+import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
 import { buildApp } from '../../src/http/app.ts';
-import { RateLimiter } from '../../src/http/rate-limiter.ts';
 import { noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Logger } from '../../src/platform/logger.ts';
@@ -14,9 +13,10 @@ import { MemoryCache } from '../../src/platform/memory-cache.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { OwnerLock } from '../../src/platform/owner-lock.ts';
 import { Database } from '../../src/platform/postgres.ts';
+import { eventTypes } from '../../src/processor/event-types.ts';
 import { type Processor, processorOperations } from '../../src/processor/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
-import { eventTypes } from '../../src/webhooks/event-types.ts';
+import { composeServices, registerRoutes, type Services } from '../../src/till/compose-services.ts';
 import { eventFixture } from '../fixtures/event-fixture.ts';
 import { captureLog, type LogLine } from '../support/log-capture.ts';
 import { createTestDatabase } from '../support/test-database.ts';
@@ -167,7 +167,7 @@ export async function startWebhookTill(
     });
   const drain = async () => {
     for (let batch = 0; batch < batchesMax; batch += 1) {
-      if ((await services.eventProcessor.processBatch()) === 0) return;
+      if ((await services.eventApplier.applyBatch()) === 0) return;
     }
     assert.fail('the queue does not empty');
   };

@@ -66,7 +66,7 @@ test('a worker outlives a database that goes away, and loses nothing', async (t)
   const event = eventOf('invoice.paid.newer');
   await till.send(event);
   line.cut();
-  await assert.rejects(till.services.eventProcessor.processBatch(), { code: 'database_unavailable' });
+  await assert.rejects(till.services.eventApplier.applyBatch(), { code: 'database_unavailable' });
   line.mend();
   till.services.worker.start();
   await becomes(till, event, 'processed');

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
-import { composeServices, registerRoutes, type Services } from '../../../src/compose-services.ts';
-import { ApiGuard } from '../../../src/http/api-guard.ts';
-import { ApiKeyRing } from '../../../src/http/api-key.ts';
+import { ApiGuard } from '../../../src/http/access/api-guard.ts';
+import { ApiKeyRing } from '../../../src/http/access/api-key.ts';
+import { RateLimiter } from '../../../src/http/access/rate-limiter.ts';
 import { buildApp } from '../../../src/http/app.ts';
-import { RateLimiter } from '../../../src/http/rate-limiter.ts';
 import { noCrashPoints } from '../../../src/idempotency/crash-points.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { MemoryCache } from '../../../src/platform/memory-cache.ts';
 import { createMetrics, type Metrics } from '../../../src/platform/metrics.ts';
 import { OwnerLock } from '../../../src/platform/owner-lock.ts';
 import { Database, type Queryable } from '../../../src/platform/postgres.ts';
+import { eventTypes } from '../../../src/processor/event-types.ts';
 import { processorOperations } from '../../../src/processor/processor.ts';
 import { createStripeProcessor } from '../../../src/processor/stripe/stripe-processor.ts';
-import { eventTypes } from '../../../src/webhooks/event-types.ts';
-import { Worker } from '../../../src/webhooks/worker.ts';
+import { Worker } from '../../../src/sync/worker.ts';
+import { composeServices, registerRoutes, type Services } from '../../../src/till/compose-services.ts';
 import { captureLog, type LogLine } from '../../support/log-capture.ts';
 import { testKey } from '../../support/till-process.ts';
 
@@ -83,7 +83,7 @@ export async function startTillInProcess(options: {
   });
   const extra = Array.from(
     { length: workersCount - 1 },
-    () => new Worker({ processor: services.eventProcessor, logger }),
+    () => new Worker({ eventApplier: services.eventApplier, logger }),
   );
   const workers = [services.worker, ...extra];
   for (const worker of workers) worker.start();
@@ -130,7 +130,7 @@ export async function drain(database: Queryable, services: Services): Promise<vo
     if (waiting.length === 0) return;
     await Promise.all(
       Array.from({ length: workersCount }, async () => {
-        while ((await services.eventProcessor.processBatch()) > 0);
+        while ((await services.eventApplier.applyBatch()) > 0);
       }),
     );
   }

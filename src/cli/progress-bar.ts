@@ -1,0 +1,39 @@
+import type { ResyncProgress } from '../sync/resync.ts';
+
+const width = 30;
+
+interface Terminal {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+/** One line per resource: a bar that fills at a terminal, and only the last word of each elsewhere. */
+export class ProgressBar {
+  readonly #terminal: Terminal;
+  #line: string | undefined;
+  #resource: string | undefined;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  show(progress: ResyncProgress): void {
+    if (this.#resource !== undefined && this.#resource !== progress.resource) this.end();
+    this.#resource = progress.resource;
+    this.#line = renderProgress(progress);
+    if (this.#terminal.isTTY === true) this.#terminal.write(`\r\x1b[K${this.#line}`);
+  }
+
+  end(): void {
+    if (this.#line === undefined) return;
+    this.#terminal.write(this.#terminal.isTTY === true ? '\n' : `${this.#line}\n`);
+    this.#line = undefined;
+  }
+}
+
+export function renderProgress({ resource, compared, expected, corrected }: ResyncProgress): string {
+  const share = expected === 0 ? 1 : Math.min(compared / expected, 1);
+  const filled = Math.round(share * width);
+  const bar = `${'█'.repeat(filled)}${'░'.repeat(width - filled)}`;
+  return `${resource.padEnd(13)}${bar} ${compared} of about ${expected} compared, ${corrected} corrected`;
+}

@@ -1,0 +1,115 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import type { FailureCode } from '../../errors.ts';
+import { failureStatus, problemContentType, problemExample } from '../failures/problem.ts';
+import { comparedWithIds } from '../input/validator.ts';
+
+/** The pieces that the schemas of all resources share. */
+export const Id = Type.String({ format: 'uuid', examples: ['0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90'] });
+export const IdParams = Type.Object({ id: Id });
+export const DateTime = Type.String({ format: 'date-time' });
+export const Currency = Type.String({
+  pattern: '^[A-Za-z]{3}$',
+  minLength: 3,
+  maxLength: 3,
+  description: 'Three-letter ISO 4217 code in any case. Responses use lower case.',
+});
+export const IdempotencyKey = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: '^[^\\s\\p{C}]+$',
+  description:
+    'A request with a key that was used before returns the object that the first request created. ' +
+    'You can send the key in the Idempotency-Key header instead.',
+});
+
+/** The largest page of every list; `till events --page` takes the same. */
+export const pageMax = 2_147_483_647;
+const limitMax = 100;
+const limitDefault = 20;
+
+export const PageQuery = Type.Object(
+  {
+    page: Type.Integer({ minimum: 1, maximum: pageMax, default: 1 }),
+    limit: Type.Integer({ minimum: 1, maximum: limitMax, default: limitDefault }),
+  },
+  { additionalProperties: false },
+);
+
+export const CustomerPageQuery = Type.Object(
+  {
+    customerId: Type.Optional(
+      Type.String({ description: 'Return only the objects of this customer.', [comparedWithIds]: true }),
+    ),
+    page: PageQuery.properties.page,
+    limit: PageQuery.properties.limit,
+  },
+  { additionalProperties: false },
+);
+
+export function pageOf<Item extends TSchema>(item: Item) {
+  return Type.Object({
+    data: Type.Array(item),
+    total: Type.Integer({ description: 'The number of objects on all pages.' }),
+    page: Type.Integer(),
+    limit: Type.Integer(),
+  });
+}
+
+/** One schema with two types rather than a choice of two schemas: the serialiser need not find out which of them fits. */
+export function nullable<T extends TSchema & { readonly type: string }>(schema: T) {
+  return Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, 'null'] });
+}
+
+/** An answer with its example, which the serialiser and the documentation share. */
+export function answer<T extends TSchema>(description: string, schema: T, example: Static<T>) {
+  return describeAnswer(description, schema, example);
+}
+
+/** The same where the type of the example is known to fit from elsewhere. */
+export function describeAnswer<T extends TSchema>(description: string, schema: T, example: unknown) {
+  return {
+    description,
+    content: { 'application/json': { schema, examples: { example: { value: example } } } },
+  };
+}
+
+/** A body with its example, for the documentation; the validator sees the schema alone. */
+export function body<T extends TSchema>(schema: T, example: Static<T>): T {
+  return { ...schema, examples: [example] };
+}
+
+/** What any operation may answer with. */
+const everywhere: readonly FailureCode[] = [
+  'malformed_request',
+  'internal_error',
+  'database_unavailable',
+  'overloaded',
+];
+/** What an operation that calls the processor may answer with besides. */
+export const processorFailures: readonly FailureCode[] = [
+  'processor_rejected',
+  'processor_misconfigured',
+  'processor_object_missing',
+  'processor_bad_answer',
+  'processor_unavailable',
+  'processor_timeout',
+];
+/** What an operation may answer with if a body is sent to it, also where it takes none. */
+export const bodyFailures: readonly FailureCode[] = ['payload_too_large', 'unsupported_media_type'];
+export const keyFailures: readonly FailureCode[] = ['idempotency_key_in_flight', 'idempotency_key_reused'];
+
+/** The failures of an operation below /api/v1 by status, each with an example. */
+export function problems(...codes: readonly FailureCode[]) {
+  return problemsWithoutKey('invalid_request', 'unauthorized', 'rate_limited', ...codes);
+}
+
+/** The same for an operation that needs no key and has no rate. */
+export function problemsWithoutKey(...codes: readonly FailureCode[]) {
+  const byStatus = Map.groupBy([...everywhere, ...codes], (code) => failureStatus[code]);
+  const entries = [...byStatus].map(([status, group]) => {
+    const examples = Object.fromEntries(group.map((code) => [code, { value: problemExample(code) }]));
+    const content = { [problemContentType]: { schema: Type.Ref('Problem'), examples } };
+    return [status, { description: group.map((code) => `\`${code}\``).join(', '), content }] as const;
+  });
+  return Object.fromEntries(entries);
+}

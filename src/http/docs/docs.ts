@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { FastifyInstance } from 'fastify';
+import { comparedWithIds, optionalBody } from '../input/validator.ts';
+
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
+
+/** The page needs its own scripts, styles and data, all from here, and nothing from anywhere else. */
+const pagePolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** The interactive reference and the document behind it, both made from the schemas that validate and serialise. */
+export async function registerDocs(app: FastifyInstance): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Till',
+        version,
+        description:
+          'Payments and subscriptions over HTTP. Amounts are integers in the smallest unit of the currency. ' +
+          'Times are in ISO 8601 format. Changes within /api/v1 only add: clients must ignore unknown fields.',
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: '/', description: 'This service' }],
+      tags: [
+        { name: 'customers', description: 'People or companies that pay you.' },
+        { name: 'plans', description: 'The price and the billing interval of a subscription.' },
+        { name: 'payments', description: 'One-time payments and their refunds.' },
+        { name: 'subscriptions', description: 'Recurring payments.' },
+        { name: 'invoices', description: 'Bills for subscriptions. Read-only.' },
+        { name: 'webhook events', description: 'Events received from the processor. For operators.' },
+        {
+          name: 'operations',
+          description: 'Health checks, metrics and the webhook endpoint. No API key needed.',
+        },
+      ],
+      components: {
+        securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+      },
+      security: [{ apiKey: [] }],
+    },
+    transformObject: (document) =>
+      'openapiObject' in document
+        ? JSON.parse(JSON.stringify(document.openapiObject), requireNoDefaults)
+        : document.swaggerObject,
+    // Components keep the names of their schemas instead of def-0, def-1, …
+    refResolver: {
+      buildLocalReference: (schema, _base, _fragment, index) => String(schema['$id'] ?? `schema-${index}`),
+    },
+  });
+  await app.register(swaggerUi, {
+    routePrefix: '/api/docs',
+    staticCSP: pagePolicy,
+    uiConfig: {
+      layout: 'BaseLayout',
+      displayRequestDuration: true,
+      tryItOutEnabled: true,
+    },
+    theme: { title: 'Till API' },
+  });
+  app.get('/api/docs/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+}
+
+/**
+ * What has a default, or is a body that may be missing, need not be sent. The schemas make it look required all the
+ * same, because by the time that anybody looks it has been filled in.
+ */
+function requireNoDefaults(key: string, value: unknown): unknown {
+  // Only the validator needs it.
+  if (key === comparedWithIds) return undefined;
+  if (typeof value !== 'object' || value === null || !('required' in value)) return value;
+  // A parameter or a body of the document, as far as it matters here; anything else has neither of the two.
+  const { schema, content } = value as {
+    readonly schema?: { readonly default?: unknown };
+    readonly content?: Readonly<Record<string, { readonly schema?: { readonly [optionalBody]?: true } }>>;
+  };
+  const isOptional = schema?.default !== undefined || content?.['application/json']?.schema?.[optionalBody];
+  return isOptional ? { ...value, required: false } : value;
+}

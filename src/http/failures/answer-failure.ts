@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { Failure } from '../../errors.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { isRefused } from '../input/host-header.ts';
+import { headerBytesMax, headersTimeoutMs, requestTimeoutMs } from '../load/limits.ts';
+import { failureStatus, problemAnswer, rawProblemAnswer } from './problem.ts';
+import { toFailure } from './to-failure.ts';
+
+/** Answers a request that failed. What was not expected is logged with its cause and shown as nothing but an id. */
+export function answerFailure(
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  logger: Logger,
+) {
+  // A caller that hangs up before its body has ended is no defect of ours, and nobody is left to read the answer.
+  const hasHungUp = request.raw.errored === error;
+  const failure = hasHungUp
+    ? new Failure(
+        'malformed_request',
+        'The connection closed before the whole body arrived. Send the request again.',
+      )
+    : toFailure(error);
+  const requestId = request.id;
+  if (failure === undefined) logger.error({ requestId, err: error }, 'request failed');
+  else if (failureStatus[failure.code] >= 500) {
+    logger.warn({ requestId, code: failure.code, err: failure }, 'request not served');
+  }
+  return sendProblem(
+    reply,
+    failure ??
+      new Failure('internal_error', 'Retry later. If the error persists, look up the request id in the log.'),
+    requestId,
+  );
+}
+
+export function sendProblem(reply: FastifyReply, failure: Failure, requestId: string): FastifyReply {
+  const answer = problemAnswer(failure, requestId);
+  // Sent as bytes: to text the framework would add a charset, a parameter that this media type does not have.
+  return reply
+    .code(answer.status)
+    .headers(answer.headers)
+    .send(Buffer.from(JSON.stringify(answer.body)));
+}
+
+/** Answers what Node refuses before there is a request: broken HTTP, too many headers, too slow. */
+export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || isRefused(socket)) return;
+  socket.end(rawProblemAnswer(brokenRequestFailure(error.code), randomUUID()));
+}
+
+function brokenRequestFailure(code: string | undefined): Failure {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new Failure('headers_too_large', `Send at most ${headerBytesMax} bytes of headers.`);
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new Failure(
+        'request_timeout',
+        `Send the headers within ${headersTimeoutMs / 1_000} s ` +
+          `and the whole request within ${requestTimeoutMs / 1_000} s.`,
+      );
+    default:
+      return new Failure(
+        'malformed_request',
+        'The request is not valid HTTP. Check the client or proxy that sent it.',
+      );
+  }
+}

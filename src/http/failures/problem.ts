@@ -1,0 +1,158 @@
+import { STATUS_CODES } from 'node:http';
+import { type Static, Type } from 'typebox';
+import { Failure, type FailureCode, failureTitles } from '../../errors.ts';
+import { objectMissing } from '../../processor/refused-write.ts';
+import { securityHeaders } from '../security-headers.ts';
+
+/** The one place where failures become HTTP statuses. */
+export const failureStatus: Readonly<Record<FailureCode, number>> = {
+  invalid_request: 400,
+  malformed_request: 400,
+  invalid_signature: 400,
+  unauthorized: 401,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  idempotency_key_in_flight: 409,
+  plan_archived: 409,
+  payment_not_cancelable: 409,
+  payment_not_refundable: 409,
+  refund_in_flight: 409,
+  refund_exceeds_remaining: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  idempotency_key_reused: 422,
+  processor_rejected: 422,
+  rate_limited: 429,
+  headers_too_large: 431,
+  internal_error: 500,
+  processor_misconfigured: 502,
+  processor_object_missing: 502,
+  processor_bad_answer: 502,
+  processor_unavailable: 503,
+  database_unavailable: 503,
+  overloaded: 503,
+  processor_timeout: 504,
+};
+
+export const problemContentType = 'application/problem+json';
+
+export const ProblemSchema = Type.Object(
+  {
+    type: Type.String({ description: 'A URN that identifies the kind of problem. Each `code` has its own.' }),
+    title: Type.String({ description: 'The kind of problem, in words.' }),
+    status: Type.Integer({ description: 'The HTTP status of the response.' }),
+    detail: Type.String({ description: 'What went wrong in this request, and what to do next.' }),
+    code: Type.String({ description: 'A stable code for programs.' }),
+    requestId: Type.String({ description: 'Also in the `x-request-id` header and in the log.' }),
+    errors: Type.Optional(
+      Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
+        description: 'Every mistake in an invalid request.',
+      }),
+    ),
+    processorCode: Type.Optional(
+      Type.String({ description: "The processor's own error code, if it rejected the request." }),
+    ),
+  },
+  { $id: 'Problem', title: 'Problem', description: 'A problem as RFC 9457 defines it.' },
+);
+
+export type Problem = Static<typeof ProblemSchema>;
+
+export interface ProblemAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Problem;
+}
+
+/** Turns a failure into the whole answer. */
+export function problemAnswer(failure: Failure, requestId: string): ProblemAnswer {
+  const status = failureStatus[failure.code];
+  const { retryAfterSeconds, allow, errors, processorCode } = failure.extras;
+  return {
+    status,
+    headers: {
+      'content-type': problemContentType,
+      ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+      ...(allow === undefined ? {} : { allow: allow.join(', ') }),
+    },
+    body: {
+      type: `urn:till:problem:${failure.code}`,
+      title: failureTitles[failure.code],
+      status,
+      detail: failure.message,
+      code: failure.code,
+      requestId,
+      ...(errors === undefined ? {} : { errors: [...errors] }),
+      ...(processorCode === undefined ? {} : { processorCode }),
+    },
+  };
+}
+
+/** For errors that reach us before there is a request: the answer as it goes over the wire. */
+export function rawProblemAnswer(failure: Failure, requestId: string): string {
+  const { status, headers, body } = problemAnswer(failure, requestId);
+  const text = JSON.stringify(body);
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    ...Object.entries({ ...securityHeaders, ...headers }).map(([name, value]) => `${name}: ${value}`),
+    `x-request-id: ${requestId}`,
+    `content-length: ${Buffer.byteLength(text)}`,
+    'connection: close',
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n${text}`;
+}
+
+/** Examples of the documentation: one for each failure that an operation can answer with. */
+export function problemExample(code: FailureCode): Problem {
+  const { body } = problemAnswer(
+    new Failure(code, exampleDetails[code], exampleExtras[code]),
+    exampleRequestId,
+  );
+  return body;
+}
+
+const exampleRequestId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
+
+const exampleDetails: Readonly<Record<FailureCode, string>> = {
+  invalid_request: 'body.amount must be integer',
+  malformed_request: 'The body is not valid JSON: fix the syntax error at position 17.',
+  invalid_signature:
+    'No signature matches. Check that PROCESSOR_WEBHOOK_SECRET belongs to this webhook endpoint.',
+  unauthorized: 'Send a valid API key in the x-api-key header.',
+  not_found: 'No customer has this id. Check the id.',
+  method_not_allowed: 'Use one of these methods: GET, POST.',
+  request_timeout: 'Send the headers within 10 s and the whole request within 30 s.',
+  idempotency_key_in_flight: 'A request with this idempotency key is still in progress. Retry later.',
+  plan_archived: 'The plan is archived. Choose an active plan.',
+  payment_not_cancelable: 'The payment is succeeded. You can only cancel a payment that is still open.',
+  payment_not_refundable: 'The payment is canceled. You can only refund a payment that has succeeded.',
+  refund_in_flight:
+    'A refund of 5.00 EUR is still pending. Retry later, or repeat this request with the same idempotency key.',
+  refund_exceeds_remaining: 'Only 5.00 EUR of the payment remains. Send an amount of at most 500.',
+  payload_too_large: 'Send a body of at most 1048576 bytes.',
+  unsupported_media_type: 'Send the body as application/json.',
+  idempotency_key_reused:
+    'This idempotency key belongs to a different request. Send that request again, or use a new key.',
+  processor_rejected: 'Amount must be at least 50 cents.',
+  rate_limited: 'More than 6000 requests in one minute. Retry in 12 s.',
+  headers_too_large: 'Send at most 16384 bytes of headers.',
+  internal_error: 'Retry later. If the error persists, look up the request id in the log.',
+  processor_misconfigured:
+    'The processor rejected PROCESSOR_SECRET_KEY (status 401). Check the key and its permissions.',
+  processor_object_missing: objectMissing('customer').message,
+  processor_bad_answer:
+    'The processor sent an invalid response: payment_intent.amount is missing. ' +
+    'Retry later, with the same idempotency key if you sent one.',
+  processor_unavailable:
+    'The processor failed (status 500). Retry later, with the same idempotency key if you sent one.',
+  processor_timeout:
+    'The processor did not respond in time. Retry later, with the same idempotency key if you sent one.',
+  database_unavailable: 'The database is unavailable. Retry later.',
+  overloaded: 'The service receives more requests than it can handle. Retry later.',
+};
+
+const exampleExtras: Partial<Record<FailureCode, Failure['extras']>> = {
+  invalid_request: { errors: [{ path: 'body.amount', message: 'must be integer' }] },
+  processor_rejected: { processorCode: 'amount_too_small' },
+};

@@ -1,0 +1,27 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Failure } from '../../errors.ts';
+
+const keyPattern = /^[\x21-\x7e]{1,255}$/;
+
+/** The request's idempotency key, from its body or its header; if both are there they must agree. */
+export function idempotencyKeyOf(request: FastifyRequest, fromBody: string | undefined): string | undefined {
+  const header = request.headers['idempotency-key'];
+  if (header === undefined) return fromBody;
+  if (typeof header !== 'string' || !keyPattern.test(header)) {
+    throw invalid('must be 1 to 255 visible characters');
+  }
+  if (fromBody !== undefined && fromBody !== header)
+    throw invalid('differs from body.idempotencyKey: send only one of them');
+  return header;
+}
+
+/** A creating answer: 201 both times, and a header that tells a repetition. */
+export function answerCreated(reply: FastifyReply, replayed: boolean): FastifyReply {
+  if (replayed) reply.header('idempotent-replayed', 'true');
+  return reply.code(201);
+}
+
+function invalid(message: string): Failure {
+  const path = 'header.idempotency-key';
+  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+}

@@ -1,0 +1,87 @@
+import { isUtf8 } from 'node:buffer';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Failure, type Mistake } from '../../errors.ts';
+import { mistakesMax } from '../load/limits.ts';
+import { mistakePath } from './mistake-path.ts';
+
+/** Where NUL can hide, as it stands in JSON and in a query: cheap to look for before anything is walked. */
+const escapedNul = '\\u0000';
+/** Half of a character that takes two, as it stands in JSON; no processor and no database takes one half alone. */
+const escapedSurrogate = /\\ud[89a-f]/i;
+const encodedNul = '%00';
+/** Deeper values are refused by every schema anyway; the walk stops there rather than trust the stack. */
+const depthMax = 64;
+
+/**
+ * JSON is the only kind of body, as it is: not compressed. It must be UTF-8, hold no key that reaches for a prototype and
+ * no NUL, which PostgreSQL cannot store. An empty body is no body, whatever its declared type.
+ */
+export function registerJsonBody(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  const parseJson = app.getDefaultJsonParser('error', 'error');
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    if (typeof body === 'string' || body.length === 0) return done(null, undefined);
+    if (isEncoded(request)) return done(encodedRefused);
+    if (!isUtf8(body))
+      return done(new Failure('malformed_request', 'The body is not valid UTF-8. Encode it as UTF-8.'));
+    const text = body.toString('utf8');
+    return parseJson(request, text, (error, value) => {
+      if (error)
+        return done(new Failure('malformed_request', `The body is not valid JSON: ${reasonOf(error)}`));
+      const isSuspect = text.includes(escapedNul) || escapedSurrogate.test(text);
+      const mistakes = isSuspect ? findBadText(value, 'body') : [];
+      return mistakes.length === 0 ? done(null, value) : done(badTextRefused(mistakes));
+    });
+  });
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
+    if (body.length === 0) return done(null, undefined);
+    return done(new Failure('unsupported_media_type', 'Send the body as application/json.'));
+  });
+  app.addHook('preValidation', (request, _reply, done) => {
+    // Where no query is declared, it is either refused as a whole or never looked at.
+    const isSuspect =
+      request.url.includes(encodedNul) && request.routeOptions.schema?.querystring !== undefined;
+    const mistakes = isSuspect ? findBadText(request.query, 'query') : [];
+    done(mistakes.length > 0 ? badTextRefused(mistakes) : undefined);
+  });
+}
+
+const encodedRefused = new Failure(
+  'unsupported_media_type',
+  'Send the body uncompressed, without a content-encoding header.',
+);
+
+function isEncoded({ headers }: FastifyRequest): boolean {
+  return (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity';
+}
+
+/** The parser's reasons quote a piece of the body, which may be personal; only the kind of mistake is passed on. */
+function reasonOf(error: Error): string {
+  const position = /at position \d+/.exec(error.message)?.[0];
+  return position === undefined
+    ? 'it is incomplete or contains a forbidden key (__proto__, constructor.prototype).'
+    : `fix the syntax error ${position}.`;
+}
+
+/** Adds to `found` until there are as many as anybody reads. */
+function findBadText(value: unknown, path: string, found: Mistake[] = [], depth = 0): readonly Mistake[] {
+  if (typeof value === 'string') {
+    if (!value.isWellFormed()) found.push({ path, message: 'must be well-formed Unicode' });
+    else if (value.includes('\0')) found.push({ path, message: 'must not contain the NUL character' });
+  }
+  if (typeof value !== 'object' || value === null || depth >= depthMax) return found;
+  for (const [key, item] of Object.entries(value)) {
+    if (found.length >= mistakesMax) break;
+    if (key.includes('\0')) found.push({ path, message: 'must not have a key with the NUL character' });
+    findBadText(item, mistakePath(path, key), found, depth + 1);
+  }
+  return found;
+}
+
+function badTextRefused(errors: readonly Mistake[]): Failure {
+  return new Failure(
+    'invalid_request',
+    'The request contains text that cannot be stored. Correct the fields listed in errors.',
+    { errors },
+  );
+}

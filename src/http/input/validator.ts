@@ -1,0 +1,104 @@
+import { Ajv, type ErrorObject } from 'ajv';
+import formats from 'ajv-formats';
+import { parsePlainInteger } from '../../platform/plain-integer.ts';
+
+/** Marks the schema of a body that need not be sent at all; it tells the documentation, and validates nothing. */
+export const optionalBody = 'x-optional';
+
+/** Marks a text that is compared with ids, where any other text is allowed too: it gets the case that ids have. */
+export const comparedWithIds = 'x-compared-with-ids';
+
+/** The canonical form only: the library's own pattern would also let `urn:uuid:…` through. */
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Values are taken as they are, and every mistake is reported, not just the first. */
+const ajv = createAjv();
+
+interface Validate {
+  (data: unknown): boolean;
+  errors: ErrorObject[] | null;
+}
+
+type Fields = Record<string, unknown>;
+
+/**
+ * Checks one part of a request, and brings its values into the one form that the rest of the service knows: numbers in a query
+ * or path, which hold only text, become numbers, and ids become lower case, so that the same request is always the same. Ajv's
+ * own coercion is off: it takes `1e400` for an integer, and an empty text or `null` for 0.
+ */
+export function compileValidator(schema: object, httpPart: string | undefined): Validate {
+  const check = ajv.compile(schema);
+  const { integers, ids } = namesOf(schema);
+  const validate: Validate = (data) => {
+    const fields = isFields(data) ? data : {};
+    if (httpPart !== 'body') parseIntegers(fields, integers);
+    check(data);
+    const errors = [...(check.errors ?? []), ...negativeZeros(fields, integers)];
+    validate.errors = errors.length === 0 ? null : errors;
+    if (validate.errors !== null) return false;
+    lowerCase(fields, ids);
+    return true;
+  };
+  validate.errors = null;
+  return validate;
+}
+
+function createAjv(): Ajv {
+  const created = new Ajv({
+    allErrors: true,
+    useDefaults: true,
+    keywords: ['example', optionalBody, comparedWithIds],
+  });
+  formats.default(created, ['email', 'date-time']);
+  created.addFormat('uuid', uuidPattern);
+  return created;
+}
+
+interface FieldSchema {
+  readonly type?: unknown;
+  readonly format?: unknown;
+  readonly [comparedWithIds]?: unknown;
+}
+
+/** Every part of a request is one flat object. */
+function namesOf(schema: { readonly properties?: Readonly<Record<string, FieldSchema>> }) {
+  const fields = Object.entries(schema.properties ?? {});
+  const namesWhere = (holds: (field: FieldSchema) => boolean) =>
+    fields.filter(([, field]) => holds(field)).map(([name]) => name);
+  return {
+    integers: namesWhere(({ type }) => type === 'integer'),
+    ids: namesWhere((field) => field.format === 'uuid' || field[comparedWithIds] === true),
+  };
+}
+
+function isFields(data: unknown): data is Fields {
+  return typeof data === 'object' && data !== null;
+}
+
+/** A text that is no integer stays, for the schema to refuse. */
+function parseIntegers(fields: Fields, names: readonly string[]): void {
+  for (const name of names) {
+    const value = fields[name];
+    if (typeof value === 'string') fields[name] = parsePlainInteger(value) ?? value;
+  }
+}
+
+/** JSON has a negative zero, which no schema tells from zero: for an amount or a number of days it is a mistake. */
+function negativeZeros(fields: Fields, names: readonly string[]): ErrorObject[] {
+  return names
+    .filter((name) => Object.is(fields[name], -0))
+    .map((name) => ({
+      instancePath: `/${name}`,
+      schemaPath: `#/properties/${name}/type`,
+      keyword: 'type',
+      params: { type: 'integer' },
+      message: 'must not be negative zero',
+    }));
+}
+
+function lowerCase(fields: Fields, names: readonly string[]): void {
+  for (const name of names) {
+    const value = fields[name];
+    if (typeof value === 'string') fields[name] = value.toLowerCase();
+  }
+}

@@ -1,0 +1,40 @@
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+import { withDeadline } from '../../platform/deadline.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+
+/** A scraper waits ten seconds; a database that is down must not cost it the other numbers. */
+const beforeScrapeTimeoutMs = 1_000;
+
+export function registerMetrics(
+  app: FastifyInstance,
+  metrics: Metrics,
+  beforeScrape: () => Promise<void>,
+): void {
+  app.get(
+    '/metrics',
+    {
+      schema: {
+        tags: ['operations'],
+        summary: 'Get metrics in the Prometheus text format',
+        security: [],
+        response: {
+          200: {
+            description: 'The current values.',
+            content: {
+              'text/plain': {
+                schema: Type.String(),
+                examples: { counter: { value: 'payments_succeeded_total 42\n' } },
+              },
+            },
+          },
+        },
+      },
+    },
+    async (_request, reply) => {
+      await withDeadline(beforeScrape(), beforeScrapeTimeoutMs, 'counting').catch(() => {});
+      const text = await metrics.registry.metrics();
+      return reply.type(metrics.registry.contentType).send(text);
+    },
+  );
+}

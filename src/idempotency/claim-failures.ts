@@ -1,0 +1,38 @@
+import { Failure, type FailureCode } from '../errors.ts';
+
+export function keyReused(): Failure {
+  return new Failure(
+    'idempotency_key_reused',
+    'This idempotency key belongs to a different request. Send that request again, or use a new key.',
+  );
+}
+
+export function keyInFlight(): Failure {
+  return new Failure(
+    'idempotency_key_in_flight',
+    'A request with this idempotency key is still in progress. Retry later.',
+    { retryAfterSeconds: 1 },
+  );
+}
+
+/** The definite refusals of a creation: because of the caller's values, or of the state of what the request is about. */
+const refusals: readonly FailureCode[] = [
+  'processor_rejected',
+  'payment_not_refundable',
+  'refund_exceeds_remaining',
+  'refund_in_flight',
+  'not_found',
+  'plan_archived',
+];
+
+/**
+ * Whether a claim outlives a failed call. A definite refusal frees the key for a corrected request. After any other
+ * failure the same request should be sent again, because this call or an earlier one may have had its effect. That holds
+ * even if this call certainly did nothing, for example because the credentials became invalid. Without the caller's key
+ * there was no earlier call, and no request can return to the claim.
+ */
+export function keepsClaim({ code, extras: { effect } }: Failure, hasKey: boolean): boolean {
+  if (effect === 'unknown') return true;
+  if (refusals.includes(code)) return false;
+  return hasKey || effect !== 'none';
+}

@@ -1,0 +1,114 @@
+import type { Customer } from '../customers/customer.ts';
+import type { CustomerMirror } from '../customers/customer-mirror.ts';
+import type { LostCustomers } from '../customers/lost-customers.ts';
+import { applyToRows, lockRows, withRecovery } from '../mirrors/apply-facts.ts';
+import { rowTime } from '../mirrors/facts.ts';
+import type { Applied, Source, Take } from '../mirrors/fold.ts';
+import type { Mirror } from '../mirrors/mirror.ts';
+import { ignoredAll, nothingApplied, revisionsOf } from '../mirrors/refresh.ts';
+import type { Clock } from '../platform/clock.ts';
+import { derivedId, isOurId } from '../platform/id.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
+import { type Invoice, type InvoiceFacts, takeInvoiceFacts } from './invoice.ts';
+import type { InvoiceStore } from './invoice-store.ts';
+
+interface InvoiceMirrorParts {
+  readonly database: Database;
+  readonly store: InvoiceStore;
+  readonly customers: CustomerMirror;
+  readonly lostCustomers: LostCustomers;
+  readonly processor: Processor;
+  readonly clock: Clock;
+}
+
+/** All invoices of the account, also those of customers that do not belong to Till. */
+export class InvoiceMirror implements Mirror<InvoiceFacts> {
+  readonly resource = 'invoice';
+  readonly #parts: InvoiceMirrorParts;
+
+  constructor(parts: InvoiceMirrorParts) {
+    this.#parts = parts;
+  }
+
+  keyOf({ processorInvoiceId }: Pick<InvoiceFacts, 'processorInvoiceId'>): string {
+    return processorInvoiceId;
+  }
+
+  /** An invoice of a Till subscription whose customer has no row is lost. */
+  async apply(tx: Transaction, facts: readonly InvoiceFacts[], source: Source): Promise<Applied> {
+    return this.#apply(tx, facts, source, { canBeLost: true });
+  }
+
+  async refresh(key: string): Promise<Applied> {
+    const { database, store, processor, lostCustomers } = this.#parts;
+    const [row] = await store.findByKeys(database, [key]);
+    const facts = await processor.invoices.read(key);
+    if (facts === null) return row === undefined ? ignoredAll(key) : nothingApplied;
+    const { processorCustomerId } = facts;
+    if (processorCustomerId !== null && isOurs(facts))
+      await lostCustomers.recover(processorCustomerId, facts);
+    return database.transaction((tx) =>
+      this.#apply(tx, [facts], revisionsOf(key, row), { canBeLost: false }),
+    );
+  }
+
+  /** Sets the customer of invoices that were stored before their customer was recovered. */
+  async attach(tx: Transaction, customers: readonly Customer[]): Promise<void> {
+    await this.#parts.store.attach(tx, customers, this.#parts.clock.now());
+  }
+
+  async #apply(
+    tx: Transaction,
+    facts: readonly InvoiceFacts[],
+    source: Source,
+    { canBeLost }: { readonly canBeLost: boolean },
+  ): Promise<Applied> {
+    const { store, customers, clock } = this.#parts;
+    const { keyOf } = this;
+    const customerKeys = facts.map(({ processorCustomerId }) => processorCustomerId);
+    const [owners, rows] = await Promise.all([
+      customers.find(tx, customerKeys),
+      lockRows<Invoice, InvoiceFacts>(tx, store, facts, keyOf),
+    ]);
+    const customerIdOf = ({ processorCustomerId }: InvoiceFacts) =>
+      owners.get(processorCustomerId)?.id ?? null;
+    const isLost = (one: InvoiceFacts) => canBeLost && isOurs(one) && customerIdOf(one) === null;
+    const lost = new Set(facts.filter(isLost).map(keyOf));
+    const now = clock.now();
+    const made = rows.unknown
+      .filter((first) => !lost.has(keyOf(first)))
+      .map((first) => toInvoice(first, customerIdOf(first), now));
+    await store.insert(tx, made);
+    const inserted = made.length === 0 ? undefined : { made, lost: [] };
+    const take: Take<Invoice, InvoiceFacts> = (invoice, next, origin, at) =>
+      takeInvoiceFacts(invoice, next, customerIdOf(next), origin, at);
+    const { applied } = await applyToRows(tx, store, { rows, inserted, source, keyOf, take, now });
+    return withRecovery(applied, { lost: [...lost] });
+  }
+}
+
+function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): Invoice {
+  const { processorInvoiceId, processorCustomerId, processorSubscriptionId, amountDue, amountPaid } = facts;
+  return {
+    id: derivedId('invoice', processorInvoiceId, facts.createdAt),
+    processorInvoiceId,
+    customerId,
+    processorCustomerId,
+    processorSubscriptionId,
+    amountDue,
+    amountPaid,
+    currency: facts.currency,
+    status: facts.status,
+    hostedInvoiceUrl: facts.hostedInvoiceUrl,
+    ...rowTime(facts.asOf),
+    createdAt: facts.createdAt,
+    updatedAt: now,
+    revision: 0,
+  };
+}
+
+/** Whether the invoice names a customer and bills a Till subscription. */
+function isOurs({ subscriptionLocalId, processorCustomerId }: InvoiceFacts): boolean {
+  return isOurId(subscriptionLocalId) && processorCustomerId !== null;
+}

@@ -1,0 +1,92 @@
+import type { Transaction } from '../platform/postgres.ts';
+import {
+  type Applied,
+  type FactGroups,
+  foldFacts,
+  groupFacts,
+  type MirrorRow,
+  type Source,
+  type Take,
+} from './fold.ts';
+
+/** The statements that applying facts needs. A `MirrorStore` has them. */
+export interface RowStore<Row> {
+  lockByKeys(tx: Transaction, keys: readonly string[]): Promise<readonly Row[]>;
+  update(tx: Transaction, rows: readonly Row[]): void;
+}
+
+/** The locked rows that facts are about. */
+export interface LockedRows<Row, Facts> {
+  readonly groups: FactGroups<Facts>;
+  readonly known: readonly Row[];
+  /** The first facts of each object that has no row. */
+  readonly unknown: readonly Facts[];
+}
+
+export async function lockRows<Row, Facts>(
+  tx: Transaction,
+  store: RowStore<Row>,
+  facts: readonly Facts[],
+  keyOf: (item: Row | Facts) => string,
+): Promise<LockedRows<Row, Facts>> {
+  const groups = groupFacts(facts, keyOf);
+  const known = await store.lockByKeys(tx, [...groups.keys()]);
+  const knownKeys = new Set(known.map(keyOf));
+  const unknown = [...groups].filter(([key]) => !knownKeys.has(key)).map(([, [first]]) => first);
+  return { groups, known, unknown };
+}
+
+/** What became of objects without a row. */
+export interface Inserted<Row> {
+  readonly made: readonly Row[];
+  /** The keys of objects that carry a Till id but whose row cannot be created yet. */
+  readonly lost: readonly string[];
+}
+
+interface Folding<Row, Facts> {
+  readonly rows: LockedRows<Row, Facts>;
+  /** Undefined if none of the objects without a row belongs to Till. */
+  readonly inserted: Inserted<Row> | undefined;
+  readonly source: Source;
+  readonly keyOf: (item: Row | Facts) => string;
+  readonly take: Take<Row, Facts>;
+  readonly now: Date;
+}
+
+interface Applying<Row> {
+  readonly applied: Applied;
+  readonly written: readonly { readonly before: Row; readonly after: Row }[];
+}
+
+/** Folds facts into their rows, those just inserted included, and writes what changed. */
+export async function applyToRows<Row extends MirrorRow, Facts>(
+  tx: Transaction,
+  store: RowStore<Row>,
+  { rows: { groups, known }, inserted, source, keyOf, take, now }: Folding<Row, Facts>,
+): Promise<Applying<Row>> {
+  // A row may also have been inserted by another transaction.
+  const rows = inserted === undefined ? known : await store.lockByKeys(tx, [...groups.keys()]);
+  const { written, applied } = foldFacts({ rows, groups, source, keyOf, take, now });
+  store.update(
+    tx,
+    written.map(({ after }) => after),
+  );
+  const made = inserted?.made.map(keyOf) ?? [];
+  return { applied: withRecovery(applied, { made, lost: inserted?.lost ?? [] }), written };
+}
+
+/**
+ * Adds created rows and lost objects to the outcome of a fold. A lost object is not ignored: its row, or a row that it
+ * depends on, is missing and has to be refreshed.
+ */
+export function withRecovery(
+  applied: Applied,
+  { made = [], lost = [] }: { readonly made?: readonly string[]; readonly lost?: readonly string[] },
+): Applied {
+  return {
+    ...applied,
+    changed: [...new Set([...applied.changed, ...made])],
+    ignored: applied.ignored.filter((key) => !lost.includes(key)),
+    unsettled: [...new Set([...applied.unsettled, ...lost])],
+  };
+}

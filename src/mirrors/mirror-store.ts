@@ -1,0 +1,49 @@
+import type { Queryable, Transaction } from '../platform/postgres.ts';
+import { recordSet } from '../platform/record-set.ts';
+import { columnOf, type Table } from '../platform/table.ts';
+
+/** The statements that every mirror needs for its table. */
+export class MirrorStore<Row extends { readonly id: string }> {
+  readonly #table: Table<Row>;
+  readonly #key: string;
+
+  /** `key` is the field that holds the processor's id. */
+  constructor(table: Table<Row>, key: keyof Row & string) {
+    this.#table = table;
+    this.#key = columnOf(key);
+  }
+
+  find(db: Queryable, ids: readonly string[]): Promise<readonly Row[]> {
+    const { name, columns } = this.#table;
+    return db.query(`select ${columns} from till.${name} where id = any($1)`, [ids], `find_${name}`);
+  }
+
+  findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Row[]> {
+    const { name, columns } = this.#table;
+    const sql = `select ${columns} from till.${name} where ${this.#key} = any($1)`;
+    return db.query(sql, [keys], `find_${name}_by_key`);
+  }
+
+  /**
+   * Locks in the order of the ids, so that two transactions that lock several rows never deadlock. The lock lets other
+   * transactions refer to the rows: a batch that holds one customer and records the invoice of another must not wait for
+   * a batch that does the reverse.
+   */
+  lockByKeys(tx: Queryable, keys: readonly string[]): Promise<readonly Row[]> {
+    const { name, columns } = this.#table;
+    const sql = `select ${columns} from till.${name} where ${this.#key} = any($1) order by id for no key update`;
+    return tx.query(sql, [keys], `lock_${name}`);
+  }
+
+  /** Existing rows stay as they are; returns the new ones. */
+  insert(db: Queryable, rows: readonly Row[]): Promise<readonly Row[]> {
+    const { name, columns, insert } = this.#table;
+    if (rows.length === 0) return Promise.resolve([]);
+    return db.query(`${insert} returning ${columns}`, [recordSet(rows)], `insert_${name}`);
+  }
+
+  update(tx: Transaction, rows: readonly Row[]): void {
+    const { name, update } = this.#table;
+    if (rows.length > 0) tx.send(update, [recordSet(rows)], `update_${name}`);
+  }
+}

@@ -1,0 +1,137 @@
+import type { Customer } from '../customers/customer.ts';
+import type { CustomerService } from '../customers/customer-service.ts';
+import {
+  type CheckedCreation,
+  type CreationWrite,
+  type FoundClaim,
+  parentOf,
+} from '../idempotency/creation.ts';
+import { applyResponse } from '../mirrors/refresh.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import { SharedStatement } from '../platform/shared-statement.ts';
+import type { PaymentWithSecret, Processor } from '../processor/processor.ts';
+import { objectMissing } from '../processor/refused-write.ts';
+import { foundPayment, type Payment } from './payment.ts';
+import { type PaymentMirror, toPayment } from './payment-mirror.ts';
+import type { PaymentStore } from './payment-store.ts';
+
+export interface NewPaymentRequest {
+  readonly customerId: string;
+  readonly amount: number;
+  readonly currency: string;
+}
+
+export interface CreatedPayment {
+  readonly payment: Payment;
+  /** Passed on to the caller and never stored. */
+  readonly clientSecret: string | null;
+}
+
+export interface PaymentParts {
+  readonly database: Database;
+  readonly store: PaymentStore;
+  readonly mirror: PaymentMirror;
+  readonly customers: CustomerService;
+  readonly processor: Processor;
+  readonly clock: Clock;
+}
+
+/** What the processor needs to know of the customer. */
+type Prepared = Pick<Customer, 'processorCustomerId'>;
+
+/** The steps of creating a payment. */
+export class PaymentCreation
+  implements CheckedCreation<NewPaymentRequest, Prepared, PaymentWithSecret, CreatedPayment>
+{
+  readonly operation = 'payments.create';
+  readonly #parts: PaymentParts;
+  /** Inserts the rows of concurrent requests together. Undefined for a row that exists already. */
+  readonly #inserting: SharedStatement<Payment, Payment | undefined>;
+
+  constructor(parts: PaymentParts) {
+    this.#parts = parts;
+    this.#inserting = new SharedStatement({
+      run: async (payments) => {
+        const inserted = await parts.store.insert(parts.database, payments);
+        const made = new Map(inserted.map((row) => [row.id, row]));
+        return payments.map(({ id }) => made.get(id));
+      },
+      // The processor has done its work, so no row is refused. The number of calls in flight is bounded.
+      waitingMax: Number.POSITIVE_INFINITY,
+    });
+  }
+
+  parentIdOf({ customerId }: NewPaymentRequest): string {
+    return customerId;
+  }
+
+  prepare({ customerId }: NewPaymentRequest): Promise<Prepared> {
+    return this.#parts.customers.read(customerId);
+  }
+
+  async call(
+    { customerId, amount, currency }: NewPaymentRequest,
+    { processorCustomerId }: Prepared,
+    write: CreationWrite,
+  ): Promise<PaymentWithSecret> {
+    const { customers, processor } = this.#parts;
+    try {
+      return await processor.payments.create({ ...write, processorCustomerId, amount, currency });
+    } catch (error) {
+      throw await customers.explainRefusal(error, customerId);
+    }
+  }
+
+  async insert(
+    id: string,
+    { payment, clientSecret }: PaymentWithSecret,
+    { customerId }: NewPaymentRequest,
+  ): Promise<CreatedPayment | undefined> {
+    const now = this.#parts.clock.now();
+    const inserted = await this.#inserting.add(toPayment(id, payment, customerId, now));
+    return inserted && { payment: inserted, clientSecret };
+  }
+
+  async record(
+    tx: Transaction,
+    id: string,
+    { payment, clientSecret }: PaymentWithSecret,
+  ): Promise<CreatedPayment> {
+    const { store, mirror } = this.#parts;
+    // If the row exists, a webhook created it, so it is at least as new as this response.
+    await mirror.apply(tx, [payment], 'events');
+    return { payment: foundPayment((await store.find(tx, [id]))[0]), clientSecret };
+  }
+
+  async find(claim: FoundClaim): Promise<PaymentWithSecret | null> {
+    const { customers, processor } = this.#parts;
+    const customerId = parentOf(claim);
+    const customer = await customers.findAny(customerId);
+    if (customer === undefined) return null;
+    const { processorCustomerId } = customer;
+    const { resourceId: localId, attemptedAt: since } = claim;
+    try {
+      return await processor.payments.find({ localId, since, processorCustomerId });
+    } catch (error) {
+      throw await customers.explainRefusal(error, customerId);
+    }
+  }
+
+  async replay(id: string): Promise<CreatedPayment> {
+    const { database, mirror, processor } = this.#parts;
+    const payment = await this.#read(id);
+    if (payment.intentStatus === 'succeeded' || payment.intentStatus === 'canceled') {
+      return { payment, clientSecret: null };
+    }
+    const present = await processor.payments.read(payment.processorPaymentIntentId);
+    if (present === null) throw objectMissing('payment');
+    await applyResponse(database, mirror, present.payment, payment);
+    return { payment: await this.#read(id), clientSecret: present.clientSecret };
+  }
+
+  async #read(id: string): Promise<Payment> {
+    const { store, database } = this.#parts;
+    return foundPayment((await store.find(database, [id]))[0]);
+  }
+}

@@ -1,0 +1,137 @@
+import type { CustomerMirror } from '../customers/customer-mirror.ts';
+import type { LostCustomers } from '../customers/lost-customers.ts';
+import { applyToRows, type Inserted, lockRows } from '../mirrors/apply-facts.ts';
+import { rowTime } from '../mirrors/facts.ts';
+import type { Applied, Source } from '../mirrors/fold.ts';
+import type { Mirror } from '../mirrors/mirror.ts';
+import { ignoredAll, noRevisions, revisionsOf, unknownThere } from '../mirrors/refresh.ts';
+import type { Clock } from '../platform/clock.ts';
+import { idTime, isOurId } from '../platform/id.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
+import { type Payment, type PaymentFacts, takePaymentFacts } from './payment.ts';
+import type { PaymentStore } from './payment-store.ts';
+
+/** A row follows its payment within a second, unless a process died in between or a backup was restored. */
+const lateAfterMs = 60_000;
+
+interface PaymentMirrorParts {
+  readonly database: Database;
+  readonly store: PaymentStore;
+  readonly customers: CustomerMirror;
+  readonly lostCustomers: LostCustomers;
+  readonly processor: Processor;
+  readonly metrics: Pick<Metrics, 'paymentsSucceeded'>;
+  readonly clock: Clock;
+}
+
+export class PaymentMirror implements Mirror<PaymentFacts> {
+  readonly resource = 'payment';
+  readonly #parts: PaymentMirrorParts;
+
+  constructor(parts: PaymentMirrorParts) {
+    this.#parts = parts;
+  }
+
+  keyOf({ processorPaymentIntentId }: Pick<PaymentFacts, 'processorPaymentIntentId'>): string {
+    return processorPaymentIntentId;
+  }
+
+  async apply(tx: Transaction, facts: readonly PaymentFacts[], source: Source): Promise<Applied> {
+    const { store, metrics, clock } = this.#parts;
+    const { keyOf } = this;
+    const now = clock.now();
+    const rows = await lockRows(tx, store, facts, keyOf);
+    const inserted = await this.#insert(tx, rows.unknown, now);
+    const folding = { rows, inserted, source, keyOf, take: takePaymentFacts, now };
+    const { applied, written } = await applyToRows(tx, store, folding);
+    const made = inserted?.made ?? [];
+    const isPaid = ({ intentStatus }: Payment) => intentStatus === 'succeeded';
+    const turnedPaid = written.filter(({ before, after }) => !isPaid(before) && isPaid(after));
+    const succeeded = turnedPaid.length + made.filter(isPaid).length;
+    if (succeeded > 0) tx.afterCommit(() => metrics.paymentsSucceeded.inc(succeeded));
+    const late = made.filter(({ createdAt }) => now.getTime() - createdAt.getTime() > lateAfterMs);
+    return { ...applied, late: late.map(keyOf) };
+  }
+
+  async refresh(key: string): Promise<Applied> {
+    const { database, store, processor } = this.#parts;
+    const [row] = await store.findByKeys(database, [key]);
+    const facts = (await processor.payments.read(key))?.payment;
+    if (row === undefined) return facts === undefined ? ignoredAll(key) : this.#recover(facts);
+    if (facts === undefined) return unknownThere;
+    return database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row)));
+  }
+
+  /** Locks the rows of a batch that has payments and refunds, because refunds lock their payment as well. */
+  async lock(tx: Transaction, keys: readonly string[]): Promise<void> {
+    await this.#parts.store.lockByKeys(tx, keys);
+  }
+
+  /** The keys of open payments without news. */
+  listStale(limit: number): Promise<readonly string[]> {
+    return this.#parts.store.listStale(this.#parts.database, limit);
+  }
+
+  async markChecked(key: string): Promise<void> {
+    await this.#parts.store.markChecked(this.#parts.database, key);
+  }
+
+  /** Recovers a Till payment whose row was lost. Its customer may be lost too, and is recovered first. */
+  async #recover(facts: PaymentFacts): Promise<Applied> {
+    const { database, lostCustomers } = this.#parts;
+    const { localId, processorCustomerId } = facts;
+    const isOurs =
+      isOurId(localId) &&
+      processorCustomerId !== null &&
+      (await lostCustomers.recover(processorCustomerId, facts));
+    const key = this.keyOf(facts);
+    if (!isOurs) return ignoredAll(key);
+    const applied = await database.transaction((tx) => this.apply(tx, [facts], noRevisions));
+    return { ...applied, late: [key] };
+  }
+
+  /** A payment intent without a Till id belongs to another application. One whose customer has no row is lost. */
+  async #insert(
+    tx: Transaction,
+    unknown: readonly PaymentFacts[],
+    now: Date,
+  ): Promise<Inserted<Payment> | undefined> {
+    const { store, customers } = this.#parts;
+    const ours = unknown.flatMap((facts) => (isOurId(facts.localId) ? [{ id: facts.localId, facts }] : []));
+    if (ours.length === 0) return undefined;
+    const owners = await customers.find(
+      tx,
+      ours.map(({ facts }) => facts.processorCustomerId),
+    );
+    const payments = ours.flatMap(({ id, facts }) => {
+      const customer = owners.get(facts.processorCustomerId);
+      return customer === undefined ? [] : [toPayment(id, facts, customer.id, now)];
+    });
+    const lost = ours.filter(({ facts }) => owners.get(facts.processorCustomerId) === undefined);
+    return {
+      made: await store.insert(tx, payments),
+      lost: lost.map(({ facts }) => this.keyOf(facts)),
+    };
+  }
+}
+
+export function toPayment(id: string, facts: PaymentFacts, customerId: string, now: Date): Payment {
+  return {
+    id,
+    processorPaymentIntentId: facts.processorPaymentIntentId,
+    customerId,
+    amount: facts.amount,
+    amountReceived: facts.amountReceived,
+    amountRefunded: 0,
+    amountReserved: 0,
+    currency: facts.currency,
+    intentStatus: facts.status,
+    status: facts.status,
+    ...rowTime(facts.asOf),
+    createdAt: idTime(id),
+    updatedAt: now,
+    revision: 0,
+  };
+}

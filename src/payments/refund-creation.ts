@@ -1,0 +1,178 @@
+import { Failure } from '../errors.ts';
+import {
+  type CreationWrite,
+  type FoundClaim,
+  parentOf,
+  type ReservingCreation,
+} from '../idempotency/creation.ts';
+import { untilSettled } from '../mirrors/refresh.ts';
+import type { Clock } from '../platform/clock.ts';
+import { idTime } from '../platform/id.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
+import { notRefunded } from '../processor/refused-write.ts';
+import { formatAmount } from './format-amount.ts';
+import { amountLeft, foundPayment, type Payment } from './payment.ts';
+import type { PaymentService } from './payment-service.ts';
+import type { PaymentStore } from './payment-store.ts';
+import type { Refund, RefundFacts, RefundReason } from './refund.ts';
+import type { RefundMirror } from './refund-mirror.ts';
+import type { RefundStore } from './refund-store.ts';
+
+export interface NewRefundRequest {
+  readonly paymentId: string;
+  /** Null: all that is left. */
+  readonly amount: number | null;
+  readonly reason: RefundReason | null;
+}
+
+export interface RefundedPayment {
+  readonly payment: Payment;
+  readonly refund: Refund;
+}
+
+/** The payment, and the amount that is reserved for the refund. */
+interface Reserved {
+  readonly payment: Payment;
+  readonly amount: number;
+}
+
+export interface RefundParts {
+  readonly database: Database;
+  readonly store: RefundStore;
+  readonly mirror: RefundMirror;
+  readonly payments: PaymentService;
+  readonly paymentStore: PaymentStore;
+  readonly processor: Processor;
+  readonly clock: Clock;
+}
+
+/**
+ * The steps of creating a refund. The amount is reserved under the payment's lock before the call: of any number of
+ * concurrent refunds, only as many go through as there is money for.
+ */
+export class RefundCreation
+  implements ReservingCreation<NewRefundRequest, Reserved, RefundFacts, RefundedPayment>
+{
+  readonly operation = 'refunds.create';
+  readonly #parts: RefundParts;
+
+  constructor(parts: RefundParts) {
+    this.#parts = parts;
+  }
+
+  parentIdOf({ paymentId }: NewRefundRequest): string {
+    return paymentId;
+  }
+
+  async reserve(tx: Transaction, id: string, request: NewRefundRequest): Promise<Reserved> {
+    const { paymentStore, store, clock } = this.#parts;
+    const payment = foundPayment(await paymentStore.lock(tx, request.paymentId));
+    const reserved = await store.findOne(tx, id);
+    if (reserved !== undefined) return { payment, amount: reserved.amount };
+    const amount = request.amount ?? amountLeft(payment);
+    refuseIfTooMuch(payment, amount);
+    const now = clock.now();
+    const refund: Refund = {
+      id,
+      processorRefundId: null,
+      paymentId: payment.id,
+      amount,
+      currency: payment.currency,
+      status: 'pending',
+      reason: request.reason,
+      processorAsOf: payment.processorAsOf,
+      processorAsOfLatest: payment.processorAsOfLatest,
+      createdAt: idTime(id),
+      updatedAt: now,
+      revision: 0,
+    };
+    await store.insert(tx, [refund]);
+    await paymentStore.addUpRefunds(tx, [payment.id], now);
+    return { payment, amount };
+  }
+
+  async call(
+    { reason }: NewRefundRequest,
+    { payment, amount }: Reserved,
+    write: CreationWrite,
+  ): Promise<RefundFacts> {
+    const { processor, payments, mirror } = this.#parts;
+    const { processorPaymentIntentId } = payment;
+    const attempt = await processor.refunds.create({ ...write, processorPaymentIntentId, amount, reason });
+    if (attempt.outcome === 'done') return attempt.value;
+    // First, because this fails for a payment that the processor does not know. Its refunds would prove nothing.
+    const corrected = await payments.correct(payment);
+    // An earlier call may have created the refund although its response was lost.
+    const ours = await processor.refunds.find({ localId: write.id, processorPaymentIntentId });
+    if (ours !== null) return ours;
+    // The payment was refunded elsewhere, or not paid after all: correct the rows, then explain the refusal.
+    await untilSettled(() => mirror.ofPayments.refresh(processorPaymentIntentId));
+    const { amountRefunded, amountReserved } = await payments.read(payment.id);
+    const others = { amountRefunded, amountReserved: amountReserved - amount };
+    refuseIfTooMuch({ ...corrected, ...others }, amount);
+    throw notRefunded(attempt);
+  }
+
+  async record(tx: Transaction, id: string, facts: RefundFacts): Promise<RefundedPayment> {
+    await this.#parts.mirror.apply(tx, [facts], 'events');
+    return this.#read(tx, id);
+  }
+
+  async find(claim: FoundClaim): Promise<RefundFacts | null> {
+    const { payments, processor } = this.#parts;
+    const { processorPaymentIntentId } = await payments.read(parentOf(claim));
+    return processor.refunds.find({ localId: claim.resourceId, processorPaymentIntentId });
+  }
+
+  async release(tx: Transaction, claim: FoundClaim): Promise<void> {
+    const { paymentStore, store, clock } = this.#parts;
+    const paymentId = parentOf(claim);
+    await paymentStore.lock(tx, paymentId);
+    await store.removeReservation(tx, claim.resourceId);
+    await paymentStore.addUpRefunds(tx, [paymentId], clock.now());
+  }
+
+  replay(id: string): Promise<RefundedPayment> {
+    return this.#read(this.#parts.database, id);
+  }
+
+  async #read(db: Queryable, id: string): Promise<RefundedPayment> {
+    const { store, paymentStore } = this.#parts;
+    const refund = await store.findOne(db, id);
+    const [payment] = refund === undefined ? [] : await paymentStore.find(db, [refund.paymentId]);
+    if (refund === undefined || payment === undefined)
+      throw new Failure('not_found', 'No refund has this id. Check the id.');
+    return { payment, refund };
+  }
+}
+
+function refuseIfTooMuch(payment: Payment, amount: number): void {
+  if (payment.intentStatus !== 'succeeded') {
+    throw new Failure(
+      'payment_not_refundable',
+      `The payment is ${payment.intentStatus}. You can only refund a payment that has succeeded.`,
+    );
+  }
+  const left = amountLeft(payment);
+  const isInProgress = payment.amountReserved > 0 && (left === 0 || amount > left);
+  if (isInProgress) {
+    throw new Failure(
+      'refund_in_flight',
+      `A refund of ${formatAmount(payment.amountReserved, payment.currency)} is still pending. ` +
+        'Retry later, or repeat this request with the same idempotency key.',
+      { retryAfterSeconds: 60 },
+    );
+  }
+  if (left === 0)
+    throw new Failure(
+      'payment_not_refundable',
+      'The payment is already refunded in full. List its refunds to see them.',
+    );
+  if (amount > left) {
+    throw new Failure(
+      'refund_exceeds_remaining',
+      `Only ${formatAmount(left, payment.currency)} of the payment remains. Send an amount of at most ${left}.`,
+    );
+  }
+}

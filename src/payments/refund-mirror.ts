@@ -1,0 +1,162 @@
+import { applyToRows, lockRows, withRecovery } from '../mirrors/apply-facts.ts';
+import { rowTime } from '../mirrors/facts.ts';
+import type { Applied, Source } from '../mirrors/fold.ts';
+import type { Mirror } from '../mirrors/mirror.ts';
+import { ignoredAll, nothingApplied } from '../mirrors/refresh.ts';
+import type { Clock } from '../platform/clock.ts';
+import { derivedId, idTime, isOurId } from '../platform/id.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
+import type { PaymentMirror } from './payment-mirror.ts';
+import type { PaymentStore } from './payment-store.ts';
+import { type Refund, type RefundedPaymentFacts, type RefundFacts, takeRefundFacts } from './refund.ts';
+import type { RefundStore } from './refund-store.ts';
+
+interface RefundMirrorParts {
+  readonly database: Database;
+  readonly store: RefundStore;
+  readonly payments: PaymentMirror;
+  readonly paymentStore: PaymentStore;
+  readonly processor: Processor;
+  readonly clock: Clock;
+}
+
+export class RefundMirror implements Mirror<RefundFacts> {
+  readonly resource = 'refund';
+  /** For events that say only that something of a payment was refunded. */
+  readonly ofPayments: Mirror<RefundedPaymentFacts>;
+  readonly #parts: RefundMirrorParts;
+
+  constructor(parts: RefundMirrorParts) {
+    this.#parts = parts;
+    this.ofPayments = {
+      resource: 'refund',
+      keyOf: intentIdOf,
+      apply: (tx, facts) => this.#toRefresh(tx, facts.map(intentIdOf)),
+      refresh: (key) => this.#refreshOfPayment(key),
+    };
+  }
+
+  keyOf({ processorRefundId }: RefundFacts): string {
+    return processorRefundId;
+  }
+
+  /** Applies refunds wherever they were made. A refund is written only while its payment is locked. */
+  async apply(tx: Transaction, facts: readonly RefundFacts[], source: Source): Promise<Applied> {
+    const { paymentStore, store, clock } = this.#parts;
+    const intentIds = new Set(
+      facts.flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []),
+    );
+    const payments = await paymentStore.lockByKeys(tx, [...intentIds]);
+    const paymentIds = new Map(
+      payments.map(({ processorPaymentIntentId, id }) => [processorPaymentIntentId, id]),
+    );
+    const known = facts.flatMap((one) => {
+      const paymentId = one.processorPaymentIntentId && paymentIds.get(one.processorPaymentIntentId);
+      return paymentId ? [{ ...one, paymentId }] : [];
+    });
+    const reserved = keysOfReserved(known);
+    // A reservation does not carry the processor's id yet.
+    const keyOf = (item: Refund | KnownRefund) =>
+      'id' in item ? (item.processorRefundId ?? reserved.get(item.id) ?? item.id) : item.processorRefundId;
+    const refunds = {
+      lockByKeys: (_: Transaction, keys: readonly string[]) => store.lockAny(tx, keys, [...reserved.keys()]),
+      update: (_: Transaction, changed: readonly Refund[]) => store.update(tx, changed),
+    };
+    const now = clock.now();
+    const rows = await lockRows(tx, refunds, known, keyOf);
+    const created = rows.unknown.map((first) => toRefund(first, now));
+    const inserted = created.length === 0 ? undefined : { made: await store.insert(tx, created), lost: [] };
+    const folding = { rows, inserted, source, keyOf, take: takeRefundFacts, now };
+    const { applied } = await applyToRows(tx, refunds, folding);
+    await paymentStore.addUpRefunds(tx, [...paymentIds.values()], now);
+    const knownKeys = new Set(known.map(this.keyOf));
+    const others = facts.filter((one) => !knownKeys.has(this.keyOf(one)));
+    return withRecovery(
+      { ...applied, ignored: [...applied.ignored, ...others.map(this.keyOf)] },
+      // A refund with a Till id belongs to a Till payment, whose row was lost.
+      { lost: others.filter(({ localId }) => isOurId(localId)).map(this.keyOf) },
+    );
+  }
+
+  /** Refreshes the refund together with the other refunds of its payment. */
+  async refresh(key: string): Promise<Applied> {
+    const { database, store } = this.#parts;
+    const intentId =
+      (await store.findPaymentIntentId(database, key)) ?? (await this.#recoverPaymentOfRefund(key));
+    return intentId === undefined ? ignoredAll(key) : this.#refreshOfPayment(intentId);
+  }
+
+  async #toRefresh(tx: Transaction, intentIds: readonly string[]): Promise<Applied> {
+    const payments = await this.#parts.paymentStore.findByKeys(tx, intentIds);
+    const ours = new Set(payments.map(intentIdOf));
+    return {
+      ...nothingApplied,
+      ignored: intentIds.filter((id) => !ours.has(id)),
+      unsettled: intentIds.filter((id) => ours.has(id)),
+    };
+  }
+
+  async #refreshOfPayment(intentId: string): Promise<Applied> {
+    const { database, paymentStore, store, processor } = this.#parts;
+    const [payment] = await paymentStore.findByKeys(database, [intentId]);
+    if (payment === undefined) return nothingApplied;
+    const rows = await store.findOfPayment(database, payment.id);
+    const revisions = new Map(
+      rows.flatMap(({ processorRefundId, revision }) =>
+        processorRefundId === null ? [] : [[processorRefundId, revision]],
+      ),
+    );
+    const facts = await processor.refunds.listOfPayment(intentId);
+    return database.transaction((tx) => this.apply(tx, facts, revisions));
+  }
+
+  /**
+   * The payment intent of a refund that has no row. If the refund carries a Till id but its payment has no row either,
+   * the payment is recovered first. Undefined if the refund does not belong to Till.
+   */
+  async #recoverPaymentOfRefund(key: string): Promise<string | undefined> {
+    const { database, payments, paymentStore, processor } = this.#parts;
+    const facts = await processor.refunds.read(key);
+    const intentId = facts?.processorPaymentIntentId ?? null;
+    if (facts === null || intentId === null || !isOurId(facts.localId)) return undefined;
+    const find = () => paymentStore.findByKeys(database, [intentId]);
+    if ((await find()).length === 0) await payments.refresh(intentId);
+    return (await find()).length > 0 ? intentId : undefined;
+  }
+}
+
+/** A refund whose payment has a row. */
+interface KnownRefund extends RefundFacts {
+  readonly paymentId: string;
+}
+
+function intentIdOf({ processorPaymentIntentId }: RefundedPaymentFacts): string {
+  return processorPaymentIntentId;
+}
+
+/** The keys of refunds that Till created, by their Till ids. */
+function keysOfReserved(refunds: readonly KnownRefund[]): ReadonlyMap<string, string> {
+  return new Map(
+    refunds.flatMap(({ localId, processorRefundId }) =>
+      isOurId(localId) ? [[localId, processorRefundId] as const] : [],
+    ),
+  );
+}
+
+function toRefund(facts: KnownRefund, now: Date): Refund {
+  const { localId, processorRefundId, createdAt } = facts;
+  return {
+    id: isOurId(localId) ? localId : derivedId('refund', processorRefundId, createdAt),
+    processorRefundId,
+    paymentId: facts.paymentId,
+    amount: facts.amount,
+    currency: facts.currency,
+    status: facts.status === 'unknown' ? 'pending' : facts.status,
+    reason: facts.reason,
+    ...rowTime(facts.asOf),
+    createdAt: isOurId(localId) ? idTime(localId) : createdAt,
+    updatedAt: now,
+    revision: 0,
+  };
+}

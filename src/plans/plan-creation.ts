@@ -1,0 +1,62 @@
+import type { CheckedCreation, CreationWrite, FoundClaim } from '../idempotency/creation.ts';
+import { untilSettled } from '../mirrors/refresh.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import type { PlanValues, Processor } from '../processor/processor.ts';
+import { foundPlan, type Plan, type PlanFacts } from './plan.ts';
+import { type PlanMirror, toPlan } from './plan-mirror.ts';
+import type { PlanStore } from './plan-store.ts';
+
+export interface PlanParts {
+  readonly database: Database;
+  readonly store: PlanStore;
+  readonly mirror: PlanMirror;
+  readonly processor: Processor;
+  readonly clock: Clock;
+}
+
+/** The steps of creating a plan. */
+export class PlanCreation implements CheckedCreation<PlanValues, undefined, PlanFacts, Plan> {
+  readonly operation = 'plans.create';
+  readonly #parts: PlanParts;
+
+  constructor(parts: PlanParts) {
+    this.#parts = parts;
+  }
+
+  parentIdOf(): null {
+    return null;
+  }
+
+  async prepare(): Promise<undefined> {}
+
+  call(values: PlanValues, _: undefined, write: CreationWrite): Promise<PlanFacts> {
+    return this.#parts.processor.plans.create({ ...values, ...write });
+  }
+
+  async record(tx: Transaction, id: string, facts: PlanFacts): Promise<Plan> {
+    const { store, clock } = this.#parts;
+    const plan = toPlan(id, facts, clock.now());
+    if (plan === undefined) {
+      const { processorPriceId } = facts.price;
+      throw new Error(
+        `the plan of price ${processorPriceId} has no name, no whole amount or no simple interval`,
+      );
+    }
+    await store.insert(tx, [plan]);
+    return foundPlan((await store.find(tx, [id]))[0]);
+  }
+
+  find({ resourceId, attemptedAt }: FoundClaim): Promise<PlanFacts | null> {
+    return this.#parts.processor.plans.find({ localId: resourceId, since: attemptedAt });
+  }
+
+  async refresh({ processorPriceId }: Plan): Promise<void> {
+    await untilSettled(() => this.#parts.mirror.refresh(processorPriceId));
+  }
+
+  async replay(id: string): Promise<Plan> {
+    const { store, database } = this.#parts;
+    return foundPlan((await store.find(database, [id]))[0]);
+  }
+}

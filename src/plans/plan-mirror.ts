@@ -1,0 +1,187 @@
+import { applyToRows, lockRows, type RowStore, withRecovery } from '../mirrors/apply-facts.ts';
+import type { OwnFacts } from '../mirrors/facts.ts';
+import type { Applied, Source, Take } from '../mirrors/fold.ts';
+import type { Mirror } from '../mirrors/mirror.ts';
+import { ignoredAll, nothingApplied, revisionsOf, unknownThere } from '../mirrors/refresh.ts';
+import type { Clock } from '../platform/clock.ts';
+import { idTime, isOurId } from '../platform/id.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
+import {
+  type Plan,
+  type PlanFacts,
+  type PriceFacts,
+  type ProductFacts,
+  takePlanFacts,
+  takePriceFacts,
+  takeProductFacts,
+} from './plan.ts';
+import type { PlanStore } from './plan-store.ts';
+
+interface PlanMirrorParts {
+  readonly database: Database;
+  readonly store: PlanStore;
+  readonly processor: Processor;
+  readonly clock: Clock;
+}
+
+/** Plans, each of which is a product and a price at the processor. The key of a plan is the id of its price. */
+export class PlanMirror implements Mirror<PlanFacts> {
+  readonly resource = 'plan';
+  /** Events show one half of a plan. */
+  readonly products: Mirror<ProductFacts>;
+  readonly prices: Mirror<PriceFacts>;
+  readonly #parts: PlanMirrorParts;
+
+  constructor(parts: PlanMirrorParts) {
+    const { store } = parts;
+    this.#parts = parts;
+    const byProduct: RowStore<Plan> = {
+      lockByKeys: (tx, keys) => store.lockByProductIds(tx, keys),
+      update: (tx, plans) => store.update(tx, plans),
+    };
+    this.products = {
+      resource: 'plan',
+      keyOf: productKeyOf,
+      apply: (tx, facts, source) =>
+        this.#apply(tx, byProduct, facts, { source, keyOf: productKeyOf, take: takeProductFacts, localIdOf }),
+      refresh: (key) => this.#refreshByProduct(key),
+    };
+    this.prices = {
+      resource: 'plan',
+      keyOf: priceKeyOf,
+      apply: (tx, facts, source) =>
+        this.#apply(tx, store, facts, { source, keyOf: priceKeyOf, take: takePriceFacts, localIdOf }),
+      refresh: (key) => this.refresh(key),
+    };
+  }
+
+  keyOf({ price }: PlanFacts): string {
+    return price.processorPriceId;
+  }
+
+  apply(tx: Transaction, facts: readonly PlanFacts[], source: Source): Promise<Applied> {
+    return this.#apply(tx, this.#parts.store, facts, {
+      source,
+      keyOf: (item: Plan | PlanFacts) => priceKeyOf('price' in item ? item.price : item),
+      take: takePlanFacts,
+      localIdOf: ({ price }: PlanFacts) => price.localId,
+    });
+  }
+
+  async refresh(key: string): Promise<Applied> {
+    const { database, store, processor } = this.#parts;
+    const [row] = await store.findByKeys(database, [key]);
+    const facts = await processor.plans.read(key);
+    if (row === undefined) {
+      const isOurs = facts !== null && (await this.#recoverFrom(facts));
+      return isOurs ? { ...nothingApplied, changed: [key] } : ignoredAll(key);
+    }
+    if (facts === null) return unknownThere;
+    return database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row)));
+  }
+
+  /**
+   * Makes sure that there is a plan for the price of a subscription, for example after the restore of an older backup.
+   * False if the price is not a Till plan.
+   */
+  async recover(processorPriceId: string): Promise<boolean> {
+    const { database, store, processor } = this.#parts;
+    if ((await store.findByKeys(database, [processorPriceId])).length > 0) return true;
+    const facts = await processor.plans.read(processorPriceId);
+    return facts !== null && this.#recoverFrom(facts);
+  }
+
+  /** The plans of these prices, by the ids of the prices. */
+  async find(db: Queryable, processorPriceIds: readonly string[]): Promise<ReadonlyMap<string, Plan>> {
+    const plans = await this.#parts.store.findByKeys(db, processorPriceIds);
+    return new Map(plans.map((plan) => [plan.processorPriceId, plan]));
+  }
+
+  /** Locks the rows of a batch that has both halves of plans, which are applied one after the other. */
+  async lock(
+    tx: Transaction,
+    products: readonly ProductFacts[],
+    prices: readonly PriceFacts[],
+  ): Promise<void> {
+    await this.#parts.store.lock(tx, products.map(productKeyOf), prices.map(priceKeyOf));
+  }
+
+  /** A lost plan is not created here: half of it does not make a row, and not every price can be a plan. */
+  async #apply<Facts>(
+    tx: Transaction,
+    store: RowStore<Plan>,
+    facts: readonly Facts[],
+    { source, keyOf, take, localIdOf }: Application<Facts>,
+  ): Promise<Applied> {
+    const rows = await lockRows(tx, store, facts, keyOf);
+    const lost = rows.unknown.filter((first) => isOurId(localIdOf(first))).map(keyOf);
+    const folding = { rows, inserted: undefined, source, keyOf, take, now: this.#parts.clock.now() };
+    const { applied } = await applyToRows(tx, store, folding);
+    return withRecovery(applied, { lost });
+  }
+
+  async #recoverFrom(facts: PlanFacts): Promise<boolean> {
+    const { database, store, clock } = this.#parts;
+    const { localId, processorPriceId } = facts.price;
+    const plan = isOurId(localId) ? toPlan(localId, facts, clock.now()) : undefined;
+    if (plan === undefined) return false;
+    await store.insert(database, [plan]);
+    return (await store.findByKeys(database, [processorPriceId])).length > 0;
+  }
+
+  async #refreshByProduct(processorProductId: string): Promise<Applied> {
+    const { database, store, processor } = this.#parts;
+    const [row] = await store.findByProductIds(database, [processorProductId]);
+    if (row !== undefined) return this.refresh(row.processorPriceId);
+    for await (const page of processor.plans.list({ processorProductId })) {
+      const ours = page.find(({ product, price }) => price.localId === product.localId);
+      if (ours !== undefined && (await this.#recoverFrom(ours)))
+        return { ...nothingApplied, changed: [processorProductId] };
+    }
+    return ignoredAll(processorProductId);
+  }
+}
+
+function productKeyOf({ processorProductId }: { readonly processorProductId: string }): string {
+  return processorProductId;
+}
+
+function priceKeyOf({ processorPriceId }: { readonly processorPriceId: string }): string {
+  return processorPriceId;
+}
+
+function localIdOf({ localId }: OwnFacts): string | null {
+  return localId;
+}
+
+interface Application<Facts> {
+  readonly source: Source;
+  readonly keyOf: (item: Plan | Facts) => string;
+  readonly take: Take<Plan, Facts>;
+  readonly localIdOf: (facts: Facts) => string | null;
+}
+
+/** Undefined for a price that cannot be a Till plan. */
+export function toPlan(id: string, { product, price }: PlanFacts, now: Date): Plan | undefined {
+  if (product.name === null || price.amount === null || price.interval === null) return undefined;
+  return {
+    id,
+    processorProductId: product.processorProductId,
+    processorPriceId: price.processorPriceId,
+    name: product.name,
+    amount: price.amount,
+    currency: price.currency,
+    interval: price.interval,
+    productActive: product.active,
+    priceActive: price.active,
+    active: product.active && price.active,
+    productAsOf: product.asOf.earliest,
+    productAsOfLatest: product.asOf.latest,
+    priceAsOf: price.asOf.earliest,
+    priceAsOfLatest: price.asOf.latest,
+    createdAt: idTime(id),
+    updatedAt: now,
+    revision: 0,
+  };
+}

@@ -1,0 +1,110 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { Failure } from '../../errors.ts';
+import type { Processor } from '../processor.ts';
+import { type CompareAccountParts, compareAccount } from './compare-account.ts';
+
+/** Longer than the processor's slowest usual answers; a start must not wait for a processor that hangs. */
+const startWaitMsMax = 5_000;
+/** Before the second try; doubled before each further one. A processor that restarts is back within seconds. */
+const retryDelayMs = 1_000;
+/** The longest time for which writes are still refused after the processor is back. */
+const retryDelayMsMax = 30_000;
+
+type State =
+  | { readonly is: 'undecided'; readonly failure: unknown; readonly retryDelayMs: number }
+  | { readonly is: 'same' }
+  | { readonly is: 'different'; readonly difference: string };
+
+/**
+ * Lets calls through to the processor only once its account is known to be the one that the database belongs to.
+ * Another account knows none of our objects, and its events are not ours.
+ */
+export class AccountGuard {
+  readonly #parts: CompareAccountParts;
+  readonly #stopping = new AbortController();
+  readonly #firstTry = Promise.withResolvers<void>();
+  readonly #comparison = Promise.withResolvers<'same' | 'different'>();
+  #state: State = { is: 'undecided', failure: undefined, retryDelayMs };
+  #isStarted = false;
+
+  constructor(parts: CompareAccountParts) {
+    this.#parts = parts;
+  }
+
+  /** Settles once the accounts have been compared; never, if the service stops before that. */
+  get comparison(): Promise<'same' | 'different'> {
+    return this.#comparison.promise;
+  }
+
+  /** Throws if the account differs. If it cannot be compared in time, the comparison goes on in the background. */
+  async start(processor: Processor): Promise<void> {
+    const timer = new AbortController();
+    const expired = wait(startWaitMsMax, undefined, { signal: timer.signal }).catch(() => {});
+    // After the wait below nothing awaits the first try any more; its failure is logged.
+    this.#firstTry.promise.catch(() => {});
+    void this.#compareUntilDecided(processor);
+    await Promise.race([this.#firstTry.promise, expired]).finally(() => timer.abort());
+    if (this.#state.is === 'different') throw new Error(this.#state.difference);
+    this.#isStarted = true;
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /** Throws unless the processor may be called. */
+  require(): void {
+    if (this.#state.is === 'same') return;
+    if (this.#state.is === 'different') {
+      throw new Failure(
+        'processor_misconfigured',
+        'PROCESSOR_SECRET_KEY belongs to a different processor account or mode than the database. ' +
+          'Set the right key; the log names both accounts.',
+        { effect: 'none' },
+      );
+    }
+    const { failure } = this.#state;
+    // A key that the processor does not accept is no outage.
+    if (failure instanceof Failure && failure.code === 'processor_misconfigured') {
+      throw new Failure(failure.code, failure.message, { effect: 'none' });
+    }
+    throw new Failure(
+      'processor_unavailable',
+      'Till has not yet verified that the processor key belongs to this database. Retry later.',
+      { effect: 'none', retryAfterSeconds: Math.ceil(this.#state.retryDelayMs / 1_000) },
+    );
+  }
+
+  async #compareUntilDecided(processor: Processor): Promise<void> {
+    const { signal } = this.#stopping;
+    for (let delayMs = retryDelayMs; !signal.aborted; delayMs = Math.min(delayMs * 2, retryDelayMsMax)) {
+      try {
+        const difference = await compareAccount(this.#parts, processor);
+        if (!signal.aborted) this.#decide(difference);
+        return;
+      } catch (failure) {
+        if (signal.aborted) return;
+        // A defect, or a database role without the rights: no outage that a service should start in.
+        if (!(failure instanceof Failure)) this.#firstTry.reject(failure);
+        this.#state = { is: 'undecided', failure, retryDelayMs: delayMs };
+        this.#parts.logger.warn(
+          { err: failure, retryDelayMs: delayMs },
+          'processor account not verified; processor calls refused',
+        );
+      } finally {
+        this.#firstTry.resolve();
+      }
+      await wait(delayMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  #decide(difference: string | undefined): void {
+    const { logger } = this.#parts;
+    this.#state = difference === undefined ? { is: 'same' } : { is: 'different', difference };
+    // During the start nothing is logged: `start` throws the difference itself.
+    if (difference !== undefined && this.#isStarted)
+      logger.error({ difference }, 'processor account mismatch');
+    else if (difference === undefined && this.#isStarted) logger.info('processor account verified');
+    this.#comparison.resolve(this.#state.is === 'same' ? 'same' : 'different');
+  }
+}

@@ -1,0 +1,33 @@
+import type { Logger } from '../../platform/logger.ts';
+import type { Queryable } from '../../platform/postgres.ts';
+import type { Processor } from '../processor.ts';
+import { describeDifference, isSameAccount } from './account.ts';
+import type { AccountStore } from './account-store.ts';
+
+export interface CompareAccountParts {
+  readonly database: Queryable;
+  readonly store: AccountStore;
+  readonly logger: Logger;
+}
+
+/**
+ * Compares the account of the key with the one that the database belongs to, and remembers it at first contact.
+ * Returns the difference in words; undefined if there is none. Throws if the processor cannot be asked.
+ */
+export async function compareAccount(
+  { database, store, logger }: CompareAccountParts,
+  processor: Pick<Processor, 'livemode' | 'readAccount'>,
+): Promise<string | undefined> {
+  const { livemode } = processor;
+  const before = await store.read(database);
+  // The key itself tells its mode, so another mode is noticed even if the processor cannot be reached.
+  if (before !== undefined && before.livemode !== livemode)
+    return describeDifference(before, { id: null, livemode });
+  const present = { id: await processor.readAccount(), livemode };
+  if (present.id === null)
+    logger.warn({ livemode }, 'processor account not readable; only the mode compared');
+  await store.remember(database, present);
+  // Read again, because another process may have been first.
+  const remembered = (await store.read(database)) ?? present;
+  return isSameAccount(remembered, present) ? undefined : describeDifference(remembered, present);
+}

@@ -1,0 +1,33 @@
+import type { CustomerFacts } from '../customers/customer.ts';
+import type { InvoiceFacts } from '../invoices/invoice.ts';
+import type { PaymentFacts } from '../payments/payment.ts';
+import type { RefundedPaymentFacts, RefundFacts } from '../payments/refund.ts';
+import type { PriceFacts, ProductFacts } from '../plans/plan.ts';
+import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
+
+/** What events are about, and the facts that they carry. */
+export interface SubjectFacts {
+  readonly customer: CustomerFacts;
+  readonly product: ProductFacts;
+  readonly price: PriceFacts;
+  readonly payment: PaymentFacts;
+  readonly refund: RefundFacts;
+  readonly refundedPayment: RefundedPaymentFacts;
+  readonly subscription: SubscriptionFacts;
+  readonly invoice: InvoiceFacts;
+}
+
+export type Subject = keyof SubjectFacts;
+
+/** What one event says. */
+export type EventFacts =
+  | { [S in Subject]: { readonly subject: S; readonly facts: readonly SubjectFacts[S][] } }[Subject]
+  | { readonly subject: 'none'; readonly reason: 'unknown_type' | 'object_without_id' | 'erased' };
+
+/**
+ * The processor sent something that Till cannot express: an unknown status, or an object without a required field. A
+ * retry does not help, and the row stays as it was.
+ */
+export class UnmappableError extends Error {
+  override readonly name = 'UnmappableError';
+}

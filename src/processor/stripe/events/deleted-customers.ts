@@ -1,0 +1,35 @@
+import type { CustomerFacts } from '../../../customers/customer.ts';
+import { UnmappableError } from '../../event-facts.ts';
+import type { EventCalls } from '../../processor.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { type Fetch, mapPages } from '../wire/listing.ts';
+import { mapEventEnvelope, readEvent } from './map-event.ts';
+
+/** A hundred thousand deletions, more than 30 days bring. The newest come first, and they are the ones asked for. */
+const deletionPagesMax = 1_000;
+
+/** Finds a deleted customer among the processor's deletion events, which still show its metadata. */
+export async function findDeletedCustomer(
+  context: AdapterContext,
+  wanted: Parameters<EventCalls['findDeletedCustomer']>[0],
+): Promise<CustomerFacts | null> {
+  const fetch: Fetch = (page, options) =>
+    context.stripe.events.list({ type: 'customer.deleted', ...page }, options);
+  let pages = 0;
+  for await (const deleted of mapPages(context, 'events.list', fetch, mapDeletion)) {
+    const found = deleted.find(
+      ({ processorCustomerId, localId }) =>
+        processorCustomerId === wanted.processorCustomerId || localId === wanted.localId,
+    );
+    pages += 1;
+    if (found !== undefined || pages >= deletionPagesMax) return found ?? null;
+  }
+  return null;
+}
+
+function mapDeletion(event: unknown): CustomerFacts {
+  const read = readEvent(mapEventEnvelope(event).payload);
+  const [facts] = read.subject === 'customer' ? read.facts : [];
+  if (facts === undefined) throw new UnmappableError('the event is not about a customer');
+  return facts;
+}

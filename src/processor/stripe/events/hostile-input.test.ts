@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { placesIn, withPlace } from '../../../../test/fixtures/damage.ts';
+import { eventFixture, eventFixtureNames } from '../../../../test/fixtures/event-fixture.ts';
+import { assertProperty } from '../../../../test/support/seeds.ts';
+import { UnmappableError } from '../../event-facts.ts';
+import { readEvent } from './map-event.ts';
+import { verifyWebhook } from './verify-webhook.ts';
+
+const damaged = fc.constantFrom(...eventFixtureNames).chain((name) => {
+  const event: unknown = JSON.parse(eventFixture(name));
+  return fc
+    .record({
+      place: fc.constantFrom(...placesIn(event)),
+      put: fc.oneof(fc.constant(undefined), fc.jsonValue()),
+    })
+    .map(({ place, put }) => JSON.stringify(withPlace(event, place, put)));
+});
+
+function sign(body: string | Uint8Array): string {
+  const seconds = Math.floor(Date.now() / 1000);
+  return `t=${seconds},v1=${createHmac('sha256', 'whsec_1').update(`${seconds}.`).update(body).digest('hex')}`;
+}
+
+/** No date may be invalid and no number unsafe, however deep: PostgreSQL would choke on it later. */
+function assertSound(value: unknown): void {
+  if (value instanceof Date) assert(Number.isFinite(value.getTime()) && value.getMilliseconds() === 0);
+  else if (typeof value === 'number') assert(Number.isSafeInteger(value));
+  else if (typeof value === 'string') assert(value !== '' && !value.includes('\0'));
+  else if (typeof value === 'object' && value !== null) Object.values(value).forEach(assertSound);
+  else assert.notEqual(value, undefined);
+}
+
+test('an event with any one place damaged is either told soundly or refused with a reason', async () => {
+  let told = 0;
+  let refused = 0;
+  await assertProperty(
+    fc.property(damaged, (payload) => {
+      try {
+        assertSound(readEvent(payload));
+        told += 1;
+      } catch (error) {
+        assert(error instanceof UnmappableError, String(error));
+        assert.match(error.message, /^[a-z_]+[. ]/);
+        refused += 1;
+      }
+    }),
+    3_000,
+  );
+  // Else the test would have shown only one half of what it says.
+  assert(told > 0 && refused > 0);
+});
+
+test('whatever is signed never throws', async () => {
+  const bodies = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }),
+    fc.json().map(Buffer.from),
+    damaged.map(Buffer.from),
+  );
+  await assertProperty(
+    fc.property(bodies, (body) => {
+      const { outcome } = verifyWebhook(body, sign(body), ['whsec_1'], new Date());
+      assert(['event', 'not_an_event', 'bad_signature'].includes(outcome));
+    }),
+    1_000,
+  );
+});
+
+test('whatever stands in the signature header never throws, and never passes', async () => {
+  const body = Buffer.from(eventFixture('invoice.paid.newer'));
+  const headers = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string().map((text) => `t=${Math.floor(Date.now() / 1000)},v1=${text}`),
+  );
+  await assertProperty(
+    fc.property(headers, (header) => {
+      assert.equal(verifyWebhook(body, header, ['whsec_1'], new Date()).outcome, 'bad_signature');
+    }),
+    1_000,
+  );
+});

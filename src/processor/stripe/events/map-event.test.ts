@@ -1,0 +1,515 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { eventFixture, eventFixtureWith } from '../../../../test/fixtures/event-fixture.ts';
+import { asOfEvent } from '../../../mirrors/facts.ts';
+import { UnmappableError } from '../../event-facts.ts';
+import { eventTypes } from '../../event-types.ts';
+import { mapEventEnvelope, readEvent } from './map-event.ts';
+
+const eventTime = new Date('2026-01-01T00:01:00Z');
+
+function read(name: string) {
+  return readEvent(eventFixture(name));
+}
+
+function unmappable(name: string, field: string, value: unknown, reason: RegExp) {
+  assert.throws(
+    () => readEvent(eventFixtureWith(name, field, value)),
+    (error) => error instanceof UnmappableError && reason.test(error.message),
+  );
+}
+
+describe('payment events', () => {
+  test('a payment intent becomes a payment, with our id and the time of the event, and without its secret', () => {
+    assert.deepEqual(read('payment_intent.succeeded'), {
+      subject: 'payment',
+      facts: [
+        {
+          processorPaymentIntentId: 'pi_1',
+          localId: '0199d3a2-0000-7000-8000-00000000000c',
+          processorCustomerId: 'cus_1',
+          amount: 2000,
+          amountReceived: 2000,
+          currency: 'eur',
+          status: 'succeeded',
+          createdAt: new Date('2026-01-01T00:00:00Z'),
+          asOf: asOfEvent(eventTime),
+        },
+      ],
+    });
+  });
+
+  for (const [name, status] of [
+    ['payment_intent.payment_failed', 'requires_payment_method'],
+    ['payment_intent.requires_action', 'requires_action'],
+    ['payment_intent.canceled', 'canceled'],
+    // The spec has no word for money that is held.
+    ['payment_intent.amount_capturable_updated', 'requires_action'],
+  ] as const) {
+    test(`${name} says ${status}`, () => {
+      const facts = read(name);
+      assert(facts.subject === 'payment');
+      assert.equal(facts.facts[0]?.status, status);
+    });
+  }
+
+  test('a customer that was expanded is still its id', () => {
+    const facts = readEvent(eventFixtureWith('payment_intent.succeeded', 'customer', { id: 'cus_2' }));
+    assert(facts.subject === 'payment');
+    assert.equal(facts.facts[0]?.processorCustomerId, 'cus_2');
+  });
+
+  for (const metadata of [{}, { till_id: 'not-a-uuid' }, { till_id: '' }, null]) {
+    test(`metadata ${JSON.stringify(metadata)} is not ours`, () => {
+      const facts = readEvent(eventFixtureWith('payment_intent.succeeded', 'metadata', metadata));
+      assert(facts.subject === 'payment');
+      assert.equal(facts.facts[0]?.localId, null);
+    });
+  }
+
+  test('what no row can hold is refused by its name, before the database would refuse it again and again', () => {
+    unmappable('payment_intent.succeeded', 'currency', 'euro', /currency is "euro", not a currency/);
+    unmappable('payment_intent.succeeded', 'amount', -1, /amount is -1, not an amount of at least 0/);
+    unmappable('payment_intent.succeeded', 'amount_received', -1, /amount_received is -1/);
+    unmappable('refund.created', 'amount', 0, /amount is 0, not an amount of at least 1/);
+    unmappable('price.updated', 'unit_amount', -1, /unit_amount is -1/);
+    unmappable('invoice.paid.newer', 'currency', 'e', /currency is "e"/);
+    unmappable('customer.updated', 'email', 'a\ud800@example.com', /email contains an unpaired surrogate/);
+  });
+
+  test('a status that nobody knows is refused by its name', () => {
+    unmappable(
+      'payment_intent.succeeded',
+      'status',
+      'half_paid',
+      /payment_intent\.status is "half_paid", not one of/,
+    );
+    unmappable('payment_intent.succeeded', 'status', 'constructor', /status is "constructor"/);
+  });
+
+  test('a field that matters and is missing or wrong is refused by its name', () => {
+    unmappable('payment_intent.succeeded', 'customer', undefined, /payment_intent\.customer is missing/);
+    unmappable('payment_intent.succeeded', 'amount', undefined, /payment_intent\.amount is missing/);
+    unmappable(
+      'payment_intent.succeeded',
+      'amount',
+      12.5,
+      /payment_intent\.amount is 12\.5, not a whole number/,
+    );
+    unmappable('payment_intent.succeeded', 'amount', '12', /payment_intent\.amount is "12"/);
+    unmappable('payment_intent.succeeded', 'amount_received', undefined, /amount_received is missing/);
+    unmappable('refund.created', 'payment_intent', undefined, /refund\.payment_intent is missing/);
+    unmappable('payment_intent.succeeded', 'metadata', undefined, /payment_intent\.metadata is missing/);
+    unmappable('payment_intent.succeeded', 'currency', 'e\0r', /payment_intent\.currency contains a NUL/);
+    unmappable('payment_intent.succeeded', 'object', 'charge', /payment_intent is a charge/);
+  });
+
+  test('a decorative field that is missing or wrong is left out', () => {
+    for (const [name, field] of [
+      ['payment_intent.canceled', 'canceled_at'],
+      ['payment_intent.requires_action', 'amount_received'],
+      ['payment_intent.requires_action', 'client_secret'],
+      ['product.updated', 'updated'],
+      ['invoice.paid.newer', 'status_transitions'],
+    ] as const) {
+      for (const value of [undefined, null, 'odd', {}])
+        assert.deepEqual(readEvent(eventFixtureWith(name, field, value)), read(name), `${name} ${field}`);
+    }
+  });
+
+  test('an object that does not say when it was made is as old as the event', () => {
+    for (const created of [undefined, null, 'odd', 1e15]) {
+      for (const name of ['payment_intent.succeeded', 'refund.created', 'customer.subscription.paused']) {
+        const payload = eventFixtureWith(name, 'created', created);
+        assert.match(JSON.stringify(readEvent(payload)), /"createdAt":"2026-01-01T00:01:00.000Z"/);
+      }
+    }
+  });
+
+  test('fields that nobody knows change nothing', () => {
+    const strange = eventFixtureWith('payment_intent.succeeded', 'from_the_future', {
+      deep: [1, { er: true }],
+    });
+    assert.deepEqual(readEvent(strange), read('payment_intent.succeeded'));
+  });
+});
+
+describe('refund events', () => {
+  const refund = {
+    processorRefundId: 're_1',
+    localId: '0199d3a2-0000-7000-8000-00000000000e',
+    processorPaymentIntentId: 'pi_1',
+    amount: 500,
+    currency: 'eur',
+    status: 'succeeded',
+    reason: 'requested_by_customer',
+    createdAt: new Date('2026-01-01T00:00:50Z'),
+    asOf: asOfEvent(eventTime),
+  };
+
+  test('a refund says what was given back, and why', () => {
+    assert.deepEqual(read('refund.created'), {
+      subject: 'refund',
+      facts: [{ ...refund, status: 'pending' }],
+    });
+    assert.deepEqual(read('refund.failed'), { subject: 'refund', facts: [{ ...refund, status: 'failed' }] });
+  });
+
+  test('a reason that is missing or odd is none', () => {
+    for (const reason of [undefined, null, 7, '', 'because']) {
+      const facts = readEvent(eventFixtureWith('refund.created', 'reason', reason));
+      assert.deepEqual(facts, { subject: 'refund', facts: [{ ...refund, status: 'pending', reason: null }] });
+    }
+  });
+
+  test("a reason that only the processor gives is none of a caller's", () => {
+    assert.deepEqual(read('charge.refund.updated'), {
+      subject: 'refund',
+      facts: [{ ...refund, localId: null, reason: null }],
+    });
+  });
+
+  test('the older charge brings its refunds along, the newer one has to be asked', () => {
+    assert.deepEqual(read('charge.refunded.older'), { subject: 'refund', facts: [refund] });
+    assert.deepEqual(read('charge.refunded.newer'), {
+      subject: 'refundedPayment',
+      facts: [{ processorPaymentIntentId: 'pi_1' }],
+    });
+    const unrelated = readEvent(eventFixtureWith('charge.refunded.newer', 'payment_intent', null));
+    assert.deepEqual(unrelated, { subject: 'refundedPayment', facts: [] });
+  });
+
+  test('a list of refunds that goes on elsewhere has to be asked for too', () => {
+    const more = { object: 'list', data: [], has_more: true };
+    const facts = readEvent(eventFixtureWith('charge.refunded.older', 'refunds', more));
+    assert.deepEqual(facts, { subject: 'refundedPayment', facts: [{ processorPaymentIntentId: 'pi_1' }] });
+  });
+
+  test('a refund without a status that we know is refused', () => {
+    unmappable('refund.created', 'status', null, /refund\.status is null/);
+    unmappable('refund.created', 'status', 'lost_in_the_mail', /refund\.status is "lost_in_the_mail"/);
+  });
+});
+
+describe('customer and plan events', () => {
+  const customer = {
+    processorCustomerId: 'cus_1',
+    localId: '0199d3a2-0000-7000-8000-00000000000a',
+    email: 'ada@example.com',
+    name: 'Ada',
+    phone: null,
+    deleted: false,
+    createdAt: new Date('2025-12-31T23:50:00Z'),
+    asOf: asOfEvent(eventTime),
+  };
+
+  test('a customer follows, and of one that is deleted, which only the type of the event says, nothing is told', () => {
+    assert.deepEqual(read('customer.updated'), { subject: 'customer', facts: [customer] });
+    assert.deepEqual(read('customer.deleted'), {
+      subject: 'customer',
+      facts: [{ ...customer, email: null, name: null, phone: null, deleted: true }],
+    });
+  });
+
+  test('a name, phone or address that is empty or missing is none; of another type it is refused', () => {
+    for (const field of ['name', 'phone', 'email'] as const) {
+      unmappable('customer.updated', field, 7, new RegExp(`customer\\.${field} is hidden`));
+      for (const value of ['', undefined, null]) {
+        const facts = readEvent(eventFixtureWith('customer.updated', field, value));
+        assert.deepEqual(facts, { subject: 'customer', facts: [{ ...customer, [field]: null }] });
+      }
+    }
+  });
+
+  test('a product follows, and one that was deleted is not active', () => {
+    const product = {
+      processorProductId: 'prod_1',
+      localId: '0199d3a2-0000-7000-8000-00000000000b',
+      name: 'Gold',
+      active: true,
+      createdAt: new Date('2025-12-31T23:50:00Z'),
+      asOf: asOfEvent(eventTime),
+    };
+    assert.deepEqual(read('product.updated'), { subject: 'product', facts: [product] });
+    assert.deepEqual(read('product.deleted'), {
+      subject: 'product',
+      facts: [{ ...product, active: false, deleted: true }],
+    });
+  });
+
+  test('a product without a readable name says nothing about the name', () => {
+    for (const name of [undefined, null, 7, '']) {
+      const facts = readEvent(eventFixtureWith('product.updated', 'name', name));
+      assert(facts.subject === 'product');
+      assert.equal(facts.facts[0]?.name, null);
+    }
+  });
+
+  test('a price follows, and one that was deleted is not active', () => {
+    const price = {
+      processorPriceId: 'price_1',
+      processorProductId: 'prod_1',
+      localId: '0199d3a2-0000-7000-8000-00000000000b',
+      amount: 900,
+      currency: 'eur',
+      interval: 'month',
+      active: false,
+      createdAt: new Date('2025-12-31T23:50:00Z'),
+      asOf: asOfEvent(eventTime),
+    };
+    assert.deepEqual(read('price.updated'), { subject: 'price', facts: [price] });
+    assert.deepEqual(read('price.deleted'), { subject: 'price', facts: [{ ...price, deleted: true }] });
+  });
+
+  for (const [what, recurring] of [
+    ['paid once', null],
+    ['that does not say how it is paid', undefined],
+    ['paid every third month', { interval: 'month', interval_count: 3 }],
+    ['paid every decade', { interval: 'decade', interval_count: 1 }],
+  ] as const) {
+    test(`a price ${what} has no interval of ours`, () => {
+      const facts = readEvent(eventFixtureWith('price.updated', 'recurring', recurring));
+      assert(facts.subject === 'price');
+      assert.equal(facts.facts[0]?.interval, null);
+    });
+  }
+});
+
+describe('subscription events', () => {
+  const subscription = {
+    processorSubscriptionId: 'sub_1',
+    localId: '0199d3a2-0000-7000-8000-00000000000d',
+    processorCustomerId: 'cus_1',
+    items: [
+      {
+        processorPriceId: 'price_1',
+        planLocalId: '0199d3a2-0000-7000-8000-00000000000b',
+        currentPeriodStart: new Date('2026-01-01T00:00:00Z'),
+        currentPeriodEnd: new Date('2026-02-01T00:00:00Z'),
+      },
+    ],
+    status: 'active',
+    trialEnd: null,
+    createdAt: new Date('2026-01-01T00:00:00Z'),
+    asOf: asOfEvent(eventTime),
+  };
+
+  test('the period is found on the items of the newer shape and on the older shape itself', () => {
+    assert.deepEqual(read('customer.subscription.updated.newer'), {
+      subject: 'subscription',
+      facts: [subscription],
+    });
+    assert.deepEqual(read('customer.subscription.updated.older'), {
+      subject: 'subscription',
+      facts: [subscription],
+    });
+  });
+
+  test('paused is unpaid, and a trial has its end', () => {
+    assert.deepEqual(read('customer.subscription.paused'), {
+      subject: 'subscription',
+      facts: [{ ...subscription, status: 'unpaid', trialEnd: new Date('2026-01-01T00:00:00Z') }],
+    });
+  });
+
+  test('a deleted subscription is canceled', () => {
+    assert.deepEqual(read('customer.subscription.deleted'), {
+      subject: 'subscription',
+      facts: [{ ...subscription, status: 'canceled' }],
+    });
+  });
+
+  test('a period that is in neither place is an error, not a null', () => {
+    const name = 'customer.subscription.updated.older';
+    unmappable(name, 'current_period_end', undefined, /items\.data\[0\]\.current_period_start is missing/);
+    unmappable(name, 'items', { data: [] }, /subscription\.items\.data\[0\]/);
+    unmappable(name, 'customer', undefined, /subscription\.customer is missing/);
+    unmappable(name, 'status', 'dormant', /subscription\.status is "dormant"/);
+  });
+
+  test('the end of a trial must be known while the trial runs, and is only shown at other times', () => {
+    const name = 'customer.subscription.updated.newer';
+    const event = JSON.parse(eventFixture(name));
+    for (const trial_end of [undefined, null, 'soon']) {
+      const object = { ...event.data.object, trial_end };
+      assert.deepEqual(readEvent(JSON.stringify({ ...event, data: { object } })), read(name));
+      const trialing = { ...event, data: { object: { ...object, status: 'trialing' } } };
+      assert.throws(() => readEvent(JSON.stringify(trialing)), /subscription\.trial_end is/);
+    }
+  });
+
+  const itemOf = (price: string, created: unknown, start: number) => ({
+    ...{ id: `si_${price}`, object: 'subscription_item', created, price: { id: price, object: 'price' } },
+    ...{ current_period_start: start, current_period_end: start + 60 },
+  });
+  const itemsIn = (name: string, data: readonly object[]) => {
+    const facts = readEvent(eventFixtureWith(name, 'items', { object: 'list', data, has_more: true }));
+    assert(facts.subject === 'subscription');
+    return facts.facts[0]?.items.map(({ processorPriceId, currentPeriodStart }) => [
+      processorPriceId,
+      currentPeriodStart.getTime() / 1_000,
+    ]);
+  };
+
+  test('all items are told, oldest first, each with its own period', () => {
+    const items = [itemOf('addon', 30, 3), itemOf('first', 10, 1), itemOf('second', 20, 2)];
+    assert.deepEqual(itemsIn('customer.subscription.updated.newer', items), [
+      ['first', 1],
+      ['second', 2],
+      ['addon', 3],
+    ]);
+  });
+
+  test('items of one age, or of none that can be read, stay in the order of the processor', () => {
+    for (const created of [10, undefined, 'long ago']) {
+      const items = [itemOf('b', created, 1), itemOf('a', created, 2)];
+      assert.deepEqual(itemsIn('customer.subscription.updated.newer', items), [
+        ['b', 1],
+        ['a', 2],
+      ]);
+    }
+  });
+
+  test('in the older shape every item has the period of the subscription', () => {
+    const items = [itemOf('a', 10, 1), itemOf('b', 20, 2)];
+    const start = Date.UTC(2026, 0, 1) / 1_000;
+    assert.deepEqual(itemsIn('customer.subscription.updated.older', items), [
+      ['a', start],
+      ['b', start],
+    ]);
+  });
+});
+
+describe('invoice events', () => {
+  const invoice = {
+    processorInvoiceId: 'in_1',
+    processorCustomerId: 'cus_1',
+    processorSubscriptionId: 'sub_1',
+    subscriptionLocalId: null,
+    amountDue: 900,
+    amountPaid: 900,
+    currency: 'eur',
+    status: 'paid',
+    hostedInvoiceUrl: 'https://invoice.example.com/i/1',
+    createdAt: new Date('2026-01-01T00:00:00Z'),
+    asOf: asOfEvent(eventTime),
+  };
+
+  test('the subscription is found in the newer and in the older shape', () => {
+    assert.deepEqual(read('invoice.paid.newer'), { subject: 'invoice', facts: [invoice] });
+    assert.deepEqual(read('invoice.paid.older'), { subject: 'invoice', facts: [invoice] });
+  });
+
+  test('our id of the subscription is found in the metadata that both shapes copy', () => {
+    const subscriptionLocalId = '0199d3a2-0000-7000-8000-00000000000d';
+    const details = { metadata: { till_id: subscriptionLocalId }, subscription: 'sub_1' };
+    const newer = eventFixtureWith('invoice.paid.newer', 'parent', { subscription_details: details });
+    const older = eventFixtureWith('invoice.paid.older', 'subscription_details', details);
+    for (const event of [newer, older])
+      assert.deepEqual(readEvent(event), {
+        subject: 'invoice',
+        facts: [{ ...invoice, subscriptionLocalId }],
+      });
+  });
+
+  test('an invoice of no customer, subscription or page has nulls that the processor itself sent', () => {
+    assert.deepEqual(read('invoice.payment_failed'), {
+      subject: 'invoice',
+      facts: [
+        {
+          ...invoice,
+          processorCustomerId: null,
+          processorSubscriptionId: null,
+          amountPaid: 0,
+          status: 'open',
+          hostedInvoiceUrl: null,
+        },
+      ],
+    });
+  });
+
+  test('a subscription in neither place is an error, not a null', () => {
+    unmappable('invoice.paid.newer', 'parent', undefined, /invoice\.parent is missing/);
+    unmappable('invoice.paid.newer', 'status', null, /invoice\.status is null/);
+  });
+
+  test('a deleted invoice is void, also where its status says so and in events of other types', () => {
+    const events = [
+      eventFixture('invoice.deleted'),
+      eventFixture('invoice.deleted.older'),
+      eventFixtureWith('invoice.paid.older', 'status', 'deleted'),
+    ];
+    for (const event of events) {
+      const facts = readEvent(event);
+      assert(facts.subject === 'invoice');
+      assert.equal(facts.facts[0]?.status, 'void');
+    }
+  });
+
+  test('a page that cannot be read is no page', () => {
+    for (const url of [undefined, null, 7, '']) {
+      const facts = readEvent(eventFixtureWith('invoice.paid.newer', 'hosted_invoice_url', url));
+      assert.deepEqual(facts, { subject: 'invoice', facts: [{ ...invoice, hostedInvoiceUrl: null }] });
+    }
+  });
+});
+
+describe('events that concern nothing', () => {
+  test('a type that Till does not follow is none of its business', () => {
+    assert.deepEqual(read('balance.available'), { subject: 'none', reason: 'unknown_type' });
+    assert.deepEqual(read('invoice.upcoming'), { subject: 'none', reason: 'unknown_type' });
+  });
+
+  test('an object without an id is nothing that could be mirrored', () => {
+    const preview = eventFixtureWith('invoice.paid.newer', 'id', undefined);
+    assert.deepEqual(readEvent(preview), { subject: 'none', reason: 'object_without_id' });
+  });
+
+  test('every type in the list of those that change a mirror is read', () => {
+    for (const type of eventTypes) {
+      const event = { ...JSON.parse(eventFixture('balance.available')), type };
+      assert.deepEqual(readEvent(JSON.stringify(event)), { subject: 'none', reason: 'object_without_id' });
+    }
+  });
+
+  test('a stored payload that is no event is refused with a reason', () => {
+    for (const payload of ['', '[]', '"text"', '{}', '{"object":"event","id":"evt_1"}']) {
+      assert.throws(() => readEvent(payload), UnmappableError);
+    }
+  });
+});
+
+describe('the envelope of an event', () => {
+  test('it has what the inbox needs', () => {
+    const text = eventFixture('invoice.paid.older');
+    assert.deepEqual(mapEventEnvelope(JSON.parse(text)), {
+      id: 'evt_invoice_paid_older',
+      type: 'invoice.paid',
+      createdAt: eventTime,
+      livemode: false,
+      apiVersion: '2024-06-20',
+      objectId: 'in_1',
+      payload: JSON.stringify(JSON.parse(text)),
+      erasedPayload: null,
+    });
+  });
+
+  test('its payload holds no secret and says the same', () => {
+    const text = eventFixture('payment_intent.requires_action');
+    const { payload } = mapEventEnvelope(JSON.parse(text));
+    assert.doesNotMatch(payload, /hush/);
+    assert.deepEqual(readEvent(payload), readEvent(text));
+  });
+
+  test('its payload holds no secret that a second key of the same name hides', () => {
+    const text = eventFixture('invoice.paid.older').replace(
+      '"in_1"',
+      '"in_1", "client_secret": "hush", "client_secret": null',
+    );
+    assert.doesNotMatch(mapEventEnvelope(JSON.parse(text)).payload, /hush/);
+  });
+
+  test('an object without an id has none in the envelope', () => {
+    assert.equal(mapEventEnvelope(JSON.parse(eventFixture('balance.available'))).objectId, null);
+  });
+});

@@ -1,0 +1,134 @@
+import { type AsOf, asOfEvent } from '../../../mirrors/facts.ts';
+import { type EventFacts, UnmappableError } from '../../event-facts.ts';
+import type { EventType } from '../../event-types.ts';
+import type { ProcessorEvent } from '../../processor.ts';
+import { mapCustomer } from '../objects/map-customer.ts';
+import { mapInvoice } from '../objects/map-invoice.ts';
+import { mapPayment } from '../objects/map-payment.ts';
+import { mapPrice, mapProduct } from '../objects/map-plan.ts';
+import { mapRefund } from '../objects/map-refund.ts';
+import { mapSubscription } from '../objects/map-subscription.ts';
+import { WireObject } from '../wire/wire-object.ts';
+import { erasedMark, redactPayload } from './redact-payload.ts';
+
+/** What a stored event says. Its object is as it was at the event's time, in the shape of the endpoint's version. */
+export function readEvent(payload: string): EventFacts {
+  const event = WireObject.parse(parseJson(payload), 'event').expectKind('event');
+  const type = event.text('type');
+  const object = event.object('data').object('object');
+  if (!isKnown(type)) return { subject: 'none', reason: 'unknown_type' };
+  if (event.has(erasedMark)) return { subject: 'none', reason: 'erased' };
+  if (!object.has('id')) return { subject: 'none', reason: 'object_without_id' };
+  return readers[type](event.object('data').raw('object'), asOfEvent(event.moment('created')));
+}
+
+/** The part of an event that the inbox needs, whatever its type. */
+export function mapEventEnvelope(value: unknown): ProcessorEvent {
+  const event = WireObject.parse(value, 'event').expectKind('event');
+  const object = event.object('data').object('object');
+  return {
+    id: event.id(),
+    type: event.shortText('type'),
+    createdAt: event.moment('created'),
+    livemode: event.flag('livemode'),
+    apiVersion: event.optionalText('api_version'),
+    objectId: object.has('id') ? object.id() : null,
+    // Written anew even if nothing was redacted: of a key that comes twice, the text as it came would keep both values.
+    ...redactPayload(value),
+  };
+}
+
+type Reader = (object: unknown, asOf: AsOf) => EventFacts;
+
+const readCustomer: Reader = (object, asOf) => ({ subject: 'customer', facts: [mapCustomer(object, asOf)] });
+const readProduct: Reader = (object, asOf) => ({ subject: 'product', facts: [mapProduct(object, asOf)] });
+const readPrice: Reader = (object, asOf) => ({ subject: 'price', facts: [mapPrice(object, asOf)] });
+const readPayment: Reader = (object, asOf) => ({ subject: 'payment', facts: [mapPayment(object, asOf)] });
+const readRefund: Reader = (object, asOf) => ({ subject: 'refund', facts: [mapRefund(object, asOf)] });
+const readInvoice: Reader = (object, asOf) => ({ subject: 'invoice', facts: [mapInvoice(object, asOf)] });
+const readSubscription: Reader = (object, asOf) => ({
+  subject: 'subscription',
+  facts: [mapSubscription(object, asOf)],
+});
+
+// A deleted object is shown as it last was. Only the type of the event says that it was deleted. Personal data is not
+// taken from such an event.
+const readDeletedCustomer: Reader = (object, asOf) => ({
+  subject: 'customer',
+  facts: [{ ...mapCustomer(object, asOf), email: null, name: null, phone: null, deleted: true }],
+});
+const readDeletedProduct: Reader = (object, asOf) => ({
+  subject: 'product',
+  facts: [{ ...mapProduct(object, asOf), active: false, deleted: true }],
+});
+const readDeletedPrice: Reader = (object, asOf) => ({
+  subject: 'price',
+  facts: [{ ...mapPrice(object, asOf), active: false, deleted: true }],
+});
+const readDeletedInvoice: Reader = (object, asOf) => ({
+  subject: 'invoice',
+  facts: [{ ...mapInvoice(object, asOf), status: 'void' }],
+});
+
+/** The older shape lists the refunds, if there are at most ten. Otherwise they have to be read from the processor. */
+const readRefundedCharge: Reader = (object, asOf) => {
+  const charge = WireObject.parse(object, 'charge').expectKind('charge');
+  const refunds = charge.has('refunds') ? charge.objectOrNull('refunds') : null;
+  if (refunds !== null && !refunds.flag('has_more'))
+    return { subject: 'refund', facts: refunds.array('data').map((refund) => mapRefund(refund, asOf)) };
+  const processorPaymentIntentId = charge.referenceOrNull('payment_intent');
+  return {
+    subject: 'refundedPayment',
+    facts: processorPaymentIntentId === null ? [] : [{ processorPaymentIntentId }],
+  };
+};
+
+const readers: Readonly<Record<EventType, Reader>> = {
+  'payment_intent.created': readPayment,
+  'payment_intent.processing': readPayment,
+  'payment_intent.requires_action': readPayment,
+  'payment_intent.amount_capturable_updated': readPayment,
+  'payment_intent.succeeded': readPayment,
+  'payment_intent.payment_failed': readPayment,
+  'payment_intent.canceled': readPayment,
+  'charge.refunded': readRefundedCharge,
+  'charge.refund.updated': readRefund,
+  'refund.created': readRefund,
+  'refund.updated': readRefund,
+  'refund.failed': readRefund,
+  'customer.created': readCustomer,
+  'customer.updated': readCustomer,
+  'customer.deleted': readDeletedCustomer,
+  'product.updated': readProduct,
+  'product.deleted': readDeletedProduct,
+  'price.created': readPrice,
+  'price.updated': readPrice,
+  'price.deleted': readDeletedPrice,
+  'customer.subscription.created': readSubscription,
+  'customer.subscription.updated': readSubscription,
+  'customer.subscription.deleted': readSubscription,
+  'customer.subscription.paused': readSubscription,
+  'customer.subscription.resumed': readSubscription,
+  'invoice.created': readInvoice,
+  'invoice.finalized': readInvoice,
+  'invoice.updated': readInvoice,
+  'invoice.paid': readInvoice,
+  'invoice.payment_succeeded': readInvoice,
+  'invoice.payment_failed': readInvoice,
+  'invoice.payment_action_required': readInvoice,
+  'invoice.voided': readInvoice,
+  'invoice.marked_uncollectible': readInvoice,
+  'invoice.deleted': readDeletedInvoice,
+};
+
+function isKnown(type: string): type is EventType {
+  return Object.hasOwn(readers, type);
+}
+
+function parseJson(payload: string): unknown {
+  try {
+    return JSON.parse(payload);
+  } catch {
+    throw new UnmappableError('the payload is not JSON');
+  }
+}

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
+import { basename } from 'node:path';
+import { describe, test } from 'node:test';
+import { eventFixture } from '../../../../test/fixtures/event-fixture.ts';
+import { readEvent } from './map-event.ts';
+import { redactPayload, redactStored } from './redact-payload.ts';
+
+const fixtures = globSync('test/fixtures/events/*.json').map((path) => basename(path, '.json'));
+
+/** The events that show what the customer's row takes in. */
+const personal = ['customer.created', 'customer.updated'];
+
+/** What the processor may tell of one person, in every place where it does; each text is found by the word "Ada". */
+const person = {
+  address: { city: 'Ada town', line1: '1 Ada street' },
+  billing_details: { email: 'Ada@example.com', name: 'Ada', phone: '+44 Ada' },
+  cancellation_details: { comment: 'Ada moves', reason: 'cancellation_requested' },
+  customer_address: { line1: '1 Ada street' },
+  customer_email: 'Ada@example.com',
+  customer_name: 'Ada',
+  customer_phone: '+44 Ada',
+  customer_shipping: { name: 'Ada' },
+  customer_tax_ids: [{ type: 'eu_vat', value: 'Ada 123' }],
+  default_source: { id: 'card_1', object: 'card', last4: 'Ada4', name: 'Ada' },
+  description: 'For Ada',
+  invoice_pdf: 'https://pay.example.com/Ada.pdf',
+  last_payment_error: { payment_method: { id: 'pm_1', object: 'payment_method', card: { last4: 'Ada4' } } },
+  lines: { object: 'list', data: [{ id: 'il_1', object: 'line_item', description: 'Ada' }] },
+  payment_method_details: { card: { last4: 'Ada4' } },
+  receipt_email: 'Ada@example.com',
+  receipt_url: 'https://pay.example.com/Ada',
+  shipping: { name: 'Ada' },
+  tax: { ip_address: 'Ada::1' },
+  tax_ids: { object: 'list', data: [{ id: 'txi_1', object: 'tax_id', value: 'Ada 123' }] },
+};
+
+function dressed(name: string, more: object = person): { data: { object: object } } {
+  const event = JSON.parse(eventFixture(name));
+  const metadata = { ...event.data.object.metadata, note: 'Ada' };
+  return {
+    ...event,
+    data: {
+      object: { ...event.data.object, ...more, ...('metadata' in event.data.object ? { metadata } : {}) },
+      previous_attributes: { email: 'Ada@example.com', name: 'Ada' },
+    },
+  };
+}
+
+describe('of an event', () => {
+  for (const name of fixtures) {
+    test(`${name} only what a mirror takes in is kept of a person, and the event says the same`, () => {
+      const event = dressed(name);
+      const before = JSON.stringify(event);
+      const { payload } = redactPayload(event);
+      assert.deepEqual(readEvent(payload), readEvent(before));
+      const expected = personal.includes(name) ? withoutContact(payload) : payload;
+      assert.doesNotMatch(expected, /Ada/);
+      assert.match(before, /Ada/);
+    });
+  }
+
+  test('an object of a kind that no mirror is made from is kept as its id and kind', () => {
+    const object = { id: 'cs_1', object: 'checkout.session', dob: { year: 1815 }, customer_details: {} };
+    const { payload } = redactPayload({ object: 'event', data: { object } });
+    assert.deepEqual(JSON.parse(payload).data, { object: { id: 'cs_1', object: 'checkout.session' } });
+  });
+
+  test('a field that is a secret becomes null at any depth, whatever it holds', () => {
+    const object = {
+      client_secret: 'hush',
+      kept: 'secretary',
+      list: [{ deeper: { confirmation_secret: { client_secret: 'hush' } } }],
+      secret: 7,
+    };
+    const { payload } = redactPayload({ data: { object } });
+    assert.deepEqual(JSON.parse(payload).data.object, {
+      client_secret: null,
+      kept: 'secretary',
+      list: [{ deeper: { confirmation_secret: null } }],
+      secret: null,
+    });
+  });
+
+  test('what is not struck out is untouched, prototypes and all', () => {
+    const text = '{"__proto__":{"a":1},"client_secret":null,"n":1.5}';
+    assert.equal(redactPayload(JSON.parse(text)).payload, text);
+  });
+});
+
+describe('an erased event', () => {
+  test('tells nothing of the person, and reads as nothing', () => {
+    const { erasedPayload } = redactPayload(dressed('customer.updated', { email: 'Ada@example.com' }));
+    assert.doesNotMatch(erasedPayload ?? 'Ada', /Ada/);
+    assert.deepEqual(readEvent(erasedPayload ?? ''), { subject: 'none', reason: 'erased' });
+  });
+
+  test('exists only where there is something of a person to erase', () => {
+    for (const name of fixtures) {
+      const { erasedPayload } = redactPayload(JSON.parse(eventFixture(name)));
+      assert.equal(erasedPayload !== null, personal.includes(name), name);
+    }
+    const nobody = dressed('customer.updated', { email: null, name: null, phone: null });
+    assert.equal(redactPayload(nobody).erasedPayload, null);
+  });
+});
+
+describe('a stored event', () => {
+  test('is brought to the form of today, and stays the same when that is done again', () => {
+    for (const name of fixtures) {
+      const { payload, erasedPayload } = redactStored(JSON.stringify(dressed(name)));
+      assert.deepEqual(redactStored(payload), { payload, erasedPayload }, name);
+      if (erasedPayload !== null) assert.equal(redactStored(erasedPayload).payload, erasedPayload);
+    }
+  });
+
+  test('that is no JSON is emptied', () => {
+    assert.deepEqual(redactStored('Ada'), { payload: '{}', erasedPayload: null });
+  });
+});
+
+/** The payload without the three fields that the customer's row takes in. */
+function withoutContact(payload: string): string {
+  const { data, ...event } = JSON.parse(payload);
+  const { email: _, name: __, phone: ___, ...object } = data.object;
+  return JSON.stringify({ ...event, data: { ...data, object } });
+}

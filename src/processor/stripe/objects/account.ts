@@ -1,0 +1,32 @@
+import { Stripe } from 'stripe';
+import { Failure } from '../../../errors.ts';
+import type { Processor } from '../../processor.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { WireObject } from '../wire/wire-object.ts';
+
+/** A server that speaks the wire API may not know this call. The real processor always does. */
+const unsupported = {};
+
+export function createAccountRead(
+  { stripe, call }: AdapterContext,
+  isRestricted: boolean,
+): Processor['readAccount'] {
+  return async () => {
+    try {
+      return await call('account.read', {
+        kind: 'read',
+        send: (options) =>
+          stripe.accounts.retrieveCurrent({}, options).catch((error: unknown) => {
+            if (error instanceof Stripe.errors.StripeError && error.statusCode === 404) return unsupported;
+            throw error;
+          }),
+        take: (answer) =>
+          answer === unsupported ? null : WireObject.parse(answer, 'account').expectKind('account').id(),
+      });
+    } catch (error) {
+      const isForbidden = error instanceof Failure && error.code === 'processor_misconfigured';
+      if (isForbidden && isRestricted) return null;
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,121 @@
+import type { CustomerFacts } from '../../../customers/customer.ts';
+import type { AsOf } from '../../../mirrors/facts.ts';
+import { UnmappableError } from '../../event-facts.ts';
+import type { Attempt, CustomerCalls, CustomerValues } from '../../processor.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { sinceCreation } from '../wire/answer-time.ts';
+import { done, isMissing, missing } from '../wire/attempt.ts';
+import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
+import { localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { mapCustomer } from './map-customer.ts';
+
+export function createCustomerCalls(context: AdapterContext): CustomerCalls {
+  const { stripe, call } = context;
+  const read: CustomerCalls['read'] = (processorCustomerId) =>
+    call('customers.read', {
+      kind: 'read',
+      send: (options) => stripe.customers.retrieve(processorCustomerId, {}, options),
+      take: takeCustomer,
+      refused: (refusal) => (isMissing(refusal) ? null : undefined),
+    });
+
+  return {
+    create: ({ id, email, name, phone, idempotencyKey }) =>
+      call('customers.create', {
+        kind: 'write',
+        send: (options) =>
+          stripe.customers.create(
+            {
+              email,
+              ...(name === null ? {} : { name }),
+              ...(phone === null ? {} : { phone }),
+              metadata: { [localIdKey]: id },
+            },
+            { ...options, idempotencyKey },
+          ),
+        take: (answer, asOf) => mapCreated(answer, sinceCreation(answer, asOf), id, { email, name, phone }),
+      }),
+
+    read,
+
+    update: ({ processorCustomerId, email, name, phone, idempotencyKey }) =>
+      call('customers.update', {
+        kind: 'write',
+        send: (options) =>
+          stripe.customers.update(
+            processorCustomerId,
+            {
+              ...(email === undefined ? {} : { email }),
+              ...(name === undefined ? {} : { name: clearable(name) }),
+              ...(phone === undefined ? {} : { phone: clearable(phone) }),
+            },
+            { ...options, idempotencyKey },
+          ),
+        take: (answer, asOf) => done(mapUpdated(answer, { email, name, phone }, asOf)),
+        refused: missing,
+      }),
+
+    delete: (processorCustomerId) =>
+      call('customers.delete', {
+        kind: 'write',
+        send: (options) => stripe.customers.del(processorCustomerId, {}, options),
+        take: takeDeleted,
+        refused: missing,
+      }),
+
+    find: async ({ localId, since }) => {
+      const id = await findByLocalId(context, 'customers.list', fetchSince(context, since), localId);
+      const found = id === null ? null : await read(id);
+      return found === 'deleted' ? null : found;
+    },
+
+    list: ({ since } = {}) => mapPages(context, 'customers.list', fetchSince(context, since), mapCustomer),
+  };
+}
+
+/** All customers, or those made since. */
+function fetchSince({ stripe }: AdapterContext, since: Date | undefined): Fetch {
+  return (page, options) => stripe.customers.list({ ...(since && createdSince(since)), ...page }, options);
+}
+
+/** A value that was sent and that the response does not show is taken as sent. */
+function mapCreated(answer: unknown, asOf: AsOf, id: string, sent: CustomerValues): CustomerFacts {
+  const shown: ReadonlyMap<string, unknown> = new Map(Object.entries(Object(answer)));
+  const isShown = (field: string) => typeof shown.get(field) === 'string' && shown.get(field) !== '';
+  const unshown = Object.entries(sent).filter(([field]) => !isShown(field));
+  const whole = Object.fromEntries([...shown, ...unshown]);
+  return mapCustomer(withKnownLinks(whole, { localId: id }), asOf);
+}
+
+/** A deleted customer cannot be changed, so a response that shows one contradicts itself: only a read says what is deleted. */
+function mapUpdated(answer: unknown, sent: { readonly [field: string]: unknown }, asOf: AsOf): CustomerFacts {
+  const facts = mapAnswer(withSent(answer, sent), asOf);
+  if (facts.deleted) throw new UnmappableError('the customer was to be changed and is shown as deleted');
+  return facts;
+}
+
+/** A value that was sent and that the response leaves out is taken as sent. A value that it shows wins. */
+function withSent(answer: unknown, sent: { readonly [field: string]: unknown }): unknown {
+  const given = Object.entries(sent).filter(([, value]) => value !== undefined);
+  return { ...Object.fromEntries(given), ...Object(answer) };
+}
+
+function mapAnswer(answer: unknown, asOf: AsOf): CustomerFacts {
+  return mapCustomer(withKnownLinks(answer, { localId: null }), asOf);
+}
+
+function takeCustomer(answer: unknown, asOf: AsOf): CustomerFacts | 'deleted' {
+  const customer = WireObject.parse(answer, 'customer').expectKind('customer');
+  return customer.isDeleted() ? 'deleted' : mapAnswer(answer, asOf);
+}
+
+function takeDeleted(answer: unknown, asOf: AsOf): Attempt<'deleted'> {
+  if (takeCustomer(answer, asOf) !== 'deleted')
+    throw new UnmappableError('the deleted customer is not marked as deleted');
+  return done('deleted');
+}
+
+/** On the wire, an empty text clears a field. */
+function clearable(text: string | null): string {
+  return text ?? '';
+}

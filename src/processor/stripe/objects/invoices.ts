@@ -1,0 +1,31 @@
+import type { InvoiceCalls } from '../../processor.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { isMissing } from '../wire/attempt.ts';
+import { mapPages } from '../wire/listing.ts';
+import { mapInvoice } from './map-invoice.ts';
+
+export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
+  const { stripe, call } = context;
+  return {
+    read: (processorInvoiceId) =>
+      call('invoices.read', {
+        kind: 'read',
+        send: (options) => stripe.invoices.retrieve(processorInvoiceId, {}, options),
+        take: mapInvoice,
+        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      }),
+
+    list: ({ processorCustomerId, processorSubscriptionId }) => {
+      const filter = {
+        ...(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
+        ...(processorSubscriptionId === undefined ? {} : { subscription: processorSubscriptionId }),
+      };
+      return mapPages(
+        context,
+        'invoices.list',
+        (page, options) => stripe.invoices.list({ ...filter, ...page }, options),
+        mapInvoice,
+      );
+    },
+  };
+}

@@ -1,0 +1,17 @@
+import type { CustomerFacts } from '../../../customers/customer.ts';
+import type { AsOf } from '../../../mirrors/facts.ts';
+import { WireObject } from '../wire/wire-object.ts';
+
+export function mapCustomer(value: unknown, asOf: AsOf): CustomerFacts {
+  const customer = WireObject.parse(value, 'customer').expectKind('customer');
+  return {
+    processorCustomerId: customer.text('id'),
+    localId: customer.localId(),
+    email: customer.optionalFreeText('email'),
+    name: customer.optionalFreeText('name'),
+    phone: customer.optionalFreeText('phone'),
+    deleted: customer.isDeleted(),
+    createdAt: customer.createdAt(asOf.earliest),
+    asOf,
+  };
+}

@@ -1,0 +1,45 @@
+import type { InvoiceFacts } from '../../../invoices/invoice.ts';
+import type { AsOf } from '../../../mirrors/facts.ts';
+import { WireObject } from '../wire/wire-object.ts';
+
+/** The processor's statuses of an invoice, and what Till calls them. */
+const statuses = {
+  draft: 'draft',
+  open: 'open',
+  paid: 'paid',
+  uncollectible: 'uncollectible',
+  void: 'void',
+  // API versions around 2020-08-27 send it with `invoice.deleted`; later ones show the draft as it last was.
+  deleted: 'void',
+} as const satisfies Record<string, InvoiceFacts['status']>;
+
+export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
+  const invoice = WireObject.parse(value, 'invoice').expectKind('invoice');
+  return {
+    processorInvoiceId: invoice.text('id'),
+    processorCustomerId: invoice.referenceOrNull('customer'),
+    processorSubscriptionId: subscriptionOf(invoice),
+    subscriptionLocalId: subscriptionDetailsOf(invoice)?.optionalLocalId() ?? null,
+    amountDue: invoice.wholeNumber('amount_due'),
+    amountPaid: invoice.wholeNumber('amount_paid'),
+    currency: invoice.currency('currency'),
+    status: invoice.translate('status', statuses),
+    hostedInvoiceUrl: invoice.optionalText('hosted_invoice_url'),
+    createdAt: invoice.createdAt(asOf.earliest),
+    asOf,
+  };
+}
+
+/** Since 2025-03-31 an invoice names its subscription under `parent`; before, it did so itself. */
+function subscriptionOf(invoice: WireObject): string | null {
+  if (!invoice.has('parent') && invoice.has('subscription')) return invoice.referenceOrNull('subscription');
+  const parent = invoice.objectOrNull('parent');
+  if (!parent?.has('subscription_details')) return null;
+  return parent.objectOrNull('subscription_details')?.reference('subscription') ?? null;
+}
+
+/** Both shapes hold a copy of the subscription's metadata, in different places. */
+function subscriptionDetailsOf(invoice: WireObject): WireObject | null {
+  const holder = invoice.has('parent') ? invoice.objectOrNull('parent') : invoice;
+  return holder?.has('subscription_details') ? holder.objectOrNull('subscription_details') : null;
+}

@@ -1,0 +1,49 @@
+import type { AsOf } from '../../../mirrors/facts.ts';
+import { type PlanFacts, type PriceFacts, type ProductFacts, planIntervals } from '../../../plans/plan.ts';
+import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+
+export function mapProduct(value: unknown, asOf: AsOf): ProductFacts {
+  const product = WireObject.parse(value, 'product').expectKind('product');
+  const deleted = product.isDeleted();
+  return {
+    processorProductId: product.text('id'),
+    localId: product.localId(),
+    name: product.optionalText('name'),
+    active: !deleted && product.flag('active'),
+    ...(deleted ? { deleted } : {}),
+    createdAt: product.createdAt(asOf.earliest),
+    asOf,
+  };
+}
+
+export function mapPrice(value: unknown, asOf: AsOf): PriceFacts {
+  const price = WireObject.parse(value, 'price').expectKind('price');
+  return {
+    processorPriceId: price.text('id'),
+    processorProductId: price.reference('product'),
+    localId: price.localId(),
+    amount: price.amountOrNull('unit_amount'),
+    currency: price.currency('currency'),
+    interval: intervalOf(price),
+    active: price.flag('active'),
+    createdAt: price.createdAt(asOf.earliest),
+    asOf,
+  };
+}
+
+/** A price whose product was expanded, as create, read and list ask for it. Our id is the price's. */
+export function mapPlan(value: unknown, asOf: AsOf): PlanFacts {
+  const price = WireObject.parse(value, 'price');
+  return {
+    price: mapPrice(value, asOf),
+    product: mapProduct(withKnownLinks(price.raw('product'), { localId: null }), asOf),
+  };
+}
+
+function intervalOf(price: WireObject): PriceFacts['interval'] {
+  return ifReadable(() => {
+    const recurring = price.object('recurring');
+    const isSimple = !recurring.has('interval_count') || recurring.wholeNumber('interval_count') === 1;
+    return isSimple ? recurring.oneOf('interval', planIntervals) : null;
+  });
+}

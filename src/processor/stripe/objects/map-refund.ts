@@ -1,0 +1,41 @@
+import type { AsOf } from '../../../mirrors/facts.ts';
+import { type RefundFacts, refundReasons, refundStatuses } from '../../../payments/refund.ts';
+import { UnmappableError } from '../../event-facts.ts';
+import { WireObject } from '../wire/wire-object.ts';
+
+/** A refund in an event. An unknown status makes the event fail, so that a later release can replay it. */
+export function mapRefund(value: unknown, asOf: AsOf): RefundFacts {
+  const refund = WireObject.parse(value, 'refund').expectKind('refund');
+  return { ...factsOf(refund, asOf), status: refund.oneOf('status', refundStatuses) };
+}
+
+/**
+ * A refund in a response. It exists, so it must be recorded even if its status is null or unknown to Till; `warn` is told
+ * why the status could not be read.
+ */
+export function mapRefundAnswer(value: unknown, asOf: AsOf, warn: (reason: string) => void): RefundFacts {
+  const refund = WireObject.parse(value, 'refund').expectKind('refund');
+  const facts = factsOf(refund, asOf);
+  try {
+    return { ...facts, status: refund.oneOf('status', refundStatuses) };
+  } catch (error) {
+    if (!(error instanceof UnmappableError)) throw error;
+    warn(error.message);
+    return { ...facts, status: 'unknown' };
+  }
+}
+
+function factsOf(refund: WireObject, asOf: AsOf): Omit<RefundFacts, 'status'> {
+  const reason = refund.optionalText('reason');
+  return {
+    processorRefundId: refund.text('id'),
+    localId: refund.localId(),
+    processorPaymentIntentId: refund.referenceOrNull('payment_intent'),
+    amount: refund.amount('amount', 1),
+    currency: refund.currency('currency'),
+    // The processor has reasons of its own (an expired authorisation) that no caller of Till can give.
+    reason: refundReasons.find((known) => known === reason) ?? null,
+    createdAt: refund.createdAt(asOf.earliest),
+    asOf,
+  };
+}

@@ -1,0 +1,76 @@
+import type { AsOf } from '../../../mirrors/facts.ts';
+import type { SubscriptionFacts, SubscriptionItemFacts } from '../../../subscriptions/subscription.ts';
+import { UnmappableError } from '../../event-facts.ts';
+import { ifReadable, WireObject } from '../wire/wire-object.ts';
+
+/** The processor's statuses of a subscription, and what Till calls them. */
+const statuses = {
+  incomplete: 'incomplete',
+  incomplete_expired: 'incomplete_expired',
+  trialing: 'trialing',
+  active: 'active',
+  past_due: 'past_due',
+  unpaid: 'unpaid',
+  // A trial that ended with no way to pay. The spec has no word for it; what matters is that nobody is entitled.
+  paused: 'unpaid',
+  canceled: 'canceled',
+} as const satisfies Record<string, SubscriptionFacts['status']>;
+
+export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
+  const subscription = WireObject.parse(value, 'subscription').expectKind('subscription');
+  const status = subscription.translate('status', statuses);
+  return {
+    processorSubscriptionId: subscription.text('id'),
+    localId: subscription.localId(),
+    processorCustomerId: subscription.referenceOrNull('customer'),
+    items: itemsOf(subscription),
+    status,
+    // While a trial runs its end must be known; at any other time it is only shown.
+    trialEnd:
+      status === 'trialing' ? subscription.moment('trial_end') : subscription.optionalMoment('trial_end'),
+    createdAt: subscription.createdAt(asOf.earliest),
+    asOf,
+  };
+}
+
+/** Before everything else. */
+const unknownAge = new Date(0);
+
+/**
+ * The items of the list's first page, oldest first, and in the processor's order where they are of the same age. One of
+ * unknown age counts as the oldest.
+ */
+function itemsOf(subscription: WireObject): SubscriptionFacts['items'] {
+  const items = subscription
+    .list('items')
+    .map((item) => ({ createdAt: item.createdAt(unknownAge), facts: itemFacts(subscription, item) }))
+    .toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
+    .map(({ facts }) => facts);
+  const [first, ...others] = items;
+  if (first === undefined) throw new UnmappableError('subscription.items.data[0] is missing');
+  return [first, ...others];
+}
+
+/** Before 2025-03-31 the period was the subscription's own; since then each item has its own. */
+function itemFacts(subscription: WireObject, item: WireObject): SubscriptionItemFacts {
+  const period = subscription.has('current_period_end') ? subscription : item;
+  return {
+    processorPriceId: item.reference('price'),
+    planLocalId: item.localIdOf('price'),
+    currentPeriodStart: period.moment('current_period_start'),
+    currentPeriodEnd: period.moment('current_period_end'),
+  };
+}
+
+/**
+ * The secret of the latest invoice, from a subscription whose `latest_invoice.confirmation_secret` was expanded; null
+ * unless that invoice still waits for its payment. (For a trial or a free plan it is a paid one, over nothing.)
+ * Answers always come in the version that the adapter asks for, so only the newer shape is met here.
+ */
+export function clientSecretOfSubscription(value: unknown): string | null {
+  return ifReadable(() => {
+    const invoice = WireObject.parse(value, 'subscription').object('latest_invoice');
+    if (invoice.text('status') !== 'open') return null;
+    return invoice.object('confirmation_secret').text('client_secret');
+  });
+}

@@ -1,0 +1,109 @@
+import type { Stripe } from 'stripe';
+import type { PriceFacts, ProductFacts } from '../../../plans/plan.ts';
+import { UnmappableError } from '../../event-facts.ts';
+import type { Attempt, PlanCalls } from '../../processor.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { sinceCreation } from '../wire/answer-time.ts';
+import { done, isMissing, missing } from '../wire/attempt.ts';
+import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
+import { localIdKey, withKnownLinks } from '../wire/wire-object.ts';
+import { mapPlan, mapPrice, mapProduct } from './map-plan.ts';
+
+export function createPlanCalls(context: AdapterContext): PlanCalls {
+  const { stripe, call } = context;
+  const expand = ['product'];
+  const fetchList =
+    (filter: Stripe.PriceListParams): Fetch =>
+    (page, options) =>
+      stripe.prices.list({ ...filter, ...page }, options);
+
+  const read: PlanCalls['read'] = (processorPriceId) =>
+    call('plans.read', {
+      kind: 'read',
+      send: (options) => stripe.prices.retrieve(processorPriceId, { expand }, options),
+      take: (answer, asOf) => mapPlan(withKnownLinks(answer, { localId: null }), asOf),
+      refused: (refusal) => (isMissing(refusal) ? null : undefined),
+    });
+
+  return {
+    create: ({ id, name, amount, currency, interval, idempotencyKey }) =>
+      call('plans.create', {
+        kind: 'write',
+        send: (options) =>
+          stripe.prices.create(
+            {
+              currency,
+              unit_amount: amount,
+              recurring: { interval },
+              product_data: { name, metadata: { [localIdKey]: id } },
+              metadata: { [localIdKey]: id },
+              expand,
+            },
+            { ...options, idempotencyKey },
+          ),
+        take: (answer, asOf) => {
+          const known = withKnownLinks(answer, { localId: id });
+          const { price, product } = mapPlan(known, sinceCreation(answer, asOf));
+          // The plan is sold for what the processor will bill, so the caller's amount cannot stand in for it.
+          if (price.amount === null) throw new UnmappableError('price.unit_amount is null, not an amount');
+          return {
+            price: { ...price, interval: price.interval ?? interval },
+            product: { ...product, localId: id, name: product.name ?? name },
+          };
+        },
+      }),
+
+    read,
+
+    archive: async ({ processorPriceId, processorProductId, idempotencyKey }) => {
+      // A key belongs to one request, so each half needs its own.
+      const price = await archivePrice(
+        context,
+        { processorPriceId, processorProductId },
+        `${idempotencyKey}:price`,
+      );
+      if (price.outcome !== 'done') return price;
+      const product = await archiveProduct(context, processorProductId, `${idempotencyKey}:product`);
+      if (product.outcome !== 'done') return product;
+      return done({ price: price.value, product: product.value });
+    },
+
+    find: async ({ localId, since }) => {
+      const id = await findByLocalId(context, 'plans.list', fetchList(createdSince(since)), localId);
+      return id === null ? null : read(id);
+    },
+
+    list: ({ processorProductId } = {}) => {
+      const filter = processorProductId === undefined ? {} : { product: processorProductId };
+      return mapPages(context, 'plans.list', fetchList({ ...filter, expand: ['data.product'] }), mapPlan);
+    },
+  };
+}
+
+function archivePrice(
+  context: AdapterContext,
+  { processorPriceId, processorProductId }: Pick<PriceFacts, 'processorPriceId' | 'processorProductId'>,
+  idempotencyKey: string,
+): Promise<Attempt<PriceFacts>> {
+  return context.call('plans.archive_price', {
+    kind: 'write',
+    send: (options) =>
+      context.stripe.prices.update(processorPriceId, { active: false }, { ...options, idempotencyKey }),
+    take: (answer, asOf) =>
+      done(mapPrice(withKnownLinks(answer, { localId: null, product: processorProductId }), asOf)),
+    refused: missing,
+  });
+}
+
+function archiveProduct(
+  context: AdapterContext,
+  id: string,
+  idempotencyKey: string,
+): Promise<Attempt<ProductFacts>> {
+  return context.call('plans.archive_product', {
+    kind: 'write',
+    send: (options) => context.stripe.products.update(id, { active: false }, { ...options, idempotencyKey }),
+    take: (answer, asOf) => done(mapProduct(withKnownLinks(answer, { localId: null }), asOf)),
+    refused: missing,
+  });
+}

@@ -1,0 +1,114 @@
+import type { AsOf } from '../../../mirrors/facts.ts';
+import type { RefundFacts } from '../../../payments/refund.ts';
+import type { ProcessorOperation, RefundCalls } from '../../processor.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { sinceCreation } from '../wire/answer-time.ts';
+import { done, isMissing, refused } from '../wire/attempt.ts';
+import { type Fetch, fetchPages, lookUpPagesMax, mapPages } from '../wire/listing.ts';
+import type { Refusal } from '../wire/refusal.ts';
+import { localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { mapRefundAnswer } from './map-refund.ts';
+
+export function createRefundCalls(context: AdapterContext): RefundCalls {
+  const { stripe, call } = context;
+  const map = createMapping(context);
+  return {
+    create: ({ id, processorPaymentIntentId, amount, reason, idempotencyKey }) =>
+      call('refunds.create', {
+        kind: 'write',
+        send: (options) =>
+          stripe.refunds.create(
+            {
+              payment_intent: processorPaymentIntentId,
+              amount,
+              ...(reason === null ? {} : { reason }),
+              metadata: { [localIdKey]: id },
+            },
+            { ...options, idempotencyKey },
+          ),
+        take: (answer, asOf) => {
+          const known = { localId: id, payment_intent: processorPaymentIntentId };
+          return done(map('refunds.create', withKnownLinks(answer, known), sinceCreation(answer, asOf)));
+        },
+        refused: (refusal) => {
+          if (refusal.code === 'resource_missing') return refused('missing', refusal);
+          return isAboutState(refusal) ? refused('wrong_state', refusal) : undefined;
+        },
+      }),
+
+    read: (processorRefundId) =>
+      call('refunds.read', {
+        kind: 'read',
+        send: (options) => stripe.refunds.retrieve(processorRefundId, {}, options),
+        take: (answer, asOf) => map('refunds.read', withKnownLinks(answer, { localId: null }), asOf),
+        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      }),
+
+    ...createListings(context),
+  };
+}
+
+function createListings(context: AdapterContext): Pick<RefundCalls, 'find' | 'listOfPayment' | 'list'> {
+  const { stripe } = context;
+  const map = createMapping(context);
+  const fetchOfPayment =
+    (processorPaymentIntentId: string): Fetch =>
+    (page, options) =>
+      stripe.refunds.list({ payment_intent: processorPaymentIntentId, ...page }, options);
+  // The listing was asked for one payment's refunds, so that is whose they are.
+  const mapOfPayment = (value: unknown, processorPaymentIntentId: string, asOf: AsOf): RefundFacts =>
+    map('refunds.list', withKnownLinks(value, { payment_intent: processorPaymentIntentId }), asOf);
+  return {
+    find: async ({ localId, processorPaymentIntentId }) => {
+      const fetch = fetchOfPayment(processorPaymentIntentId);
+      const mapOurs = (value: unknown, asOf: AsOf) =>
+        WireObject.parse(value, 'refund').localId() === localId
+          ? [mapOfPayment(value, processorPaymentIntentId, asOf)]
+          : [];
+      for await (const page of fetchPages(context, 'refunds.list', fetch, lookUpPagesMax, mapOurs)) {
+        const [found] = page.flat();
+        if (found !== undefined) return found;
+      }
+      return null;
+    },
+
+    listOfPayment: async (processorPaymentIntentId) => {
+      const refunds = [];
+      const fetch = fetchOfPayment(processorPaymentIntentId);
+      const mapOne = (value: unknown, asOf: AsOf) => mapOfPayment(value, processorPaymentIntentId, asOf);
+      for await (const page of mapPages(context, 'refunds.list', fetch, mapOne, lookUpPagesMax))
+        refunds.push(...page);
+      return refunds;
+    },
+
+    list: () =>
+      mapPages(
+        context,
+        'refunds.list',
+        (page, options) => stripe.refunds.list(page, options),
+        (value, asOf) => map('refunds.list', value, asOf),
+      ),
+  };
+}
+
+function createMapping({ logger }: AdapterContext) {
+  return (operation: ProcessorOperation, value: unknown, asOf: AsOf): RefundFacts =>
+    mapRefundAnswer(value, asOf, (reason) => logger.warn({ operation, reason }, 'refund status unknown'));
+}
+
+/**
+ * Till asks for no more than its mirror says is left of a payment that its mirror says has succeeded. A refusal of
+ * either, with a code or (as for an amount that is too large) without one, therefore means that the mirror is behind.
+ */
+function isAboutState({ code, param }: Refusal): boolean {
+  return code === null ? param !== 'reason' : stateCodes.includes(code);
+}
+
+const stateCodes: readonly string[] = [
+  'amount_too_large',
+  'charge_already_refunded',
+  'charge_disputed',
+  'charge_not_refundable',
+  'payment_intent_unexpected_state',
+  'refund_disputed_payment',
+];

@@ -1,0 +1,99 @@
+import type { Stripe } from 'stripe';
+import type { AsOf } from '../../../mirrors/facts.ts';
+import type { SubscriptionCalls, SubscriptionWithSecret } from '../../processor.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { sinceCreation } from '../wire/answer-time.ts';
+import { done, isMissing, missing, refused } from '../wire/attempt.ts';
+import { warnOfMissingSecret } from '../wire/client-secret.ts';
+import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
+import { type KnownLinks, localIdKey, withKnownLinks } from '../wire/wire-object.ts';
+import { clientSecretOfSubscription, mapSubscription } from './map-subscription.ts';
+
+export function createSubscriptionCalls(context: AdapterContext): SubscriptionCalls {
+  const { stripe, call } = context;
+  const expand = ['latest_invoice.confirmation_secret'];
+  // Without a status the processor leaves out the canceled ones.
+  const fetchList =
+    (filter: Stripe.SubscriptionListParams): Fetch =>
+    (page, options) =>
+      stripe.subscriptions.list({ status: 'all', ...filter, ...page }, options);
+
+  const read = (processorSubscriptionId: string, known: KnownLinks) =>
+    call('subscriptions.read', {
+      kind: 'read',
+      send: (options) => stripe.subscriptions.retrieve(processorSubscriptionId, { expand }, options),
+      take: (answer, asOf) => withSecret(answer, known, asOf),
+      refused: (refusal) => (isMissing(refusal) ? null : undefined),
+    });
+
+  return {
+    create: ({ id, processorCustomerId, processorPriceId, trialPeriodDays, idempotencyKey }) =>
+      call('subscriptions.create', {
+        kind: 'write',
+        send: (options) =>
+          stripe.subscriptions.create(
+            {
+              customer: processorCustomerId,
+              items: [{ price: processorPriceId }],
+              // The frontend confirms the first payment; until then nothing is charged.
+              payment_behavior: 'default_incomplete',
+              // Without this, renewals would have nothing to charge.
+              payment_settings: { save_default_payment_method: 'on_subscription' },
+              ...(trialPeriodDays === 0 ? {} : { trial_period_days: trialPeriodDays }),
+              metadata: { [localIdKey]: id },
+              expand,
+            },
+            { ...options, idempotencyKey },
+          ),
+        take: (answer, asOf) => {
+          const known = { localId: id, customer: processorCustomerId };
+          const made = withSecret(answer, known, sinceCreation(answer, asOf));
+          if (made.subscription.status === 'incomplete') warnIfNoSecret(context, made);
+          return made;
+        },
+      }),
+
+    read: (processorSubscriptionId) => read(processorSubscriptionId, noLinks),
+
+    cancel: (processorSubscriptionId) =>
+      call('subscriptions.cancel', {
+        kind: 'write',
+        send: (options) => stripe.subscriptions.cancel(processorSubscriptionId, {}, options),
+        take: (answer, asOf) => done(mapSubscription(withKnownLinks(answer, noLinks), asOf)),
+        // The call has no values of the caller's, so whatever else is refused is refused because of the state.
+        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+      }),
+
+    find: async ({ localId, since, processorCustomerId }) => {
+      const fetch = fetchList({ customer: processorCustomerId, ...createdSince(since) });
+      const id = await findByLocalId(context, 'subscriptions.list', fetch, localId);
+      return id === null ? null : read(id, { localId, customer: processorCustomerId });
+    },
+
+    list: ({ processorCustomerId }) =>
+      mapPages(
+        context,
+        'subscriptions.list',
+        fetchList(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
+        mapSubscription,
+      ),
+  };
+}
+
+function warnIfNoSecret(
+  { logger }: AdapterContext,
+  { subscription, clientSecret }: SubscriptionWithSecret,
+): void {
+  if (clientSecret === null)
+    warnOfMissingSecret(logger, 'subscriptions.create', subscription.processorSubscriptionId);
+}
+
+/** The row of a subscription that is read or canceled exists, and has its links. */
+const noLinks: KnownLinks = { localId: null, customer: null };
+
+function withSecret(answer: unknown, known: KnownLinks, asOf: AsOf): SubscriptionWithSecret {
+  return {
+    subscription: mapSubscription(withKnownLinks(answer, known), asOf),
+    clientSecret: clientSecretOfSubscription(answer),
+  };
+}

@@ -1,0 +1,148 @@
+import type { Stripe } from 'stripe';
+import { Failure } from '../../../errors.ts';
+import type { AsOf } from '../../../mirrors/facts.ts';
+import { UnmappableError } from '../../event-facts.ts';
+import type { Pages, ProcessorOperation } from '../../processor.ts';
+import type { AdapterContext } from './adapter-context.ts';
+import { WireObject } from './wire-object.ts';
+
+/** The most that the processor gives at once. */
+const pageSize = 100;
+
+/** A hundred million objects, which is more than any account of ours will hold. A listing that does not end is a bug. */
+export const resyncPagesMax = 1_000_000;
+
+/**
+ * Ten thousand objects made since a call that went astray. The sweeper looks within minutes, when there are few; a
+ * longer listing means that something else is wrong, and must not eat the rate of everybody's calls.
+ */
+export const lookUpPagesMax = 100;
+
+/** How far the processor's clock may be from ours: generous, since looking too far back only costs a page. */
+const clockSkewMsMax = 300_000;
+
+export interface PageParams {
+  readonly limit: number;
+  readonly starting_after?: string;
+}
+
+/** From an item, and when its page was true, to the result. */
+type MapItem<T> = (value: unknown, asOf: AsOf) => T;
+
+export type Fetch = (page: PageParams, options: Stripe.RequestOptions) => Promise<unknown>;
+
+/**
+ * Page after page of a listing, each with the id after which the next one starts. Past `pagesMax` it fails rather than end
+ * early, and so it does on an object that `map` does not understand: callers rely on a complete listing.
+ */
+export async function* walkPages<T>(
+  { call }: AdapterContext,
+  operation: ProcessorOperation,
+  fetch: Fetch,
+  walk: {
+    readonly pagesMax: number;
+    readonly map: MapItem<T>;
+    /** Where to start; null at the beginning. */
+    readonly after: string | null;
+  },
+): AsyncGenerator<ListingPage<T>> {
+  let { after } = walk;
+  for (let pages = 0; pages < walk.pagesMax; pages += 1) {
+    const request = { limit: pageSize, ...(after === null ? {} : { starting_after: after }) };
+    const page = await call(operation, {
+      kind: 'read',
+      send: (options) => fetch(request, options),
+      take: (answer, asOf) => takePage(answer, (value) => walk.map(value, asOf)),
+    });
+    yield page;
+    if (page.next === null) return;
+    after = page.next;
+  }
+  throw new Failure(
+    'processor_bad_answer',
+    `The processor's list (${operation}) does not end within ${walk.pagesMax} pages. Check PROCESSOR_API_BASE.`,
+    { effect: 'none' },
+  );
+}
+
+/** The items of each page, from the beginning. */
+export async function* fetchPages<T>(
+  context: AdapterContext,
+  operation: ProcessorOperation,
+  fetch: Fetch,
+  pagesMax: number,
+  map: MapItem<T>,
+): AsyncGenerator<readonly T[]> {
+  for await (const { items } of walkPages(context, operation, fetch, { pagesMax, map, after: null }))
+    yield items;
+}
+
+/** What cannot be mapped is left out and logged, because one odd object must not hide all others. */
+export async function* mapPages<T>(
+  context: AdapterContext,
+  operation: ProcessorOperation,
+  fetch: Fetch,
+  map: MapItem<T>,
+  pagesMax = resyncPagesMax,
+): Pages<T> {
+  const mapOrLog = mapOrLeaveOut(context, operation, map);
+  for await (const items of fetchPages(context, operation, fetch, pagesMax, mapOrLog)) yield items.flat();
+}
+
+/** Maps to a list of one, or logs what cannot be mapped and maps it to none. */
+export function mapOrLeaveOut<T>(
+  context: AdapterContext,
+  operation: ProcessorOperation,
+  map: MapItem<T>,
+): MapItem<readonly T[]> {
+  return (value, asOf) => {
+    try {
+      return [map(value, asOf)];
+    } catch (error) {
+      if (!(error instanceof UnmappableError)) throw error;
+      const processorId = WireObject.parse(value, 'item').optionalText('id');
+      context.logger.warn(
+        { operation, processorId, reason: error.message },
+        'invalid object left out of a list',
+      );
+      return [];
+    }
+  };
+}
+
+/** The id of the object that carries our id, among those that the listing holds. */
+export async function findByLocalId(
+  context: AdapterContext,
+  operation: ProcessorOperation,
+  fetch: Fetch,
+  localId: string,
+): Promise<string | null> {
+  const map = (value: unknown) => {
+    const item = WireObject.parse(value, 'item');
+    return { id: item.text('id'), localId: item.localId() };
+  };
+  for await (const items of fetchPages(context, operation, fetch, lookUpPagesMax, map)) {
+    const found = items.find((item) => item.localId === localId);
+    if (found !== undefined) return found.id;
+  }
+  return null;
+}
+
+/** The wire's filter for what was made since. */
+export function createdSince(since: Date): { created: { gte: number } } {
+  return { created: { gte: Math.max(0, Math.floor((since.getTime() - clockSkewMsMax) / 1000)) } };
+}
+
+interface ListingPage<T> {
+  readonly items: readonly T[];
+  /** The id after which the next page starts; null on the last. */
+  readonly next: string | null;
+}
+
+function takePage<T>(answer: unknown, map: (value: unknown) => T): ListingPage<T> {
+  const list = WireObject.parse(answer, 'list');
+  list.oneOf('object', ['list']);
+  const values = list.array('data');
+  const next = list.flag('has_more') ? WireObject.parse(values.at(-1), 'the last item').text('id') : null;
+  return { items: values.map(map), next };
+}

@@ -1,0 +1,200 @@
+import { Stripe } from 'stripe';
+import { Failure, type FailureCode } from '../../../errors.ts';
+import { UnmappableError } from '../../event-facts.ts';
+import type { ProcessorOutcome } from '../../processor.ts';
+import { redactText } from '../events/redact-secrets.ts';
+import { HttpClientError } from './http-client.ts';
+
+/** The processor's own answer to a call that it did not carry out. */
+export interface Refusal {
+  readonly status: number;
+  readonly code: string | null;
+  readonly param: string | null;
+  readonly message: string;
+}
+
+/** What a try that went wrong means. */
+export interface FailedCall {
+  readonly outcome: ProcessorOutcome;
+  readonly code: FailureCode;
+  readonly detail: string;
+  /** Whether the same call, under the same key, may go better a moment later. */
+  readonly worthRetrying: boolean;
+  /** Whether the work may have been done all the same. */
+  readonly maybeDone: boolean;
+  readonly retryAfterSeconds?: number;
+  readonly replayed?: boolean;
+  /** Present if the processor understood the call and said no. */
+  readonly refusal?: Refusal;
+}
+
+/** When to come back, if the processor does not say: long enough for a hiccup to pass, short enough for a person. */
+const retryAfterSecondsDefault = 2;
+/** The longest wait that is passed on to callers; beyond it they had better ask again than believe. */
+const retryAfterSecondsMax = 300;
+/** Enough for the processor's longest sentences. */
+const messageLengthMax = 500;
+
+/** A key makes the repetition safe; requests without one, such as cancellations, can be repeated anyway. */
+const retrySafely = 'Retry later, with the same idempotency key if you sent one.';
+
+const noReason =
+  "The processor gave no reason. Check the values of the request, and the processor's own log.";
+
+/** The one place that decides what an error of a call means. */
+export function classifyError(error: unknown): FailedCall {
+  if (error instanceof UnmappableError) return invalidResponse(error.message);
+  // The package throws bare errors where it chokes on a field of an answer.
+  if (!(error instanceof Stripe.errors.StripeError)) return invalidResponse('it cannot be parsed');
+  if (error instanceof Stripe.errors.StripeConnectionError) return classifyHttpError(error);
+  const status = error.statusCode ?? 0;
+  if (status === 401 || status === 403) {
+    return {
+      outcome: 'misconfigured',
+      code: 'processor_misconfigured',
+      detail: `The processor rejected PROCESSOR_SECRET_KEY (status ${status}). Check the key and its permissions.`,
+      worthRetrying: false,
+      maybeDone: false,
+    };
+  }
+  if (status === 429 || error.code === 'rate_limit') {
+    return unavailable(error, {
+      detail: 'The processor limits the rate of requests. Retry later.',
+      maybeDone: false,
+    });
+  }
+  // Another request under this very key is being worked on, or something it needs is locked.
+  if (status === 409) {
+    return unavailable(error, {
+      detail: `The processor is still working on an earlier request. ${retrySafely}`,
+      maybeDone: true,
+    });
+  }
+  // 424: something that the processor itself depends on.
+  if (status >= 500 || status === 424) {
+    return unavailable(error, {
+      detail: `The processor failed (status ${status}). ${retrySafely}`,
+      maybeDone: true,
+    });
+  }
+  if (error instanceof Stripe.errors.StripeIdempotencyError) {
+    // The key is ours alone, so an earlier call of ours, worded by another version, has ended under it. What it made can be
+    // looked up; the key itself is of no more use.
+    return { ...invalidResponse('it has another request under the same idempotency key'), replayed: true };
+  }
+  if (status === 404 && error.code !== 'resource_missing') {
+    return { ...invalidResponse('PROCESSOR_API_BASE has no such endpoint'), maybeDone: false };
+  }
+  if (![400, 402, 404].includes(status)) return invalidResponse(`its status is ${status}`);
+  return rejected(error, status);
+}
+
+/** The failure that a caller sees. Of a read nothing can have been done; of a write it depends on every try. */
+export function callFailure(failed: FailedCall, effect: 'none' | 'unknown', cause: unknown): Failure {
+  return new Failure(failed.code, failed.detail, {
+    effect,
+    cause: withoutRequest(cause),
+    ...(failed.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: failed.retryAfterSeconds }),
+    ...(failed.replayed === undefined ? {} : { replayed: failed.replayed }),
+    ...(failed.refusal?.code == null ? {} : { processorCode: failed.refusal.code }),
+    ...(failed.refusal?.param == null ? {} : { processorParam: failed.refusal.param }),
+  });
+}
+
+function classifyHttpError(error: InstanceType<typeof Stripe.errors.StripeConnectionError>): FailedCall {
+  // What our HTTP client threw; the package keeps it here and types it as text.
+  const httpError: unknown = error.detail;
+  if (!(httpError instanceof HttpClientError))
+    return invalidResponse('the connection failed for an unknown reason');
+  const { fault, status, message } = httpError;
+  if (fault === 'timeout') {
+    return {
+      outcome: 'timeout',
+      code: 'processor_timeout',
+      detail: `The processor did not respond in time. ${retrySafely}`,
+      worthRetrying: true,
+      maybeDone: true,
+      retryAfterSeconds: retryAfterSecondsDefault,
+    };
+  }
+  // A gateway in between answers in its own words when what is behind it is down.
+  const down = status !== null && (status >= 500 || status === 429);
+  if (fault === 'invalidResponse' && !down) return invalidResponse(message);
+  return {
+    outcome: 'unavailable',
+    code: 'processor_unavailable',
+    detail: `The processor is unavailable: ${message}. ${retrySafely}`,
+    worthRetrying: true,
+    maybeDone: fault !== 'unreachable',
+    retryAfterSeconds: retryAfterSecondsDefault,
+  };
+}
+
+type StripeError = InstanceType<typeof Stripe.errors.StripeError>;
+
+function unavailable(error: StripeError, what: { detail: string; maybeDone: boolean }): FailedCall {
+  // A remembered failure is repeated word for word for a day; so is, in effect, one that is marked as hopeless.
+  const replayed = header(error, 'idempotent-replayed') === 'true';
+  return {
+    ...what,
+    outcome: 'unavailable',
+    code: 'processor_unavailable',
+    worthRetrying: !replayed && header(error, 'stripe-should-retry') !== 'false',
+    replayed,
+    retryAfterSeconds: retryAfterOf(error),
+  };
+}
+
+function invalidResponse(reason: string): FailedCall {
+  return {
+    outcome: 'bad_answer',
+    code: 'processor_bad_answer',
+    detail: `The processor sent an invalid response: ${reason}. ${retrySafely}`,
+    worthRetrying: false,
+    maybeDone: true,
+  };
+}
+
+function rejected(error: StripeError, status: number): FailedCall {
+  const message = messageOf(error) || noReason;
+  return {
+    outcome: 'rejected',
+    code: 'processor_rejected',
+    detail: message,
+    worthRetrying: header(error, 'stripe-should-retry') === 'true',
+    maybeDone: false,
+    refusal: { status, code: textOrNull(error.code), param: textOrNull(error.param), message },
+  };
+}
+
+/** The package passes on whatever the wire had, of whatever type. */
+function messageOf(error: StripeError): string {
+  return redactText(textOrNull(error.message) ?? '').slice(0, messageLengthMax);
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+function retryAfterOf(error: StripeError): number {
+  const seconds = Number(header(error, 'retry-after'));
+  if (!Number.isInteger(seconds) || seconds < 1) return retryAfterSecondsDefault;
+  return Math.min(seconds, retryAfterSecondsMax);
+}
+
+function header(error: StripeError, name: string): string | undefined {
+  return error.headers?.[name];
+}
+
+/** The package hangs whole requests, answers and headers on its errors; a log must never see those. */
+function withoutRequest(cause: unknown): Error {
+  if (!(cause instanceof Stripe.errors.StripeError))
+    return cause instanceof Error ? cause : new Error(String(cause));
+  // The processor's own name for the request is what its support will ask for.
+  const request = cause.requestId ? ` (${cause.requestId})` : '';
+  const kept = new Error(`${messageOf(cause)}${request}`);
+  kept.name = cause.type;
+  const httpError: unknown = cause.detail;
+  if (httpError instanceof HttpClientError) kept.cause = httpError;
+  return kept;
+}

@@ -1,0 +1,119 @@
+import type { CustomerService } from '../customers/customer-service.ts';
+import {
+  type CheckedCreation,
+  type CreationWrite,
+  type FoundClaim,
+  parentOf,
+} from '../idempotency/creation.ts';
+import { applyResponse } from '../mirrors/refresh.ts';
+import type { PlanService } from '../plans/plan-service.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Processor, SubscriptionWithSecret } from '../processor/processor.ts';
+import { objectMissing } from '../processor/refused-write.ts';
+import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
+import type { SubscriptionMirror } from './subscription-mirror.ts';
+import type { SubscriptionStore } from './subscription-store.ts';
+
+export interface NewSubscriptionRequest {
+  readonly customerId: string;
+  readonly planId: string;
+  /** 0 is no trial. */
+  readonly trialPeriodDays: number;
+}
+
+export interface CreatedSubscription {
+  readonly subscription: Subscription;
+  /** The first invoice's secret, passed on to the caller and never stored. Null if there is nothing to confirm. */
+  readonly clientSecret: string | null;
+}
+
+/** What the processor needs to know of the customer and the plan. */
+interface Prepared {
+  readonly processorCustomerId: string;
+  readonly processorPriceId: string;
+}
+
+export interface SubscriptionParts {
+  readonly database: Database;
+  readonly store: SubscriptionStore;
+  readonly mirror: SubscriptionMirror;
+  readonly customers: CustomerService;
+  readonly plans: PlanService;
+  readonly processor: Processor;
+}
+
+/** The steps of creating a subscription. */
+export class SubscriptionCreation
+  implements CheckedCreation<NewSubscriptionRequest, Prepared, SubscriptionWithSecret, CreatedSubscription>
+{
+  readonly operation = 'subscriptions.create';
+  readonly #parts: SubscriptionParts;
+
+  constructor(parts: SubscriptionParts) {
+    this.#parts = parts;
+  }
+
+  parentIdOf({ customerId }: NewSubscriptionRequest): string {
+    return customerId;
+  }
+
+  async prepare({ customerId, planId }: NewSubscriptionRequest): Promise<Prepared> {
+    const { customers, plans } = this.#parts;
+    const { processorCustomerId } = await customers.read(customerId);
+    const { processorPriceId } = await plans.requireActive(planId);
+    return { processorCustomerId, processorPriceId };
+  }
+
+  async call(
+    { customerId, planId, trialPeriodDays }: NewSubscriptionRequest,
+    prepared: Prepared,
+    write: CreationWrite,
+  ): Promise<SubscriptionWithSecret> {
+    const { customers, plans, processor } = this.#parts;
+    try {
+      return await processor.subscriptions.create({ ...write, ...prepared, trialPeriodDays });
+    } catch (error) {
+      throw await plans.explainRefusal(await customers.explainRefusal(error, customerId), planId);
+    }
+  }
+
+  async record(
+    tx: Transaction,
+    id: string,
+    { subscription, clientSecret }: SubscriptionWithSecret,
+  ): Promise<CreatedSubscription> {
+    const { store, mirror } = this.#parts;
+    // If the row exists, a webhook created it, so it is at least as new as this response.
+    await mirror.apply(tx, [subscription], 'events');
+    return { subscription: foundSubscription((await store.find(tx, [id]))[0]), clientSecret };
+  }
+
+  async find(claim: FoundClaim): Promise<SubscriptionWithSecret | null> {
+    const { customers, processor } = this.#parts;
+    const customerId = parentOf(claim);
+    const customer = await customers.findAny(customerId);
+    if (customer === undefined) return null;
+    const { processorCustomerId } = customer;
+    const { resourceId: localId, attemptedAt: since } = claim;
+    try {
+      return await processor.subscriptions.find({ localId, since, processorCustomerId });
+    } catch (error) {
+      throw await customers.explainRefusal(error, customerId);
+    }
+  }
+
+  async replay(id: string): Promise<CreatedSubscription> {
+    const { database, mirror, processor } = this.#parts;
+    const subscription = await this.#read(id);
+    if (hasEnded(subscription.status)) return { subscription, clientSecret: null };
+    const present = await processor.subscriptions.read(subscription.processorSubscriptionId);
+    if (present === null) throw objectMissing('subscription');
+    await applyResponse(database, mirror, present.subscription, subscription);
+    return { subscription: await this.#read(id), clientSecret: present.clientSecret };
+  }
+
+  async #read(id: string): Promise<Subscription> {
+    const { store, database } = this.#parts;
+    return foundSubscription((await store.find(database, [id]))[0]);
+  }
+}

@@ -1,0 +1,164 @@
+import type { CustomerMirror } from '../customers/customer-mirror.ts';
+import type { LostCustomers } from '../customers/lost-customers.ts';
+import { applyToRows, type Inserted, lockRows, withRecovery } from '../mirrors/apply-facts.ts';
+import { rowTime } from '../mirrors/facts.ts';
+import type { Applied, Source, Take } from '../mirrors/fold.ts';
+import type { Mirror } from '../mirrors/mirror.ts';
+import { ignoredAll, revisionsOf, unknownThere } from '../mirrors/refresh.ts';
+import type { PlanMirror } from '../plans/plan-mirror.ts';
+import type { Clock } from '../platform/clock.ts';
+import { derivedId, idTime, isOurId } from '../platform/id.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
+import {
+  followedItem,
+  type PlanIdOf,
+  type Subscription,
+  type SubscriptionFacts,
+  type SubscriptionItemFacts,
+  takeSubscriptionFacts,
+} from './subscription.ts';
+import type { SubscriptionStore } from './subscription-store.ts';
+
+interface SubscriptionMirrorParts {
+  readonly database: Database;
+  readonly store: SubscriptionStore;
+  readonly customers: CustomerMirror;
+  readonly lostCustomers: LostCustomers;
+  readonly plans: PlanMirror;
+  readonly processor: Processor;
+  readonly clock: Clock;
+}
+
+export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
+  readonly resource = 'subscription';
+  readonly #parts: SubscriptionMirrorParts;
+
+  constructor(parts: SubscriptionMirrorParts) {
+    this.#parts = parts;
+  }
+
+  keyOf({ processorSubscriptionId }: Pick<SubscriptionFacts, 'processorSubscriptionId'>): string {
+    return processorSubscriptionId;
+  }
+
+  /** Subscriptions with an item whose plan was lost are refreshed as well, which recovers the plan. */
+  async apply(tx: Transaction, facts: readonly SubscriptionFacts[], source: Source): Promise<Applied> {
+    const { applied, planIdOf } = await this.#apply(tx, facts, source);
+    const isLost = ({ planLocalId, processorPriceId }: SubscriptionItemFacts) =>
+      isOurId(planLocalId) && planIdOf(processorPriceId) === undefined;
+    const ignored = new Set(applied.ignored);
+    const ofLostPlans = facts.filter((one) => !ignored.has(this.keyOf(one)) && one.items.some(isLost));
+    return withRecovery(applied, { lost: ofLostPlans.map(this.keyOf) });
+  }
+
+  async refresh(key: string): Promise<Applied> {
+    const { database, store, processor } = this.#parts;
+    const [row] = await store.findByKeys(database, [key]);
+    const facts = (await processor.subscriptions.read(key))?.subscription;
+    if (facts === undefined) return row === undefined ? ignoredAll(key) : unknownThere;
+    if (row === undefined && !(await this.#recoverCustomer(facts))) return ignoredAll(key);
+    await this.#recoverPlans(facts);
+    // Whatever could be recovered has been, so a lost plan does not ask for another refresh.
+    const { applied } = await database.transaction((tx) => this.#apply(tx, [facts], revisionsOf(key, row)));
+    return applied;
+  }
+
+  /** The keys of subscriptions whose period ended without an event. */
+  listStale(limit: number): Promise<readonly string[]> {
+    return this.#parts.store.listStale(this.#parts.database, limit);
+  }
+
+  async markChecked(key: string): Promise<void> {
+    await this.#parts.store.markChecked(this.#parts.database, key);
+  }
+
+  async #apply(
+    tx: Transaction,
+    facts: readonly SubscriptionFacts[],
+    source: Source,
+  ): Promise<{ readonly applied: Applied; readonly planIdOf: PlanIdOf }> {
+    const { store, plans, clock } = this.#parts;
+    const prices = facts.flatMap(({ items }) => items.map(({ processorPriceId }) => processorPriceId));
+    const { keyOf } = this;
+    const [planOf, rows] = await Promise.all([
+      plans.find(tx, prices),
+      lockRows<Subscription, SubscriptionFacts>(tx, store, facts, keyOf),
+    ]);
+    const planIdOf: PlanIdOf = (processorPriceId) => planOf.get(processorPriceId)?.id;
+    const now = clock.now();
+    const inserted = await this.#insert(tx, rows.unknown, planIdOf, now);
+    const take: Take<Subscription, SubscriptionFacts> = (subscription, next, origin, at) =>
+      takeSubscriptionFacts(subscription, next, planIdOf, origin, at);
+    const { applied } = await applyToRows(tx, store, { rows, inserted, source, keyOf, take, now });
+    return { applied, planIdOf };
+  }
+
+  /**
+   * A subscription of a Till customer to a Till plan is mirrored wherever it was created. One that Till created and whose
+   * customer or plan has no row is lost. Any other belongs to another application.
+   */
+  async #insert(
+    tx: Transaction,
+    unknown: readonly SubscriptionFacts[],
+    planIdOf: PlanIdOf,
+    now: Date,
+  ): Promise<Inserted<Subscription> | undefined> {
+    const { store, customers } = this.#parts;
+    if (unknown.length === 0) return undefined;
+    const owners = await customers.find(
+      tx,
+      unknown.map(({ processorCustomerId }) => processorCustomerId),
+    );
+    const subscriptions = unknown.flatMap((facts) => {
+      const customer = owners.get(facts.processorCustomerId);
+      const item = followedItem(facts, planIdOf);
+      const planId = planIdOf(item.processorPriceId);
+      if (customer === undefined || planId === undefined) return [];
+      return [toSubscription(facts, { customerId: customer.id, planId, item, now })];
+    });
+    const made = new Set(subscriptions.map(this.keyOf));
+    const lost = unknown.filter((facts) => isOurId(facts.localId) && !made.has(this.keyOf(facts)));
+    await store.insert(tx, subscriptions);
+    return { made: subscriptions, lost: lost.map(this.keyOf) };
+  }
+
+  /** For a Till subscription whose row was lost. False if the subscription does not belong to Till. */
+  async #recoverCustomer(facts: SubscriptionFacts): Promise<boolean> {
+    const { localId, processorCustomerId } = facts;
+    if (!isOurId(localId) || processorCustomerId === null) return false;
+    return this.#parts.lostCustomers.recover(processorCustomerId, facts);
+  }
+
+  async #recoverPlans({ items }: SubscriptionFacts): Promise<void> {
+    for (const { planLocalId, processorPriceId } of items)
+      if (isOurId(planLocalId)) await this.#parts.plans.recover(processorPriceId);
+  }
+}
+
+function toSubscription(
+  facts: SubscriptionFacts,
+  links: {
+    readonly customerId: string;
+    readonly planId: string;
+    readonly item: SubscriptionItemFacts;
+    readonly now: Date;
+  },
+): Subscription {
+  const { localId, processorSubscriptionId, createdAt } = facts;
+  const { customerId, planId, item, now } = links;
+  return {
+    id: isOurId(localId) ? localId : derivedId('subscription', processorSubscriptionId, createdAt),
+    processorSubscriptionId,
+    customerId,
+    planId,
+    status: facts.status,
+    currentPeriodStart: item.currentPeriodStart,
+    currentPeriodEnd: item.currentPeriodEnd,
+    trialEnd: facts.trialEnd,
+    ...rowTime(facts.asOf),
+    createdAt: isOurId(localId) ? idTime(localId) : createdAt,
+    updatedAt: now,
+    revision: 0,
+  };
+}

@@ -1,0 +1,29 @@
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import { eventTypeLabel } from '../processor/event-types.ts';
+import type { WebhookEvent } from '../webhooks/webhook-event.ts';
+
+export interface Outcome {
+  readonly event: WebhookEvent;
+  readonly state: 'processed' | 'ignored' | 'failed';
+  readonly error: string | null;
+}
+
+/** Counts outcomes that are committed and news: what is only repeated, by a replay or by a second worker, is left out. */
+export function countOutcomes(metrics: Metrics, logger: Logger, outcomes: readonly Outcome[]): void {
+  for (const { event, state, error } of outcomes) {
+    const type = eventTypeLabel(event.type);
+    if (state === 'failed') {
+      metrics.webhookEventsFailed.inc({ type });
+      logger.error(
+        { event: event.id, type: event.type, object: event.objectId, reason: error },
+        'webhook event failed permanently',
+      );
+    }
+    if (state === 'ignored') metrics.webhookEventsIgnored.inc({ type });
+    if (state !== 'processed') continue;
+    metrics.webhookEventsProcessed.inc({ type });
+    metrics.webhookLag.observe(Math.max(Date.now() - event.receivedAt.getTime(), 0) / 1_000);
+    if (event.type === 'payment_intent.payment_failed') metrics.paymentsFailed.inc();
+  }
+}

@@ -1,0 +1,273 @@
+import type { Applied } from '../mirrors/fold.ts';
+import type { Mirror } from '../mirrors/mirror.ts';
+import { untilSettled } from '../mirrors/refresh.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import { type Database, isOutage, type Transaction } from '../platform/postgres.ts';
+import { type Subject, UnmappableError } from '../processor/event-facts.ts';
+import type { Processor } from '../processor/processor.ts';
+import type { Inbox } from '../webhooks/inbox.ts';
+import { attemptsMax, retryAfterMs, type Settlement, type WebhookEvent } from '../webhooks/webhook-event.ts';
+import { countOutcomes, type Outcome } from './count-outcomes.ts';
+import { type Mirrors, type MirrorsBySubject, mirrorsBySubject, subjects } from './mirrors.ts';
+import { factsAbout, keysOf, type Reading } from './reading.ts';
+
+/** Large enough to share the fixed cost of a transaction, small enough that it lasts milliseconds. */
+export const batchMax = 500;
+/** How long other workers leave an event alone while its object is refreshed. */
+const refreshLeaseMs = 60_000;
+/** Refreshes at a time: background reads must not crowd out API requests. */
+const refreshesAtOnceMax = 8;
+/** What an operator needs to see of an error; a longer one is the database quoting a statement. */
+const errorLengthMax = 500;
+
+interface ApplierParts {
+  readonly database: Database;
+  readonly inbox: Pick<Inbox, 'claim' | 'claimOne' | 'settle'>;
+  readonly processor: Processor;
+  readonly mirrors: Mirrors;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+/** An object whose row has to be refreshed. */
+interface Target {
+  readonly subject: Subject;
+  readonly key: string;
+}
+
+interface Refresh {
+  readonly event: WebhookEvent;
+  readonly targets: readonly Target[];
+}
+
+interface Batch {
+  readonly outcomes: readonly Outcome[];
+  /** The ids of the events whose outcome is new; known once the batch is committed. */
+  readonly settled: Promise<ReadonlySet<string>>;
+  readonly refreshes: readonly Refresh[];
+}
+
+/** Applies the events in the inbox to the mirrors. */
+export class EventApplier {
+  readonly #parts: ApplierParts;
+  readonly #bySubject: MirrorsBySubject;
+
+  constructor(parts: ApplierParts) {
+    this.#parts = parts;
+    this.#bySubject = mirrorsBySubject(parts.mirrors);
+  }
+
+  /** Applies a batch of events that are due, waits for its refreshes, and returns the number of events. */
+  async applyBatch(): Promise<number> {
+    const { size, refreshed } = await this.startBatch();
+    await refreshed;
+    return size;
+  }
+
+  /**
+   * Applies a batch of events that are due, in one transaction. Refreshes continue on their own: a slow processor does
+   * not delay events that need no refresh.
+   */
+  async startBatch(): Promise<{ readonly size: number; readonly refreshed: Promise<void> }> {
+    const { database, inbox } = this.#parts;
+    let events: readonly WebhookEvent[] = [];
+    try {
+      const batch = await database.transaction(
+        async (tx) => {
+          events = await inbox.claim(tx, batchMax);
+          return this.#applyAll(tx, events);
+        },
+        { startsWithLook: true },
+      );
+      return { size: events.length, refreshed: this.#finish(batch) };
+    } catch (error) {
+      if (isOutage(error) || events.length === 0) throw error;
+      // One poisoned event must not hold up the others.
+      for (const event of events) await this.#applyOne(event);
+      return { size: events.length, refreshed: Promise.resolve() };
+    }
+  }
+
+  async #applyOne(event: WebhookEvent): Promise<void> {
+    const { database, inbox } = this.#parts;
+    try {
+      const batch = await database.transaction(async (tx) => {
+        const current = await inbox.claimOne(tx, event);
+        return this.#applyAll(tx, current === undefined ? [] : [current]);
+      });
+      await this.#finish(batch);
+    } catch (error) {
+      if (isOutage(error)) throw error;
+      await this.#retryLater(event, error);
+    }
+  }
+
+  async #applyAll(tx: Transaction, events: readonly WebhookEvent[]): Promise<Batch> {
+    const { inbox } = this.#parts;
+    const outcomes: Outcome[] = [];
+    const readings: Reading[] = [];
+    for (const event of events) {
+      const reading = this.#read(event);
+      if ('state' in reading) outcomes.push(reading);
+      else readings.push(reading);
+    }
+    const refreshes: Refresh[] = [];
+    for (const subject of subjects) {
+      const own = readings.filter((reading) => reading.subject === subject);
+      if (own.length === 0) continue;
+      const applied = await this.#applySubject(tx, subject, readings);
+      const [unsettled, ignored] = [new Set(applied.unsettled), new Set(applied.ignored)];
+      const late = new Set(applied.late);
+      for (const { event, keys } of own) {
+        const targets = [
+          ...keys.filter((key) => unsettled.has(key)).map((key) => ({ subject, key })),
+          ...refundsOf(keys.filter((key) => late.has(key))),
+        ];
+        if (targets.length > 0) refreshes.push({ event, targets });
+        else outcomes.push(outcomeOf(event, !keys.every((key) => ignored.has(key))));
+      }
+    }
+    const leases = refreshes.map(({ event }) => pending(event, event.attempts, refreshLeaseMs, null));
+    const settled = inbox.settle(tx, [...outcomes.map(settlementOf), ...leases]);
+    // If it fails, the transaction fails with the same error.
+    settled.catch(() => {});
+    return { outcomes, settled, refreshes };
+  }
+
+  async #applySubject<S extends Subject>(
+    tx: Transaction,
+    subject: S,
+    readings: readonly Reading[],
+  ): Promise<Applied> {
+    await this.#lockShared(tx, subject, readings);
+    const facts = factsAbout(readings, subject);
+    return this.#bySubject[subject].apply(tx, facts, 'events');
+  }
+
+  /**
+   * Locks rows that two subjects of a batch share: products and prices belong to plans, and refunds to payments. Each
+   * mirror locks in the order of the ids, but two mirrors after each other do not.
+   */
+  async #lockShared(tx: Transaction, subject: Subject, readings: readonly Reading[]): Promise<void> {
+    const { plans, payments } = this.#parts.mirrors;
+    if (subject === 'product')
+      await plans.lock(tx, factsAbout(readings, 'product'), factsAbout(readings, 'price'));
+    if (subject !== 'payment') return;
+    const refunded = factsAbout(readings, 'refund').flatMap(
+      ({ processorPaymentIntentId }) => processorPaymentIntentId ?? [],
+    );
+    // Without refunds, the mirror locks all payments at once itself.
+    if (refunded.length > 0)
+      await payments.lock(tx, [...refunded, ...factsAbout(readings, 'payment').map(payments.keyOf)]);
+  }
+
+  #read(event: WebhookEvent): Reading | Outcome {
+    const { processor } = this.#parts;
+    try {
+      const read = processor.readEvent(event.payload);
+      if (read.subject === 'none') return outcomeOf(event, false);
+      return { event, ...read, keys: keysOf(this.#bySubject, read) };
+    } catch (error) {
+      if (!(error instanceof UnmappableError)) throw error;
+      // A retry does not help. The event is kept, and a release that understands it can replay it.
+      return { event, state: 'failed', error: error.message };
+    }
+  }
+
+  async #finish({ outcomes, settled, refreshes }: Batch): Promise<void> {
+    const { metrics, logger } = this.#parts;
+    const news = await settled;
+    countOutcomes(
+      metrics,
+      logger,
+      outcomes.filter(({ event }) => news.has(event.id)),
+    );
+    const waiting = [...refreshes];
+    const responses = new Map<string, Promise<boolean>>();
+    const lanes = Array.from({ length: Math.min(refreshesAtOnceMax, waiting.length) }, async () => {
+      for (let refresh = waiting.shift(); refresh !== undefined; refresh = waiting.shift())
+        await this.#refresh(refresh, responses);
+    });
+    const failed = (await Promise.allSettled(lanes)).find((lane) => lane.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  /** Events of one batch about one object share a response. */
+  async #refresh({ event, targets }: Refresh, responses: Map<string, Promise<boolean>>): Promise<void> {
+    try {
+      let isOurs = false;
+      for (const target of targets) {
+        const name = `${target.subject} ${target.key}`;
+        const response = responses.get(name) ?? this.#settleByRefresh(target);
+        responses.set(name, response);
+        isOurs = (await response) || isOurs;
+      }
+      await this.#settleAlone(outcomeOf(event, isOurs));
+    } catch (error) {
+      if (isOutage(error)) throw error;
+      await this.#retryLater(event, error);
+    }
+  }
+
+  /** False if the object turned out not to belong to Till. */
+  async #settleByRefresh({ subject, key }: Target): Promise<boolean> {
+    const mirror: Mirror<never> = this.#bySubject[subject];
+    let isOurs = true;
+    let late: readonly string[] = [];
+    const isSettled = await untilSettled(async () => {
+      const applied = await mirror.refresh(key);
+      isOurs = !applied.ignored.includes(key);
+      late = [...late, ...(applied.late ?? [])];
+      return applied;
+    });
+    if (!isSettled) throw new Error(`the row of ${key} kept changing`);
+    for (const target of refundsOf(late)) await this.#settleByRefresh(target);
+    return isOurs;
+  }
+
+  async #retryLater(event: WebhookEvent, error: unknown): Promise<void> {
+    const { database, inbox, logger } = this.#parts;
+    const reason = (error instanceof Error ? error.message : String(error)).slice(0, errorLengthMax);
+    const attempts = event.attempts + 1;
+    if (attempts >= attemptsMax) {
+      await this.#settleAlone({ event, state: 'failed', error: reason });
+      return;
+    }
+    const delayMs = retryAfterMs(attempts, Math.random());
+    await inbox.settle(database, [pending(event, attempts, delayMs, reason)]);
+    logger.warn(
+      { err: error, event: event.id, type: event.type, attempts, delayMs },
+      'webhook event failed; retry scheduled',
+    );
+  }
+
+  async #settleAlone(outcome: Outcome): Promise<void> {
+    const { database, inbox, metrics, logger } = this.#parts;
+    const news = await inbox.settle(database, [settlementOf(outcome)]);
+    if (news.has(outcome.event.id)) countOutcomes(metrics, logger, [outcome]);
+  }
+}
+
+/** A payment that was recorded late also fetches its refunds, because earlier events about them met no row. */
+function refundsOf(latePayments: readonly string[]): readonly Target[] {
+  return latePayments.map((key) => ({ subject: 'refundedPayment', key }));
+}
+
+function outcomeOf(event: WebhookEvent, isOurs: boolean): Outcome {
+  return { event, state: isOurs ? 'processed' : 'ignored', error: null };
+}
+
+function settlementOf({ event, state, error }: Outcome): Settlement {
+  const { id, createdAt, attempts } = event;
+  return { id, createdAt, state, attempts: attempts + 1, lastError: error, delayMs: 0 };
+}
+
+function pending(
+  event: WebhookEvent,
+  attempts: number,
+  delayMs: number,
+  lastError: string | null,
+): Settlement {
+  return { id: event.id, createdAt: event.createdAt, state: 'pending', attempts, lastError, delayMs };
+}

@@ -1,0 +1,45 @@
+import type { CustomerMirror } from '../customers/customer-mirror.ts';
+import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
+import type { Mirror } from '../mirrors/mirror.ts';
+import type { PaymentMirror } from '../payments/payment-mirror.ts';
+import type { RefundMirror } from '../payments/refund-mirror.ts';
+import type { PlanMirror } from '../plans/plan-mirror.ts';
+import type { Subject, SubjectFacts } from '../processor/event-facts.ts';
+import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
+
+export interface Mirrors {
+  readonly customers: CustomerMirror;
+  readonly plans: PlanMirror;
+  readonly payments: PaymentMirror;
+  readonly refunds: RefundMirror;
+  readonly subscriptions: SubscriptionMirror;
+  readonly invoices: InvoiceMirror;
+}
+
+/** What events are about, in the order in which every transaction locks the tables. */
+export const subjects = [
+  'customer',
+  'product',
+  'price',
+  'payment',
+  'refund',
+  'refundedPayment',
+  'subscription',
+  'invoice',
+] as const satisfies readonly Subject[];
+
+/** The mirror that applies the events about each subject. */
+export type MirrorsBySubject = { readonly [S in Subject]: Mirror<SubjectFacts[S]> };
+
+export function mirrorsBySubject(mirrors: Mirrors): MirrorsBySubject {
+  return {
+    customer: mirrors.customers,
+    product: mirrors.plans.products,
+    price: mirrors.plans.prices,
+    payment: mirrors.payments,
+    refund: mirrors.refunds,
+    refundedPayment: mirrors.refunds.ofPayments,
+    subscription: mirrors.subscriptions,
+    invoice: mirrors.invoices,
+  };
+}

@@ -1,0 +1,30 @@
+import type { EventFacts, Subject, SubjectFacts } from '../processor/event-facts.ts';
+import type { WebhookEvent } from '../webhooks/webhook-event.ts';
+import type { MirrorsBySubject } from './mirrors.ts';
+
+/** An event with the facts that it carries and the keys of the objects that it is about. */
+export type Reading = Exclude<EventFacts, { subject: 'none' }> & {
+  readonly event: WebhookEvent;
+  readonly keys: readonly string[];
+};
+
+export function factsAbout<S extends Subject>(
+  readings: readonly Reading[],
+  subject: S,
+): readonly SubjectFacts[S][] {
+  return readings.flatMap((reading) => (isAbout(reading, subject) ? reading.facts : []));
+}
+
+export function keysOf<S extends Subject>(
+  mirrors: MirrorsBySubject,
+  { subject, facts }: { readonly subject: S; readonly facts: readonly SubjectFacts[S][] },
+): readonly string[] {
+  return facts.map((one) => mirrors[subject].keyOf(one));
+}
+
+function isAbout<S extends Subject>(
+  reading: Reading,
+  subject: S,
+): reading is Reading & { readonly facts: readonly SubjectFacts[S][] } {
+  return reading.subject === subject;
+}

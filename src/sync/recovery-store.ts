@@ -1,0 +1,99 @@
+import type { Queryable } from '../platform/postgres.ts';
+
+/** A listing of the processor's events that has begun. It covers everything from `since` to `until`. */
+export interface Listing {
+  readonly since: Date;
+  /** When it began. Events after that may be missing from it, so the next listing starts here. */
+  readonly until: Date;
+  /** Where to continue; null at the beginning. */
+  readonly cursor: string | null;
+}
+
+export interface RecoveryLease {
+  readonly readUntil: Date | null;
+  /** What an earlier run left unfinished. */
+  readonly listing: Listing | null;
+  readonly databaseNow: Date;
+}
+
+export interface LeaseHolder {
+  /** Identifies the run. */
+  readonly owner: number;
+  /** The number of the owner lock of its process; null if an older release holds the lease. */
+  readonly ownerLock: number | null;
+}
+
+/** All SQL of the recovery: who runs it, and how far it has come. */
+export class RecoveryStore {
+  /** Takes the lease if it is free, or if `from` holds it; undefined if another run holds it. */
+  async lease(
+    db: Queryable,
+    { owner, ownerLock }: LeaseHolder,
+    leaseMs: number,
+    from?: LeaseHolder,
+  ): Promise<RecoveryLease | undefined> {
+    const rows = await db.query<LeaseRow>(
+      `update till.recovery set owner = $1, owner_lock = $2, leased_until = now() + make_interval(secs => $3)
+       where name = 'events' and (leased_until <= now() or owner = $4)
+       returning read_until as "readUntil", listing_since as since, listing_until as until, listing_cursor as cursor,
+         now() as "databaseNow"`,
+      [owner, ownerLock, leaseMs / 1_000, from?.owner ?? null],
+    );
+    return rows[0] && toLease(rows[0]);
+  }
+
+  /** The run that holds the lease now. */
+  async findHolder(db: Queryable): Promise<LeaseHolder | undefined> {
+    const rows = await db.query<{ owner: number; ownerLock: number | null }>(
+      `select owner, owner_lock as "ownerLock" from till.recovery
+       where name = 'events' and leased_until > now() and owner is not null`,
+    );
+    return rows[0];
+  }
+
+  /** False if the lease ran out and another run has it. */
+  renew(db: Queryable, owner: number, leaseMs: number): Promise<boolean> {
+    return this.#update(db, owner, 'leased_until = now() + make_interval(secs => $2)', leaseMs / 1_000);
+  }
+
+  /** Remembers how far a listing has come. False if another run has the lease. */
+  saveListing(db: Queryable, owner: number, { since, until, cursor }: Listing): Promise<boolean> {
+    const columns = 'listing_since = $2, listing_until = $3, listing_cursor = $4';
+    return this.#update(db, owner, columns, since, until, cursor);
+  }
+
+  /** Moves the position once everything before it has been read. False if another run has the lease. */
+  finishListing(db: Queryable, owner: number, readUntil: Date): Promise<boolean> {
+    const columns = 'read_until = $2, listing_since = null, listing_until = null, listing_cursor = null';
+    return this.#update(db, owner, columns, readUntil);
+  }
+
+  async release(db: Queryable, owner: number): Promise<void> {
+    await this.#update(db, owner, 'owner = null, owner_lock = null, leased_until = now()');
+  }
+
+  async #update(
+    db: Queryable,
+    owner: number,
+    columns: string,
+    ...values: readonly unknown[]
+  ): Promise<boolean> {
+    const rows = await db.query(
+      `update till.recovery set ${columns} where name = 'events' and owner = $1 returning 1 as updated`,
+      [owner, ...values],
+    );
+    return rows.length > 0;
+  }
+}
+
+interface LeaseRow extends Nullable<Listing> {
+  readonly readUntil: Date | null;
+  readonly databaseNow: Date;
+}
+
+type Nullable<T> = { readonly [K in keyof T]: T[K] | null };
+
+function toLease({ readUntil, databaseNow, since, until, cursor }: LeaseRow): RecoveryLease {
+  const listing = since === null || until === null ? null : { since, until, cursor };
+  return { readUntil, listing, databaseNow };
+}

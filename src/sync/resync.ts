@@ -1,0 +1,191 @@
+import { type Customer, customerNotFound } from '../customers/customer.ts';
+import type { CustomerService } from '../customers/customer-service.ts';
+import type { LostCustomers } from '../customers/lost-customers.ts';
+import { isOutageOfAll } from '../errors.ts';
+import type { InvoiceService } from '../invoices/invoice-service.ts';
+import type { CountedRows } from '../mirrors/list-page.ts';
+import { correctListTotals, type TotalCorrection } from '../mirrors/list-totals.ts';
+import type { Mirror, Resource } from '../mirrors/mirror.ts';
+import { noRevisions, untilSettled } from '../mirrors/refresh.ts';
+import type { PaymentService } from '../payments/payment-service.ts';
+import type { RefundService } from '../payments/refund-service.ts';
+import type { PlanService } from '../plans/plan-service.ts';
+import { isUuid } from '../platform/id.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Database } from '../platform/postgres.ts';
+import type { Pages, Processor } from '../processor/processor.ts';
+import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
+import type { Mirrors } from './mirrors.ts';
+
+interface ResyncParts {
+  readonly database: Database;
+  readonly processor: Processor;
+  readonly mirrors: Mirrors;
+  readonly lostCustomers: LostCustomers;
+  readonly customers: CustomerService;
+  readonly plans: PlanService;
+  readonly payments: PaymentService;
+  readonly refunds: RefundService;
+  readonly subscriptions: SubscriptionService;
+  readonly invoices: InvoiceService;
+  readonly countedLists: readonly CountedRows[];
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+export interface ResyncProgress {
+  readonly resource: Resource;
+  readonly compared: number;
+  /** How many rows we have of it: about as many as the processor will list. */
+  readonly expected: number;
+  readonly corrected: number;
+}
+
+/** An object that could not be compared, by the processor's id, and why. */
+export interface Skipped {
+  readonly resource: Resource;
+  readonly id: string;
+  readonly reason: string;
+}
+
+interface Run {
+  readonly report: Report;
+  readonly skipped: Skipped[];
+}
+
+/** Told after every page; the next one waits for it. */
+type Report = (progress: ResyncProgress) => Promise<void> | void;
+
+const onePage = { page: 1, limit: 1 };
+
+/**
+ * Compares mirrors with the processor's own objects, all of them or one customer's, corrects what differs and recovers what
+ * is missing. No answer is for a row as it stands: what is the same stays, what differs or has no row is refreshed
+ * one by one. The order matters: what others depend on comes first.
+ */
+export class Resync {
+  readonly #parts: ResyncParts;
+
+  constructor(parts: ResyncParts) {
+    this.#parts = parts;
+  }
+
+  /** Returns the objects that could not be compared. */
+  async all(report: Report = () => {}): Promise<readonly Skipped[]> {
+    const { processor, mirrors, customers, plans, refunds } = this.#parts;
+    const run: Run = { report, skipped: [] };
+    const listed = new Set<string>();
+    const pages = eachSeen(processor.customers.list(), (facts) => listed.add(mirrors.customers.keyOf(facts)));
+    await this.#compare(mirrors.customers, pages, run, (await customers.list(onePage)).total);
+    // The processor does not list deleted customers: those that it left out are refreshed one by one.
+    for await (const page of customers.listLive()) {
+      for (const { processorCustomerId: key } of page)
+        if (!listed.has(key)) await this.#refresh(mirrors.customers, key, run);
+    }
+    await this.#compare(mirrors.plans, processor.plans.list(), run, (await plans.list(false)).length);
+    await this.#compareMoney(undefined, run);
+    await this.#compare(mirrors.refunds, processor.refunds.list(), run, await refunds.count());
+    return run.skipped;
+  }
+
+  /** Counts the rows of every list, which takes a while with many millions of them. */
+  async correctTotals(): Promise<readonly TotalCorrection[]> {
+    const totals = await correctListTotals(this.#parts.database, this.#parts.countedLists);
+    for (const correction of totals) this.#parts.logger.warn(correction, 'list total corrected');
+    return totals;
+  }
+
+  /** Returns the objects that could not be compared. */
+  async ofCustomer(id: string, report: Report = () => {}): Promise<readonly Skipped[]> {
+    const { mirrors, customers, payments } = this.#parts;
+    const run: Run = { report, skipped: [] };
+    const known = isUuid(id) ? await customers.findAny(id) : undefined;
+    const { processorCustomerId } = known ?? (await this.#recoverCustomer(id));
+    if (known?.deletedAt === null) await this.#refresh(mirrors.customers, processorCustomerId, run);
+    await this.#compareMoney({ id, processorCustomerId }, run);
+    for (let page = 1; ; page += 1) {
+      const { data } = await payments.list({ page, limit: 100 }, id);
+      if (data.length === 0) return run.skipped;
+      for (const payment of data)
+        await this.#refresh(mirrors.refunds.ofPayments, mirrors.payments.keyOf(payment), run);
+    }
+  }
+
+  async #recoverCustomer(id: string): Promise<Customer> {
+    const recovered = await this.#parts.lostCustomers.recoverById(id);
+    if (recovered === undefined) throw customerNotFound();
+    this.#note('customer', [recovered.processorCustomerId]);
+    return recovered;
+  }
+
+  async #compareMoney(
+    customer: { readonly id: string; readonly processorCustomerId: string } | undefined,
+    run: Run,
+  ): Promise<void> {
+    const customerId = customer?.id;
+    const filter = customer === undefined ? {} : { processorCustomerId: customer.processorCustomerId };
+    const { processor, mirrors, payments, subscriptions, invoices } = this.#parts;
+    const compare = async <Facts>(
+      mirror: Mirror<Facts>,
+      pages: Pages<Facts>,
+      service: PaymentService | SubscriptionService | InvoiceService,
+    ) => this.#compare(mirror, pages, run, (await service.list(onePage, customerId)).total);
+    await compare(mirrors.payments, processor.payments.list(filter), payments);
+    await compare(mirrors.subscriptions, processor.subscriptions.list(filter), subscriptions);
+    await compare(mirrors.invoices, processor.invoices.list(filter), invoices);
+  }
+
+  /** `expected` is the number of rows before the comparison. */
+  async #compare<Facts>(
+    mirror: Mirror<Facts>,
+    pages: Pages<Facts>,
+    run: Run,
+    expected: number,
+  ): Promise<void> {
+    const { database } = this.#parts;
+    const { resource } = mirror;
+    let [compared, corrected] = [0, 0];
+    for await (const facts of pages) {
+      const applied = await database.transaction((tx) => mirror.apply(tx, facts, noRevisions));
+      this.#note(resource, applied.changed);
+      corrected += applied.changed.length;
+      for (const key of applied.unsettled) corrected += await this.#refresh(mirror, key, run);
+      compared += facts.length;
+      await run.report({ resource, compared, expected, corrected });
+    }
+  }
+
+  /** Refreshes until the row is settled, and returns the number of changes. An object that fails is skipped, unless all would. */
+  async #refresh(mirror: Mirror<never>, key: string, { skipped }: Run): Promise<number> {
+    const { resource } = mirror;
+    const changed: string[] = [];
+    try {
+      await untilSettled(async () => {
+        const applied = await mirror.refresh(key);
+        changed.push(...applied.changed);
+        return applied;
+      });
+    } catch (error) {
+      if (isOutageOfAll(error)) throw error;
+      this.#parts.logger.warn({ err: error, resource, id: key }, 'mirror comparison failed');
+      skipped.push({ resource, id: key, reason: error instanceof Error ? error.message : String(error) });
+    }
+    this.#note(resource, changed);
+    return changed.length;
+  }
+
+  #note(resource: Resource, changed: readonly string[]): void {
+    const { metrics, logger } = this.#parts;
+    metrics.mirrorDrift.inc({ resource }, changed.length);
+    if (changed.length > 0) logger.warn({ resource, ids: changed }, 'drifted mirrors corrected');
+  }
+}
+
+/** The same pages, with a look at each item. */
+async function* eachSeen<Item>(pages: Pages<Item>, see: (item: Item) => void): Pages<Item> {
+  for await (const page of pages) {
+    for (const item of page) see(item);
+    yield page;
+  }
+}

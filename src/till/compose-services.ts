@@ -1,0 +1,219 @@
+import type { FastifyInstance } from 'fastify';
+import { CustomerMirror } from '../customers/customer-mirror.ts';
+import { registerCustomerRoutes } from '../customers/customer-routes.ts';
+import { CustomerService } from '../customers/customer-service.ts';
+import { CustomerStore, customerList } from '../customers/customer-store.ts';
+import { LostCustomers } from '../customers/lost-customers.ts';
+import { ClaimStore } from '../idempotency/claim-store.ts';
+import type { CrashPoints } from '../idempotency/crash-points.ts';
+import { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import { Sweeper } from '../idempotency/sweeper.ts';
+import { InvoiceMirror } from '../invoices/invoice-mirror.ts';
+import { registerInvoiceRoutes } from '../invoices/invoice-routes.ts';
+import { InvoiceService } from '../invoices/invoice-service.ts';
+import { InvoiceStore, invoiceList } from '../invoices/invoice-store.ts';
+import { PaymentMirror } from '../payments/payment-mirror.ts';
+import { registerPaymentRoutes } from '../payments/payment-routes.ts';
+import { PaymentService } from '../payments/payment-service.ts';
+import { PaymentStore, paymentList } from '../payments/payment-store.ts';
+import { RefundMirror } from '../payments/refund-mirror.ts';
+import { registerRefundRoutes } from '../payments/refund-routes.ts';
+import { RefundService } from '../payments/refund-service.ts';
+import { RefundStore } from '../payments/refund-store.ts';
+import { PlanMirror } from '../plans/plan-mirror.ts';
+import { registerPlanRoutes } from '../plans/plan-routes.ts';
+import { PlanService } from '../plans/plan-service.ts';
+import { PlanStore } from '../plans/plan-store.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { OwnerLock } from '../platform/owner-lock.ts';
+import type { Database } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
+import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
+import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
+import { SubscriptionService } from '../subscriptions/subscription-service.ts';
+import { SubscriptionStore, subscriptionList } from '../subscriptions/subscription-store.ts';
+import { EventApplier } from '../sync/event-applier.ts';
+import type { Mirrors } from '../sync/mirrors.ts';
+import { Recovery } from '../sync/recovery.ts';
+import { RecoveryStore } from '../sync/recovery-store.ts';
+import { Resync } from '../sync/resync.ts';
+import { Worker } from '../sync/worker.ts';
+import { Erasure } from '../webhooks/erasure.ts';
+import { ErasureStore } from '../webhooks/erasure-store.ts';
+import { Inbox } from '../webhooks/inbox.ts';
+import { Retention } from '../webhooks/retention.ts';
+import { RetentionStore } from '../webhooks/retention-store.ts';
+import { registerWebhookEventRoutes } from '../webhooks/webhook-event-routes.ts';
+import { WebhookEventService } from '../webhooks/webhook-event-service.ts';
+import { WebhookEventStore } from '../webhooks/webhook-event-store.ts';
+import { registerWebhookRoutes } from '../webhooks/webhook-routes.ts';
+
+/** As long as the deadline of a processor call. Who takes longer may be overtaken, which does no harm: see decision 0007. */
+const leaseMs = 10_000;
+
+export interface ServiceParts {
+  readonly database: Database;
+  readonly ownerLock: OwnerLock;
+  readonly processor: Processor;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly crashPoints: CrashPoints;
+  readonly retentionDays: number;
+}
+
+export type Services = ReturnType<typeof composeServices>;
+
+/** The domain, put together. */
+export function composeServices(parts: ServiceParts) {
+  const { database, logger } = parts;
+  const claims = new ClaimStore(leaseMs);
+  const idempotency = new IdempotencyService({ ...parts, claims });
+  const stores = {
+    customers: new CustomerStore(),
+    plans: new PlanStore(),
+    payments: new PaymentStore(),
+    refunds: new RefundStore(),
+    subscriptions: new SubscriptionStore(),
+    invoices: new InvoiceStore(),
+  };
+  const { mirrors, lostCustomers } = composeMirrors(parts, stores);
+  const domain = composeDomain({ ...parts, idempotency }, stores, mirrors);
+  const sweeper = new Sweeper({
+    database,
+    claims,
+    creations: {
+      'customers.create': domain.customers.creation,
+      'plans.create': domain.plans.creation,
+      'payments.create': domain.payments.creation,
+      'refunds.create': domain.refunds.creation,
+      'subscriptions.create': domain.subscriptions.creation,
+    },
+    logger,
+  });
+  const webhooks = composeWebhooks({ ...parts, ...domain, mirrors, lostCustomers });
+  /** Waits for the work that continues after responses: completing claims, and the worker if it was started. */
+  const stop = async (): Promise<void> => {
+    await Promise.all([idempotency.stop(), webhooks.worker.stop()]);
+  };
+  return { ...domain, mirrors, idempotency, sweeper, ...webhooks, stop };
+}
+
+interface Stores {
+  readonly customers: CustomerStore;
+  readonly plans: PlanStore;
+  readonly payments: PaymentStore;
+  readonly refunds: RefundStore;
+  readonly subscriptions: SubscriptionStore;
+  readonly invoices: InvoiceStore;
+}
+
+function composeMirrors(parts: ServiceParts, stores: Stores) {
+  const customers = new CustomerMirror({
+    ...parts,
+    store: stores.customers,
+    onRecovered: (tx, recovered) => invoices.attach(tx, recovered),
+  });
+  const lostCustomers = new LostCustomers({ ...parts, mirror: customers });
+  const plans = new PlanMirror({ ...parts, store: stores.plans });
+  const shared = { ...parts, customers, lostCustomers, plans };
+  const payments = new PaymentMirror({ ...shared, store: stores.payments });
+  const refunds = new RefundMirror({
+    ...shared,
+    store: stores.refunds,
+    payments,
+    paymentStore: stores.payments,
+  });
+  const subscriptions = new SubscriptionMirror({ ...shared, store: stores.subscriptions });
+  const invoices = new InvoiceMirror({ ...shared, store: stores.invoices });
+  const mirrors: Mirrors = { customers, plans, payments, refunds, subscriptions, invoices };
+  return { mirrors, lostCustomers };
+}
+
+/** The services of the API. */
+function composeDomain(
+  parts: ServiceParts & { readonly idempotency: IdempotencyService },
+  stores: Stores,
+  mirrors: Mirrors,
+) {
+  const customers = new CustomerService({ ...parts, store: stores.customers, mirror: mirrors.customers });
+  const plans = new PlanService({ ...parts, store: stores.plans, mirror: mirrors.plans });
+  const payments = new PaymentService({
+    ...parts,
+    store: stores.payments,
+    mirror: mirrors.payments,
+    customers,
+  });
+  const refunds = new RefundService({
+    ...parts,
+    store: stores.refunds,
+    mirror: mirrors.refunds,
+    payments,
+    paymentStore: stores.payments,
+  });
+  const subscriptions = new SubscriptionService({
+    ...parts,
+    store: stores.subscriptions,
+    mirror: mirrors.subscriptions,
+    customers,
+    plans,
+  });
+  const invoices = new InvoiceService({ ...parts, store: stores.invoices });
+  return { customers, plans, payments, refunds, subscriptions, invoices };
+}
+
+type Domain = ReturnType<typeof composeDomain>;
+
+interface WebhookParts extends ServiceParts, Domain {
+  readonly mirrors: Mirrors;
+  readonly lostCustomers: LostCustomers;
+}
+
+function composeWebhooks(parts: WebhookParts) {
+  const store = new WebhookEventStore();
+  const onStored = () => worker.nudge();
+  const inbox = new Inbox({ ...parts, store, onStored });
+  const eventApplier = new EventApplier({ ...parts, inbox });
+  const worker = new Worker({ eventApplier, logger: parts.logger });
+  const webhookEvents = new WebhookEventService({ ...parts, store, onStored });
+  const resync = new Resync({
+    ...parts,
+    countedLists: [customerList, paymentList, subscriptionList, invoiceList],
+  });
+  const recovery = new Recovery({
+    ...parts,
+    store: new RecoveryStore(),
+    inbox,
+    staleMirrors: [parts.mirrors.payments, parts.mirrors.subscriptions],
+    resync: (afterEachPage) => resync.all(afterEachPage),
+  });
+  const retention = new Retention({ ...parts, store: new RetentionStore() });
+  const erasure = new Erasure({ ...parts, store: new ErasureStore() });
+  return { inbox, worker, eventApplier, webhookEvents, resync, recovery, retention, erasure };
+}
+
+interface RouteParts {
+  readonly processor: Processor;
+  readonly clock: Clock;
+}
+
+export async function registerRoutes(
+  app: FastifyInstance,
+  services: Services,
+  parts: RouteParts,
+): Promise<void> {
+  const { customers, plans, payments, refunds, subscriptions, invoices } = services;
+  registerCustomerRoutes(app, {
+    customers,
+    correctSubscriptions: (customerId) => subscriptions.correctOfCustomer(customerId),
+  });
+  registerPlanRoutes(app, plans);
+  registerPaymentRoutes(app, payments);
+  registerRefundRoutes(app, refunds);
+  registerSubscriptionRoutes(app, subscriptions);
+  registerInvoiceRoutes(app, invoices);
+  registerWebhookEventRoutes(app, services.webhookEvents);
+  await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
+}

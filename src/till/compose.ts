@@ -1,0 +1,217 @@
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { ApiGuard } from '../http/access/api-guard.ts';
+import { type LoadedApiKeys, loadApiKeys } from '../http/access/api-key-source.ts';
+import { RateLimiter } from '../http/access/rate-limiter.ts';
+import { buildApp } from '../http/app.ts';
+import { backlogMax } from '../http/load/limits.ts';
+import { type CrashPoints, noCrashPoints } from '../idempotency/crash-points.ts';
+import { resources } from '../mirrors/mirror.ts';
+import type { Cache } from '../platform/cache.ts';
+import { systemClock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import { MemoryCache } from '../platform/memory-cache.ts';
+import { createMetrics, type Metrics } from '../platform/metrics.ts';
+import { completePartitionedIndexes } from '../platform/partitioned-indexes.ts';
+import type { Database } from '../platform/postgres.ts';
+import { Repeater } from '../platform/repeater.ts';
+import { Shutdown } from '../platform/shutdown.ts';
+import { AccountGuard } from '../processor/account/account-guard.ts';
+import { AccountStore } from '../processor/account/account-store.ts';
+import { eventTypes } from '../processor/event-types.ts';
+import { type Processor, processorOperations } from '../processor/processor.ts';
+import {
+  closeTimeoutMs,
+  describeAddress,
+  explainPort,
+  openCache,
+  openDatabase,
+  openProcessor,
+  type Start,
+} from './compose-parts.ts';
+import { composeServices, registerRoutes, type Services } from './compose-services.ts';
+import type { Config } from './config.ts';
+import type { WelcomeFacts } from './welcome.ts';
+
+/** A call to the processor ends within ten seconds; with the delay before it, all fits the 30 s that orchestrators wait. */
+const drainTimeoutMs = 15_000;
+const sweepDelayMs = 60_000;
+/** A missed webhook is noticed within this time. */
+const recoveryDelayMs = 300_000;
+const retentionDelayMs = 3_600_000;
+/** A deleted customer is gone from the inbox within about this time. */
+const erasureDelayMs = 60_000;
+/** There is something to build only after an upgrade. */
+const indexDelayMs = 3_600_000;
+export const metricLabels = {
+  eventTypes: [...eventTypes, 'other'],
+  processorOperations,
+  mirrors: resources,
+};
+
+export interface Till {
+  readonly facts: WelcomeFacts;
+  /** Reads the key file again; returns how many keys are valid now. */
+  readonly reloadKeys: () => Promise<number>;
+  /** Ends everything in order; true if all of it ended in time. */
+  readonly stop: () => Promise<boolean>;
+}
+
+/** The composition root: the only place that knows every part. Whatever fails, nothing is left running. */
+export async function startTill(
+  config: Config,
+  logger: Logger,
+  crashPoints: CrashPoints = noCrashPoints,
+): Promise<Till> {
+  const shutdown = new Shutdown(logger);
+  try {
+    return await start({ config, logger, shutdown }, crashPoints);
+  } catch (error) {
+    await shutdown.run();
+    throw error;
+  }
+}
+
+async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
+  const { config, logger, shutdown } = from;
+  const keys = await loadApiKeys(config);
+  const { url: databaseUrl, database, ownerLock } = await openDatabase(from);
+  const cache = await openCache(from);
+  const metrics = createMetrics(metricLabels);
+  const address = { url: `http://${config.host}:${config.port}` };
+  const account = new AccountGuard({ database, store: new AccountStore(), logger });
+  const { processor, name } = await openProcessor(from, metrics, address, () => account.require());
+  shutdown.add('processor account', closeTimeoutMs, async () => account.stop());
+  await account.start(processor);
+  const services = composeServices({
+    database,
+    ownerLock,
+    processor,
+    metrics,
+    clock: systemClock,
+    logger,
+    crashPoints,
+    retentionDays: config.webhookRetentionDays,
+  });
+  const startBackgroundWork = composeBackgroundWork(from, services, { account, databaseUrl });
+  const app = await composeApp(from, { database, cache, metrics, keys, services, processor });
+  address.url = await listen(app, config);
+  if (config.role !== 'api') startBackgroundWork();
+  const facts: WelcomeFacts = {
+    url: address.url,
+    database:
+      config.databaseUrl === undefined
+        ? `embedded PostgreSQL in ${config.dataDir}`
+        : describeAddress(config.databaseUrl),
+    cache: config.redisUrl === undefined ? 'in-process' : describeAddress(config.redisUrl),
+    processor: name,
+    servesApi: config.role !== 'worker',
+    generatedKey: keys.generated,
+  };
+  return { facts, reloadKeys: keys.reload, stop: () => shutdown.run() };
+}
+
+/** To be started once requests are served: at a shutdown, requests end first and this after them. */
+function composeBackgroundWork(
+  { logger, shutdown }: Start,
+  services: Services,
+  { account, databaseUrl }: { readonly account: AccountGuard; readonly databaseUrl: string },
+): () => void {
+  const { worker, sweeper, recovery, retention, erasure } = services;
+  const processorRepeaters = [
+    new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
+    new Repeater({
+      name: 'recovery',
+      delayMs: recoveryDelayMs,
+      work: (signal) => recovery.run(signal),
+      logger,
+    }),
+  ];
+  const repeaters = [
+    new Repeater({ name: 'retention', delayMs: retentionDelayMs, work: () => retention.run(), logger }),
+    new Repeater({
+      name: 'erasure',
+      delayMs: erasureDelayMs,
+      work: (signal) => erasure.run(signal),
+      logger,
+    }),
+    new Repeater({
+      name: 'indexes',
+      delayMs: indexDelayMs,
+      work: (signal) => completePartitionedIndexes({ url: databaseUrl, logger, signal }),
+      logger,
+    }),
+  ];
+  shutdown.add('background work', closeTimeoutMs, () =>
+    Promise.all([services, ...repeaters, ...processorRepeaters].map((part) => part.stop())),
+  );
+  return () => {
+    for (const part of [worker, ...repeaters]) part.start();
+    void account.comparison.then((comparison) => {
+      if (shutdown.hasBegun) return;
+      if (comparison === 'same') for (const repeater of processorRepeaters) repeater.start();
+      // Another account's events stay in the queue.
+      else void worker.stop();
+    });
+  };
+}
+
+interface AppInput {
+  readonly database: Database;
+  readonly cache: Cache;
+  readonly metrics: Metrics;
+  readonly keys: LoadedApiKeys;
+  readonly services: Services;
+  readonly processor: Processor;
+}
+
+async function composeApp({ config, logger, shutdown }: Start, input: AppInput): Promise<FastifyInstance> {
+  const { database, cache, metrics, keys, services, processor } = input;
+  const fallback = new MemoryCache(systemClock);
+  const limiter = new RateLimiter({ shared: cache, fallback, clock: systemClock, logger });
+  const app = await buildApp({
+    logger,
+    metrics,
+    guard: new ApiGuard({ keys: keys.ring, limiter, requestsPerMinute: config.rateLimitPerMinute }),
+    dependencies: [
+      { name: 'database', check: () => database.ping() },
+      { name: 'cache', check: () => cache.ping() },
+    ],
+    trustProxy: config.trustProxy,
+    isStopping: () => shutdown.hasBegun,
+    servesApi: config.role !== 'worker',
+    beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
+    registerRoutes: (scope) => registerRoutes(scope, services, { processor, clock: systemClock }),
+  });
+  const stopDelayMs = config.stopDelaySeconds * 1_000;
+  shutdown.add('open requests', stopDelayMs + drainTimeoutMs + closeTimeoutMs, () =>
+    closeApp(app, stopDelayMs),
+  );
+  return app;
+}
+
+async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
+  try {
+    return await app.listen({ host, port, backlog: backlogMax });
+  } catch (error) {
+    throw explainPort(error, { variable: 'PORT', port, host });
+  }
+}
+
+/**
+ * Serves on for a while, so that load balancers look elsewhere and clients, told to close their connections, come back
+ * to another process. Then lets what is in flight finish, up to a limit, and accepts nothing new meanwhile.
+ */
+async function closeApp(app: FastifyInstance, stopDelayMs: number): Promise<void> {
+  await setTimeout(stopDelayMs);
+  // Right after whatever has arrived was read: a connection whose request nobody had time for yet would pass for idle.
+  await setImmediate();
+  const expired = new AbortController();
+  const limit = setTimeout(drainTimeoutMs, undefined, { signal: expired.signal }).then(
+    () => app.server.closeAllConnections(),
+    () => undefined,
+  );
+  await app.close();
+  expired.abort();
+  await limit;
+}

@@ -1,0 +1,155 @@
+import { resolve } from 'node:path';
+import { type ApiKey, parseApiKeys } from '../http/access/api-key.ts';
+import { EnvironmentReader } from '../platform/environment.ts';
+import { type LogLevel, logLevels } from '../platform/logger.ts';
+
+export const roles = ['all', 'api', 'worker'] as const;
+
+/** Everything the environment decides, read once at start. */
+export interface Config {
+  readonly production: boolean;
+  readonly role: (typeof roles)[number];
+  readonly host: string;
+  readonly port: number;
+  /** Keys from the environment and from a file, both may be given; neither means: generate one. */
+  readonly apiKeys: readonly ApiKey[];
+  readonly apiKeysFile: string | undefined;
+  /** Undefined means: the embedded PostgreSQL. */
+  readonly databaseUrl: string | undefined;
+  readonly databasePoolSize: number;
+  /** Undefined means: the in-process cache. */
+  readonly redisUrl: string | undefined;
+  readonly dataDir: string;
+  readonly processor: ProcessorConfig;
+  readonly logLevel: LogLevel;
+  /** 0 is off. */
+  readonly rateLimitPerMinute: number;
+  readonly trustProxy: readonly string[];
+  readonly webhookRetentionDays: number;
+  /** How long requests are still taken after a stop signal, while /health tells load balancers to look elsewhere. */
+  readonly stopDelaySeconds: number;
+}
+
+export interface ProcessorConfig {
+  /** Undefined means: the embedded sandbox. */
+  readonly secretKey: string | undefined;
+  /** Undefined means: the processor's public address. */
+  readonly apiBase: string | undefined;
+  /** Empty only with the sandbox, which then generates one. */
+  readonly webhookSecrets: readonly string[];
+  readonly maxInFlight: number;
+  readonly sandboxPort: number;
+}
+
+/**
+ * The variables that hold a key or a password. Once they are read they are taken out of the environment, which child
+ * processes inherit and diagnostic reports quote.
+ */
+export const secretVariables = [
+  'API_KEYS',
+  'API_KEY',
+  'DATABASE_URL',
+  'REDIS_URL',
+  'PROCESSOR_SECRET_KEY',
+  'PROCESSOR_WEBHOOK_SECRET',
+] as const;
+
+/** The settings are wrong. Each mistake is one line that names the variable, what was seen and what is allowed. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly mistakes: readonly string[];
+
+  constructor(mistakes: readonly string[]) {
+    super(`Invalid configuration:\n${mistakes.map((mistake) => `  ${mistake}`).join('\n')}`);
+    this.mistakes = mistakes;
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads the whole configuration, or throws a ConfigError with every mistake at once. */
+export function loadConfig(environment: Environment, workingDir: string): Config {
+  const env = new EnvironmentReader(environment);
+  const production = env.text('NODE_ENV') === 'production';
+  const config: Config = {
+    production,
+    role: env.oneOf('ROLE', roles, 'all'),
+    host: env.host('HOST', '127.0.0.1'),
+    port: env.integer('PORT', { default: 3000, min: 0, max: 65_535 }),
+    apiKeys: [...readKeys(env, 'API_KEYS'), ...readKeys(env, 'API_KEY')],
+    apiKeysFile: env.path('API_KEYS_FILE', workingDir),
+    databaseUrl: env.address('DATABASE_URL', ['postgres://', 'postgresql://']),
+    databasePoolSize: env.integer('DATABASE_POOL_SIZE', { default: 10, min: 1, max: 1_000 }),
+    redisUrl:
+      env.text('REDIS_URL') === 'memory://' ? undefined : env.address('REDIS_URL', ['redis://', 'rediss://']),
+    dataDir: env.path('DATA_DIR', workingDir) ?? resolve(workingDir, '.till'),
+    processor: readProcessor(env),
+    logLevel: env.oneOf('LOG_LEVEL', logLevels, 'info'),
+    rateLimitPerMinute: env.integer('RATE_LIMIT_PER_MINUTE', { default: 6_000, min: 0, max: 100_000_000 }),
+    trustProxy: env.addresses('TRUST_PROXY'),
+    // The processor can send an event again, or list it, for 30 days: forgetting one sooner could apply it twice.
+    webhookRetentionDays: env.integer('WEBHOOK_RETENTION_DAYS', { default: 90, min: 35, max: 36_500 }),
+    // Load balancers look every few seconds; where there are none, nobody wants to wait.
+    stopDelaySeconds: env.integer('STOP_DELAY_SECONDS', { default: production ? 5 : 0, min: 0, max: 60 }),
+  };
+  if (config.production) refuseDefaults(env);
+  else if (config.role !== 'all') refuseEmbeddedParts(env, config.role);
+  if (env.mistakes.length > 0) throw new ConfigError(env.mistakes);
+  return Object.freeze(config);
+}
+
+function readKeys(env: EnvironmentReader, name: string): readonly ApiKey[] {
+  const text = env.text(name);
+  if (text === undefined) return [];
+  const { keys, mistakes } = parseApiKeys(text.split(','), name);
+  env.mistakes.push(...mistakes);
+  return keys;
+}
+
+function readProcessor(env: EnvironmentReader): ProcessorConfig {
+  const secretKey = env.secret('PROCESSOR_SECRET_KEY', {
+    pattern: /^(sk|rk)_(test|live)_\w+$/,
+    allowed: 'a secret or restricted key: sk_test_…, sk_live_…, rk_test_… or rk_live_…',
+  });
+  const webhookSecrets = env.secrets('PROCESSOR_WEBHOOK_SECRET');
+  const apiBase = env.origin('PROCESSOR_API_BASE');
+  if (secretKey !== undefined && webhookSecrets.length === 0) {
+    env.missing(
+      'PROCESSOR_WEBHOOK_SECRET',
+      'set it to the signing secret of your webhook endpoint; without it anyone could forge events',
+    );
+  }
+  if (secretKey === undefined && apiBase !== undefined) {
+    env.missing(
+      'PROCESSOR_SECRET_KEY',
+      'set it, or unset PROCESSOR_API_BASE, which has no effect without it',
+    );
+  }
+  return {
+    secretKey,
+    apiBase,
+    webhookSecrets,
+    maxInFlight: env.integer('PROCESSOR_MAX_IN_FLIGHT', { default: 200, min: 1, max: 10_000 }),
+    sandboxPort: env.integer('SANDBOX_PORT', { default: 3001, min: 0, max: 65_535 }),
+  };
+}
+
+/** Production runs on nothing that was generated or embedded: a sandbox must never pass for a processor there. */
+function refuseDefaults(env: EnvironmentReader): void {
+  const why = 'required when NODE_ENV=production';
+  if (!env.has('API_KEYS') && !env.has('API_KEY') && !env.has('API_KEYS_FILE')) {
+    env.missing('API_KEYS', `${why}, where no key is generated`);
+  }
+  if (!env.has('DATABASE_URL')) env.missing('DATABASE_URL', `${why}, where there is no embedded PostgreSQL`);
+  if (!env.has('REDIS_URL')) env.missing('REDIS_URL', `${why}; use memory:// for a single process`);
+  if (!env.has('PROCESSOR_SECRET_KEY'))
+    env.missing('PROCESSOR_SECRET_KEY', `${why}, where there is no sandbox`);
+  if (!env.has('PROCESSOR_WEBHOOK_SECRET')) env.missing('PROCESSOR_WEBHOOK_SECRET', why);
+}
+
+/** Embedded parts belong to one process that does everything; halves that run apart must share real servers. */
+function refuseEmbeddedParts(env: EnvironmentReader, role: string): void {
+  const why = `required when ROLE=${role}; only ROLE=all has embedded parts`;
+  if (!env.has('DATABASE_URL')) env.missing('DATABASE_URL', why);
+  if (!env.has('PROCESSOR_SECRET_KEY')) env.missing('PROCESSOR_SECRET_KEY', why);
+}
