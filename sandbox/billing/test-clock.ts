@@ -1,6 +1,5 @@
-import type { Collection } from '../state/collection.ts';
 import type { Store } from '../state/store.ts';
-import type { TestClock, WireObject } from '../wire/objects.ts';
+import type { TestClock } from '../wire/objects.ts';
 import { WireError } from '../wire/wire-error.ts';
 import { addIntervals, type Interval } from './calendar.ts';
 
@@ -66,22 +65,9 @@ export function deleteTestClock(store: Store, clock: TestClock): void {
       for (const payment of store.invoicePayments.allWithin('payment_intent', intent.id))
         store.remove(store.invoicePayments, payment.id);
     }
-    removeOwned(store, store.charges, customer.id);
-    removeOwned(store, store.paymentIntents, customer.id);
-    removeOwned(store, store.setupIntents, customer.id);
-    removeOwned(store, store.invoices, customer.id);
-    removeOwned(store, store.subscriptions, customer.id);
-    removeOwned(store, store.paymentMethods, customer.id);
+    for (const { collection, id } of store.ownedBy(customer.id)) store.remove(collection, id);
     store.remove(store.customers, customer.id);
   }
   store.remove(store.testClocks, clock.id);
   store.emit('test_helpers.test_clock.deleted', clock);
-}
-
-function removeOwned<T extends WireObject>(
-  store: Store,
-  collection: Collection<T>,
-  customerId: string,
-): void {
-  for (const { id } of collection.allWithin('customer', customerId)) store.remove(collection, id);
 }

@@ -41,13 +41,20 @@ export class Collections {
     name: 'payment_intents',
     noun: 'payment_intent',
     idPrefix: 'pi_',
-    indexes: { metadata: metadataKeys, customer: (intent) => [intent.customer] },
+    indexes: {
+      metadata: metadataKeys,
+      customer: (intent) => [intent.customer],
+      payment_method: (intent) => [intent.payment_method],
+    },
   });
   readonly setupIntents = this.#add<Wire.SetupIntent>({
     name: 'setup_intents',
     noun: 'setupintent',
     idPrefix: 'seti_',
-    indexes: { customer: (intent) => [intent.customer] },
+    indexes: {
+      customer: (intent) => [intent.customer],
+      payment_method: (intent) => [intent.payment_method],
+    },
   });
   readonly charges = this.#add<Wire.Charge>({
     name: 'charges',
@@ -112,6 +119,15 @@ export class Collections {
   /** The object with this id in the collection with this name. */
   find(collection: string, id: string): Wire.WireObject | undefined {
     return this.collection(collection)?.get(id);
+  }
+
+  /** Everything that belongs to a customer, by the index that lists it. */
+  ownedBy(customerId: string): { readonly collection: AnyCollection; readonly id: string }[] {
+    return [...this.#byName.values()].flatMap((collection) =>
+      collection.hasIndex('customer')
+        ? collection.allWithin('customer', customerId).map(({ id }) => ({ collection, id }))
+        : [],
+    );
   }
 
   collection(name: string): AnyCollection | undefined {

@@ -6,7 +6,7 @@ export interface Retention {
   readonly eventsMax: number;
   /** Responses to requests with an idempotency key. Clients retry within seconds. */
   readonly memosMax: number;
-  /** Deleted customers, and payment methods without a customer. They take some 10 MB. */
+  /** Deleted customers, and payment methods without a customer and a payment. They take some 10 MB. */
   readonly spentMax: number;
 }
 
@@ -14,7 +14,7 @@ export const defaultRetention: Retention = { eventsMax: 100_000, memosMax: 100_0
 
 /**
  * The objects that the processor still shows although they cannot be used: deleted customers, and payment methods that
- * were detached or never attached. Without a limit, a world that deletes what it creates would grow forever.
+ * were detached or never attached. A payment keeps its payment method. Without a limit, a world that deletes what it creates would grow forever.
  */
 export class SpentObjects {
   readonly #max: number;

@@ -253,7 +253,11 @@ export class Store extends Collections {
   /** Not written to the journal: reading it forgets the same objects. */
   #forgetSpent(collection: string, value: Wire.WireObject): void {
     const forgotten = this.#spent.note(collection, value);
-    if (forgotten !== undefined) this.byName.get(forgotten.collection)?.remove(forgotten.id);
+    if (forgotten === undefined) return;
+    const isUsed = [this.paymentIntents, this.setupIntents].some(
+      (intents) => intents.allWithin('payment_method', forgotten.id).length > 0,
+    );
+    if (!isUsed) this.byName.get(forgotten.collection)?.remove(forgotten.id);
   }
 
   #endpointIdsFor(event: StoredEvent): string[] {

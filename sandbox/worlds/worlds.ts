@@ -97,7 +97,8 @@ export class Worlds {
   /** Removes the world and everything in it. Returns whether there was one. */
   async remove(name: string): Promise<boolean> {
     const world = await this.find(name);
-    if (world === undefined) return false;
+    // Another request may have removed this world meanwhile, and a third one opened a new one.
+    if (world === undefined || this.#named.get(name) !== world) return false;
     this.#named.delete(name);
     const removal = world.remove();
     this.#removals.set(name, removal);
