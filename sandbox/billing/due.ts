@@ -103,7 +103,11 @@ export class Due {
         this.#onProblem({ error, testClock: id }, 'a test clock failed to advance');
         this.#store.transact(null, () => clockFailed(this.#store, id));
       })
-      .finally(() => this.#advancing.delete(id));
+      .finally(() => {
+        this.#advancing.delete(id);
+        // The next step may have started while the last one was written.
+        if (!this.#closed) this.#advanceClock(id);
+      });
     this.#advancing.set(id, advanced);
   }
 
