@@ -4,24 +4,24 @@ import { publish } from './lab/publish.ts';
 import { type Result, table, toResult } from './lab/report.ts';
 import { scenarios } from './scenarios.ts';
 
-const asked = readArguments(
+const parsed = readArguments(
   process.argv.slice(2),
   scenarios.flatMap(({ names }) => names),
 );
-if (typeof asked === 'string') {
-  process.stderr.write(`${asked}\n\n${usage}`);
+if (typeof parsed === 'string') {
+  process.stderr.write(`${parsed}\n\n${usage}`);
   process.exit(2);
 }
-if (asked.help) {
+if (parsed.help) {
   process.stdout.write(usage);
   process.exit();
 }
-const { only, quick, rounds, isComplete } = asked;
+const { only, quick, rounds, isComplete } = parsed;
 
 const opening = Lab.open({ quick, rounds });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
-    say(`\n${signal}: ending what was started …`);
+    print(`\n${signal}: ending what was started …`);
     opening.then((opened) => opened[Symbol.asyncDispose]()).finally(() => process.exit(1));
   });
 }
@@ -33,11 +33,11 @@ for (const scenario of scenarios) {
   const startedAtMs = performance.now();
   const found = (await scenario.run(lab)).map(toResult);
   results.push(...found);
-  say(`── ${((performance.now() - startedAtMs) / 1_000).toFixed(1)} s\n${table(found)}\n`);
+  print(`── ${((performance.now() - startedAtMs) / 1_000).toFixed(1)} s\n${table(found)}\n`);
 }
-say(`\n${table(results)}`);
+print(`\n${table(results)}`);
 if (isComplete) await publish(results, quick ? 'quick' : 'full', new Date());
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }

@@ -11,7 +11,7 @@ import { webhookEndToEnd } from './scenarios/webhook-end-to-end.ts';
 import { webhookIngest } from './scenarios/webhook-ingest.ts';
 import { webhookLag } from './scenarios/webhook-lag.ts';
 
-/** Everything that is measured, in the order of the table. */
+/** All scenarios, in the order of the table. */
 export const scenarios: readonly Scenario[] = [
   webhookIngest,
   webhookEndToEnd,

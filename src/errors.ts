@@ -1,7 +1,6 @@
 /**
  * The catalogue of expected failures. A code is part of the API and never changes its meaning; the text is the
- * problem's title. What is not in here must not happen: it is logged with its cause, and the caller learns
- * nothing but a request id.
+ * problem's title. Any other error is a defect: it is logged with its cause, and the caller sees only a request id.
  */
 export const failureTitles = {
   invalid_request: 'Invalid request',
@@ -36,35 +35,35 @@ export const failureTitles = {
 export type FailureCode = keyof typeof failureTitles;
 
 export interface Mistake {
-  /** Where the mistake is: `body.amount`, `query.page`, `header.idempotency-key`. */
+  /** The path of the mistake: `body.amount`, `query.page`, `header.idempotency-key`. */
   readonly path: string;
   readonly message: string;
 }
 
 interface FailureExtras {
-  /** Every mistake of a request that is not valid. */
+  /** Every mistake of an invalid request. */
   readonly errors?: readonly Mistake[];
   readonly retryAfterSeconds?: number;
-  /** The methods that are allowed instead. */
+  /** The allowed methods, for a method that is not. */
   readonly allow?: readonly string[];
-  /** The processor's own code, when it rejected the caller's values. */
+  /** The processor's error code, when it rejected the caller's values. */
   readonly processorCode?: string;
   /** The parameter that the processor rejected, in its own spelling: `customer`, `items[0][price]`. */
   readonly processorParam?: string;
   /**
-   * Whether a call to the processor that failed may have had its effect all the same. With `unknown` a claim is kept,
-   * so that the same request can resume it; with `none` it may be released.
+   * Whether a failed call to the processor may have taken effect. With `unknown` the claim is kept, so that the same
+   * request can resume it; with `none` it may be released.
    */
   readonly effect?: 'none' | 'unknown';
   /**
-   * The processor remembers another answer, or another request, under the call's idempotency key and will repeat this
-   * failure for a day: going on takes a look-up first, then another key.
+   * The processor has another response, or another request, stored under the call's idempotency key and repeats this
+   * failure for a day. Continuing requires a lookup first, then another key.
    */
   readonly replayed?: boolean;
   readonly cause?: unknown;
 }
 
-/** An expected failure: the caller is told `detail`, so it must say what to change and hold no secret. */
+/** An expected failure. The caller sees `detail`, so it must say what to change and contain no secret. */
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly code: FailureCode;
@@ -77,12 +76,12 @@ export class Failure extends Error {
   }
 }
 
-/** Whether the processor refused the request, and surely did nothing of it in an earlier try either. */
+/** Whether the processor rejected the request, and no earlier attempt can have taken effect either. */
 export function isDefiniteRefusal(error: unknown): error is Failure {
   return error instanceof Failure && error.code === 'processor_rejected' && error.extras.effect !== 'unknown';
 }
 
-/** Failures that say nothing about the object that was asked for: the next one would fail too. */
+/** Failures that say nothing about the requested object: the next object would fail too. */
 const outages: readonly FailureCode[] = [
   'processor_unavailable',
   'processor_timeout',

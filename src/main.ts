@@ -4,7 +4,7 @@ import { startTill, type Till } from './till/compose.ts';
 import { type Config, ConfigError, loadConfig, secretVariables } from './till/config.ts';
 import { welcome } from './till/welcome.ts';
 
-/** Ctrl-C under npm arrives twice within a millisecond; only a later signal means "now". */
+/** Ctrl-C under npm arrives twice within a millisecond; only a later signal means "stop at once". */
 const secondSignalDelayMs = 1_000;
 
 await main();
@@ -15,12 +15,12 @@ async function main(): Promise<void> {
   const output = new StandardOutput();
   const logger = createLogger(config.logLevel, output);
   process.on('uncaughtException', (error) => {
-    // Not `fatal`: that level waits until everything is written, for ever if nothing can be.
+    // Not `fatal`: that level waits until everything is written, forever if nothing can be.
     logger.error({ err: error }, 'uncaught error');
     process.exit(1);
   });
 
-  // A closed terminal ends the service, unless the signal has been given another meaning.
+  // A closed terminal ends the service, unless SIGHUP reloads the key file.
   const signals: readonly NodeJS.Signals[] =
     config.apiKeysFile === undefined ? ['SIGTERM', 'SIGINT', 'SIGHUP'] : ['SIGTERM', 'SIGINT'];
   const stopRequested = onStopSignal(signals, logger);
@@ -60,7 +60,7 @@ function readConfig(): Config | undefined {
   }
 }
 
-/** Resolves with the first signal. A second one, a second later or more, ends the process at once. */
+/** Resolves with the first signal. A second one, at least a second later, ends the process at once. */
 function onStopSignal(signals: readonly NodeJS.Signals[], logger: Logger): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   let firstAtMs: number | undefined;

@@ -1,4 +1,4 @@
-/** The least that a webhook route can do: Fastify, and the official package's check of the signature. */
+/** A minimal webhook route: Fastify, and the official package's signature check. */
 import { Stripe } from 'stripe';
 import { bareApp, onEvent, serve, setting } from './serve.ts';
 

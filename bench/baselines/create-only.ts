@@ -1,4 +1,4 @@
-/** A route that makes a payment intent through the official client, with no database and nothing else. */
+/** A route that creates a payment intent through the official client, with no database and nothing else. */
 import { randomUUID } from 'node:crypto';
 import { Stripe } from 'stripe';
 import { bareApp, serve, setting } from './serve.ts';
@@ -22,7 +22,7 @@ app.post<{ Body: Order }>('/api/v1/payments', async ({ body }, reply) => {
   const id = randomUUID();
   const intent = await stripe.paymentIntents.create(
     {
-      // The processor's own id: there is no database that could translate ours.
+      // The processor's id: there is no database to translate a Till id.
       customer: body.customerId,
       amount: body.amount,
       currency: body.currency,

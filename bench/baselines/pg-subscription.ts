@@ -1,4 +1,4 @@
-/** A bare lookup by `pg` behind Fastify, with the service's own schema. */
+/** A plain lookup with `pg` behind Fastify, with the service's own schema. */
 import pg from 'pg';
 import { bareApp, serve, setting } from './serve.ts';
 import { subscriptionPath, subscriptionRoute } from './subscription-schema.ts';

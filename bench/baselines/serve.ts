@@ -1,27 +1,27 @@
 import { type FastifyInstance, fastify } from 'fastify';
 
-/** A Fastify with nothing on it. */
+/** A Fastify app without plugins. */
 export function bareApp(): FastifyInstance {
   return fastify();
 }
 
-/** Listens on a free port and says where, in the words of the service. SIGTERM ends it. */
+/** Listens on a free port and prints its URL in the service's format. SIGTERM ends it. */
 export async function serve(app: FastifyInstance): Promise<void> {
-  sayReady(await app.listen({ host: '127.0.0.1', port: 0 }));
+  printReady(await app.listen({ host: '127.0.0.1', port: 0 }));
 }
 
-export function sayReady(url: string): void {
+export function printReady(url: string): void {
   process.stdout.write(`${JSON.stringify({ url, msg: 'ready' })}\n`);
 }
 
-/** What every contestant is given, in the service's own words. */
+/** A setting that every contestant gets, under the service's own name. */
 export function setting(name: string): string {
   const value = process.env[name];
   if (value === undefined) throw new Error(`${name} is not set`);
   return value;
 }
 
-/** A route for signed events: the body reaches it as the bytes that were signed. */
+/** A route for signed events: its handler gets the signed bytes. */
 export function onEvent(
   app: FastifyInstance,
   take: (body: Buffer, signature: string) => unknown,

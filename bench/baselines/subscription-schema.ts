@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 
 const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'));
-const answer = document.paths['/api/v1/subscriptions/{id}'].get.responses['200'].content['application/json'];
+const response =
+  document.paths['/api/v1/subscriptions/{id}'].get.responses['200'].content['application/json'];
 
-/** The path and the answer of the route that is compared, as the service itself describes them. */
+/** The path and the response of the compared route, from the service's own description. */
 export const subscriptionPath = '/api/v1/subscriptions/:id';
-export const subscriptionRoute = { schema: { response: { 200: answer.schema } } };
-export const subscriptionExample = answer.examples.example.value;
+export const subscriptionRoute = { schema: { response: { 200: response.schema } } };
+export const subscriptionExample = response.examples.example.value;

@@ -1,4 +1,4 @@
-/** The service's own webhook route, with everything around it, that verifies and stores nothing. */
+/** The service's own webhook route, with everything around it. It verifies events but stores nothing. */
 
 import { ApiGuard } from '../../src/http/access/api-guard.ts';
 import { ApiKeyRing } from '../../src/http/access/api-key.ts';
@@ -18,7 +18,7 @@ import { WebhookEventStore } from '../../src/webhooks/webhook-event-store.ts';
 import { registerWebhookRoutes } from '../../src/webhooks/webhook-routes.ts';
 import { serve } from './serve.ts';
 
-class ForgetfulInbox extends Inbox {
+class DiscardingInbox extends Inbox {
   override receive(): Promise<Receipt> {
     return Promise.resolve('stored');
   }
@@ -30,8 +30,8 @@ const metrics = createMetrics(metricLabels);
 const { processor } = await openProcessor({ config, logger, shutdown: new Shutdown(logger) }, metrics, {
   url: '',
 });
-const inbox = new ForgetfulInbox({
-  // Never connected, because nothing is ever asked of it.
+const inbox = new DiscardingInbox({
+  // Never connects, because no statement is sent to it.
   database: new Database({ url: config.databaseUrl ?? '', poolSize: 1, logger }),
   store: new WebhookEventStore(),
   processor,

@@ -5,7 +5,7 @@ import { readArguments } from './arguments.ts';
 const known = ['reads', 'creates'];
 const plain = { quick: false, help: false, only: undefined, rounds: 3, isComplete: true };
 
-test('everything, three times, unless told otherwise', () => {
+test('without options, everything runs three times', () => {
   assert.deepEqual(readArguments([], known), plain);
   assert.deepEqual(readArguments(['--quick'], known), { ...plain, quick: true });
   assert.deepEqual(readArguments(['--help'], known), { ...plain, help: true });
@@ -14,7 +14,7 @@ test('everything, three times, unless told otherwise', () => {
   assert.deepEqual(readArguments(['--rounds', '1'], known), { ...plain, rounds: 1, isComplete: false });
 });
 
-test('what is wrong is named', () => {
+test('an error names the invalid argument', () => {
   for (const [args, reason] of [
     [['--fast'], /--fast/],
     [['reads'], /reads/],
@@ -24,7 +24,7 @@ test('what is wrong is named', () => {
     [['--rounds', '0'], /whole number/],
     [['--rounds', '1.5'], /whole number/],
   ] as const) {
-    const said = readArguments(args, known);
-    assert.ok(typeof said === 'string' && reason.test(said), String(said));
+    const parsed = readArguments(args, known);
+    assert.ok(typeof parsed === 'string' && reason.test(parsed), String(parsed));
   }
 });

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-/** Three are enough to leave one bad one out. */
+/** With three, the median ignores one bad round. */
 const roundsDefault = 3;
 
 export const usage = `npm run bench [-- options]
@@ -17,18 +17,18 @@ export interface BenchArguments {
   readonly quick: boolean;
   readonly only: readonly string[] | undefined;
   readonly rounds: number;
-  /** Only a run of everything, the way it is meant to be run, is worth keeping. */
+  /** Only a complete run, with the default number of rounds, is published. */
   readonly isComplete: boolean;
   readonly help: boolean;
 }
 
-/** What was asked for; a text says what is wrong with it. */
+/** The parsed arguments, or a text that says what is wrong with them. */
 export function readArguments(args: readonly string[], known: readonly string[]): BenchArguments | string {
   let values: ReturnType<typeof parse>['values'];
   try {
     values = parse(args).values;
   } catch (error) {
-    // Node's own words name the argument.
+    // Node's message names the argument.
     return error instanceof Error ? error.message : String(error);
   }
   const { quick, help } = values;

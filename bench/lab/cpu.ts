@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Linux counts CPU time for user space in hundredths of a second, on every machine. */
+/** Linux reports CPU time to user space in hundredths of a second, on every machine. */
 const msPerTick = 10;
 
 interface ProcessTimes {
@@ -10,12 +10,12 @@ interface ProcessTimes {
   readonly endedChildrenMs: number;
 }
 
-/** The CPU time of processes, all of their threads included. */
+/** The CPU time of processes, including all of their threads. */
 export function cpuMsOf(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + (readTimes(pid)?.ownMs ?? 0), 0);
 }
 
-/** The CPU time of a server and of all of its children, also of those that have ended. */
+/** The CPU time of a server and of all its children, including those that have ended. */
 export function cpuMsOfTree(pid: number): number {
   const root = readTimes(pid);
   if (root === undefined) throw new Error(`process ${pid} has ended`);
@@ -35,7 +35,7 @@ export function residentMbOf(pid: number): number {
 function readTimes(pid: number): ProcessTimes | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name, in brackets, may itself hold brackets and blanks; the numbers begin after the last one.
+    // The name, in brackets, may itself contain brackets and spaces; the numbers start after the last bracket.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const ticks = (index: number) => Number(fields[index]) * msPerTick;
     return {

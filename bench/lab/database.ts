@@ -9,8 +9,8 @@ import { migrate } from '../../src/platform/migrate.ts';
 const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
 
 /**
- * As a small production server is set up: every commit reaches the disk (that is the default of ours), a quarter of the
- * memory of a 2 GB machine as buffers, and room in the log for a burst without a checkpoint in the middle.
+ * The settings of a small production server: every commit reaches the disk (the embedded server's default), a quarter
+ * of the memory of a 2 GB machine as buffers, and enough log for a burst without a checkpoint.
  */
 const settings = { max_connections: '150', shared_buffers: '512MB', max_wal_size: '4GB' };
 
@@ -22,17 +22,17 @@ export interface BenchDatabase extends AsyncDisposable {
 export interface DatabaseServer extends AsyncDisposable {
   readonly pid: number;
   create(kind: 'till' | 'empty'): Promise<BenchDatabase>;
-  /** Writes out what earlier work left in memory, so that nobody pays for what another did. */
+  /** Writes out what earlier work left in memory, so that no contestant pays for another's work. */
   settle(): Promise<void>;
 }
 
-/** One PostgreSQL for all; each contestant has a database of its own on it. */
+/** One PostgreSQL server for all; each contestant has its own database on it. */
 export async function startDatabaseServer(folder: string): Promise<DatabaseServer> {
   const logger = createLogger('error', process.stderr);
   const postgres = await startEmbeddedPostgres({ dataDir: folder, logger, settings });
   const pidFile = await readFile(join(folder, 'postgres', 'cluster', 'data', 'postmaster.pid'), 'utf8');
   const server = await connect(postgres.url);
-  // A peer's migrations name it.
+  // A peer's migrations refer to this role.
   await server.query('create role postgres');
   let made = 0;
   return {
@@ -66,7 +66,7 @@ export async function startDatabaseServer(folder: string): Promise<DatabaseServe
 
 async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url });
-  // One that the server ends reports it; without a listener it would end us.
+  // A connection that the server ends emits an error; without a listener it would end this process.
   client.on('error', () => {});
   await client.connect();
   return client;

@@ -14,14 +14,14 @@ import { readyLine, type ServerProcess, startServerProcess } from './server-proc
 
 export const projectFolder = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What `npm start` hands to Node, which is the two words before. */
+/** The arguments of Node in `npm start`, which begins with `exec node`. */
 const startArguments: readonly string[] = JSON.parse(
   readFileSync(join(projectFolder, 'package.json'), 'utf8'),
 )
   .scripts.start.split(' ')
   .slice(2);
 
-/** Connections to PostgreSQL: the service's default, and what every contestant gets. */
+/** Connections to PostgreSQL: the service's default, which every contestant gets. */
 export const poolSize = 10;
 
 export interface Scale {
@@ -29,19 +29,19 @@ export interface Scale {
   readonly rounds: number;
 }
 
-/** A speed, with the CPU time that 1,000 operations took. */
+/** A speed, with the CPU time per 1,000 operations. */
 export type Run = CpuPer1000 & { readonly ratePerSecond: number };
 
-/** One request at a time, or several on connections of their own. */
+/** One request at a time, or several, each on its own connection. */
 export type LoadRun = Run & { readonly p50Ms: number };
 
-/** Work that was done, by the clock of whoever did it. */
+/** Completed work, with the time measured by the side that did it. */
 interface Work {
   readonly operations: number;
   readonly elapsedMs: number;
 }
 
-/** Where everything is measured: one PostgreSQL, one sandbox, one load generator, each in a process of its own. */
+/** The measuring environment: one PostgreSQL, one sandbox, one load generator, each in its own process. */
 export class Lab implements AsyncDisposable {
   readonly scale: Scale;
   readonly folder: string;
@@ -85,7 +85,7 @@ export class Lab implements AsyncDisposable {
     return new Lab(scale, folder, open.move(), postgres, sandbox.url);
   }
 
-  /** How much of something is done: less if it is to be quick. */
+  /** An amount of work, smaller with `--quick`. */
   amount(full: number, quick: number): number {
     return this.scale.quick ? quick : full;
   }
@@ -105,13 +105,13 @@ export class Lab implements AsyncDisposable {
     });
   }
 
-  /** A program of this folder that is compared with the service; it gets the same settings. */
+  /** A program of this folder to compare with the service; it gets the same settings. */
   startBaseline(path: string, database?: BenchDatabase): Promise<ServerProcess> {
     const environment = this.#tillEnvironment(database?.url ?? 'postgres://unused');
     return this.start(process.execPath, [join('bench', path)], environment);
   }
 
-  /** Ended by whoever starts it; and at the end of everything, should that have been cut short. */
+  /** The caller ends it. If the run is interrupted, `Lab` ends it. */
   async start(
     command: string,
     args: readonly string[],
@@ -122,12 +122,12 @@ export class Lab implements AsyncDisposable {
     return this.#open.use(await startServerProcess(server));
   }
 
-  /** Has something ended with everything else, even if that is by Ctrl-C. */
+  /** Registers something to end with the lab, even after Ctrl-C. */
   endLater(end: () => Promise<void>): void {
     this.#open.defer(end);
   }
 
-  /** Lets the load generator send requests, and measures those who serve them. */
+  /** Makes the load generator send requests, and measures the processes that serve them. */
   async load(job: Job, pids: readonly number[]): Promise<LoadRun> {
     const start = await this.#generator.prepare(job);
     let p50Ms = 0;
@@ -139,12 +139,12 @@ export class Lab implements AsyncDisposable {
     return { ...run, p50Ms };
   }
 
-  /** Prepares a load whose clock the caller starts. */
+  /** Prepares a load that the caller starts. */
   prepare(job: Job): Promise<() => Promise<JobResult>> {
     return this.#generator.prepare(job);
   }
 
-  /** Counts the CPU time that these processes and PostgreSQL spend on a piece of work. */
+  /** Measures the CPU time that these processes and PostgreSQL spend on some work. */
   async measure(pids: readonly number[], work: () => Promise<Work>): Promise<Run> {
     await this.#postgres.settle();
     const cpu = () => [cpuMsOf(pids), cpuMsOfTree(this.#postgres.pid)] as const;
@@ -159,13 +159,13 @@ export class Lab implements AsyncDisposable {
     };
   }
 
-  /** A name in the lab's folder that nobody has had before. */
+  /** A new path in the lab's folder, never used before. */
   newPath(name: string): string {
     this.#pathsMade += 1;
     return join(this.folder, `${this.#pathsMade}-${name}`);
   }
 
-  /** Ends everything that is still running. Asked twice, as by Ctrl-C, it is still done once. */
+  /** Ends everything that is still running. A second call, as after Ctrl-C, waits for the first. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#closing ??= this.#open.disposeAsync();
     return this.#closing;
@@ -173,7 +173,7 @@ export class Lab implements AsyncDisposable {
 
   #tillEnvironment(databaseUrl: string): Readonly<Record<string, string>> {
     return {
-      // No balancer stands before it that would need time at its end.
+      // No load balancer needs time to notice a stop.
       STOP_DELAY_SECONDS: '0',
       PORT: '0',
       DATA_DIR: this.folder,
@@ -184,7 +184,7 @@ export class Lab implements AsyncDisposable {
       PROCESSOR_SECRET_KEY: 'sk_test_bench',
       PROCESSOR_API_BASE: this.sandboxUrl,
       PROCESSOR_WEBHOOK_SECRET: webhookSecret,
-      // On, and too high to bite.
+      // On, but too high to take effect.
       RATE_LIMIT_PER_MINUTE: '100000000',
     };
   }

@@ -8,7 +8,7 @@ test('the median is the middle value, whatever the order', () => {
   assert.throws(() => median([]), /nothing was measured/);
 });
 
-test('the mean and a percentile of the values', () => {
+test('the mean and a percentile of the values are computed', () => {
   assert.equal(mean([1, 2, 6]), 3);
   const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
   assert.deepEqual([percentile(hundred, 0.99), percentile(hundred, 0.5), percentile([7], 0.99)], [99, 50, 7]);
@@ -16,6 +16,6 @@ test('the mean and a percentile of the values', () => {
     assert.throws(empty, /nothing was measured/);
 });
 
-test('numbers are shown with the digits that mean something', () => {
+test('numbers are shown with their significant digits', () => {
   assert.deepEqual([12_345.6, 100, 12.345, 0.012345].map(shown), ['12,346', '100', '12.3', '0.0123']);
 });

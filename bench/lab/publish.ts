@@ -5,7 +5,7 @@ import { type Result, table } from './report.ts';
 const resultsFile = new URL('../results.json', import.meta.url);
 const readmeFile = new URL('../README.md', import.meta.url);
 
-/** Writes the results down: for programs, and for people as the last table of the README. */
+/** Writes the results to results.json, and to the last table of the README. */
 export async function publish(results: readonly Result[], mode: string, now: Date): Promise<void> {
   await writeFile(resultsFile, `${JSON.stringify(results, null, 2)}\n`);
   const day = now.toISOString().slice(0, 10);
@@ -16,7 +16,7 @@ export async function publish(results: readonly Result[], mode: string, now: Dat
 
 const heading = '## The last table';
 
-/** The text with everything below the last heading exchanged. */
+/** The text with everything below the last heading replaced. */
 export function withLastTable(readme: string, content: string): string {
   const at = readme.indexOf(`${heading}\n`);
   if (at < 0) throw new Error(`the README has no "${heading}"`);

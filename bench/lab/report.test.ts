@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { table, toResult } from './report.ts';
 
-test('a goal is judged by the ratio to the baseline', () => {
+test('a goal is compared with the ratio to the baseline', () => {
   const rate = { name: 'rate', unit: '/s', baseline: 100, goal: { atLeast: 0.6 } };
   assert.deepEqual(
     [60, 59].map((value) => toResult({ ...rate, value }).met),
@@ -15,14 +15,14 @@ test('a goal is judged by the ratio to the baseline', () => {
   );
 });
 
-test('a ratio of its own goes before the quotient, and without a baseline the value itself is judged', () => {
+test('an explicit ratio replaces the quotient, and without a baseline the value itself is compared', () => {
   const cpu = toResult({ name: 'cpu', value: 10, unit: 'ms', baseline: 50, ratio: 5, goal: { atLeast: 5 } });
   assert.deepEqual([cpu.ratio, cpu.met, cpu.goal], [5, true, '≥ 5']);
   const start = toResult({ name: 'start', value: 5.1, unit: 's', goal: { atMost: 5 } });
   assert.deepEqual([start.ratio, start.met, start.goal], [null, false, '≤ 5']);
 });
 
-test('what has no goal, or was not measured, is neither met nor missed', () => {
+test('a finding without a goal or a value is neither met nor missed', () => {
   assert.equal(toResult({ name: 'aside', value: 1, unit: '/s', baseline: 2 }).met, null);
   const skipped = toResult({
     name: 'skipped',

@@ -1,9 +1,9 @@
 import { shown } from './numbers.ts';
 
-/** What must be reached: by the ratio to the baseline, or by the value itself where there is nothing to compare with. */
+/** The target for the ratio to the baseline, or for the value itself if there is no baseline. */
 export type Goal = { readonly atLeast: number } | { readonly atMost: number };
 
-/** CPU milliseconds per 1,000 operations: steadier than speed on a machine that is shared. */
+/** CPU milliseconds per 1,000 operations: steadier than speed on a shared machine. */
 export interface CpuPer1000 {
   readonly serviceCpuMs: number;
   readonly databaseCpuMs: number;
@@ -11,11 +11,11 @@ export interface CpuPer1000 {
 
 export interface Finding {
   readonly name: string;
-  /** Null where it could not be measured; the note says why. */
+  /** Null if it could not be measured; the note says why. */
   readonly value: number | null;
   readonly unit: string;
   readonly baseline?: number;
-  /** How value and baseline are compared, where it is not by dividing the one by the other. */
+  /** The ratio, if it is not `value` ÷ `baseline`. */
   readonly ratio?: number;
   readonly goal?: Goal;
   readonly cpu?: CpuPer1000;
@@ -71,7 +71,7 @@ const headings = [
   'baseline CPU',
 ];
 
-/** A table that reads well in a terminal and is Markdown as well. */
+/** A table for the terminal that is also valid Markdown. */
 export function table(results: readonly Result[]): string {
   const rows = results.map((result) => [
     `\`${result.name}\``,
@@ -94,7 +94,7 @@ export function table(results: readonly Result[]): string {
   return [line(headings), line(rule), ...rows.map(line), '', ...notes].join('\n').trimEnd();
 }
 
-/** The service's own and PostgreSQL's for it. */
+/** The service's CPU time, and PostgreSQL's for it. */
 function describeCpu(cpu: CpuPer1000 | null): string {
   return cpu === null ? '' : `${shown(cpu.serviceCpuMs)} + ${shown(cpu.databaseCpuMs)}`;
 }

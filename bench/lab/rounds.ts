@@ -2,8 +2,8 @@ import type { Run } from './lab.ts';
 import { median } from './numbers.ts';
 
 /**
- * Lets the contestants take turns, a few times over, and gives each the medians of what was measured: whatever else goes
- * on with the machine meets all of them alike.
+ * Runs the contestants in turn, for several rounds, and returns the medians of each: other load on the machine affects
+ * all of them alike.
  */
 export async function takeTurns<const Name extends string, R extends Run>(
   rounds: number,
@@ -15,14 +15,14 @@ export async function takeTurns<const Name extends string, R extends Run>(
     for (const name of names) runs.get(name)?.push(await contestants[name]());
   }
   const medians = names.map((name) => [name, medianRun(runs.get(name) ?? [])] as const);
-  // The names are those that came in.
+  // The names are those of the contestants.
   return Object.fromEntries(medians) as Record<Name, R>;
 }
 
-/** Field by field, since all of them are numbers. */
+/** Computes medians field by field; all fields are numbers. */
 function medianRun<R extends Run>(runs: readonly R[]): R {
   const fields = Object.keys(runs[0] ?? {}) as (keyof R)[];
   const values = fields.map((field) => [field, median(runs.map((run) => Number(run[field])))] as const);
-  // All fields of the first run, and nothing else.
+  // It has all fields of the first run, and no others.
   return Object.fromEntries(values) as unknown as R;
 }

@@ -1,8 +1,8 @@
 import type { BenchDatabase } from './database.ts';
 
-/** The same however many customers there are: what grows is the table, not what one customer has. */
+/** Independent of the number of customers: the table grows, not the payments per customer. */
 export const paymentsPerCustomer = 50;
-/** One statement remembers every row that its triggers look at; a million of them stay well within memory. */
+/** One statement remembers every row for its triggers; a million of them stay well within memory. */
 const rowsPerStatement = 500_000;
 
 /** The id of the customer with this number. */
@@ -10,7 +10,7 @@ export function customerOf(number: number): string {
   return `00000000-0000-7000-9000-${Math.floor(number).toString(16).padStart(12, '0')}`;
 }
 
-/** Payments of many customers, made one after the other through the last two years. */
+/** Payments of many customers, created one after the other over the last two years. */
 export async function seedPayments(database: BenchDatabase, count: number): Promise<void> {
   const customers = Math.ceil(count / paymentsPerCustomer);
   const customerId = (number: string) =>

@@ -1,13 +1,13 @@
 import { objectCount } from '../load/events.ts';
 import type { BenchDatabase } from './database.ts';
 
-/** The local id of a number, as `localId` of the events makes it. */
+/** The local id of a number, the same as `localId` of the events. */
 const idOf = (number: string) => `('00000000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`;
-/** Rows stand for a time before the first event, and are too old to be looked at again for their own sake. */
+/** Rows date from before the first event, and are too old for a recheck by recovery. */
 const long = `now() - interval '60 days'`;
 const customerId = idOf('281474976710655');
 
-/** The customer and the plan that everything belongs to. */
+/** The customer and the plan that all objects belong to. */
 export async function seedOwner(database: BenchDatabase): Promise<void> {
   await database.query(`
     insert into till.customers (id, processor_customer_id, email, processor_as_of, created_at, updated_at)
@@ -19,7 +19,7 @@ export async function seedOwner(database: BenchDatabase): Promise<void> {
       ${long}, ${long}, ${long}, ${long})`);
 }
 
-/** The objects that the events are about. */
+/** The objects that the events change. */
 export async function seedObjects(database: BenchDatabase): Promise<void> {
   await seedOwner(database);
   const numbers = `generate_series(0, ${objectCount - 1}) as n`;

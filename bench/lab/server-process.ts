@@ -8,10 +8,10 @@ export interface ServerProcess extends AsyncDisposable {
   readonly pid: number;
 }
 
-/** A first start makes a database; on a busy machine that takes seconds. */
+/** A first start creates a database, which takes seconds on a busy machine. */
 const readyTimeoutMs = 60_000;
-const lookDelayMs = 10;
-/** A service gives what is in flight 20 s; longer than that nothing here takes. */
+const pollDelayMs = 10;
+/** A service waits 20 s for requests in progress; nothing here takes longer. */
 const stopTimeoutMs = 30_000;
 const quotedLengthMax = 2_000;
 
@@ -20,19 +20,19 @@ export interface ServerCommand {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** What it says when it is ready, with its address as the first group. */
+  /** The line that says it is ready, with its URL as the first group. */
   readonly ready: RegExp;
   /**
-   * Where its output goes. A file, because every write to it is a real one and yet nobody else needs CPU time to
-   * read it, as would the other end of a pipe.
+   * The path of its output. A file, because every write to it is real, and no other process uses CPU time to read it,
+   * as with a pipe.
    */
   readonly logPath: string;
 }
 
-/** What our own programs of this folder say when they are ready. The service says it among its log. */
+/** The line that the programs of this folder print when they are ready. The service has it in its log. */
 export const readyLine = /"url":"(http[^"]+)".*"msg":"ready"/;
 
-/** Starts a server in a process of its own and waits until it is ready. */
+/** Starts a server in its own process and waits until it is ready. */
 export async function startServerProcess(server: ServerCommand): Promise<ServerProcess> {
   const log = openSync(server.logPath, 'a');
   const child = spawn(server.command, server.args, {
@@ -60,7 +60,7 @@ async function waitUntilReady(child: ChildProcess, { ready, logPath }: ServerCom
     if (url !== undefined) return url;
     if (hasEnded(child))
       throw new Error(`a server ended before it was ready:\n${output.slice(-quotedLengthMax)}`);
-    await delay(lookDelayMs);
+    await delay(pollDelayMs);
   }
   await stop(child);
   throw new Error(`a server was not ready in time; see ${logPath}`);

@@ -21,9 +21,9 @@ export async function createCustomer(till: ServerProcess): Promise<Owner> {
 /** Delays the processor's next responses to the creation of a payment. */
 export async function slowDown(lab: Lab, latencyMs: number, times: number): Promise<void> {
   const fault = { operation: 'payment_intents.create', kind: 'latency', latencyMs, times };
-  const answer = await fetch(`${lab.sandboxUrl}/sandbox/faults`, {
+  const response = await fetch(`${lab.sandboxUrl}/sandbox/faults`, {
     method: 'POST',
     body: JSON.stringify(fault),
   });
-  if (!answer.ok) throw new Error(`the sandbox was not slowed down: ${await answer.text()}`);
+  if (!response.ok) throw new Error(`the sandbox was not slowed down: ${await response.text()}`);
 }

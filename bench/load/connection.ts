@@ -1,19 +1,20 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly body: string;
 }
 
 /**
- * A keep-alive connection with one request in flight, on a bare socket: requests are bytes that were made beforehand, and
- * of an answer only what is needed is read. A full HTTP client would take more CPU time than what it measures.
+ * A keep-alive connection with one request in flight, on a plain socket. Requests are bytes made in advance, and only
+ * the needed part of a response is parsed. A full HTTP client would take more CPU time than the service that it
+ * measures.
  */
 export class Connection {
   readonly #socket: Socket;
   #received: Buffer = Buffer.alloc(0);
-  #waiting: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | undefined;
+  #waiting: { resolve: (response: HttpResponse) => void; reject: (error: Error) => void } | undefined;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
@@ -29,7 +30,7 @@ export class Connection {
     return new Connection(socket);
   }
 
-  send(request: Buffer): Promise<Answer> {
+  send(request: Buffer): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
       this.#socket.write(request);
@@ -54,14 +55,14 @@ export class Connection {
     }
     const bodyEnd = bodyStart + Number.parseInt(head.slice(lengthAt + 16, lengthAt + 28), 10);
     if (this.#received.length < bodyEnd) return;
-    const answer = {
+    const response = {
       status: Number(head.slice(9, 12)),
       body: this.#received.toString('utf8', bodyStart, bodyEnd),
     };
     this.#received = this.#received.subarray(bodyEnd);
     const waiting = this.#waiting;
     this.#waiting = undefined;
-    waiting?.resolve(answer);
+    waiting?.resolve(response);
   }
 
   #fail(error: Error): void {

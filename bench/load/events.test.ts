@@ -20,7 +20,7 @@ function bodies(first: number, count: number): string[] {
   });
 }
 
-test('every event of the benchmark is signed, 2 KB long, and about a resource that is mirrored', () => {
+test('every event of the benchmark is signed, 2 KB long, and about a mirrored resource', () => {
   const three = bodies(0, 3);
   assert.deepEqual(
     three.map((body) => Buffer.byteLength(body)),
@@ -32,7 +32,7 @@ test('every event of the benchmark is signed, 2 KB long, and about a resource th
   );
 });
 
-test('the next event about an object is newer and says something else', () => {
+test('the next event about an object is newer and changes it', () => {
   for (const object of [0, 1, 2]) {
     const [earlier, later] = [...bodies(object, 1), ...bodies(object + objectCount, 1)].map((body) =>
       JSON.parse(body),
@@ -44,7 +44,7 @@ test('the next event about an object is newer and says something else', () => {
   }
 });
 
-test('of four targets two get each event, and a single one gets it twice', () => {
+test('with four targets two get each event, and a single target gets it twice', () => {
   const series = { first: 0, count: 12, startSeconds };
   const idsOf = (part: number, of: number) =>
     makeRequests({ kind: 'events', series, take: { part, of } }, now.getTime()).map(

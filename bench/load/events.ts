@@ -2,27 +2,27 @@ import { signatureHeader } from '../../sandbox/webhooks/sign.ts';
 
 export const webhookSecret = 'whsec_bench';
 
-/** The objects that the events are about, a third of each kind. They exist before the first event comes. */
+/** The objects that the events change, a third of each kind. They exist before the first event. */
 export const objectCount = 2_000;
-/** What the processor sends is about 2 KB on average; bodies are filled up to it. */
+/** The processor's events are about 2 KB on average; bodies are padded to that. */
 const bodyBytes = 2_048;
 const daySeconds = 86_400;
-/** How long ago the first event was made: events that are a second apart have room for two million of them. */
+/** The age of the first event: with one second between events, this leaves room for two million of them. */
 const firstEventAgeSeconds = 25 * daySeconds;
 
-/** The time of the first event, for one run of everything. */
+/** The time of the first event, for one whole run. */
 export function firstEventSeconds(nowMs: number): number {
   return Math.floor(nowMs / 1_000) - firstEventAgeSeconds;
 }
 
 export interface EventSeries {
-  /** The number of the first event; a number stands for the same event wherever it is used. */
+  /** The number of the first event; a number identifies the same event everywhere. */
   readonly first: number;
   readonly count: number;
   readonly startSeconds: number;
 }
 
-/** The requests of a series of events, signed. */
+/** The signed requests of a series of events. */
 export function eventRequests({ first, count, startSeconds }: EventSeries, nowMs: number): Buffer[] {
   return Array.from({ length: count }, (_, index) => eventRequest(first + index, startSeconds, nowMs));
 }
@@ -40,8 +40,8 @@ export function eventRequest(number: number, startSeconds: number, nowMs: number
 }
 
 /**
- * Events go round the objects, so that two about the same object are far apart, and each is a second later than the one
- * before it: none is late, none ties with another, and each changes its object.
+ * Events cycle through the objects, so that two events about the same object are far apart, and each is a second later
+ * than the one before: none is late, none ties with another, and each changes its object.
  */
 function eventBody(number: number, startSeconds: number): string {
   const created = startSeconds + number;
@@ -75,7 +75,7 @@ export const eventKinds: readonly ((object: number, lap: number, created: number
   invoiceEvent,
 ];
 
-/** Ids of ours and of the processor, by the number of the object: seeded by SQL in the same way. */
+/** Till's and the processor's ids for an object's number; the SQL seeds use the same. */
 export function localId(object: number): string {
   return `00000000-0000-7000-8000-${object.toString(16).padStart(12, '0')}`;
 }

@@ -1,6 +1,6 @@
 /**
- * The load generator: a process of its own, so that what it costs is nobody else's. It makes every request before the
- * clock starts; then each connection sends one after the other, with one in flight.
+ * The load generator: a separate process, so that its CPU time does not count for the service. It creates every request
+ * before the measurement; then each connection sends one request after another, with one in flight.
  */
 import { median } from '../lab/numbers.ts';
 import { Connection } from './connection.ts';
@@ -22,11 +22,13 @@ let prepared: { readonly job: Job; readonly lanes: readonly Lane[] } | undefined
 
 process.on('message', (message: ToGenerator) => {
   const work = 'prepare' in message ? prepare(message.prepare) : run();
-  work.then(say, (error: unknown) => say({ error: error instanceof Error ? error.message : String(error) }));
+  work.then(reply, (error: unknown) =>
+    reply({ error: error instanceof Error ? error.message : String(error) }),
+  );
 });
 
-function say(answer: FromGenerator): void {
-  process.send?.(answer);
+function reply(message: FromGenerator): void {
+  process.send?.(message);
 }
 
 async function prepare(job: Job): Promise<FromGenerator> {

@@ -1,6 +1,6 @@
 import type { EventSeries } from './events.ts';
 
-/** What the load generator is told, and what it answers. */
+/** The messages to and from the load generator. */
 export interface Job {
   readonly targets: readonly Target[];
   /** The only statuses that count as success. */
@@ -19,13 +19,16 @@ export type Requests =
   | { readonly kind: 'same'; readonly path: string; readonly count: number }
   | { readonly kind: 'creates'; readonly customerId: string; readonly count: number };
 
-/** Ids to pick from at random: so many, of which every `step`th number exists. */
+/** Ids to choose from at random: `count` ids, whose numbers are multiples of `step`. */
 export interface IdRange {
   readonly count: number;
   readonly step: number;
 }
 
-/** Which events of a series a target gets, where each goes to two of several; `of` 1 sends it twice to the one. */
+/**
+ * The events of a series that a target gets, when each goes to two of several; `of` 1 sends it twice to the same
+ * target.
+ */
 export interface EventShare {
   readonly part: number;
   readonly of: number;
@@ -35,7 +38,7 @@ export interface JobResult {
   readonly requests: number;
   readonly elapsedMs: number;
   readonly p50Ms: number;
-  /** How many answers had each status. */
+  /** The number of responses by status. */
   readonly statuses: Readonly<Record<string, number>>;
 }
 

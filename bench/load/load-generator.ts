@@ -6,7 +6,7 @@ import type { FromGenerator, Job, JobResult, ToGenerator } from './job.ts';
 const program = fileURLToPath(new URL('generator.ts', import.meta.url));
 
 export interface LoadGenerator extends AsyncDisposable {
-  /** Makes the requests and opens the connections; what it returns starts the clock. */
+  /** Creates the requests and opens the connections; the returned function starts the measurement. */
   prepare(job: Job): Promise<() => Promise<JobResult>>;
 }
 
@@ -14,11 +14,11 @@ export function startLoadGenerator(): LoadGenerator {
   const child = fork(program, { execArgv: [] });
   return {
     prepare: async (job) => {
-      await ask(child, { prepare: job });
+      await request(child, { prepare: job });
       return async () => {
-        const answer = await ask(child, { run: true });
-        if (!('result' in answer)) throw new Error('the load generator gave no result');
-        return answer.result;
+        const reply = await request(child, { run: true });
+        if (!('result' in reply)) throw new Error('the load generator gave no result');
+        return reply.result;
       };
     },
     [Symbol.asyncDispose]: async () => {
@@ -30,16 +30,16 @@ export function startLoadGenerator(): LoadGenerator {
   };
 }
 
-async function ask(child: ChildProcess, message: ToGenerator): Promise<FromGenerator> {
+async function request(child: ChildProcess, message: ToGenerator): Promise<FromGenerator> {
   const { promise, resolve, reject } = Promise.withResolvers<FromGenerator>();
   const onExit = () => reject(new Error('the load generator ended'));
   child.once('message', resolve);
   child.once('exit', onExit);
   child.send(message);
   try {
-    const answer = await promise;
-    if ('error' in answer) throw new Error(answer.error);
-    return answer;
+    const reply = await promise;
+    if ('error' in reply) throw new Error(reply.error);
+    return reply;
   } finally {
     child.off('message', resolve);
     child.off('exit', onExit);

@@ -4,10 +4,10 @@ import type { Requests } from './job.ts';
 
 export const apiKey = 'bench-key-0123456789';
 
-/** Everyone reads the same rows in the same random order. */
+/** All contestants read the same rows in the same random order. */
 const seed = 1;
 
-/** The requests as bytes, ready to be sent. */
+/** The requests as bytes, ready to send. */
 export function makeRequests(requests: Requests, nowMs: number): Buffer[] {
   switch (requests.kind) {
     case 'events':

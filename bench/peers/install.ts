@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
 
-/** Installs the peers, into this folder alone, the first time that they are needed. */
+/** Installs the peers, only into this folder, when they are first needed. */
 export function installPeers(): void {
   if (existsSync(`${folder}node_modules`)) return;
   process.stdout.write('── installing the peers into bench/peers\n');

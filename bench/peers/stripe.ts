@@ -1,4 +1,4 @@
-/** `@stripe/sync-engine` behind a Fastify route of its own, at its fastest: it never calls the processor. */
+/** `@stripe/sync-engine` behind its own Fastify route, at its fastest: it never calls the processor. */
 import { fileURLToPath } from 'node:url';
 import { bareApp, onEvent, serve, setting } from '../baselines/serve.ts';
 
@@ -11,7 +11,7 @@ interface Engine {
   };
 }
 
-// By a name in a variable, because the package is installed only when the benchmarks run.
+// The name is in a variable, because the package is installed only when the benchmarks run.
 const packageName: string = '@stripe/sync-engine';
 const { runMigrations, StripeSync }: Engine = await import(packageName);
 
@@ -20,8 +20,8 @@ const silent = { info: () => {}, warn: () => {}, error: () => {} };
 await runMigrations({
   databaseUrl,
   logger: silent,
-  // Its tables are made from the processor's OpenAPI description, which it would fetch from the network. This one has
-  // the fields that our events carry, about a third of the full set: fewer columns, so if anything it is faster.
+  // It creates its tables from the processor's OpenAPI description, which it would download. This file has only the
+  // fields of the benchmark's events, about a third of the full set: fewer columns, so if anything it is faster.
   openApiSpecPath: fileURLToPath(new URL('processor-openapi.json', import.meta.url)),
 });
 const sync = await StripeSync.create({

@@ -1,4 +1,4 @@
-/** `@supabase/stripe-sync-engine` behind a Fastify route of its own, at its fastest: it never calls the processor. */
+/** `@supabase/stripe-sync-engine` behind its own Fastify route, at its fastest: it never calls the processor. */
 import { createRequire } from 'node:module';
 import { bareApp, onEvent, serve, setting } from '../baselines/serve.ts';
 
@@ -7,7 +7,7 @@ interface Engine {
   StripeSync: new (config: object) => { processWebhook(body: Buffer, signature: string): Promise<void> };
 }
 
-// The package's other form, for `import`, cannot find its own migrations.
+// The package's ES module cannot find its own migrations.
 const { runMigrations, StripeSync }: Engine = createRequire(import.meta.url)('@supabase/stripe-sync-engine');
 
 const databaseUrl = setting('DATABASE_URL');
@@ -23,7 +23,7 @@ const sync = new StripeSync({
 });
 await serve(onEvent(bareApp(), (body, signature) => sync.processWebhook(body, signature)));
 
-/** Its migrations only log what fails. */
+/** Its migrations only log failures. */
 function fail(error: unknown): never {
   throw error;
 }

@@ -6,14 +6,14 @@ import type { Scenario } from '../lab/scenario.ts';
 import type { ServerProcess } from '../lab/server-process.ts';
 import { createCustomer, slowDown } from '../lab/shop.ts';
 
-/** Enough that the sandbox is busy, few enough that nothing waits for long. */
+/** Enough to keep the sandbox busy, few enough that no request waits for long. */
 const connections = 16;
 const createsFull = 3_000;
 const createsQuick = 1_500;
 const createsAtOnce = 200;
 const processorLatencyMs = 300;
 
-/** What a create costs beside the call to the processor, and whether a slow processor holds creates up. */
+/** The cost of a create besides the call to the processor, and whether a slow processor delays creates. */
 export const creates: Scenario = {
   names: ['create_payment_overhead', 'create_payment_slow_processor'],
   async run(lab) {
@@ -66,7 +66,7 @@ function overhead(till: Run, bare: Run) {
   };
 }
 
-/** Every create that was answered must have left its row. */
+/** Every successful create must have left its row. */
 async function expectPayments(database: BenchDatabase, expected: number): Promise<void> {
   const [row] = await database.query<{ made: number }>('select count(*)::int as made from till.payments');
   if (row?.made !== expected) throw new Error(`${row?.made} of ${expected} payments were recorded`);

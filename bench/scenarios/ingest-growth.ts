@@ -9,10 +9,10 @@ const rowsQuick = 500_000;
 const rowsPerStatement = 500_000;
 const eventsFull = 30_000;
 const eventsQuick = 6_000;
-/** The default of WEBHOOK_RETENTION_DAYS: older events are gone. */
+/** The default of WEBHOOK_RETENTION_DAYS: older events are deleted. */
 const retentionDays = 90;
 
-/** Whether receiving events gets slower with the number of events that are kept. */
+/** Whether receiving events gets slower with the number of stored events. */
 export const ingestGrowth: Scenario = {
   names: ['ingest_growth'],
   async run(lab) {
@@ -51,7 +51,7 @@ export const ingestGrowth: Scenario = {
   },
 };
 
-/** Events that were processed, spread evenly over the time that they are kept. Short ones, for the sake of the disk. */
+/** Processed events, spread evenly over the retention time. Short ones, to save disk space. */
 async function seedInbox(database: BenchDatabase, count: number): Promise<void> {
   const oldest = `now() - interval '${retentionDays} days'`;
   await database.query(`select till.make_webhook_weeks(${oldest}, now())`);

@@ -9,9 +9,9 @@ const rowsFew = 10_000;
 const rowsFull = 5_000_000;
 const rowsQuick = 500_000;
 const limit = 20;
-/** One at a time, so that the time is that of the query and not of a line before it. */
+/** One at a time, so that the time is that of the query, without queueing. */
 const listsPerRound = 100;
-/** The page in the middle reads its way there; a few show what it takes. */
+/** The middle page scans up to its offset; a few requests are enough. */
 const middleListsPerRound = 10;
 
 interface Shop {
@@ -68,7 +68,7 @@ function readList(lab: Lab, till: ServerProcess, path: string, count: number) {
   return lab.load({ targets: [target], expected: [200] }, [till.pid]);
 }
 
-/** Seeds, and makes sure that the counter behind `total` has followed by itself. */
+/** Seeds the rows, and checks that the counter behind `total` was updated. */
 async function seed(database: BenchDatabase, rows: number): Promise<void> {
   await seedPayments(database, rows);
   const [counted] = await database.query<{ total: number }>(

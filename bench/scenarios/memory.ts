@@ -7,15 +7,15 @@ import { drain, WebhookLane } from './webhook-lane.ts';
 
 const operationsFull = 200_000;
 const operationsQuick = 30_000;
-/** Events and reads take turns in so many steps. */
+/** Events and reads alternate in this many steps. */
 const steps = 20;
 const connections = 64;
-/** Often enough for some hundred samples, seldom enough to cost nothing. */
+/** Often enough for a few hundred samples, rare enough to cost nothing. */
 const sampleDelayMs = 100;
-/** The share of the run over which samples are smoothed: collections of garbage make single ones jump. */
+/** The share of the run over which samples are smoothed: garbage collection makes single samples jump. */
 const windowShare = 0.1;
 
-/** How much memory the service holds after a long run, and whether it still grows. */
+/** How much memory the service uses after a long run, and whether it still grows. */
 export const memory: Scenario = {
   names: ['memory', 'memory_growth'],
   async run(lab) {
@@ -24,7 +24,7 @@ export const memory: Scenario = {
     await using till = await lab.startTill(database);
     const lane = new WebhookLane(lab, till);
     const operations = lab.amount(operationsFull, operationsQuick);
-    // The first of every few objects is a subscription.
+    // Every `step`th object is a subscription, starting with the first.
     const step = eventKinds.length;
     const ids = { count: Math.floor(objectCount / step), step };
     const samplesMb: number[] = [];

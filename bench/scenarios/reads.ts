@@ -7,12 +7,12 @@ import type { ServerProcess } from '../lab/server-process.ts';
 const idCount = 100_000;
 const path = '/api/v1/subscriptions';
 const connections = 64;
-/** A few seconds of what each can do. */
+/** A few seconds at full speed. */
 const readsFull = 60_000;
 const readsQuick = 20_000;
 const readsOneByOne = 2_000;
 
-/** How fast one row is read by its id, under load and alone. */
+/** How fast one row is read by its id, under load and one at a time. */
 export const reads: Scenario = {
   names: ['read_subscription', 'read_latency_idle', 'load_generator'],
   async run(lab) {

@@ -14,19 +14,19 @@ const waitingRequests = 150;
 /** Other callers, each with one read in flight: few enough that they do not wait for each other. */
 const readers = 4;
 const idCount = 10_000;
-/** How long the processor holds the first request: less than the 6 s after which a try is repeated. */
+/** How long the processor holds the first request: less than the 6 s after which an attempt is retried. */
 const holdMsFull = 5_000;
 const holdMsQuick = 3_000;
 /** How long reads are measured: it ends well before the processor responds. */
 const measuredShare = 0.6;
-const lookDelayMs = 10;
+const pollDelayMs = 10;
 
 interface Latency {
   readonly meanMs: number;
   readonly p99Ms: number;
 }
 
-/** What 150 requests that wait for one idempotency key cost the reads of other callers. */
+/** How 150 requests that wait for one idempotency key slow down the reads of other callers. */
 export const sameKeyStorm: Scenario = {
   names: ['same_key_storm'],
   async run(lab) {
@@ -71,13 +71,13 @@ async function besideStorm(
     Array.from({ length: waitingRequests }, () => Connection.open(till.url)),
   );
   let isHeld = true;
-  const answers = Promise.all(connections.map((connection) => connection.send(request))).finally(() => {
+  const responses = Promise.all(connections.map((connection) => connection.send(request))).finally(() => {
     isHeld = false;
   });
   await untilHeld(lab);
   const latency = await measure();
   if (!isHeld) throw new Error('the processor responded before the reads were measured');
-  const bodies = (await answers).map(({ status, body }) => {
+  const bodies = (await responses).map(({ status, body }) => {
     if (status !== 201) throw new Error(`a waiting request got ${status}: ${body}`);
     return JSON.parse(body).payment.id;
   });
@@ -86,13 +86,13 @@ async function besideStorm(
   return latency;
 }
 
-/** The fault is taken off the list when a request meets it. */
+/** The sandbox removes the fault from its list when a request uses it. */
 async function untilHeld(lab: Lab): Promise<void> {
   for (;;) {
-    const answer = await fetch(`${lab.sandboxUrl}/sandbox/faults`);
-    const { faults } = (await answer.json()) as { readonly faults: readonly unknown[] };
+    const response = await fetch(`${lab.sandboxUrl}/sandbox/faults`);
+    const { faults } = (await response.json()) as { readonly faults: readonly unknown[] };
     if (faults.length === 0) return;
-    await new Promise((resolve) => setTimeout(resolve, lookDelayMs));
+    await new Promise((resolve) => setTimeout(resolve, pollDelayMs));
   }
 }
 

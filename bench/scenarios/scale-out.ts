@@ -13,7 +13,7 @@ const processCount = 4;
 const connections = 64;
 const eventsFull = 10_000;
 const eventsQuick = 2_500;
-/** Small enough to be passed within a second, large enough that four processes of their own would let more through. */
+/** Low enough to be exceeded within a second, high enough that four separate limits would let more requests pass. */
 const sharedLimit = 400;
 const limitedReads = 600;
 
@@ -69,7 +69,7 @@ export const scaleOut: Scenario = {
   },
 };
 
-/** Processes that share a database, and get every event twice: two of them each once, or the one of them twice. */
+/** Processes that share a database and get every event twice: two of them once each, or a single one twice. */
 class Fleet {
   readonly #lab: Lab;
   readonly #database: BenchDatabase;
@@ -96,7 +96,7 @@ class Fleet {
     return this.#lab.measure(pids, () => untilApplied(start, this.#database));
   }
 
-  /** By the rows, and by what the processes themselves have counted: all that came, each once, and as many repeats. */
+  /** Checks the rows and the processes' own counters: every event once, and one duplicate of each. */
   async expectOnce(): Promise<void> {
     await expectApplied(this.#database, this.#sent);
     const scrapes = await Promise.all(
@@ -118,7 +118,7 @@ function total(scrape: string, name: string): number {
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 }
 
-/** Reads spread over four processes: together they let through as many as one would. */
+/** Reads spread over four processes: together they let as many pass as one would. */
 async function expectSharedLimit(lab: Lab, environment: Readonly<Record<string, string>>): Promise<void> {
   await using database = await lab.database('till');
   await using tills = new AsyncDisposableStack();
@@ -135,7 +135,7 @@ async function expectSharedLimit(lab: Lab, environment: Readonly<Record<string, 
     throw new Error(`${statuses['200']} reads were let through by a shared limit of ${sharedLimit}`);
 }
 
-/** The limiter counts by the minute of the clock, and a burst must fall into one of them. */
+/** The limiter counts by clock minutes, and a burst must fall into one of them. */
 const burstMsMax = 10_000;
 const minuteMs = 60_000;
 

@@ -3,11 +3,11 @@ import type { Lab } from '../lab/lab.ts';
 import { median } from '../lab/numbers.ts';
 import type { Scenario } from '../lab/scenario.ts';
 
-const lookDelayMs = 5;
+const pollDelayMs = 5;
 /** A service that is up is healthy at once, or something is wrong. */
-const looksMax = 1_000;
+const checksMax = 1_000;
 
-/** How long `npm start` takes until the service is healthy, on everything that is embedded. */
+/** How long `npm start` takes until the service is healthy, with all embedded parts. */
 export const starts: Scenario = {
   names: ['cold_start', 'warm_start'],
   async run(lab) {
@@ -26,9 +26,9 @@ export const starts: Scenario = {
   },
 };
 
-/** Starts the service, takes the time until it is healthy, and ends it. */
+/** Starts the service, measures the time until it is healthy, and ends it. */
 async function startOnce(lab: Lab, dataDir: string): Promise<number> {
-  // An empty variable counts as unset: this is a newcomer's start, with nothing configured.
+  // An empty variable counts as unset: this is a new user's start, with nothing configured.
   const environment = { NODE_ENV: '', DATA_DIR: dataDir, PORT: '0', SANDBOX_PORT: '0' };
   const startedAtMs = performance.now();
   await using till = await lab.start('npm', ['start'], environment);
@@ -37,9 +37,9 @@ async function startOnce(lab: Lab, dataDir: string): Promise<number> {
 }
 
 async function untilHealthy(url: string): Promise<void> {
-  for (let looks = 0; looks < looksMax; looks += 1) {
+  for (let checks = 0; checks < checksMax; checks += 1) {
     if ((await fetch(`${url}/health`)).ok) return;
-    await delay(lookDelayMs);
+    await delay(pollDelayMs);
   }
   throw new Error('the service did not become healthy');
 }

@@ -5,11 +5,11 @@ import { seedObjects } from '../lab/seed.ts';
 import { installPeers } from '../peers/install.ts';
 import { WebhookLane } from './webhook-lane.ts';
 
-/** Some seconds each: the peers are slower, so they get fewer of the same events. */
+/** A few seconds each: the peers are slower, so they get fewer of the same events. */
 const eventsFull = { till: 30_000, peers: 8_000 };
 const eventsQuick = { till: 8_000, peers: 2_500 };
 
-/** From the request to the mirror, against what a user would otherwise pick. */
+/** From the request to the mirror, compared with the alternatives that a user has. */
 export const webhookEndToEnd: Scenario = {
   names: ['webhook_end_to_end', 'webhook_end_to_end_vs_stripe', 'webhook_cpu'],
   async run(lab) {
@@ -31,7 +31,7 @@ export const webhookEndToEnd: Scenario = {
     const count = lab.scale.quick ? eventsQuick : eventsFull;
     const runs = await takeTurns(lab.scale.rounds, {
       till: () => lanes.till.apply(count.till, database),
-      // They apply before they answer.
+      // The peers apply an event before they respond.
       supabase: () => lanes.supabase.ingest(count.peers),
       stripe: () => lanes.stripe.ingest(count.peers),
     });
@@ -64,7 +64,7 @@ export const webhookEndToEnd: Scenario = {
   },
 };
 
-/** The service's own and PostgreSQL's for it: work that was only moved elsewhere is no gain. */
+/** The service's CPU time and PostgreSQL's for it: work that only moved elsewhere is no gain. */
 function cpuOf(run: Run): number {
   return run.serviceCpuMs + run.databaseCpuMs;
 }

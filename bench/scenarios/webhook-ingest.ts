@@ -3,11 +3,11 @@ import type { Scenario } from '../lab/scenario.ts';
 import { seedObjects } from '../lab/seed.ts';
 import { drain, WebhookLane } from './webhook-lane.ts';
 
-/** A few seconds of what each can do. */
+/** A few seconds at full speed. */
 const eventsFull = 30_000;
 const eventsQuick = 8_000;
 
-/** How fast events are received durably, against a route that only verifies them. */
+/** How fast events are received durably, compared with a route that only verifies them. */
 export const webhookIngest: Scenario = {
   names: ['webhook_ingest', 'webhook_ingest_bare'],
   async run(lab) {
@@ -26,7 +26,7 @@ export const webhookIngest: Scenario = {
     const runs = await takeTurns(lab.scale.rounds, {
       till: async () => {
         const run = await lanes.till.ingest(count);
-        // What is still to be applied must not slow down the others.
+        // The backlog must not slow down the others.
         await drain(database);
         return run;
       },

@@ -7,15 +7,15 @@ import { Connection } from '../load/connection.ts';
 import { eventKinds, eventRequest, firstEventSeconds, localId, objectCount } from '../load/events.ts';
 import { getRequest } from '../load/requests.ts';
 
-/** Some hundred events one at a time show the median well. */
+/** A few hundred events, one at a time, give a stable median. */
 const eventsPerRound = 200;
 const warmUpEvents = 50;
-/** Between two reads: a reader that asks without a pause would itself be what keeps the service from applying the event. */
+/** The delay between two reads: reading without a pause would itself keep the service from applying the event. */
 const readDelayMs = 1;
-/** An event that is not readable after so many reads, some seconds, never will be. */
+/** An event that is not visible after this many reads, a few seconds, never will be. */
 const readsMax = 5_000;
 
-/** How soon after its arrival an event is seen by who reads, on a service that has nothing else to do. */
+/** How soon after its arrival a read shows an event, on an idle service. */
 export const webhookLag: Scenario = {
   names: ['webhook_lag_idle'],
   async run(lab) {
@@ -52,7 +52,9 @@ export const webhookLag: Scenario = {
   },
 };
 
-/** Sends the next event about a subscription and reads that subscription until it shows it; returns the time it took. */
+/**
+ * Sends the next event about a subscription, reads that subscription until it shows the event, and returns the time.
+ */
 function observer(sender: Connection, reader: Connection): () => Promise<number> {
   const startSeconds = firstEventSeconds(Date.now());
   let observed = 0;
@@ -74,13 +76,13 @@ function observer(sender: Connection, reader: Connection): () => Promise<number>
   };
 }
 
-/** Kinds of events take turns, and the first kind is about subscriptions. */
+/** Kinds of events alternate, and the first kind is about subscriptions. */
 function numberOfSubscriptionEvent(index: number): number {
   const perLap = Math.floor(objectCount / eventKinds.length);
   return Math.floor(index / perLap) * objectCount + (index % perLap) * eventKinds.length;
 }
 
-/** Stores a body of the same size durably, twice, one after the other; returns the time it took. */
+/** Stores a body of the same size durably, twice in a row, and returns the time. */
 async function committer(database: BenchDatabase): Promise<() => Promise<number>> {
   await database.query('create table public.commits (id bigserial primary key, body text not null)');
   const body = 'x'.repeat(2_048);

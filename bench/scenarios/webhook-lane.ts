@@ -5,14 +5,14 @@ import type { ServerProcess } from '../lab/server-process.ts';
 import { firstEventSeconds, objectCount } from '../load/events.ts';
 import type { JobResult } from '../load/job.ts';
 
-/** As many as the issue names; each has one request in flight. */
+/** Each has one request in flight. */
 const connections = 64;
-/** Long beside a batch, which takes milliseconds, and short beside a run, which takes seconds. */
-const drainLookDelayMs = 5;
-/** A minute for a backlog that takes seconds: more means that it stands still. */
+/** Long compared to a batch, which takes milliseconds, and short compared to a run, which takes seconds. */
+const drainPollDelayMs = 5;
+/** A minute for a backlog that takes seconds: more means that it is stuck. */
 const drainTimeoutMs = 60_000;
 
-/** Sends a contestant its events. Each run takes up where the one before it ended, so that no event comes twice. */
+/** Sends a contestant its events. Each run continues where the previous one ended, so that no event is sent twice. */
 export class WebhookLane {
   readonly #lab: Lab;
   readonly #server: ServerProcess;
@@ -24,17 +24,17 @@ export class WebhookLane {
     this.#server = server;
   }
 
-  /** One round over all objects, so that everybody has met each of them, and its code is warm. */
+  /** One pass over all objects, so that every contestant has seen each of them, and its code is warm. */
   async warmUp(): Promise<void> {
     await this.ingest(objectCount);
   }
 
-  /** Until the last event was answered. */
+  /** Measures until the last event is acknowledged. */
   ingest(count: number): Promise<Run> {
     return this.#lab.load(this.#job(count), [this.#server.pid]);
   }
 
-  /** Until the last event was applied to the mirror. */
+  /** Measures until the last event is applied to its mirror. */
   async apply(count: number, database: BenchDatabase): Promise<Run> {
     const start = await this.#lab.prepare(this.#job(count));
     const run = await this.#lab.measure([this.#server.pid], () => untilApplied(start, database));
@@ -50,7 +50,7 @@ export class WebhookLane {
   }
 }
 
-/** Starts a load, and stops the clock when the inbox has nothing left to do. */
+/** Starts a load, and stops the clock when the inbox is empty of pending events. */
 export async function untilApplied(start: () => Promise<JobResult>, database: BenchDatabase) {
   const startedAtMs = performance.now();
   const { requests } = await start();
@@ -58,17 +58,17 @@ export async function untilApplied(start: () => Promise<JobResult>, database: Be
   return { operations: requests, elapsedMs: performance.now() - startedAtMs };
 }
 
-/** Waits until the inbox has nothing left to do. */
+/** Waits until no event is pending. */
 export async function drain(database: BenchDatabase): Promise<void> {
   const deadlineMs = performance.now() + drainTimeoutMs;
   const waits = `select exists (select from till.webhook_events where state = 'pending') as waits`;
   while ((await database.query<{ waits: boolean }>(waits))[0]?.waits !== false) {
     if (performance.now() > deadlineMs) throw new Error('the inbox does not get empty');
-    await delay(drainLookDelayMs);
+    await delay(drainPollDelayMs);
   }
 }
 
-/** A rate is worth nothing unless every event took effect, and took it once. */
+/** A rate counts only if every event took effect exactly once. */
 export async function expectApplied(database: BenchDatabase, expected: number): Promise<void> {
   const [row] = await database.query<{ applied: number }>(
     `select count(*)::int as applied from till.webhook_events where state = 'processed'`,

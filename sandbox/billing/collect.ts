@@ -1,3 +1,4 @@
+import { updateCustomer } from '../payments/customer.ts';
 import { type AttemptOptions, attemptPayment } from '../payments/payment-intent.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice, PaymentIntent, PaymentMethod, Subscription } from '../wire/objects.ts';
@@ -44,6 +45,7 @@ export function invoicePaid(store: Store, before: Invoice, intent?: PaymentInten
     ...before,
     attempt_count: before.attempt_count + (intent === undefined ? 0 : 1),
   });
+  updateCustomer(store, invoice.customer, { delinquent: false });
   const subscription = subscriptionOf(store, invoice);
   if (subscription === undefined) return invoice;
   const revives =
@@ -76,6 +78,7 @@ export function paymentFailed(store: Store, before: Invoice, intent: PaymentInte
   store.emit('invoice.payment_failed', invoice);
   if (intent?.last_payment_error?.code === 'authentication_required')
     store.emit('invoice.payment_action_required', invoice);
+  if (isRenewal) updateCustomer(store, invoice.customer, { delinquent: true });
   const subscription = subscriptionOf(store, invoice);
   if (!isRenewal || subscription === undefined || subscription.ended_at !== null) return;
   if (delaySeconds !== undefined) {

@@ -1,3 +1,4 @@
+import { updateCustomer } from '../payments/customer.ts';
 import { cardError } from '../payments/payment-intent.ts';
 import { createSetupIntent } from '../payments/setup-intent.ts';
 import type { Store } from '../state/store.ts';
@@ -29,6 +30,7 @@ export interface NewSubscription {
 /** Creates a subscription and its first invoice. With a trial or a free price, the invoice's amount is zero. */
 export function createSubscription(store: Store, made: NewSubscription, baseUrl: string): Subscription {
   const invoiceId = store.invoices.newId();
+  chooseCurrency(store, made);
   const subscription = store.put(store.subscriptions, subscriptionObject(store, made, invoiceId));
   store.emit('customer.subscription.created', subscription);
   const [item] = subscription.items.data;
@@ -47,6 +49,14 @@ export function createSubscription(store: Store, made: NewSubscription, baseUrl:
   if (invoice.amount_due === 0) startFree(store, subscription, invoice);
   else if (!isConfirmedLater) startPaid(store, invoice, made, baseUrl);
   return store.subscriptions.get(subscription.id) ?? subscription;
+}
+
+/** A customer's first subscription decides the currency of their balance. */
+function chooseCurrency(store: Store, { customer, items }: NewSubscription): void {
+  const before = store.customers.get(customer);
+  const currency = items[0]?.price.currency;
+  if (before?.deleted !== true && before?.currency === null && currency !== undefined)
+    updateCustomer(store, customer, { currency });
 }
 
 /** Nothing to pay yet: marks the invoice as paid, and requests a card if the subscription will cost something. */

@@ -1,8 +1,10 @@
+import { chargeDueAt, chargeFallsDue } from '../payments/charge-life.ts';
+import { disputeDueAt, disputeFallsDue } from '../payments/dispute.ts';
 import { refundDueAt, settleRefund } from '../payments/refund.ts';
 import type { Changes } from '../state/changes.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice } from '../wire/objects.ts';
-import { type DueItem, Schedule } from './schedule.ts';
+import { type DueItem, kindOf, Schedule } from './schedule.ts';
 import { invoiceFallsDue, subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
 import { clockFailed, clockIsReady, deleteTestClock } from './test-clock.ts';
 
@@ -43,6 +45,8 @@ export class Due {
       this.#push({ kind: 'test_clock', id }, 0);
       this.#advanceClock(id);
     }
+    for (const { id } of this.#store.charges.values()) this.#push({ kind: 'charge', id }, 0);
+    for (const { id } of this.#store.disputes.values()) this.#push({ kind: 'dispute', id }, 0);
     this.#setTimer();
   }
 
@@ -132,6 +136,12 @@ export class Due {
     } else if (kind === 'test_clock') {
       const clock = store.testClocks.get(id);
       if (clock !== undefined) deleteTestClock(store, clock);
+    } else if (kind === 'charge') {
+      const charge = store.charges.get(id);
+      if (charge !== undefined) chargeFallsDue(store, charge);
+    } else if (kind === 'dispute') {
+      const dispute = store.disputes.get(id);
+      if (dispute !== undefined) disputeFallsDue(store, dispute);
     } else {
       const subscription = store.subscriptions.get(id);
       if (subscription !== undefined) subscriptionFallsDue(store, subscription, at);
@@ -141,9 +151,8 @@ export class Due {
   #note(changes: Changes): void {
     const before = this.#ownSchedule.firstAt;
     for (const { value } of changes.puts) {
-      const kind = value.object === 'test_helpers.test_clock' ? 'test_clock' : value.object;
-      if (kind === 'subscription' || kind === 'invoice' || kind === 'refund' || kind === 'test_clock')
-        this.#push({ kind, id: value.id }, this.#store.worldNow());
+      const kind = kindOf(value.object);
+      if (kind !== undefined) this.#push({ kind, id: value.id }, this.#store.worldNow());
       if (kind === 'test_clock') this.#advanceClock(value.id);
     }
     for (const { collection, id } of changes.removals)
@@ -184,13 +193,19 @@ export class Due {
       return subscription === undefined ? [] : subscriptionDueTimes(subscription, doneUntil);
     }
     if (kind === 'invoice') return invoiceDueTimes(this.#store.invoices.get(id));
-    if (kind === 'test_clock') {
-      const clock = this.#store.testClocks.get(id);
-      return clock === undefined ? [] : [clock.deletes_after];
-    }
-    const refund = this.#store.refunds.get(id);
-    const at = refund === undefined ? null : refundDueAt(this.#store, refund);
+    const at = this.#timeOf(kind, id);
     return at === null ? [] : [at];
+  }
+
+  #timeOf(kind: 'refund' | 'charge' | 'dispute' | 'test_clock', id: string): number | null {
+    if (kind === 'test_clock') return this.#store.testClocks.get(id)?.deletes_after ?? null;
+    const { refunds, charges, disputes } = this.#store;
+    const refund = kind === 'refund' ? refunds.get(id) : undefined;
+    if (refund !== undefined) return refundDueAt(this.#store, refund);
+    const charge = kind === 'charge' ? charges.get(id) : undefined;
+    if (charge !== undefined) return chargeDueAt(charge);
+    const dispute = kind === 'dispute' ? disputes.get(id) : undefined;
+    return dispute === undefined ? null : disputeDueAt(dispute);
   }
 
   #setTimer(): void {

@@ -1,4 +1,5 @@
 import { newId } from '../ids.ts';
+import { updateCustomer } from '../payments/customer.ts';
 import { cancelPaymentIntent, createPaymentIntent } from '../payments/payment-intent.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice, InvoiceLine, InvoicePayment, PaymentIntent, Subscription } from '../wire/objects.ts';
@@ -6,11 +7,11 @@ import { wrongState } from '../wire/wire-error.ts';
 import { testClockIdOf } from './test-clock.ts';
 
 /** A renewal invoice stays a draft for an hour, so that it can still be changed. */
-const draftSeconds = 60 * 60;
+export const draftSeconds = 60 * 60;
 
 export interface NewInvoice {
   readonly id?: string;
-  readonly reason: 'subscription_create' | 'subscription_cycle' | 'subscription_update';
+  readonly reason: 'subscription_create' | 'subscription_cycle' | 'subscription_update' | 'upcoming';
   readonly lines: readonly InvoiceLine[];
   readonly periodStart: number;
   readonly periodEnd: number;
@@ -20,12 +21,19 @@ export interface NewInvoice {
 
 /** Creates a draft. The caller sets the subscription's latest invoice. */
 export function draftInvoice(store: Store, subscription: Subscription, made: NewInvoice): Invoice {
+  const invoice = store.put(store.invoices, invoiceObject(store, subscription, made));
+  store.emit('invoice.created', invoice);
+  return invoice;
+}
+
+/** An invoice that is not stored yet. */
+export function invoiceObject(store: Store, subscription: Subscription, made: NewInvoice): Invoice {
   const customer = store.customers.get(subscription.customer);
   const buyer = customer === undefined || customer.deleted ? undefined : customer;
   const now = store.now();
   const id = made.id ?? store.invoices.newId();
   const total = made.lines.reduce((sum, line) => sum + line.amount, 0);
-  const invoice = store.put(store.invoices, {
+  return {
     id,
     object: 'invoice',
     ...unusedInvoiceParts,
@@ -80,9 +88,7 @@ export function draftInvoice(store: Store, subscription: Subscription, made: New
     subtotal_excluding_tax: total,
     total,
     total_excluding_tax: total,
-  });
-  store.emit('invoice.created', invoice);
-  return invoice;
+  };
 }
 
 /** Finalizes the invoice and creates its payment intent, with a payment method if it only waits for confirmation. */
@@ -161,6 +167,7 @@ export function markInvoiceUncollectible(store: Store, before: Invoice): Invoice
   });
   store.emitUpdated('invoice.updated', before, invoice);
   store.emit('invoice.marked_uncollectible', invoice);
+  updateCustomer(store, invoice.customer, { delinquent: false });
   return invoice;
 }
 

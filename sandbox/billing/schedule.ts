@@ -1,8 +1,16 @@
 import { MinHeap } from '../state/min-heap.ts';
 
+/** The kinds of objects that change over time. */
+const kinds = ['subscription', 'invoice', 'refund', 'charge', 'dispute', 'test_clock'] as const;
+
 export interface DueItem {
-  readonly kind: 'subscription' | 'invoice' | 'refund' | 'test_clock';
+  readonly kind: (typeof kinds)[number];
   readonly id: string;
+}
+
+/** The kind of an object by its name in the wire API; undefined if it never falls due. */
+export function kindOf(object: string): DueItem['kind'] | undefined {
+  return object === 'test_helpers.test_clock' ? 'test_clock' : kinds.find((kind) => kind === object);
 }
 
 /** A smaller heap is not worth cleaning. */

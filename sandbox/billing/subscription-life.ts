@@ -1,9 +1,9 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
-import type { InvoiceLine, Plan, Price, Subscription, SubscriptionItem } from '../wire/objects.ts';
+import type { Invoice, InvoiceLine, Plan, Price, Subscription, SubscriptionItem } from '../wire/objects.ts';
 import { type Interval, periodEnd } from './calendar.ts';
 import { collectInvoice, methodFor } from './collect.ts';
-import { draftInvoice, finalizeInvoice, voidInvoice } from './invoice.ts';
+import { draftInvoice, draftSeconds, finalizeInvoice, invoiceObject, voidInvoice } from './invoice.ts';
 import { cancelSubscription, updateSubscription } from './subscription-change.ts';
 
 /** The processor expires an incomplete subscription after 23 hours. */
@@ -11,20 +11,24 @@ const incompleteSeconds = 23 * 60 * 60;
 /** The processor announces the end of a trial three days ahead. */
 export const trialNoticeSeconds = 3 * 86_400;
 
+/** The processor announces renewals some days ahead. Seven is one of the settings it offers. */
+const renewalNoticeSeconds = 7 * 86_400;
+
 /**
- * The times at which the subscription needs work, given its current state. The state does not show whether the end of
- * a trial was announced, so that announcement is only due after `doneUntil`.
+ * The times at which the subscription needs work, given its current state. The state does not show whether a renewal or
+ * the end of a trial was announced, so those announcements are only due after `doneUntil`.
  */
 export function subscriptionDueTimes(subscription: Subscription, doneUntil: number): number[] {
-  const { end } = periodOf(subscription);
-  const noticeAt = end - trialNoticeSeconds;
+  const { start, end } = periodOf(subscription);
+  const notices = (times: readonly number[]) => times.filter((at) => at > Math.max(doneUntil, start));
   const cancelAt = subscription.cancel_at === null ? [] : [subscription.cancel_at];
   switch (subscription.status) {
     case 'incomplete':
       return [subscription.created + incompleteSeconds];
     case 'trialing':
-      return [...(noticeAt > Math.max(doneUntil, subscription.created) ? [noticeAt] : []), end, ...cancelAt];
+      return [...notices([end - renewalNoticeSeconds, end - trialNoticeSeconds]), end, ...cancelAt];
     case 'active':
+      return [...notices([end - renewalNoticeSeconds]), end, ...cancelAt];
     case 'past_due':
     case 'unpaid':
       return [end, ...cancelAt];
@@ -39,8 +43,8 @@ export function subscriptionFallsDue(store: Store, subscription: Subscription, a
   else if (subscription.cancel_at === at || (at === end && subscription.cancel_at_period_end))
     cancelSubscription(store, subscription, 'cancellation_requested');
   else if (at === end) renew(store, subscription);
-  else if (subscription.status === 'trialing')
-    store.emit('customer.subscription.trial_will_end', subscription);
+  else if (at === end - renewalNoticeSeconds) announceRenewal(store, subscription);
+  else if (at === end - trialNoticeSeconds) store.emit('customer.subscription.trial_will_end', subscription);
 }
 
 /** The current period, which all items share. */
@@ -177,6 +181,22 @@ export function invoiceFallsDue(store: Store, invoiceId: string, baseUrl: string
   if (invoice === undefined) return;
   const open = invoice.status === 'draft' ? finalizeInvoice(store, invoice, baseUrl) : invoice;
   collectInvoice(store, open, { offSession: true, baseUrl });
+}
+
+/** Sends the next invoice as it will be. It has no place among the invoices yet. */
+function announceRenewal(store: Store, subscription: Subscription): void {
+  if (subscription.cancel_at !== null || subscription.cancel_at_period_end) return;
+  const { start, end } = periodOf(subscription);
+  const draft = invoiceObject(store, subscription, {
+    id: newId('upcoming_in_'),
+    reason: 'upcoming',
+    lines: invoiceLines(subscription, end, nextPeriodEnd(subscription, end), false),
+    periodStart: start,
+    periodEnd: end,
+    autoAdvance: true,
+  });
+  const preview: Invoice = { ...draft, next_payment_attempt: end + draftSeconds };
+  store.emit('invoice.upcoming', preview);
 }
 
 function expire(store: Store, subscription: Subscription): void {

@@ -58,16 +58,20 @@ export function clockFailed(store: Store, id: string): void {
 
 /** Deletes the clock with its customers and everything that belongs to them. */
 export function deleteTestClock(store: Store, clock: TestClock): void {
-  for (const customer of store.customers.allWithin('test_clock', clock.id)) {
-    for (const intent of store.paymentIntents.allWithin('customer', customer.id)) {
-      for (const refund of store.refunds.allWithin('payment_intent', intent.id))
-        store.remove(store.refunds, refund.id);
-      for (const payment of store.invoicePayments.allWithin('payment_intent', intent.id))
-        store.remove(store.invoicePayments, payment.id);
-    }
-    for (const { collection, id } of store.ownedBy(customer.id)) store.remove(collection, id);
-    store.remove(store.customers, customer.id);
+  for (const { id } of store.customers.allWithin('test_clock', clock.id)) {
+    removeWithin(store, 'customer', id);
+    store.remove(store.customers, id);
   }
   store.remove(store.testClocks, clock.id);
   store.emit('test_helpers.test_clock.deleted', clock);
+}
+
+/** The indexes through which an object belongs to another one. */
+const ownerIndexes = ['payment_intent', 'charge', 'invoice', 'source'];
+
+function removeWithin(store: Store, index: string, key: string): void {
+  for (const { collection, id } of store.allWithin(index, key)) {
+    store.remove(collection, id);
+    for (const owner of ownerIndexes) removeWithin(store, owner, id);
+  }
 }

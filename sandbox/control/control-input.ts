@@ -36,6 +36,13 @@ export function parseDunning(body: string): Settings['afterDunning'] {
   return choiceOf(fieldsOf(body, ['afterwards']), 'afterwards', ['cancel', 'unpaid']);
 }
 
+/** An hour: the processor's search lags by about a minute, and longer during an outage. */
+const lagSecondsMax = 3_600;
+
+export function parseSearchLag(body: string): number {
+  return integerOf(fieldsOf(body, ['lagSeconds']), 'lagSeconds', 0, lagSecondsMax);
+}
+
 /** Whether the cardholder's authentication succeeded. */
 export function parseAuthentication(body: string): boolean {
   return choiceOf(fieldsOf(body, ['result']), 'result', ['succeeded', 'failed']) === 'succeeded';

@@ -13,6 +13,7 @@ import {
   parseDelivery,
   parseDunning,
   parseFault,
+  parseSearchLag,
 } from './control-input.ts';
 import { loadFixtures } from './fixtures.ts';
 
@@ -73,6 +74,7 @@ async function removeWorld(worlds: Worlds, name: string | null): Promise<Control
 }
 
 const clock = ({ store }: World) => ok({ now: store.now(), offsetSeconds: store.clock.offsetSeconds });
+const search = ({ store }: World) => ok({ lagSeconds: store.settings.searchLagSeconds ?? 0 });
 const delivery = ({ deliverer }: World) => ok({ mode: deliverer.mode, endpoints: deliverer.waiting() });
 
 async function authenticate({ store }: World, id: string, succeeded: boolean): Promise<object> {
@@ -112,6 +114,14 @@ function handlersOf(operations: readonly Operation[]): Readonly<Record<string, H
       store.changeSettings({ afterDunning: parseDunning(body) });
       await store.written();
       return ok({ afterwards: store.settings.afterDunning });
+    },
+    'GET search': search,
+    'POST search': async (world, { body }) => {
+      const { store } = world;
+      store.changeSettings({ searchLagSeconds: parseSearchLag(body) });
+      if (store.settings.searchLagSeconds === 0) store.searchLag.clear();
+      await store.written();
+      return search(world);
     },
     'GET faults': ({ faults }) => ok({ faults: faults.list() }),
     'POST faults': ({ faults }, { body }) => {

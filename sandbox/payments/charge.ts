@@ -1,7 +1,11 @@
 import type { Store } from '../state/store.ts';
 import type { Charge, PaymentIntent, PaymentMethod } from '../wire/objects.ts';
+import { chargeTransaction } from './balance-transaction.ts';
 import { chargeDetails } from './payment-method.ts';
 import type { Decline } from './test-cards.ts';
+
+/** The bank holds an authorized amount for a week, as with most cards. */
+const authorizationSeconds = 7 * 86_400;
 
 /** Creates the charge of one payment attempt. Failed attempts have a charge too, as at the processor. */
 export function createCharge(
@@ -12,16 +16,22 @@ export function createCharge(
 ): Charge {
   const decline = 'decline' in result ? result.decline : null;
   const captured = 'captured' in result && result.captured;
+  const id = store.charges.newId();
+  const amountCaptured = captured ? intent.amount : 0;
   const charge = store.put(store.charges, {
-    id: store.charges.newId(),
+    id,
     object: 'charge',
     amount: intent.amount,
-    amount_captured: captured ? intent.amount : 0,
+    amount_captured: amountCaptured,
     amount_refunded: 0,
     application: null,
     application_fee: null,
     application_fee_amount: null,
-    balance_transaction: null,
+    // An asynchronous capture adds the amount to the balance after the payment has succeeded.
+    balance_transaction:
+      captured && intent.capture_method !== 'automatic_async'
+        ? chargeTransaction(store, { ...intent, id, amount_captured: amountCaptured })
+        : null,
     billing_details: method.billing_details,
     calculated_statement_descriptor: 'SANDBOX',
     captured,
@@ -41,7 +51,10 @@ export function createCharge(
     paid: decline === null,
     payment_intent: intent.id,
     payment_method: method.id,
-    payment_method_details: chargeDetails(method),
+    payment_method_details: chargeDetails(
+      method,
+      captured || decline !== null ? null : store.worldNow() + authorizationSeconds,
+    ),
     receipt_email: intent.receipt_email,
     receipt_number: null,
     receipt_url: null,
@@ -74,6 +87,15 @@ function outcomeOf(decline: Decline | null): Charge['outcome'] {
       reason: null,
       seller_message: 'Payment complete.',
       type: 'authorized',
+    };
+  if (decline.isBlocked)
+    return {
+      ...common,
+      network_status: 'not_sent_to_network',
+      reason: 'highest_risk_level',
+      risk_level: 'highest',
+      seller_message: 'Stripe blocked this payment as too risky.',
+      type: 'blocked',
     };
   return {
     ...common,

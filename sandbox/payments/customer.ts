@@ -2,6 +2,20 @@ import type { Store } from '../state/store.ts';
 import type { Customer } from '../wire/objects.ts';
 import { missing } from '../wire/wire-error.ts';
 
+/** Changes the customer, if there still is one, and emits an event if anything differs. */
+export function updateCustomer(
+  store: Store,
+  id: string | null,
+  changes: Pick<Partial<Customer>, 'currency' | 'delinquent'>,
+): void {
+  const before = id === null ? undefined : store.customers.get(id);
+  if (before === undefined || before.deleted) return;
+  const { currency = before.currency, delinquent = before.delinquent } = changes;
+  if (currency === before.currency && delinquent === before.delinquent) return;
+  const after = store.change(store.customers, before, changes);
+  store.emitUpdated('customer.updated', before, after);
+}
+
 /** The customer that a parameter names. A deleted customer counts as missing. */
 export function existingCustomer(store: Store, id: string, param = 'customer'): Customer {
   const customer = store.customers.get(id);

@@ -1,9 +1,11 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { PaymentIntent, PaymentMethod } from '../wire/objects.ts';
-import { type ErrorBody, WireError, wrongState } from '../wire/wire-error.ts';
+import { docUrlOf, type ErrorBody, WireError, wrongState } from '../wire/wire-error.ts';
+import { chargeTransaction } from './balance-transaction.ts';
 import { createCharge } from './charge.ts';
 import { attach, behaviourOf } from './payment-method.ts';
+import { spend } from './spent-payment-method.ts';
 import type { Decline } from './test-cards.ts';
 
 export interface NewPaymentIntent {
@@ -17,7 +19,6 @@ export interface NewPaymentIntent {
   readonly description?: string | null;
   readonly receiptEmail?: string | null;
   readonly setupFutureUsage?: 'off_session' | 'on_session' | null;
-  readonly statementDescriptor?: string | null;
   readonly statementDescriptorSuffix?: string | null;
 }
 
@@ -62,7 +63,7 @@ export function createPaymentIntent(store: Store, made: NewPaymentIntent): Payme
     setup_future_usage: made.setupFutureUsage ?? null,
     shipping: null,
     source: null,
-    statement_descriptor: made.statementDescriptor ?? null,
+    statement_descriptor: null,
     statement_descriptor_suffix: made.statementDescriptorSuffix ?? null,
     status: made.paymentMethod == null ? 'requires_payment_method' : 'requires_confirmation',
     transfer_group: null,
@@ -86,6 +87,8 @@ export interface AttemptOptions {
   readonly offSession: boolean;
   readonly baseUrl: string;
   readonly returnUrl?: string | undefined;
+  /** The client library handles the authentication. */
+  readonly usesSdk?: boolean;
 }
 
 export function attemptPayment(
@@ -146,7 +149,11 @@ export function capturePaymentIntent(store: Store, intent: PaymentIntent, amount
       'payment_intent_unexpected_state',
       { payment_intent: intent },
     );
-  const captured = store.change(store.charges, charge, { captured: true, amount_captured: amount });
+  const captured = store.change(store.charges, charge, {
+    captured: true,
+    amount_captured: amount,
+    balance_transaction: chargeTransaction(store, { ...charge, amount_captured: amount }),
+  });
   store.emit('charge.captured', captured);
   const succeeded = store.change(store.paymentIntents, intent, {
     status: 'succeeded',
@@ -177,6 +184,7 @@ function approve(store: Store, intent: PaymentIntent, method: PaymentMethod): Pa
   const captured = intent.capture_method !== 'manual';
   const saved = intent.setup_future_usage !== null && intent.customer !== null;
   const used = saved && intent.customer !== null ? attach(store, method, intent.customer) : method;
+  if (used.customer === null) spend(store, used);
   const charge = createCharge(store, intent, used, { captured });
   const paid = store.put(store.paymentIntents, {
     ...intent,
@@ -197,6 +205,7 @@ function refuse(store: Store, intent: PaymentIntent, method: PaymentMethod, decl
   const error = {
     ...(charge === null ? {} : { charge: charge.id, decline_code: decline.declineCode }),
     code: decline.code,
+    doc_url: docUrlOf(decline.code),
     message: decline.message,
     payment_method: method,
     type: charge === null ? ('invalid_request_error' as const) : ('card_error' as const),
@@ -213,16 +222,23 @@ function refuse(store: Store, intent: PaymentIntent, method: PaymentMethod, decl
   return { intent: refused, failure: { ...error, payment_intent: refused } };
 }
 
+/** How the cardholder authenticates. A client library that handles it needs no `return_url`. */
+export function authenticationAction(options: AttemptOptions, url: string) {
+  return options.usesSdk || options.returnUrl === undefined
+    ? {
+        type: 'use_stripe_sdk',
+        use_stripe_sdk: { type: 'three_d_secure_redirect', source: newId('src_'), stripe_js: url },
+      }
+    : { type: 'redirect_to_url', redirect_to_url: { url, return_url: options.returnUrl } };
+}
+
 function requireAction(store: Store, intent: PaymentIntent, options: AttemptOptions): PaymentIntent {
   const url = `${options.baseUrl}/sandbox/authenticate/${intent.id}?secret=${intent.client_secret}`;
   const waiting = store.put(store.paymentIntents, {
     ...intent,
     status: 'requires_action',
     last_payment_error: null,
-    next_action:
-      options.returnUrl === undefined
-        ? { type: 'use_stripe_sdk', use_stripe_sdk: { type: 'three_d_secure_redirect', stripe_js: url } }
-        : { type: 'redirect_to_url', redirect_to_url: { url, return_url: options.returnUrl } },
+    next_action: authenticationAction(options, url),
   });
   store.emit('payment_intent.requires_action', waiting);
   return waiting;

@@ -14,16 +14,18 @@ import {
 } from '../wire/params.ts';
 import { badParam, missing, WireError } from '../wire/wire-error.ts';
 import { address, noAddress } from './address.ts';
+import { checkCvc, checkExpiry } from './card-checks.ts';
 import { existingCustomer } from './customer.ts';
+import { checkUnspent, spend } from './spent-payment-method.ts';
 import { type TestCard, testCardByLast4, testCardByNumber, testCardByToken } from './test-cards.ts';
 
 const cardParam: Parser<{ testCard: TestCard; expMonth: number; expYear: number }> = (node, path) => {
   const card = object({
     number: text(),
     token: text(),
-    exp_month: integer(1, 12),
+    exp_month: integer(0, 99),
     exp_year: integer(0, 2_100),
-    cvc: text(4),
+    cvc: text(),
   })(node, path);
   if (card.token !== undefined) {
     const testCard = testCardByToken(card.token.replace(/^tok_/, 'pm_card_'));
@@ -34,8 +36,10 @@ const cardParam: Parser<{ testCard: TestCard; expMonth: number; expYear: number 
     throw badParam(`Missing required param: ${path}[number].`, `${path}[number]`, 'parameter_missing');
   if (card.exp_month === undefined || card.exp_year === undefined)
     throw badParam(`Missing required param: ${path}[exp_month].`, `${path}[exp_month]`, 'parameter_missing');
+  const testCard = testCardOf(card.number);
+  if (card.cvc !== undefined) checkCvc(card.cvc, testCard.brand);
   return {
-    testCard: testCardOf(card.number, `${path}[number]`),
+    testCard,
     expMonth: card.exp_month,
     expYear: card.exp_year < 100 ? 2_000 + card.exp_year : card.exp_year,
   };
@@ -62,6 +66,7 @@ const expiry = { month: 12, year: 2_034 };
 
 export function createPaymentMethod(store: Store, data: PaymentMethodData): PaymentMethod {
   if (data.card === undefined) throw badParam('Missing required param: card.', 'card', 'parameter_missing');
+  checkExpiry(data.card.expMonth, data.card.expYear, store.worldNow());
   const details = data.billing_details;
   return newPaymentMethod(store, data.card.testCard, {
     expMonth: data.card.expMonth,
@@ -99,6 +104,7 @@ export function usablePaymentMethod(
       param,
       'payment_method_unexpected_state',
     );
+  checkUnspent(store, method, param === 'id' ? 'attach' : 'pay');
   return method;
 }
 
@@ -111,6 +117,7 @@ export function attach(store: Store, method: PaymentMethod, customer: string): P
 
 export function detach(store: Store, method: PaymentMethod): PaymentMethod {
   const detached = store.change(store.paymentMethods, method, { customer: null });
+  spend(store, detached);
   store.emit('payment_method.detached', detached, { customer: method.customer });
   return detached;
 }
@@ -145,7 +152,11 @@ export function behaviourOf(method: PaymentMethod): TestCard | undefined {
   return testCardByLast4(method.card?.last4);
 }
 
-export function chargeDetails(method: PaymentMethod): Charge['payment_method_details'] {
+/** The card as a charge shows it, with the time until which an authorization can be captured. */
+export function chargeDetails(
+  method: PaymentMethod,
+  captureBefore: number | null,
+): Charge['payment_method_details'] {
   const card = method.card;
   if (card === undefined) return null;
   return {
@@ -154,6 +165,7 @@ export function chargeDetails(method: PaymentMethod): Charge['payment_method_det
       amount_authorized: null,
       authorization_code: null,
       brand: card.brand,
+      ...(captureBefore === null ? {} : { capture_before: captureBefore }),
       checks: card.checks,
       country: card.country,
       electronic_commerce_indicator: null,
@@ -199,7 +211,7 @@ function newPaymentMethod(
       exp_month: made.expMonth,
       exp_year: made.expYear,
       fingerprint: `fp${testCard.number.slice(-10)}`,
-      funding: 'credit',
+      funding: testCard.funding ?? 'credit',
       generated_from: null,
       last4: testCard.number.slice(-4),
       networks: { available: [testCard.brand], preferred: null },
@@ -217,7 +229,7 @@ function newPaymentMethod(
 }
 
 /** Accepts only the processor's test card numbers, so that a real card number is never stored. */
-function testCardOf(number: string, param: string): TestCard {
+function testCardOf(number: string): TestCard {
   const digits = number.replaceAll(/[\s-]/g, '');
   const testCard = testCardByNumber(digits);
   if (testCard !== undefined) return testCard;
@@ -227,13 +239,13 @@ function testCardOf(number: string, param: string): TestCard {
       code: 'card_declined',
       decline_code: 'test_mode_live_card',
       message: 'The card was declined. Use a test card in test mode.',
-      param,
+      param: 'number',
     });
   throw new WireError(402, {
     type: 'card_error',
     code: 'incorrect_number',
     message: 'Your card number is incorrect.',
-    param,
+    param: 'number',
   });
 }
 

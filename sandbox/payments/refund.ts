@@ -1,6 +1,8 @@
 import type { Store } from '../state/store.ts';
 import type { Charge, Refund } from '../wire/objects.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
+import { addBalanceTransaction } from './balance-transaction.ts';
+import { settleInquiry } from './dispute.ts';
 import { display } from './money.ts';
 import { testCardByLast4 } from './test-cards.ts';
 
@@ -19,6 +21,8 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
     );
   if (charge.refunded)
     throw wrongState(`Charge ${charge.id} has already been refunded.`, 'charge_already_refunded');
+  if (store.disputes.allWithin('charge', charge.id).some((dispute) => !dispute.is_charge_refundable))
+    throw wrongState(`Charge ${charge.id} has been charged back; cannot issue a refund.`, 'charge_disputed');
   const left = charge.amount_captured - charge.amount_refunded;
   const amount = made.amount ?? left;
   if (amount < 1) throw badParam('Invalid positive integer', 'amount', 'parameter_invalid_integer');
@@ -28,11 +32,13 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
       undefined,
       { param: 'amount' },
     );
+  const id = store.refunds.newId();
+  const isPending = behaviourOf(charge) === 'pending_first';
   const refund = store.put(store.refunds, {
-    id: store.refunds.newId(),
+    id,
     object: 'refund',
     amount,
-    balance_transaction: null,
+    balance_transaction: isPending ? null : refundTransaction(store, { ...charge, id, amount }, -1),
     charge: charge.id,
     created: store.worldNow(),
     currency: charge.currency,
@@ -44,12 +50,14 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
     reason: made.reason,
     receipt_number: null,
     source_transfer_reversal: null,
-    status: behaviourOf(charge) === 'pending_first' ? 'pending' : 'succeeded',
+    status: isPending ? 'pending' : 'succeeded',
     transfer_reversal: null,
-    ...(behaviourOf(charge) === 'pending_first' ? { pending_reason: 'processing' as const } : {}),
+    ...(isPending ? { pending_reason: 'processing' as const } : {}),
   });
   store.emit('refund.created', refund);
-  store.emitUpdated('charge.refunded', charge, changeRefunded(store, charge, amount));
+  const refunded = changeRefunded(store, charge, amount);
+  store.emitUpdated('charge.refunded', charge, refunded);
+  if (refunded.refunded) settleInquiry(store, refunded);
   return refund;
 }
 
@@ -71,19 +79,40 @@ export function settleRefund(store: Store, refund: Refund): void {
   if (charge === undefined) return;
   if (refund.status === 'pending') {
     const { pending_reason: _, ...rest } = refund;
-    const settled = store.put(store.refunds, { ...rest, status: 'succeeded' });
+    const settled = store.put(store.refunds, {
+      ...rest,
+      balance_transaction: refundTransaction(store, refund, -1),
+      status: 'succeeded',
+    });
     store.emitUpdated('refund.updated', refund, settled);
     store.emitUpdated('charge.refund.updated', refund, settled);
     return;
   }
   const failed = store.change(store.refunds, refund, {
     status: 'failed',
+    failure_balance_transaction: refundTransaction(store, refund, 1),
     failure_reason: 'expired_or_canceled_card',
   });
   changeRefunded(store, charge, -refund.amount);
   store.emit('refund.failed', failed);
   store.emitUpdated('refund.updated', refund, failed);
   store.emitUpdated('charge.refund.updated', refund, failed);
+}
+
+/** The id of the transaction that takes a refund from the balance, or puts a failed one back. */
+function refundTransaction(
+  store: Store,
+  { id, amount, currency }: Pick<Refund, 'id' | 'amount' | 'currency'>,
+  sign: -1 | 1,
+): string {
+  return addBalanceTransaction(store, {
+    amount: sign * amount,
+    currency,
+    description: sign === -1 ? 'REFUND FOR CHARGE' : 'REFUND FAILURE FOR CHARGE',
+    reportingCategory: sign === -1 ? 'refund' : 'refund_failure',
+    source: id,
+    type: sign === -1 ? 'refund' : 'refund_failure',
+  }).id;
 }
 
 function changeRefunded(store: Store, charge: Charge, byAmount: number): Charge {

@@ -1,8 +1,8 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { PaymentMethod, SetupIntent } from '../wire/objects.ts';
-import { type ErrorBody, wrongState } from '../wire/wire-error.ts';
-import type { AttemptOptions } from './payment-intent.ts';
+import { docUrlOf, type ErrorBody, wrongState } from '../wire/wire-error.ts';
+import { type AttemptOptions, authenticationAction } from './payment-intent.ts';
 import { attach, behaviourOf } from './payment-method.ts';
 
 export interface SetupAttempt {
@@ -137,6 +137,7 @@ function refuse(
     last_setup_error: {
       type,
       code,
+      doc_url: docUrlOf(code),
       message,
       payment_method: method,
       ...(decline_code === undefined ? {} : { decline_code }),
@@ -153,10 +154,7 @@ function requireAction(store: Store, intent: SetupIntent, options: AttemptOption
   const waiting = store.put(store.setupIntents, {
     ...intent,
     status: 'requires_action',
-    next_action:
-      options.returnUrl === undefined
-        ? { type: 'use_stripe_sdk', use_stripe_sdk: { type: 'three_d_secure_redirect', stripe_js: url } }
-        : { type: 'redirect_to_url', redirect_to_url: { url, return_url: options.returnUrl } },
+    next_action: authenticationAction(options, url),
   });
   store.emit('setup_intent.requires_action', waiting);
   return waiting;

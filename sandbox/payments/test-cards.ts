@@ -2,13 +2,17 @@ export interface Decline {
   readonly code: string;
   readonly declineCode: string;
   readonly message: string;
+  /** The processor refuses the payment itself, because it looks fraudulent. */
+  readonly isBlocked?: true;
 }
 
 export interface TestCard {
   readonly number: string;
   /** Names that can be used instead of the number. */
   readonly tokens: readonly string[];
-  readonly brand: 'visa' | 'mastercard' | 'amex';
+  readonly brand: 'visa' | 'mastercard' | 'amex' | 'discover' | 'diners' | 'jcb';
+  /** Credit, unless given. */
+  readonly funding?: 'debit' | 'prepaid';
   /** Declined whenever it is charged. */
   readonly decline?: Decline;
   /** Also declined when it is saved. */
@@ -17,6 +21,8 @@ export interface TestCard {
   readonly authentication?: 'always' | 'until_saved';
   /** Payments succeed, but refunds fail or are delayed. */
   readonly refund?: 'fails_later' | 'pending_first';
+  /** The payment succeeds, then the cardholder disputes it. An inquiry precedes a dispute. */
+  readonly dispute?: 'fraudulent' | 'product_not_received' | 'inquiry';
 }
 
 const declined: Decline = {
@@ -30,6 +36,22 @@ export const testCards: readonly TestCard[] = [
   { number: '4242424242424242', tokens: ['pm_card_visa', 'pm_card_us'], brand: 'visa' },
   { number: '5555555555554444', tokens: ['pm_card_mastercard'], brand: 'mastercard' },
   { number: '378282246310005', tokens: ['pm_card_amex'], brand: 'amex' },
+  { number: '6011111111111117', tokens: ['pm_card_discover'], brand: 'discover' },
+  { number: '3056930009020004', tokens: ['pm_card_diners'], brand: 'diners' },
+  { number: '3566002020360505', tokens: ['pm_card_jcb'], brand: 'jcb' },
+  { number: '4000056655665556', tokens: ['pm_card_visa_debit'], brand: 'visa', funding: 'debit' },
+  {
+    number: '5200828282828210',
+    tokens: ['pm_card_mastercard_debit'],
+    brand: 'mastercard',
+    funding: 'debit',
+  },
+  {
+    number: '5105105105105100',
+    tokens: ['pm_card_mastercard_prepaid'],
+    brand: 'mastercard',
+    funding: 'prepaid',
+  },
   {
     number: '4000000000000002',
     tokens: ['pm_card_visa_chargeDeclined', 'pm_card_chargeDeclined'],
@@ -47,6 +69,42 @@ export const testCards: readonly TestCard[] = [
       message: 'Your card has insufficient funds.',
     },
     declinesSetup: true,
+  },
+  {
+    number: '4000000000009987',
+    tokens: ['pm_card_visa_chargeDeclinedLostCard', 'pm_card_chargeDeclinedLostCard'],
+    brand: 'visa',
+    decline: { ...declined, declineCode: 'lost_card' },
+    declinesSetup: true,
+  },
+  {
+    number: '4000000000009979',
+    tokens: ['pm_card_visa_chargeDeclinedStolenCard', 'pm_card_chargeDeclinedStolenCard'],
+    brand: 'visa',
+    decline: { ...declined, declineCode: 'stolen_card' },
+    declinesSetup: true,
+  },
+  {
+    number: '4000000000006975',
+    tokens: [
+      'pm_card_visa_chargeDeclinedVelocityLimitExceeded',
+      'pm_card_chargeDeclinedVelocityLimitExceeded',
+    ],
+    brand: 'visa',
+    decline: {
+      code: 'card_declined',
+      declineCode: 'card_velocity_exceeded',
+      message:
+        'Your card was declined for making repeated attempts too frequently or exceeding its amount limit.',
+    },
+    declinesSetup: true,
+  },
+  // Can be saved, because only payments are checked for fraud.
+  {
+    number: '4100000000000019',
+    tokens: ['pm_card_radarBlock', 'pm_card_chargeDeclinedFraudulent'],
+    brand: 'visa',
+    decline: { ...declined, declineCode: 'fraudulent', isBlocked: true },
   },
   {
     number: '4000000000000069',
@@ -98,6 +156,14 @@ export const testCards: readonly TestCard[] = [
     authentication: 'until_saved',
   },
   { number: '4000000000005126', tokens: ['pm_card_refundFail'], brand: 'visa', refund: 'fails_later' },
+  { number: '4000000000000259', tokens: ['pm_card_createDispute'], brand: 'visa', dispute: 'fraudulent' },
+  {
+    number: '4000000000002685',
+    tokens: ['pm_card_createDisputeProductNotReceived'],
+    brand: 'visa',
+    dispute: 'product_not_received',
+  },
+  { number: '4000000000001976', tokens: ['pm_card_createDisputeInquiry'], brand: 'visa', dispute: 'inquiry' },
   { number: '4000000000007726', tokens: ['pm_card_pendingRefund'], brand: 'visa', refund: 'pending_first' },
 ];
 

@@ -1,7 +1,9 @@
 import type { Operation } from '../wire/operation.ts';
 import { accountOperations } from './account.ts';
+import { balanceTransactionOperations } from './balance-transactions.ts';
 import { chargeOperations } from './charges.ts';
 import { customerOperations } from './customers.ts';
+import { disputeOperations } from './disputes.ts';
 import { eventOperations } from './events.ts';
 import { invoicePaymentOperations } from './invoice-payments.ts';
 import { invoiceOperations } from './invoices.ts';
@@ -18,8 +20,10 @@ import { webhookEndpointOperations } from './webhook-endpoints.ts';
 /** All operations of the wire API. */
 export const operations: readonly Operation[] = [
   ...accountOperations,
+  ...balanceTransactionOperations,
   ...chargeOperations,
   ...customerOperations,
+  ...disputeOperations,
   ...eventOperations,
   ...invoiceOperations,
   ...invoicePaymentOperations,

@@ -38,7 +38,10 @@ export function confirm(
     );
   const chosen = methodFrom(store, params, before.customer);
   const method =
-    chosen ?? (before.payment_method === null ? undefined : store.paymentMethods.get(before.payment_method));
+    chosen ??
+    (before.payment_method === null
+      ? undefined
+      : usablePaymentMethod(store, before.payment_method, before.customer));
   if (method === undefined)
     throw wrongState(
       'This PaymentIntent has no payment method. Add one before you confirm it.',
@@ -55,6 +58,7 @@ export function confirm(
     offSession: params.off_session === true || params.error_on_requires_action === true,
     baseUrl: call.baseUrl,
     returnUrl: params.return_url,
+    usesSdk: params.use_stripe_sdk === true,
   });
   return settled(store, attempt);
 }

@@ -6,6 +6,7 @@ import {
   createPaymentIntent,
 } from '../payments/payment-intent.ts';
 import { usablePaymentMethod } from '../payments/payment-method.ts';
+import { cardStatementDescriptor, statementDescriptor } from '../payments/statement-descriptor.ts';
 import type { PaymentIntent } from '../wire/objects.ts';
 import type { Call, Operation } from '../wire/operation.ts';
 import {
@@ -35,8 +36,8 @@ const createParams = {
   customer: text(),
   description: text(),
   metadata,
-  statement_descriptor: text(22),
-  statement_descriptor_suffix: text(22),
+  statement_descriptor: cardStatementDescriptor,
+  statement_descriptor_suffix: statementDescriptor,
 };
 
 const confirmParams = { ...confirmationParams, client_secret: text() };
@@ -152,7 +153,6 @@ function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent 
     description: params.description ?? null,
     receiptEmail: params.receipt_email ?? null,
     setupFutureUsage: params.setup_future_usage ?? null,
-    statementDescriptor: params.statement_descriptor ?? null,
     statementDescriptorSuffix: params.statement_descriptor_suffix ?? null,
   });
   return params.confirm === true ? confirm(call, intent, params) : intent;

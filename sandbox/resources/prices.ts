@@ -1,3 +1,4 @@
+import { planOf } from '../billing/subscription-life.ts';
 import { checkNotTooLarge, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import { existing } from '../wire/existing.ts';
@@ -65,6 +66,7 @@ export const priceOperations: readonly Operation[] = [
         lookup_key: params.lookup_key ?? before.lookup_key,
         tax_behavior: params.tax_behavior ?? before.tax_behavior,
       });
+      if (after.recurring !== null) store.emitUpdated('plan.updated', planOf(before), planOf(after));
       store.emitUpdated('price.updated', before, after);
       return after;
     },
@@ -129,6 +131,7 @@ function createPrice(store: Store, params: Parsed<typeof priceParams>): Price {
     unit_amount: params.unit_amount,
     unit_amount_decimal: String(params.unit_amount),
   });
+  if (price.recurring !== null) store.emit('plan.created', planOf(price));
   store.emit('price.created', price);
   return price;
 }

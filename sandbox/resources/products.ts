@@ -1,3 +1,4 @@
+import { statementDescriptor } from '../payments/statement-descriptor.ts';
 import type { Store } from '../state/store.ts';
 import type { Product } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
@@ -17,7 +18,7 @@ export const productParams = {
   name: required(text()),
   active: bool,
   metadata,
-  statement_descriptor: text(22),
+  statement_descriptor: statementDescriptor,
   tax_code: text(),
   unit_label: text(),
 };

@@ -6,10 +6,12 @@ import { type Operation, operation } from '../wire/operation.ts';
 import { required, text } from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { pageSize, pageSizeDefault } from './listing.ts';
+import { matcherOf } from './search-fields.ts';
+import { parseSearchQuery, type SearchQuery } from './search-query.ts';
 
 /**
- * Search by metadata: `metadata['key']:'value'`. The sandbox supports only this part of the query language, which
- * finds an object by an id from another system. The processor's search lags by up to a minute; this one does not.
+ * Search with the processor's query language. The processor's search lags behind by up to a minute. The sandbox's is
+ * up to date, unless the control API sets a lag.
  */
 export function searchOperation<T extends WireObject>(
   resource: string,
@@ -19,18 +21,25 @@ export function searchOperation<T extends WireObject>(
     { name: `${resource}.search`, method: 'GET', path: `${resource}/search` },
     { query: required(text()), limit: pageSize, page: text() },
     ({ store }, params) => {
-      const metadata = parseQuery(params.query);
+      const query = parseSearchQuery(params.query);
+      const matches = matcherOf(resource, query);
       const collection = collectionOf(store);
       if (params.page !== undefined && collection.get(params.page) === undefined)
         throw badParam(`Invalid page: ${params.page}`, 'page');
+      const versionOf = (value: T) => store.searchLag.versionOf(value, store.now());
       const { data, hasMore } = collection.list({
-        within: { metadata },
+        // The index has the current values. A lagging search may have to find older ones.
+        within: store.searchLag.isUpToDate(store.now()) ? { metadata: indexKeyOf(query) } : undefined,
         limit: params.limit ?? pageSizeDefault,
         startingAfter: params.page,
+        where: (value) => {
+          const version = versionOf(value);
+          return version !== undefined && !isDeleted(version) && matches(version);
+        },
       });
       return {
         object: 'search_result',
-        data,
+        data: data.map(versionOf),
         has_more: hasMore,
         next_page: hasMore ? (data.at(-1)?.id ?? null) : null,
         url: `/v1/${resource}/search`,
@@ -39,9 +48,18 @@ export function searchOperation<T extends WireObject>(
   );
 }
 
-function parseQuery(query: string): string {
-  const [, , key, , value] = /^\s*metadata\[(["'])(.+?)\1\]\s*:\s*(["'])(.*)\3\s*$/.exec(query) ?? [];
-  if (key === undefined || value === undefined)
-    throw badParam("The sandbox supports only one kind of query: metadata['key']:'value'.", 'query');
-  return metadataKey(key, value.replaceAll(/\\(.)/g, '$1'));
+/** The key of the metadata index that all matches have, if the query requires one. */
+function indexKeyOf({ clauses, match }: SearchQuery): string | undefined {
+  if (match === 'any' && clauses.length > 1) return undefined;
+  const clause = clauses.find(
+    ({ metadataKey: key, operator, value, isNegated }) =>
+      key !== null && operator === ':' && value !== null && !isNegated,
+  );
+  return clause?.metadataKey == null || clause.value === null
+    ? undefined
+    : metadataKey(clause.metadataKey, clause.value);
+}
+
+function isDeleted(value: object): boolean {
+  return 'deleted' in value && value.deleted === true;
 }

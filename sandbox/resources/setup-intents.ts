@@ -103,6 +103,7 @@ function confirm(call: Call, intent: SetupIntent, params: Parsed<typeof confirmP
     offSession: false,
     baseUrl: call.baseUrl,
     returnUrl: params.return_url,
+    usesSdk: params.use_stripe_sdk === true,
   });
   followSetupIntent(store, attempt.intent);
   if (attempt.failure !== null) throw cardError(attempt.failure);

@@ -37,6 +37,11 @@ export class Collections {
     idPrefix: 'pm_',
     indexes: { customer: (method) => [method.customer] },
   });
+  readonly spentPaymentMethods = this.#add<Wire.SpentPaymentMethod>({
+    name: 'spent_payment_methods',
+    noun: 'spent payment method',
+    idPrefix: 'pm_',
+  });
   readonly paymentIntents = this.#add<Wire.PaymentIntent>({
     name: 'payment_intents',
     noun: 'payment_intent',
@@ -66,6 +71,12 @@ export class Collections {
       payment_intent: (charge) => [charge.payment_intent],
     },
   });
+  readonly balanceTransactions = this.#add<Wire.BalanceTransaction>({
+    name: 'balance_transactions',
+    noun: 'balance transaction',
+    idPrefix: 'txn_',
+    indexes: { source: (transaction) => [transaction.source] },
+  });
   readonly refunds = this.#add<Wire.Refund>({
     name: 'refunds',
     noun: 'refund',
@@ -73,6 +84,15 @@ export class Collections {
     indexes: {
       payment_intent: (refund) => [refund.payment_intent],
       charge: (refund) => [refund.charge],
+    },
+  });
+  readonly disputes = this.#add<Wire.Dispute>({
+    name: 'disputes',
+    noun: 'dispute',
+    idPrefix: 'du_',
+    indexes: {
+      payment_intent: (dispute) => [dispute.payment_intent],
+      charge: (dispute) => [dispute.charge],
     },
   });
   readonly subscriptions = this.#add<Wire.Subscription>({
@@ -121,11 +141,11 @@ export class Collections {
     return this.collection(collection)?.get(id);
   }
 
-  /** Everything that belongs to a customer, by the index that lists it. */
-  ownedBy(customerId: string): { readonly collection: AnyCollection; readonly id: string }[] {
+  /** The objects of all kinds under one key of an index, such as everything of one customer. */
+  allWithin(index: string, key: string): { readonly collection: AnyCollection; readonly id: string }[] {
     return [...this.#byName.values()].flatMap((collection) =>
-      collection.hasIndex('customer')
-        ? collection.allWithin('customer', customerId).map(({ id }) => ({ collection, id }))
+      collection.hasIndex(index)
+        ? collection.allWithin(index, key).map(({ id }) => ({ collection, id }))
         : [],
     );
   }
@@ -146,9 +166,9 @@ export class Collections {
   }
 }
 
-/** The key of the metadata index. */
+/** The key of the metadata index. Search ignores the case of values. */
 export function metadataKey(key: string, value: string): string {
-  return `${key}=${value}`;
+  return `${key}=${value.toLowerCase()}`;
 }
 
 function metadataKeys(value: object): string[] {

@@ -9,6 +9,7 @@ import { type Memo, Memos } from './memos.ts';
 import { previousAttributes } from './previous-attributes.ts';
 import { defaultRetention, type Retention, SpentObjects } from './retention.ts';
 import { SandboxClock } from './sandbox-clock.ts';
+import { SearchLag } from './search-lag.ts';
 import { defaultSettings, type Settings } from './settings.ts';
 
 /** Pruning is cheap at this rate, and events that are no longer kept stay a small part of memory. */
@@ -24,6 +25,7 @@ export class Store extends Collections {
   readonly clock: SandboxClock;
   readonly memos: Memos;
   readonly deliveries = new Deliveries();
+  readonly searchLag = new SearchLag();
   /** The endpoint from the start options, besides those registered through the API. */
   builtInEndpointId: string | null = null;
   settings: Settings = defaultSettings;
@@ -70,6 +72,7 @@ export class Store extends Collections {
   put<T extends Wire.WireObject>(collection: Collection<T>, value: T): T {
     const open = this.#transaction();
     const previous = collection.put(value);
+    this.searchLag.note(value.id, previous, this.worldNow(), this.settings.searchLagSeconds ?? 0);
     open.undo.push(() => (previous === undefined ? collection.remove(value.id) : collection.put(previous)));
     open.puts.push({ collection: collection.name, value });
     return value;
@@ -212,6 +215,7 @@ export class Store extends Collections {
     this.memos.clear();
     this.deliveries.clear();
     this.#spent.clear();
+    this.searchLag.clear();
     this.clock.reset();
     this.settings = defaultSettings;
     await this.#journal?.rewrite([]);

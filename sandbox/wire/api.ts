@@ -153,7 +153,7 @@ export class Api {
     const cause = { requestId, idempotencyKey: key };
     const time = requestTime(operation, call, form);
     const work = () => {
-      const { status, body, remembered } = this.#outcome(operation, call, form, fault);
+      const { status, body, remembered } = this.#outcome(operation, call, form, fault, requestId);
       if (key !== null && remembered) store.remember(key, memoOf(status, body));
       return { status, body, requestId, replayed: false, at: store.worldNow() };
     };
@@ -163,14 +163,17 @@ export class Api {
   }
 
   /** Runs the operation inside the open transaction. An error reverts its changes, unless it is a decline. */
-  #outcome(operation: Operation, call: Call, form: FormMap, fault: Fault | undefined) {
+  #outcome(operation: Operation, call: Call, form: FormMap, fault: Fault | undefined, requestId: string) {
     try {
       if (fault?.kind === 'error') throw faultError(fault);
       return { status: 200, body: operation.run(call, form), remembered: true };
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       if (!error.keepsChanges) call.store.undo();
-      return { status: error.status, body: { error: error.body }, remembered: error.remembered };
+      // The processor's own address: the sandbox has no page for requests.
+      const logUrl = `https://dashboard.stripe.com/${call.accountId}/test/workbench/logs?object=${requestId}`;
+      const body = { error: { ...error.body, request_log_url: logUrl } };
+      return { status: error.status, body, remembered: error.remembered };
     }
   }
 

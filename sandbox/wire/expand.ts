@@ -2,7 +2,7 @@ import type { Store } from '../state/store.ts';
 import { shorten } from './form.ts';
 import { badParam } from './wire-error.ts';
 
-/** The processor's own limit. */
+/** The processor's own limit. The `data` of a list counts as a level. */
 const levelsMax = 4;
 
 type Plain = Readonly<Record<string, unknown>>;
@@ -12,11 +12,11 @@ export function expand(store: Store, result: object, paths: readonly string[]): 
   let expanded: unknown = result;
   for (const path of paths) {
     const parts = path.split('.');
-    const levels = parts.filter((part) => part !== 'data').length;
-    if (levels > levelsMax)
+    if (parts.length > levelsMax)
       throw badParam(
-        `You cannot expand more than ${levelsMax} levels of a property (${shorten(path)}).`,
-        'expand',
+        `You cannot expand more than ${levelsMax} levels of a property. Property: ${shorten(path)}`,
+        undefined,
+        'property_expansion_max_depth',
       );
     expanded = follow(store, expanded, parts, path);
   }
@@ -57,6 +57,9 @@ function referenced(store: Store, field: string, id: string): unknown {
   switch (field) {
     case 'customer':
       return store.customers.get(id);
+    case 'balance_transaction':
+    case 'failure_balance_transaction':
+      return store.balanceTransactions.get(id);
     case 'charge':
     case 'latest_charge':
       return store.charges.get(id);

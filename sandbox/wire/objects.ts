@@ -19,10 +19,18 @@ export type Plan = Omit<WithIds<Stripe.Plan, 'product'>, 'amount_decimal'> & {
   amount_decimal: string | null;
 };
 export type PaymentMethod = WithIds<Stripe.PaymentMethod, 'customer'>;
+/** Records that a payment method must not be used again. Callers never see this object. */
+export interface SpentPaymentMethod extends WireObject {
+  readonly object: 'spent_payment_method';
+}
 export type PaymentIntent = WithIds<Stripe.PaymentIntent, 'customer' | 'latest_charge' | 'payment_method'>;
 export type SetupIntent = WithIds<Stripe.SetupIntent, 'customer' | 'payment_method'>;
-export type Charge = WithIds<Stripe.Charge, 'customer' | 'payment_intent'>;
-export type Refund = WithIds<Stripe.Refund, 'charge' | 'payment_intent' | 'customer'>;
+export type BalanceTransaction = WithIds<Stripe.BalanceTransaction, 'source'>;
+export type Charge = WithIds<Stripe.Charge, 'balance_transaction' | 'customer' | 'payment_intent'>;
+export type Refund = WithIds<Stripe.Refund, 'balance_transaction' | 'charge' | 'payment_intent' | 'customer'>;
+export type Dispute = Omit<WithIds<Stripe.Dispute, 'charge' | 'payment_intent'>, 'balance_transactions'> & {
+  balance_transactions: BalanceTransaction[];
+};
 export type SubscriptionItem = Omit<Stripe.SubscriptionItem, 'plan' | 'price'> & { plan: Plan; price: Price };
 export type Subscription = Omit<
   WithIds<

@@ -3,6 +3,8 @@ export interface ErrorBody {
   readonly type: 'api_error' | 'card_error' | 'idempotency_error' | 'invalid_request_error';
   readonly message: string;
   readonly code?: string;
+  readonly doc_url?: string;
+  readonly request_log_url?: string;
   readonly param?: string;
   readonly decline_code?: string;
   readonly charge?: string;
@@ -29,10 +31,21 @@ export class WireError extends Error {
   constructor(status: number, body: ErrorBody, consequences: Consequences = {}) {
     super(body.message);
     this.status = status;
-    this.body = body;
+    this.body =
+      body.code === undefined || undocumentedCodes.has(body.code)
+        ? body
+        : { ...body, doc_url: docUrlOf(body.code) };
     this.remembered = consequences.remembered ?? false;
     this.keepsChanges = consequences.keepsChanges ?? false;
   }
+}
+
+/** Codes that the processor sends but does not document, so it sends no link either. */
+const undocumentedCodes: ReadonlySet<string> = new Set(['property_expansion_max_depth']);
+
+/** Where the processor documents an error code. */
+export function docUrlOf(code: string): string {
+  return `https://stripe.com/docs/error-codes/${code.replaceAll('_', '-')}`;
 }
 
 /** A parameter that is invalid in any state of the objects. */

@@ -47,7 +47,7 @@ also work while no service runs.
 
 class UsageError extends Error {}
 
-// Whoever reads the answers may have seen enough of them: `… | head -1`.
+// The reader of the output may close it early: `… | head -1`.
 process.stdout.on('error', () => process.exit(0));
 
 try {
@@ -103,7 +103,7 @@ function readArguments() {
 
 type Options = ReturnType<typeof readArguments>['values'];
 
-/** What the service is made of, without the service: nothing is started, and all is closed at the end. */
+/** Runs `work` with the services of a running Till. Starts nothing, and closes everything at the end. */
 async function withServices(
   config: Config,
   work: (services: Services, requireAccount: () => Promise<void>) => Promise<void>,
@@ -134,7 +134,7 @@ async function withServices(
   }
 }
 
-/** Starts the embedded parts that do not run: with another account, the service refuses to start them. */
+/** Starts embedded parts that are not running: with another account's key, the service refuses to start. */
 async function adoptAccount(config: Config): Promise<void> {
   const logger = createCommandLogger(config);
   const shutdown = new Shutdown(logger);
@@ -165,7 +165,7 @@ async function adoptAccount(config: Config): Promise<void> {
   }
 }
 
-/** Standard output belongs to the results, so only errors are logged unless LOG_LEVEL says otherwise. */
+/** Standard output is for results, so only errors are logged unless LOG_LEVEL is not `info`. */
 function createCommandLogger({ logLevel }: Config): Logger {
   return createLogger(logLevel === 'info' ? 'error' : logLevel);
 }
@@ -174,7 +174,7 @@ async function readAccount(processor: Processor): Promise<ProcessorAccount> {
   return { id: await processor.readAccount(), livemode: processor.livemode };
 }
 
-/** For a service whose own role may not change the schema. */
+/** For a service whose own database role may not change the schema. */
 async function migrate(config: Config): Promise<void> {
   const logger = createCommandLogger(config);
   const shutdown = new Shutdown(logger);

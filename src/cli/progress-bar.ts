@@ -7,7 +7,7 @@ interface Terminal {
   write(text: string): unknown;
 }
 
-/** One line per resource: a bar that fills at a terminal, and only the last word of each elsewhere. */
+/** One line per resource: a progress bar on a terminal, and only the final line elsewhere. */
 export class ProgressBar {
   readonly #terminal: Terminal;
   #line: string | undefined;

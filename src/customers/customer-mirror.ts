@@ -2,7 +2,7 @@ import { applyToRows, type Inserted, lockRows } from '../mirrors/apply-facts.ts'
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
-import { ignoredAll, nothingApplied, revisionsOf, unknownThere } from '../mirrors/refresh.ts';
+import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
@@ -46,12 +46,12 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByKeys(database, [key]);
     const facts = await processor.customers.read(key);
-    if (facts === null) return row === undefined ? ignoredAll(key) : unknownThere;
+    if (facts === null) return row === undefined ? ignoredAll(key) : unknownToProcessor;
     if (facts === 'deleted') return { ...nothingApplied, changed: (await this.erase(key)) ? [key] : [] };
     return database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row)));
   }
 
-  /** Removes what Till knows of the person. False if nothing was left to remove. */
+  /** Removes the personal data. False if the row has none left. */
   erase(key: string): Promise<boolean> {
     const { database, store, clock } = this.#parts;
     return database.transaction(async (tx) => {
@@ -81,7 +81,7 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     const { store, onRecovered } = this.#parts;
     const ours = unknown.flatMap((facts) => (isOurId(facts.localId) ? [{ id: facts.localId, facts }] : []));
     if (ours.length === 0) return undefined;
-    // An event without an email address may be one whose personal data was removed: the row is refreshed instead.
+    // An event without an email address may have been redacted, so the customer is refreshed instead.
     const isComplete = ({ email, deleted }: CustomerFacts) =>
       email !== null || deleted || source !== 'events';
     const complete = ours.filter(({ facts }) => isComplete(facts));
@@ -99,7 +99,7 @@ export interface CustomersByKey {
   get(key: string | null): Customer | undefined;
 }
 
-/** A Till customer always has an email address. One that the processor cleared before the recovery is empty. */
+/** A Till customer always has an email address. If the processor has none for a recovered customer, it is empty. */
 export function toCustomer(id: string, facts: CustomerFacts, now: Date): Customer {
   const { processorCustomerId, email, name, phone, deleted, asOf } = facts;
   const person = deleted ? { email: null, name: null, phone: null } : { email: email ?? '', name, phone };

@@ -71,7 +71,7 @@ const path = '/api/v1/customers';
 
 export interface CustomerRouteParts {
   readonly customers: CustomerService;
-  /** Part of deleting a customer: the processor has ended its subscriptions. */
+  /** Called when a customer is deleted, because the processor then ends its subscriptions. */
   readonly correctSubscriptions: (customerId: string) => Promise<void>;
 }
 

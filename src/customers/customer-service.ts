@@ -12,7 +12,7 @@ import { type Customer, customerNotFound, foundCustomer, isChangeIgnored } from 
 import { CustomerCreation, type CustomerParts } from './customer-creation.ts';
 import type { DeletedCustomer } from './customer-store.ts';
 
-/** Rows in one page of a walk over all customers: few enough to hold in memory, many enough that the walk is short. */
+/** Rows per page when listing all customers: few enough to hold in memory, many enough to need few pages. */
 const livePageSize = 1_000;
 
 interface CustomerServiceParts extends CustomerParts {
@@ -20,7 +20,7 @@ interface CustomerServiceParts extends CustomerParts {
 }
 
 export class CustomerService {
-  /** The sweeper uses it as well. */
+  /** The sweeper also uses it. */
   readonly creation: CustomerCreation;
   readonly #parts: CustomerServiceParts;
   readonly #reads: SharedReads<Customer>;
@@ -48,14 +48,14 @@ export class CustomerService {
     const customer = await this.read(id);
     if (Object.keys(change).length === 0) return customer;
     const { processorCustomerId } = customer;
-    // Every request has its own key: the same change made twice is two changes.
+    // Every request has its own key, because two requests with the same change are two changes.
     const attempt = await processor.customers.update({
       ...change,
       processorCustomerId,
       idempotencyKey: randomUUID(),
     });
     if (attempt.outcome !== 'done') {
-      // The processor may have deleted the customer, and the event has not arrived. Then the read is a 404.
+      // If the processor deleted the customer and the event has not arrived yet, the caller gets a 404.
       await correct(mirror, processorCustomerId);
       await this.read(id);
       throw notReached(attempt, 'customer', 'unchanged');
@@ -66,8 +66,8 @@ export class CustomerService {
   }
 
   /**
-   * Deletes the customer at the processor, which ends its subscriptions, and brings those up to date. Then erases what
-   * Till knows of the person. That comes last, so that a request that fails halfway can be sent again.
+   * Deletes the customer at the processor, which ends its subscriptions, and updates their rows. Erases the personal
+   * data last, so that the caller can repeat a request that fails halfway.
    */
   async delete(id: string, correctSubscriptions: (customerId: string) => Promise<void>): Promise<void> {
     const { mirror, processor } = this.#parts;
@@ -79,7 +79,7 @@ export class CustomerService {
     await mirror.erase(processorCustomerId);
   }
 
-  /** A refused deletion proves nothing. Only a read that says `deleted` does. */
+  /** A refused deletion does not prove that the customer is deleted. Only a read that says `deleted` does. */
   async #requireDeleted(customer: Customer, refused: Refused): Promise<void> {
     const { database, mirror, processor } = this.#parts;
     const present = await processor.customers.read(customer.processorCustomerId);
@@ -102,7 +102,7 @@ export class CustomerService {
     return corrected?.deletedAt === null ? error : customerNotFound();
   }
 
-  /** Finds deleted customers too. */
+  /** Also finds deleted customers. */
   async findAny(id: string): Promise<Customer | undefined> {
     const { database, store } = this.#parts;
     const [customer] = await store.find(database, [id]);
@@ -119,12 +119,12 @@ export class CustomerService {
     }
   }
 
-  /** Deleted customers whose events are due for a search for personal data. */
+  /** Deleted customers whose events have to be searched for personal data now. */
   listToErase(limit: number): Promise<readonly DeletedCustomer[]> {
     return this.#parts.store.listToErase(this.#parts.database, limit);
   }
 
-  /** The search is done; one more follows later. */
+  /** Records a finished search. The first search schedules a second one. */
   async markErased(customer: DeletedCustomer): Promise<void> {
     await this.#parts.store.markErased(this.#parts.database, customer);
   }

@@ -12,7 +12,7 @@ const customerTable = defineTable<Customer>('customers', {
   phone: mutable('text'),
   deletedAt: mutable('timestamptz'),
   processorAsOf: mutable('timestamptz'),
-  // Null in rows of an older release, which knew one time.
+  // Null in rows that an older release wrote, which stored a single time.
   processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),
   createdAt: immutable('timestamptz'),
   updatedAt: mutable('timestamptz'),
@@ -23,13 +23,13 @@ const { columns } = customerTable;
 
 export const customerList: CountedList<Customer> = { table: customerTable, only: 'deleted_at is null' };
 
-/** A deleted customer whose events are still to be searched for personal data. */
+/** A deleted customer whose events have to be searched for personal data. */
 export interface DeletedCustomer {
   readonly id: string;
   readonly processorCustomerId: string;
 }
 
-/** All SQL for the customers. Rows of deleted customers are kept, because webhooks still refer to them. */
+/** All SQL for the customers. Rows of deleted customers stay, because webhooks still refer to them. */
 export class CustomerStore extends MirrorStore<Customer> {
   constructor() {
     super(customerTable, 'processorCustomerId');
@@ -40,7 +40,7 @@ export class CustomerStore extends MirrorStore<Customer> {
     return db.query(sql, [ids], 'find_live_customers');
   }
 
-  /** In the order of their ids, after this one. */
+  /** Customers after this id, ordered by id. */
   listLiveAfter(db: Queryable, id: string | null, limit: number): Promise<readonly Customer[]> {
     return db.query(
       `select ${columns} from till.customers where deleted_at is null and ($1::uuid is null or id > $1)
@@ -49,7 +49,7 @@ export class CustomerStore extends MirrorStore<Customer> {
     );
   }
 
-  /** Deleted customers whose events are due for a search, longest waiting first. */
+  /** Deleted customers whose events have to be searched now, the longest overdue first. */
   listToErase(db: Queryable, limit: number): Promise<readonly DeletedCustomer[]> {
     return db.query(
       `select id, processor_customer_id as "processorCustomerId" from till.customers
@@ -59,8 +59,8 @@ export class CustomerStore extends MirrorStore<Customer> {
   }
 
   /**
-   * A second search follows when every insert that began before the deletion, and so could not know of it, has ended for
-   * certain. Both times are the database's, because a service's clock may be wrong.
+   * The first search schedules a second one ten minutes later. By then every insert that began before the deletion, and
+   * so could not see it, has ended. Both times come from the database, because the clock of a process may be wrong.
    */
   async markErased(db: Queryable, { id }: DeletedCustomer): Promise<void> {
     await db.query(

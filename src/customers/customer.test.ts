@@ -41,7 +41,7 @@ const facts: CustomerFacts = {
   asOf: rowAsOf,
 };
 
-test('deleted is the end: it beats every change, and no change comes after it', () => {
+test('a deletion is final: it overrides every change, and no later change overrides it', () => {
   assertTransitions({ live: '= !', deleted: '. .' }, ({ from, to, asOf, origin }) => {
     const row = from === 'live' ? customer : eraseCustomer(customer, rowUpdatedAt);
     const taken = takeCustomerFacts(row, { ...facts, deleted: to === 'deleted', asOf }, origin, testNow);
@@ -51,7 +51,7 @@ test('deleted is the end: it beats every change, and no change comes after it', 
   });
 });
 
-test('of two different changes newer wins, and the same second is settled by asking', () => {
+test('the newer of two changes wins, and two different changes in the same second need a refresh', () => {
   for (const change of [{ email: 'king@example.com' }, { name: null }, { phone: '+15550100' }]) {
     const at = (second: number) =>
       takeCustomerFacts(customer, { ...facts, ...change, asOf: atSecond(second) }, 'event', testNow);
@@ -61,7 +61,7 @@ test('of two different changes newer wins, and the same second is settled by ask
   }
 });
 
-test('an address that was cleared elsewhere is no news: a customer of ours always has one', () => {
+test('clearing the email address elsewhere changes nothing, because a Till customer always has one', () => {
   const { row } = takeCustomerFacts(
     customer,
     { ...facts, email: null, asOf: asOfEvent(testNow) },
@@ -71,14 +71,14 @@ test('an address that was cleared elsewhere is no news: a customer of ours alway
   assert.deepEqual([row.email, row.updatedAt], ['ada@example.com', rowUpdatedAt]);
 });
 
-test('of a deleted customer nothing personal is left', () => {
+test('a deleted customer has no personal data left', () => {
   const deleted = { ...facts, deleted: true, email: null, name: null };
   const { row } = takeCustomerFacts(customer, deleted, 'event', testNow);
   assert.deepEqual([row.email, row.name, row.phone, row.deletedAt], [null, null, null, testNow]);
   assert.deepEqual([row.id, row.processorCustomerId], [customer.id, 'cus_1']);
 });
 
-test('a change is ignored if the answer shows a field as it was, but not if the processor tidied the value up', () => {
+test('a change is ignored if the response shows the old value, but not if it shows a normalized new one', () => {
   const before = { email: 'ada@example.com', name: 'Ada', phone: null };
   const ignored = (change: object, after: object) => isChangeIgnored(before, change, { ...before, ...after });
   assert.equal(ignored({ name: 'Grace' }, {}), true);

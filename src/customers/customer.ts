@@ -1,21 +1,14 @@
 import { Failure } from '../errors.ts';
-import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
-import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
+import { type Origin, type TransitionTable, takeValues, type Verdict } from '../mirrors/transition.ts';
 
-export interface Customer {
-  readonly id: string;
+export interface Customer extends DatedRow {
   readonly processorCustomerId: string;
-  /** Null once deleted, as are name and phone. */
+  /** Null after deletion, like name and phone. */
   readonly email: string | null;
   readonly name: string | null;
   readonly phone: string | null;
   readonly deletedAt: Date | null;
-  readonly processorAsOf: Date;
-  readonly processorAsOfLatest: Date;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-  /** Rises with every change of the row. */
-  readonly revision: number;
 }
 
 export interface CustomerFacts extends OwnFacts {
@@ -28,13 +21,13 @@ export interface CustomerFacts extends OwnFacts {
 
 export type CustomerState = 'live' | 'deleted';
 
-/** Deleted is the end: a late change never brings a person's data back. */
+/** Deletion is final: a late change never restores personal data. */
 export const customerTransitions: TransitionTable<CustomerState> = {
   live: { live: 'if newer', deleted: 'always' },
   deleted: { live: 'never', deleted: 'never' },
 };
 
-/** What a customer becomes when the processor says this of it. */
+/** Decides whether the facts change the row, and returns the row with the facts applied. */
 export function takeCustomerFacts(
   customer: Customer,
   facts: CustomerFacts,
@@ -43,26 +36,14 @@ export function takeCustomerFacts(
 ): { readonly verdict: Verdict; readonly row: Customer } {
   const from = customer.deletedAt === null ? 'live' : 'deleted';
   const to = facts.deleted ? 'deleted' : 'live';
-  // A Till customer always has an address; one that was cleared elsewhere is no news.
+  // A Till customer always has an email address, so clearing it elsewhere changes nothing.
   const values = { email: facts.email ?? customer.email, name: facts.name, phone: facts.phone };
-  const isSame =
-    customer.email === values.email && customer.name === values.name && customer.phone === values.phone;
-  const verdict = judge({
-    rule: customerTransitions[from][to],
-    origin,
-    isSame: from === to && isSame,
-    rowAsOf: asOfRow(customer),
-    factsAsOf: facts.asOf,
-  });
-  const time = rowTime(laterOf(asOfRow(customer), facts.asOf));
-  if (facts.deleted) return { verdict, row: eraseCustomer({ ...customer, ...time }, now) };
-  return {
-    verdict,
-    row: { ...customer, ...values, ...time, updatedAt: isSame ? customer.updatedAt : now },
-  };
+  const rule = customerTransitions[from][to];
+  const { verdict, row } = takeValues(customer, values, { rule, origin, asOf: facts.asOf, now });
+  return { verdict, row: facts.deleted ? eraseCustomer(row, now) : row };
 }
 
-/** What is left of a deleted customer: that it was there. */
+/** A deleted customer keeps its ids and times, and no personal data. */
 export function eraseCustomer(customer: Customer, now: Date): Customer {
   return { ...customer, email: null, name: null, phone: null, deletedAt: now, updatedAt: now };
 }
@@ -70,8 +51,8 @@ export function eraseCustomer(customer: Customer, now: Date): Customer {
 type CustomerData = Pick<Customer, 'email' | 'name' | 'phone'>;
 
 /**
- * Whether the processor's answer to a change still shows the value before it. The answer need not be equal to the
- * request: the processor may tidy texts up.
+ * Whether the processor's response to an update still shows an old value. The response need not equal the request,
+ * because the processor may normalize texts.
  */
 export function isChangeIgnored(
   before: CustomerData,
@@ -81,13 +62,13 @@ export function isChangeIgnored(
   const fields = ['email', 'name', 'phone'] as const;
   return fields.some((field) => {
     const requested = change[field];
-    if (requested === undefined || tidied(requested) === tidied(before[field])) return false;
-    // The processor may write a text in its own way, but it neither drops one that was set nor keeps one that was cleared.
+    if (requested === undefined || normalized(requested) === normalized(before[field])) return false;
+    // Normalizing changes a text, but it does not clear a text that was set or keep one that was cleared.
     return after[field] === before[field] || (requested === null) !== (after[field] === null);
   });
 }
 
-function tidied(text: string | null): string {
+function normalized(text: string | null): string {
   return (text ?? '').trim().toLowerCase();
 }
 

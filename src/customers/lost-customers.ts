@@ -5,7 +5,7 @@ import type { Processor } from '../processor/processor.ts';
 import type { Customer, CustomerFacts } from './customer.ts';
 import type { CustomerMirror } from './customer-mirror.ts';
 
-/** The object that names a lost customer: when it was created, and when that was read. */
+/** The object that refers to a lost customer. */
 type Dependent = Pick<CustomerFacts, 'createdAt' | 'asOf'>;
 
 interface LostCustomersParts {
@@ -14,7 +14,7 @@ interface LostCustomersParts {
   readonly processor: Processor;
 }
 
-/** Recovers customers that the processor has and Till does not, for example after the restore of an older backup. */
+/** Recovers customers that exist at the processor but have no row, for example after the restore of an older backup. */
 export class LostCustomers {
   readonly #parts: LostCustomersParts;
 
@@ -23,8 +23,8 @@ export class LostCustomers {
   }
 
   /**
-   * Makes sure that there is a row for the customer of a payment, subscription or invoice that carries a Till id.
-   * False if the customer does not belong to Till. No transaction is open during the calls to the processor.
+   * Ensures that the customer of a payment, subscription or invoice with a Till id has a row. Returns false if the
+   * customer does not belong to Till. No transaction is open during the calls to the processor.
    */
   async recover(processorCustomerId: string, dependent: Dependent): Promise<boolean> {
     const { processor } = this.#parts;
@@ -43,7 +43,7 @@ export class LostCustomers {
     return this.#find(facts.processorCustomerId);
   }
 
-  /** The processor's search by metadata may lag by an hour, so this lists every customer created since the id. */
+  /** The processor's metadata search may lag by an hour, so this lists every customer created since the id. */
   async #findById(id: string): Promise<CustomerFacts | null> {
     const { processor } = this.#parts;
     for await (const page of processor.customers.list({ since: idTime(id) })) {
@@ -54,8 +54,8 @@ export class LostCustomers {
   }
 
   /**
-   * A read of a deleted customer does not show its Till id. The deletion event does, for 30 days. After that the row gets
-   * another id: payments need the row, and the API answers 404 for either id.
+   * Reading a deleted customer does not return its Till id. The deletion event contains it, for 30 days. After that the
+   * row gets another id: payments need the row, and the API returns 404 for either id.
    */
   async #tombstone(processorCustomerId: string, { createdAt, asOf }: Dependent): Promise<CustomerFacts> {
     const deleted = await this.#parts.processor.events.findDeletedCustomer({ processorCustomerId });

@@ -43,23 +43,23 @@ export interface AppParts {
   readonly guard: ApiGuard;
   readonly dependencies: readonly Dependency[];
   readonly trustProxy: readonly string[];
-  /** For tests, which cannot wait as long as people can. */
+  /** Shorter limits for tests. */
   readonly connectionLimits?: Partial<ConnectionLimits>;
-  /** Once true, connections are closed after the answer under way, and the service is no longer healthy. */
+  /** Once true, each connection closes after its current response, and the service is no longer healthy. */
   readonly isStopping: () => boolean;
-  /** False for a process that only works in the background: it serves health and metrics alone. */
+  /** False for a process that only does background work: it serves only health and metrics. */
   readonly servesApi: boolean;
-  /** Brings gauges up to date; if it fails or takes too long, the scrape shows the last values. */
+  /** Updates gauges; if it fails or takes too long, the scrape shows the last values. */
   readonly beforeScrape: () => Promise<void>;
-  /** For tests, which cannot wait until a machine is overloaded. */
+  /** Lower limits for tests. */
   readonly overloadLimits?: OverloadLimits;
-  /** How long a request may take; 30 s unless told. */
+  /** How long a request may take; 30 s by default. */
   readonly requestDeadlineMs?: number;
   /** Adds the routes of every module, with their full paths. */
   readonly registerRoutes: (app: FastifyInstance) => Promise<void>;
 }
 
-/** How long a connection may take for what it does, and how many there may be. */
+/** Timeouts of a connection, and the maximum number of connections. */
 const connectionLimits = {
   headersTimeoutMs,
   requestTimeoutMs,
@@ -71,10 +71,10 @@ const connectionLimits = {
 
 export type ConnectionLimits = typeof connectionLimits;
 
-/** The HTTP side of the service: everything around the resources, in the order in which a request meets it. */
+/** The HTTP side of the service: everything around the resources, in the order in which a request passes it. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const app = createServer(parts);
-  // An expectation that we do not know is no reason to refuse; Node would, in an answer that has no body.
+  // An unknown `Expect` header is no reason to refuse a request; Node would, with a response that has no body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   closeSilentConnections(app);
   const routes = new RouteIndex(app);
@@ -92,7 +92,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     open,
     timeoutMs: parts.requestDeadlineMs ?? requestTimeoutMs,
   });
-  // Hooks that every request passes take callbacks: a promise for each would cost more than what they do.
+  // Hooks that every request passes use callbacks: a promise for each would cost more than the hooks themselves.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     setSecurityHeaders(reply);
@@ -102,7 +102,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.addHook('onRequest', (request, reply, done) => {
     const unclear = unclearHost(request, reply);
     if (unclear !== undefined) return done(unclear);
-    // Said before the body is read: what nobody asked for need not be parsed.
+    // Refused before the body is read: a request without a route needs no parsing.
     const admitted = () => done(request.is404 ? routes.refusal(request) : undefined);
     if (!isApi(request)) return admitted();
     return void parts.guard.admit(request).then(admitted, done);
@@ -131,7 +131,7 @@ function createServer(parts: AppParts): FastifyInstance {
   const app = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
-    // Every line of ours names the request id itself, so a logger per request would be made in vain.
+    // Every log line names the request id itself, so a logger per request would be wasted.
     childLoggerFactory: (logger) => logger,
     genReqId: (raw) => requestIdOf(raw.headers['x-request-id']),
     requestIdHeader: false,
@@ -143,12 +143,12 @@ function createServer(parts: AppParts): FastifyInstance {
       headersTimeout: limits.headersTimeoutMs,
       connectionsCheckingInterval: limits.timeoutCheckIntervalMs,
       maxHeaderSize: headerBytesMax,
-      // Refused by us instead, with a problem.
+      // `unclearHost` refuses it instead, with a problem.
       requireHostHeader: false,
     },
     routerOptions: { maxParamLength: pathParamLengthMax },
     trustProxy: parts.trustProxy.length === 0 ? false : [...parts.trustProxy],
-    // While shutting down, what still arrives on an open connection is served, and the connection closed after it.
+    // During a shutdown, requests that still arrive on an open connection are served, and then the connection closes.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     frameworkErrors: (error, request, reply) => {
@@ -162,7 +162,7 @@ function createServer(parts: AppParts): FastifyInstance {
   return app;
 }
 
-/** A known route is judged by its own pattern, so that no way of writing an address gets around the key. */
+/** Checks the route's own pattern where there is one, so that no spelling of a URL bypasses the key. */
 function isApi(request: FastifyRequest): boolean {
   return `${request.routeOptions.url ?? request.url}/`.startsWith('/api/v1/');
 }

@@ -4,7 +4,7 @@ import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import { CustomerPageQuery, describeAnswer, IdParams, pageOf, problems } from './docs/api-schema.ts';
 
 interface ReadRoutes<Row, Answer> {
-  /** The resource in one and in many, as the spec calls it: `payment`, `payments`. */
+  /** The resource in singular and plural, as in the spec: `payment`, `payments`. */
   readonly noun: string;
   readonly plural: string;
   readonly schema: TSchema;
@@ -14,7 +14,9 @@ interface ReadRoutes<Row, Answer> {
   readonly toAnswer: (row: Row) => Answer;
 }
 
-/** The two routes by which every resource of a customer is read: a list, newest first, and one by its id. */
+/**
+ * The two read routes of every resource that belongs to a customer: the list, newest first, and one object by its id.
+ */
 export function registerReadRoutes<Row, Answer>(app: FastifyInstance, routes: ReadRoutes<Row, Answer>): void {
   const { noun, plural, schema, example, list, read, toAnswer } = routes;
   const tags = [plural];

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 
-/** Answers are data for programs: nothing in them may be rendered, framed, sniffed, cached or embedded. */
+/** Responses are data for programs: nothing in them may be rendered, framed, sniffed, cached or embedded. */
 export const securityHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

@@ -15,7 +15,7 @@ export function keyInFlight(): Failure {
   );
 }
 
-/** The definite refusals of a creation: because of the caller's values, or of the state of what the request is about. */
+/** The definite refusals of a creation, caused by the values in the request or by the state of the objects it names. */
 const refusals: readonly FailureCode[] = [
   'processor_rejected',
   'payment_not_refundable',
@@ -26,10 +26,10 @@ const refusals: readonly FailureCode[] = [
 ];
 
 /**
- * Whether a claim outlives a failed call. A definite refusal frees the key for a corrected request. After any other
- * failure the same request should be sent again, because this call or an earlier one may have had its effect. That holds
- * even if this call certainly did nothing, for example because the credentials became invalid. Without the caller's key
- * there was no earlier call, and no request can return to the claim.
+ * Whether a claim stays after a failed call. A definite refusal frees the key for a corrected request. After any other
+ * failure the caller should repeat the same request, because this call or an earlier one may have taken effect. That is
+ * true even if this call certainly did nothing, for example because the credentials became invalid. Without an
+ * idempotency key there was no earlier call, and no request can resume the claim.
  */
 export function keepsClaim({ code, extras: { effect } }: Failure, hasKey: boolean): boolean {
   if (effect === 'unknown') return true;

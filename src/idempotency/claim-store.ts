@@ -13,12 +13,12 @@ export interface NewClaim {
 export interface StoredClaim extends Claim {
   readonly leasedUntil: Date;
   readonly isLeased: boolean;
-  /** How long nobody, the sweeper included, has been at work on it; negative while it is leased. */
+  /** How long ago the lease ended. Negative while it is leased. */
   readonly idleMs: number;
   readonly attemptAgeMs: number;
 }
 
-/** All SQL for the claims. Times are the database's own, so that the clocks of processes need not agree. */
+/** All SQL for the claims. Times come from the database, so that the clocks of processes need not agree. */
 export class ClaimStore {
   readonly #leaseMs: number;
 
@@ -26,7 +26,7 @@ export class ClaimStore {
     this.#leaseMs = leaseMs;
   }
 
-  /** The new claims, without those whose key is taken. In one order, so that two inserts never wait in a circle. */
+  /** Returns the new claims, without those whose key is taken. Inserts in order of the keys to avoid deadlocks. */
   async insert(db: Queryable, claims: readonly NewClaim[]): Promise<readonly StoredClaim[]> {
     const rows = await db.query<StoredClaim>(
       `insert into till.idempotency_claims
@@ -51,7 +51,7 @@ export class ClaimStore {
     return rows;
   }
 
-  /** Without a lock, so that it neither waits for anyone nor keeps anyone waiting. */
+  /** Reads without a lock, so that it never waits and never blocks other requests. */
   async find(db: Queryable, operation: ClaimOperation, key: string): Promise<StoredClaim | undefined> {
     const rows = await db.query<StoredClaim>(
       `select ${columns} from till.idempotency_claims where operation = $1 and key = $2`,
@@ -79,15 +79,15 @@ export class ClaimStore {
   }
 
   /**
-   * Goes on under another processor key, once it is known that the old one made nothing. Undefined if somebody else
-   * went on with the claim meanwhile: two who both went on would make two things.
+   * Starts another attempt with a new processor key, after the old key is known to have created nothing. Undefined if
+   * another request has resumed the claim meanwhile: two attempts could create two objects.
    */
   async nextAttempt(db: Queryable, claim: Claim): Promise<StoredClaim | undefined> {
     const rows = await db.query<StoredClaim>(
       `update till.idempotency_claims set attempt = attempt + 1, attempted_at = now(),
          leased_until = now() + make_interval(secs => $4)
-       where ${stillHeld} returning ${columns}`,
-      [...holding(claim), this.#leaseMs / 1_000],
+       where ${isStillHeld} returning ${columns}`,
+      [...holderOf(claim), this.#leaseMs / 1_000],
     );
     return rows[0];
   }
@@ -101,32 +101,32 @@ export class ClaimStore {
     );
   }
 
-  /** Nobody is at work on it any more; the next same request may resume it at once. */
+  /** Ends the lease, so that the next request with the key can resume the claim at once. */
   async endLease(db: Queryable, claim: Claim): Promise<void> {
     await db.query(
-      `update till.idempotency_claims set leased_until = now() where ${stillHeld}`,
-      holding(claim),
+      `update till.idempotency_claims set leased_until = now() where ${isStillHeld}`,
+      holderOf(claim),
     );
   }
 
-  /** Notes that a claim was looked after in vain, unless somebody has come back to it. */
+  /** Records that the sweeper could not resolve the claim, unless a request has resumed it. */
   async postpone(db: Queryable, claim: Claim): Promise<void> {
     await db.query(
-      `update till.idempotency_claims set looked_at = now() where ${stillHeld} and leased_until < now()`,
-      holding(claim),
+      `update till.idempotency_claims set looked_at = now() where ${isStillHeld} and leased_until < now()`,
+      holderOf(claim),
     );
   }
 
-  /** False if it is not the claimant's to remove any more. */
+  /** False if another request has taken the claim over, or it is completed or removed. */
   async remove(tx: Queryable, claim: Claim): Promise<boolean> {
     const rows = await tx.query(
-      `delete from till.idempotency_claims where ${stillHeld} returning 1 as removed`,
-      holding(claim),
+      `delete from till.idempotency_claims where ${isStillHeld} returning 1 as removed`,
+      holderOf(claim),
     );
     return rows.length > 0;
   }
 
-  /** Open claims that nobody has been at work on for a while; each look comes at twice the distance of the one before. */
+  /** Open claims whose lease ended at least `idleMs` ago, rechecked with exponential backoff. */
   async listAbandoned(db: Queryable, idleMs: number, limit: number): Promise<readonly StoredClaim[]> {
     const rows = await db.query<StoredClaim>(
       `select ${columns} from till.idempotency_claims
@@ -139,7 +139,7 @@ export class ClaimStore {
     return rows;
   }
 
-  /** Forgets settled claims, a bounded number at a time; returns how many. */
+  /** Deletes up to `limit` claims that were completed longer ago than `ageMs`. Returns their number. */
   async prune(db: Queryable, ageMs: number, limit: number): Promise<number> {
     const rows = await db.query(
       `delete from till.idempotency_claims where (operation, key) in (
@@ -159,11 +159,11 @@ const columns = `operation, key, request_hash as "requestHash", resource_id as "
   (extract(epoch from now() - attempted_at) * 1000)::float8 as "attemptAgeMs"`;
 
 /**
- * The claim is open, and nobody has taken it over or gone on with it since. Named by what it leads to: under the same key
- * another one may have been made after it was removed.
+ * The claim is open, and no other request has resumed it. The resource id identifies it, because a newer claim may have
+ * the same key.
  */
-const stillHeld = 'resource_id = $1 and owner = $2 and attempt = $3 and completed_at is null';
+const isStillHeld = 'resource_id = $1 and owner = $2 and attempt = $3 and completed_at is null';
 
-function holding(claim: Claim): readonly unknown[] {
+function holderOf(claim: Claim): readonly unknown[] {
   return [claim.resourceId, claim.owner, claim.attempt];
 }

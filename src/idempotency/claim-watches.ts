@@ -1,35 +1,37 @@
 import type { ClaimOperation } from './claim.ts';
 import type { StoredClaim } from './claim-store.ts';
 
-/** The first look after a change comes this soon; each further one waits twice as long as the one before. */
-const lookDelayMs = 20;
-/** At most this much later than necessary a request sees what another process did. */
-const lookDelayMsMax = 250;
+/** The delay of the first check after a change. It doubles with every further check. */
+const checkDelayMs = 20;
+/** The longest time until a request notices that another process has finished. */
+const checkDelayMsMax = 250;
 
-/** A request that waits for the claim of another one. */
+/** A request that waits for a claim that another request holds. */
 interface WaitingRequest {
   readonly operation: ClaimOperation;
   readonly key: string;
   readonly requestHash: Buffer;
 }
 
-/** What a request can do after waiting: show the result of the completed claim, or try to claim the key itself. */
-export type Turn = { readonly state: 'completed'; readonly claim: StoredClaim } | { readonly state: 'free' };
+/** What a request can do after waiting: return the result of the completed claim, or try to claim the key itself. */
+export type WaitOutcome =
+  | { readonly state: 'completed'; readonly claim: StoredClaim }
+  | { readonly state: 'free' };
 
 interface WatchParts {
   /** Reads a claim without locking it. */
   readonly read: (operation: ClaimOperation, key: string) => Promise<StoredClaim | undefined>;
-  /** Whether some process is at work on an open claim. */
-  readonly isAtWork: (claim: StoredClaim) => Promise<boolean>;
+  /** Whether a process is working on an open claim. */
+  readonly isInProgress: (claim: StoredClaim) => Promise<boolean>;
 }
 
 /**
- * Lets requests wait for a key that another request holds. One look at the claim serves all that wait for it in this process, and
- * looks follow each other one at a time: what they cost does not grow with the number of waiting requests.
+ * Lets requests wait for a key that another request holds. One check of the claim serves all requests of this process
+ * that wait for it, and checks run one at a time, so their cost does not grow with the number of waiting requests.
  */
 export class ClaimWatches {
   readonly #parts: WatchParts;
-  /** One for each key that a request waits for. */
+  /** One watch per key that a request waits for. */
   readonly #watches = new Map<string, Watch>();
 
   constructor(parts: WatchParts) {
@@ -37,9 +39,9 @@ export class ClaimWatches {
   }
 
   /** Undefined if nothing changed in time. */
-  async wait(request: WaitingRequest, timeoutMs: number): Promise<Turn | undefined> {
+  async wait(request: WaitingRequest, timeoutMs: number): Promise<WaitOutcome | undefined> {
     const { operation, key, requestHash } = request;
-    const { promise, resolve, reject } = Promise.withResolvers<Turn | undefined>();
+    const { promise, resolve, reject } = Promise.withResolvers<WaitOutcome | undefined>();
     const waiter = { requestHash, resolve, reject };
     const watch = this.#watchOf(operation, key);
     watch.add(waiter);
@@ -52,21 +54,21 @@ export class ClaimWatches {
     }
   }
 
-  /** To be called when this process ends its work on a claim: waiting requests need not wait for the next look. */
-  look(operation: ClaimOperation, key: string): void {
-    this.#watches.get(idOf(operation, key))?.look();
+  /** Checks at once. Call it when this process ends its work on a claim. */
+  check(operation: ClaimOperation, key: string): void {
+    this.#watches.get(idOf(operation, key))?.check();
   }
 
   #watchOf(operation: ClaimOperation, key: string): Watch {
     const id = idOf(operation, key);
     const existing = this.#watches.get(id);
     if (existing !== undefined) return existing;
-    const { read, isAtWork } = this.#parts;
+    const { read, isInProgress } = this.#parts;
     const watch = new Watch({
       read: () => read(operation, key),
-      isAtWork,
+      isInProgress,
       onEmpty: () => {
-        // By now another one may have taken its place.
+        // Another watch may have replaced this one.
         if (this.#watches.get(id) === watch) this.#watches.delete(id);
       },
     });
@@ -77,34 +79,34 @@ export class ClaimWatches {
 
 interface Waiter {
   readonly requestHash: Buffer;
-  readonly resolve: (turn: Turn) => void;
+  readonly resolve: (outcome: WaitOutcome) => void;
   readonly reject: (error: unknown) => void;
 }
 
 interface KeyWatchParts {
   readonly read: () => Promise<StoredClaim | undefined>;
-  readonly isAtWork: (claim: StoredClaim) => Promise<boolean>;
+  readonly isInProgress: (claim: StoredClaim) => Promise<boolean>;
   readonly onEmpty: () => void;
 }
 
 /** The requests that wait for one key. */
 class Watch {
   readonly #parts: KeyWatchParts;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #waiters = new Set<Waiter>();
-  #isLooking = false;
-  #looksAgain = false;
-  #delayMs = lookDelayMs;
+  #isChecking = false;
+  #checksAgain = false;
+  #delayMs = checkDelayMs;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(parts: KeyWatchParts) {
     this.#parts = parts;
   }
 
-  /** Looks at once: the claim may be another request's, or completed by now. */
+  /** Checks at once, because the claim may be completed, or belong to a different request. */
   add(waiter: Waiter): void {
     this.#waiters.add(waiter);
-    this.look();
+    this.check();
   }
 
   remove(waiter: Waiter): void {
@@ -114,52 +116,52 @@ class Watch {
     this.#parts.onEmpty();
   }
 
-  look(): void {
+  check(): void {
     clearTimeout(this.#timer);
-    // A look that is under way may have read the claim before what this one is for.
-    if (this.#isLooking) this.#looksAgain = true;
-    else void this.#look();
+    // A check in progress may have read the claim before the change that this check is for.
+    if (this.#isChecking) this.#checksAgain = true;
+    else void this.#check();
   }
 
-  async #look(): Promise<void> {
-    const { read, isAtWork } = this.#parts;
-    this.#isLooking = true;
-    this.#looksAgain = false;
+  async #check(): Promise<void> {
+    const { read, isInProgress } = this.#parts;
+    this.#isChecking = true;
+    this.#checksAgain = false;
     try {
       const claim = await read();
       const isOpen = claim !== undefined && claim.completedAt === null;
-      this.#tell(claim, isOpen && (await isAtWork(claim)));
+      this.#resolveWaiters(claim, isOpen && (await isInProgress(claim)));
     } catch (error) {
       for (const { reject } of this.#waiters) reject(error);
       this.#waiters.clear();
     }
-    this.#isLooking = false;
+    this.#isChecking = false;
     if (this.#waiters.size === 0) return;
-    if (this.#looksAgain) return this.look();
-    this.#timer = setTimeout(() => this.look(), this.#delayMs);
-    this.#delayMs = Math.min(this.#delayMs * 2, lookDelayMsMax);
+    if (this.#checksAgain) return this.check();
+    this.#timer = setTimeout(() => this.check(), this.#delayMs);
+    this.#delayMs = Math.min(this.#delayMs * 2, checkDelayMsMax);
   }
 
-  #tell(claim: StoredClaim | undefined, isAtWork: boolean): void {
-    // Another request's key: each of these is refused when it tries to claim it.
+  #resolveWaiters(claim: StoredClaim | undefined, isInProgress: boolean): void {
+    // The key belongs to a different request: these requests are refused when they try to claim it.
     for (const waiter of this.#waiters) {
-      const isOther = claim !== undefined && !waiter.requestHash.equals(claim.requestHash);
-      if (isOther) this.#end(waiter, { state: 'free' });
+      const isDifferent = claim !== undefined && !waiter.requestHash.equals(claim.requestHash);
+      if (isDifferent) this.#resolve(waiter, { state: 'free' });
     }
-    if (isAtWork) return;
+    if (isInProgress) return;
     if (claim !== undefined && claim.completedAt !== null) {
-      for (const waiter of this.#waiters) this.#end(waiter, { state: 'completed', claim });
+      for (const waiter of this.#waiters) this.#resolve(waiter, { state: 'completed', claim });
       return;
     }
-    // Only one can claim it. If that fails, the next look gives the next one its turn.
+    // Only one request can claim the key. If it fails, the next check lets the next request try.
     const [next] = this.#waiters;
-    if (next !== undefined) this.#end(next, { state: 'free' });
-    this.#delayMs = lookDelayMs;
+    if (next !== undefined) this.#resolve(next, { state: 'free' });
+    this.#delayMs = checkDelayMs;
   }
 
-  #end(waiter: Waiter, turn: Turn): void {
+  #resolve(waiter: Waiter, outcome: WaitOutcome): void {
     this.#waiters.delete(waiter);
-    waiter.resolve(turn);
+    waiter.resolve(outcome);
   }
 }
 

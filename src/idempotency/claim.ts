@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What is made at the processor, and must be made once. */
+/** The operations that create an object at the processor exactly once. */
 export const claimOperations = [
   'customers.create',
   'plans.create',
@@ -15,7 +15,7 @@ export interface Claim {
   readonly operation: ClaimOperation;
   readonly key: string;
   readonly requestHash: Buffer;
-  /** The id that the resource has, or will have. */
+  /** The id of the resource, which may not exist yet. */
   readonly resourceId: string;
   readonly parentId: string | null;
   readonly attempt: number;
@@ -24,18 +24,18 @@ export interface Claim {
   readonly completedAt: Date | null;
 }
 
-/** The processor forgets its keys after 24 hours; an hour before that we no longer rely on its memory. */
+/** The processor forgets its keys after 24 hours. Till stops relying on them an hour earlier. */
 export const processorKeyLifeMs = 23 * 3_600_000;
 
-/** This long after a try nothing of it can still be on its way to the processor. */
+/** After this time, no call of an attempt can still be in flight to the processor. */
 export const callEndedMs = 600_000;
 
-/** The key that the processor sees: the same for every try of one attempt, whoever makes it. */
+/** The idempotency key for the processor. Every call of one attempt uses the same key. */
 export function processorKey(claim: Claim): string {
   return `till-${claim.operation}-${claim.resourceId}-${claim.attempt}`;
 }
 
-/** Tells whether a key is used for the same request: equal values in any order of fields give the same hash. */
+/** Identifies a request: equal values give the same hash, in any order of fields. */
 export function hashRequest(request: unknown): Buffer {
   return createHash('sha256').update(canonicalJson(request)).digest();
 }

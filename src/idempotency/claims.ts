@@ -9,7 +9,7 @@ import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { ClaimWatches } from './claim-watches.ts';
 import type { CrashPoints } from './crash-points.ts';
 
-/** How long a request waits for another one with the same key: as long as a call to the processor may take. */
+/** How long a request waits for another request with the same key: as long as a call to the processor may take. */
 const waitMsDefault = 10_000;
 
 /** A request for a claim. */
@@ -17,17 +17,17 @@ export interface ClaimRequest<Prepared> {
   readonly operation: Claim['operation'];
   /** The caller's key, if it sent one. */
   readonly key: string | undefined;
-  /** What makes two requests the same. */
+  /** The values that identify the request. */
   readonly request: unknown;
   readonly parentId: string | null;
-  /** Runs in the transaction of the claim; may run again for the same id. */
+  /** Runs in the transaction of the claim. May run again for the same id. */
   readonly reserve?: ((tx: Transaction, id: string) => Promise<Prepared>) | undefined;
 }
 
 export interface OwnClaim<Prepared> {
   readonly state: 'ours';
   readonly claim: StoredClaim;
-  /** An earlier request made the claim, and may have called the processor. */
+  /** An earlier request created the claim, and may have called the processor. */
   readonly isResumed: boolean;
   /** The result of `reserve`. */
   readonly reserved?: Prepared;
@@ -46,16 +46,16 @@ export interface ClaimParts {
   readonly ownerLock: OwnerLock;
   readonly clock: Clock;
   readonly crashPoints: CrashPoints;
-  /** For tests, which cannot wait as long as people can. */
+  /** Tests set a shorter wait. */
   readonly waitMs?: number;
 }
 
 /** Decides which request may work on an idempotency key. */
 export class Claims {
   readonly #parts: ClaimParts;
-  /** The claims that this process works on. Any other claim with this process as its owner was given up. */
+  /** The claims that this process works on. Other claims that this process owns are abandoned. */
   readonly #running = new Set<string>();
-  /** Inserts the claims of concurrent requests together. Undefined for a key that is taken. */
+  /** Inserts the claims of concurrent requests in one statement. Undefined for a key that is taken. */
   readonly #inserting: SharedStatement<NewClaim, StoredClaim | undefined>;
   readonly #watches: ClaimWatches;
 
@@ -71,7 +71,7 @@ export class Claims {
     });
     this.#watches = new ClaimWatches({
       read: (operation, key) => claims.find(database, operation, key),
-      isAtWork: (claim) => this.#isAtWork(database, claim),
+      isInProgress: (claim) => this.#isInProgress(database, claim),
     });
   }
 
@@ -80,9 +80,9 @@ export class Claims {
     const { waitMs = waitMsDefault } = this.#parts;
     const giveUpAtMs = performance.now() + waitMs;
     const requestHash = hashRequest(request.request);
-    let state: ClaimState<Prepared> | undefined = await this.#claimAtOnce(request, requestHash);
+    let state: ClaimState<Prepared> | undefined = await this.#claimNewKey(request, requestHash);
     while (state === undefined || state.state === 'running') {
-      state = await this.#claimInTurn(request, requestHash, giveUpAtMs);
+      state = await this.#waitAndClaim(request, requestHash, giveUpAtMs);
     }
     return state;
   }
@@ -90,11 +90,11 @@ export class Claims {
   /** This process no longer works on the claim. */
   end({ operation, key, resourceId }: Claim): void {
     this.#running.delete(resourceId);
-    this.#watches.look(operation, key);
+    this.#watches.check(operation, key);
   }
 
-  /** Most keys are new, and most creations reserve nothing: then one statement suffices. Undefined if it takes more. */
-  async #claimAtOnce<Prepared>(
+  /** Claims with one statement if the key is new and the creation reserves nothing, which is usual. Else undefined. */
+  async #claimNewKey<Prepared>(
     request: ClaimRequest<Prepared>,
     requestHash: Buffer,
   ): Promise<OwnClaim<Prepared> | undefined> {
@@ -102,7 +102,7 @@ export class Claims {
     const { crashPoints } = this.#parts;
     const claim = this.#newClaim(request, requestHash);
     let inserted: StoredClaim | undefined;
-    // Before the statement, because other requests see the claim before this one learns that it is committed.
+    // Before the statement, because other requests can see the claim before this one knows that it is committed.
     this.#running.add(claim.resourceId);
     try {
       await crashPoints.pass('claim.prepared');
@@ -113,7 +113,7 @@ export class Claims {
     return inserted && { state: 'ours', claim: inserted, isResumed: false };
   }
 
-  async #claimInTurn<Prepared>(
+  async #waitAndClaim<Prepared>(
     request: ClaimRequest<Prepared>,
     requestHash: Buffer,
     giveUpAtMs: number,
@@ -121,9 +121,9 @@ export class Claims {
     const { operation, key } = request;
     // Without the caller's key, no other request can hold the claim.
     if (key === undefined) return this.#claim(request, requestHash);
-    const turn = await this.#watches.wait({ operation, key, requestHash }, giveUpAtMs - performance.now());
-    if (turn === undefined) throw keyInFlight();
-    return turn.state === 'completed' ? turn : this.#claim(request, requestHash);
+    const outcome = await this.#watches.wait({ operation, key, requestHash }, giveUpAtMs - performance.now());
+    if (outcome === undefined) throw keyInFlight();
+    return outcome.state === 'completed' ? outcome : this.#claim(request, requestHash);
   }
 
   async #claim<Prepared>(
@@ -138,7 +138,7 @@ export class Claims {
         claimed = state.claim;
         const reserved = await request.reserve?.(tx, claimed.resourceId);
         await this.#parts.crashPoints.pass('claim.prepared');
-        // Before the commit, because other requests see the claim before this one learns that it is committed.
+        // Before the commit, because other requests can see the claim before this one knows that it is committed.
         this.#running.add(claimed.resourceId);
         return reserved === undefined ? state : { ...state, reserved };
       });
@@ -159,11 +159,11 @@ export class Claims {
     const [inserted] = await claims.insert(tx, [newClaim]);
     if (inserted !== undefined) return { state: 'ours', claim: inserted, isResumed: false };
     const claim = await claims.lock(tx, newClaim.operation, newClaim.key);
-    // Refused and removed between the two statements: the key is free again.
+    // The claim was removed between the two statements, so the key is free again.
     if (claim === undefined) return { state: 'running' };
     if (!claim.requestHash.equals(requestHash)) throw keyReused();
     if (claim.completedAt !== null) return { state: 'completed', claim };
-    if (await this.#isAtWork(tx, claim)) return { state: 'running' };
+    if (await this.#isInProgress(tx, claim)) return { state: 'running' };
     return { state: 'ours', claim: await claims.takeOver(tx, claim, newClaim.owner), isResumed: true };
   }
 
@@ -173,8 +173,8 @@ export class Claims {
     return { operation, key: key ?? resourceId, requestHash, resourceId, parentId, owner: ownerLock.owner };
   }
 
-  async #isAtWork(db: Queryable, claim: StoredClaim): Promise<boolean> {
-    // Even after its lease: a process always knows what it works on itself.
+  async #isInProgress(db: Queryable, claim: StoredClaim): Promise<boolean> {
+    // True even after the lease has expired, because a process knows its own work.
     if (this.#running.has(claim.resourceId)) return true;
     if (!claim.isLeased || claim.owner === this.#parts.ownerLock.owner) return false;
     return !(await isGone(db, claim.owner));

@@ -1,4 +1,4 @@
-/** The places in a creation at which a process can die with different things done; tests end it at each of them. */
+/** The steps of a creation at which a crash leaves different work done. Tests kill the process at each of them. */
 export type CrashPoint =
   | 'claim.before'
   | 'claim.prepared'

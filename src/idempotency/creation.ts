@@ -12,24 +12,24 @@ interface Steps<Request, Prepared, Made, Result> {
   parentIdOf(request: Request): string | null;
   /** Calls the processor. No transaction is open during the call. */
   call(request: Request, prepared: Prepared, write: CreationWrite): Promise<Made>;
-  /** Writes the row with a single statement, where that suffices. Undefined if the row exists already. */
+  /** Writes the row with a single statement, where that is enough. Undefined if the row already exists. */
   insert?(id: string, made: Made, request: Request): Promise<Result | undefined>;
-  /** Writes the row in the transaction that completes the claim. A webhook may have written it already. */
+  /** Writes the row in the transaction that completes the claim. A webhook may already have written it. */
   record(tx: Transaction, id: string, made: Made): Promise<Result>;
   /** Looks up what an earlier call may have created. */
   find(claim: FoundClaim): Promise<Made | null>;
-  /** Undoes the reservation, once it is certain that nothing was created. */
+  /** Removes the reservation, after it is certain that nothing was created. */
   release?(tx: Transaction, claim: FoundClaim): Promise<void>;
   /**
-   * Brings the row up to date with the processor. Needed for objects that were created some time before they were
-   * recorded: earlier events about them met no row and were ignored.
+   * Refreshes the row. An object recorded some time after its creation needs this, because earlier events about it
+   * found no row and were ignored.
    */
   refresh?(result: Result): Promise<void>;
-  /** The result of a request that was completed before. */
+  /** Returns the result of a request that an earlier call completed. */
   replay(id: string): Promise<Result>;
 }
 
-/** A creation that only checks what the request depends on. No transaction is open meanwhile. */
+/** A creation that only checks what the request depends on, with no transaction open. */
 export interface CheckedCreation<Request, Prepared, Made, Result>
   extends Steps<Request, Prepared, Made, Result> {
   prepare(request: Request): Promise<Prepared>;
@@ -51,7 +51,7 @@ export interface CreationWrite {
   readonly idempotencyKey: string;
 }
 
-/** What a look-up knows of the claim. */
+/** The part of a claim that a lookup needs. */
 export type FoundClaim = Pick<Claim, 'resourceId' | 'parentId' | 'attemptedAt'>;
 
 export interface Created<Result> {
@@ -59,13 +59,13 @@ export interface Created<Result> {
   readonly replayed: boolean;
 }
 
-/** The parent in a claim of a kind of object that always has one. */
+/** The parent of a claim whose operation always has one. */
 export function parentOf({ parentId, resourceId }: FoundClaim): string {
   if (parentId === null) throw new Error(`the claim of ${resourceId} has no parent`);
   return parentId;
 }
 
-/** The creation itself has succeeded, so a failed refresh does not fail the request. */
+/** A failed refresh does not fail the request, because the creation itself has succeeded. */
 export async function refreshQuietly<Result>(
   creation: { refresh?(result: Result): Promise<void> },
   result: Result,

@@ -12,14 +12,14 @@ interface IdempotencyParts extends ClaimParts {
   readonly logger: Logger;
 }
 
-/** A request that holds its claim. */
-interface Order<Request, Prepared, Made, Result> {
+/** A request with a claim. */
+interface ClaimedRequest<Request, Prepared, Made, Result> {
   readonly creation: Creation<Request, Prepared, Made, Result>;
   readonly request: Request;
   readonly hasKey: boolean;
 }
 
-/** Creates objects at the processor exactly once: claim, prepare, call with no transaction open, record and complete. */
+/** Creates objects at the processor exactly once: claim, prepare, call with no open transaction, record, complete. */
 export class IdempotencyService {
   readonly #parts: IdempotencyParts;
   readonly #claims: Claims;
@@ -55,23 +55,23 @@ export class IdempotencyService {
     return { result, replayed: false };
   }
 
-  /** Waits for the work that continues after responses. */
+  /** Waits for work that continues after the responses. */
   stop(): Promise<void> {
     return this.#late.stop();
   }
 
   async #carryOut<Request, Prepared, Made, Result>(
-    order: Order<Request, Prepared, Made, Result>,
+    claimed: ClaimedRequest<Request, Prepared, Made, Result>,
     taken: OwnClaim<Prepared>,
   ): Promise<Result> {
     const { crashPoints } = this.#parts;
     const { claim } = taken;
     try {
-      const preparation = await this.#prepare(order, taken);
+      const preparation = await this.#prepare(claimed, taken);
       const made =
-        'made' in preparation ? preparation.made : await this.#make(order, preparation.prepared, claim);
+        'made' in preparation ? preparation.made : await this.#make(claimed, preparation.prepared, claim);
       await crashPoints.pass('record.before');
-      const result = await this.#record(order, made, claim);
+      const result = await this.#record(claimed, made, claim);
       await crashPoints.pass('record.after');
       return result;
     } catch (error) {
@@ -81,11 +81,11 @@ export class IdempotencyService {
   }
 
   /**
-   * Checks what the creation depends on. If that has gone since an earlier call, what the call created still counts: it
-   * is looked up and returned.
+   * Checks what the creation depends on. If the check fails because a dependency is gone, an object that an earlier
+   * call created still counts, and the method returns it.
    */
   async #prepare<Request, Prepared, Made, Result>(
-    { creation, request }: Order<Request, Prepared, Made, Result>,
+    { creation, request }: ClaimedRequest<Request, Prepared, Made, Result>,
     { claim, isResumed, reserved }: OwnClaim<Prepared>,
   ): Promise<{ readonly prepared: Prepared } | { readonly made: Made }> {
     if ('reserve' in creation) {
@@ -97,7 +97,7 @@ export class IdempotencyService {
     } catch (error) {
       const made = isResumed ? await creation.find(claim) : null;
       if (made !== null) return { made };
-      // A new claim has led to no call yet. For an older one, that is certain only after a while.
+      // A new claim has made no call. A call of a resumed claim may be in flight for a while.
       if (!isResumed || claim.attemptAgeMs > callEndedMs)
         await this.#release(creation, claim).catch(() => {});
       throw error;
@@ -105,37 +105,37 @@ export class IdempotencyService {
   }
 
   async #make<Request, Prepared, Made, Result>(
-    order: Order<Request, Prepared, Made, Result>,
+    claimed: ClaimedRequest<Request, Prepared, Made, Result>,
     prepared: Prepared,
     claim: StoredClaim,
   ): Promise<Made> {
-    if (claim.attemptAgeMs > processorKeyLifeMs) return this.#findOrRetry(order, prepared, claim);
+    if (claim.attemptAgeMs > processorKeyLifeMs) return this.#findOrRetry(claimed, prepared, claim);
     try {
-      return await this.#call(order, prepared, claim);
+      return await this.#call(claimed, prepared, claim);
     } catch (error) {
       if (error instanceof Failure && error.extras.replayed === true) {
-        return this.#findOrRetry(order, prepared, claim);
+        return this.#findOrRetry(claimed, prepared, claim);
       }
       throw error;
     }
   }
 
-  /** The processor has forgotten the key, or remembers a failure under it: only a look-up tells what it did. */
+  /** The processor has forgotten the key, or replays a failure for it. Only a lookup shows what it created. */
   async #findOrRetry<Request, Prepared, Made, Result>(
-    order: Order<Request, Prepared, Made, Result>,
+    claimed: ClaimedRequest<Request, Prepared, Made, Result>,
     prepared: Prepared,
     claim: Claim,
   ): Promise<Made> {
     const { claims, database } = this.#parts;
-    const found = await order.creation.find(claim);
+    const found = await claimed.creation.find(claim);
     if (found !== null) return found;
     const next = await claims.nextAttempt(database, claim);
     if (next === undefined) throw keyInFlight();
-    return this.#call(order, prepared, next);
+    return this.#call(claimed, prepared, next);
   }
 
   async #call<Request, Prepared, Made, Result>(
-    { creation, request, hasKey }: Order<Request, Prepared, Made, Result>,
+    { creation, request, hasKey }: ClaimedRequest<Request, Prepared, Made, Result>,
     prepared: Prepared,
     claim: Claim,
   ): Promise<Made> {
@@ -154,7 +154,7 @@ export class IdempotencyService {
   }
 
   async #record<Request, Prepared, Made, Result>(
-    { creation, request }: Order<Request, Prepared, Made, Result>,
+    { creation, request }: ClaimedRequest<Request, Prepared, Made, Result>,
     made: Made,
     claim: StoredClaim,
   ): Promise<Result> {
@@ -166,7 +166,7 @@ export class IdempotencyService {
       return inserted;
     }
     const result = await database.transaction(async (tx) => {
-      // The claim first, as in every transaction: two transactions that lock in different orders can deadlock.
+      // The claim comes first in every transaction: two transactions that lock in different orders can deadlock.
       await claims.complete(tx, [claim]);
       await crashPoints.pass('record.completed');
       const recorded = await creation.record(tx, claim.resourceId, made);
@@ -177,7 +177,7 @@ export class IdempotencyService {
     return result;
   }
 
-  /** Frees the key and the reservation, unless another process works on the claim by now. */
+  /** Frees the key and the reservation, unless another process has resumed the claim. */
   async #release(
     creation: { release?(tx: Transaction, claim: Claim): Promise<void> },
     claim: Claim,
@@ -188,7 +188,7 @@ export class IdempotencyService {
     });
   }
 
-  /** Lets the next request with this key resume at once. If that cannot be written either, the lease expires by itself. */
+  /** Lets the next request with this key resume at once. If this write also fails, the lease expires. */
   async #giveUp(claim: Claim): Promise<void> {
     const { claims, database } = this.#parts;
     await claims.endLease(database, claim).catch(() => {});

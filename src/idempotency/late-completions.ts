@@ -6,9 +6,9 @@ import type { Claim } from './claim.ts';
 import type { ClaimStore } from './claim-store.ts';
 import type { CrashPoints } from './crash-points.ts';
 
-/** Nobody waits, so there is time to gather the claims of many. */
+/** No request waits for a completion, so there is time to collect several claims. */
 const gatherMs = 20;
-/** A minute: a connection that breaks, or a database that is started again, need not leave work for the sweeper. */
+/** One minute of retries covers a broken connection or a database restart without leaving work for the sweeper. */
 const triesMax = 60;
 const retryDelayMs = 1_000;
 
@@ -17,17 +17,18 @@ interface LateCompletionParts {
   readonly claims: ClaimStore;
   readonly crashPoints: CrashPoints;
   readonly logger: Logger;
-  /** Nobody is at work on the claim any more. */
+  /** Called when the work on a claim has ended. */
   readonly onEnd: (claim: Claim) => void;
 }
 
 /**
- * Completes claims whose rows are written, after the answers. Until then the same request finds its claim at work. A crash
- * leaves a row whose claim is open, as does a webhook that comes first: the same request or the sweeper finishes it.
+ * Completes claims after the responses, when their rows are written. Until then, a repeated request finds its claim in
+ * progress. A crash leaves a row with an open claim, as does a webhook that writes the row first. A repeated request or
+ * the sweeper completes such a claim.
  */
 export class LateCompletions {
   readonly #parts: LateCompletionParts;
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #inProgress = new Set<Promise<void>>();
   #isStopping = false;
   readonly #completing = new SharedStatement<Claim, undefined>({
     run: async (claims) => {
@@ -42,14 +43,14 @@ export class LateCompletions {
   }
 
   add(claim: Claim): void {
-    const done = this.#complete(claim).finally(() => this.#underWay.delete(done));
-    this.#underWay.add(done);
+    const done = this.#complete(claim).finally(() => this.#inProgress.delete(done));
+    this.#inProgress.add(done);
   }
 
-  /** Waits for all that were added; from now on each has one try. */
+  /** Waits for the completions in progress, and does not retry those that fail from now on. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    await Promise.all(this.#underWay);
+    await Promise.all(this.#inProgress);
   }
 
   async #complete(claim: Claim): Promise<void> {

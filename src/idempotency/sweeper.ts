@@ -4,13 +4,13 @@ import { type ClaimOperation, callEndedMs } from './claim.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
 import { type Creation, refreshQuietly } from './creation.ts';
 
-/** Long past any call's deadline, so that the process that made the claim no longer works on it. */
+/** Longer than the deadline of any call, so that the process that created the claim no longer works on it. */
 const idleMs = 60_000;
-/** Few enough that a sweep is short and never crowds out people's requests at the processor. */
+/** Few enough that a sweep is short and does not delay API requests at the processor. */
 const claimsPerSweep = 50;
-/** Callers may repeat a request for a day; the hour above it is for clocks and time zones. */
+/** Callers can repeat a request for a day. The extra hour covers clock differences and time zones. */
 const settledAgeMs = 25 * 3_600_000;
-/** Small batches, so that pruning never holds locks for long; many of them, so that it keeps up. */
+/** Small batches, so that pruning never holds locks for long. Many batches, so that it keeps up. */
 const prunedPerBatch = 1_000;
 const pruneBatchesMax = 50;
 
@@ -22,8 +22,8 @@ interface SweeperParts {
 }
 
 /**
- * Resolves abandoned claims by looking up what was created under them. It never creates anything itself: a charge that
- * the caller does not ask for again is a charge that the caller does not want.
+ * Resolves abandoned claims by looking up what they created. It never creates an object itself: a caller that does not
+ * repeat its request may no longer want the charge.
  */
 export class Sweeper {
   readonly #parts: SweeperParts;
@@ -43,7 +43,7 @@ export class Sweeper {
           { err: error, operation: claim.operation, resourceId: claim.resourceId },
           'abandoned claim not resolved',
         );
-        // Otherwise claims that can never be looked up would keep the sweeper from all others.
+        // Otherwise claims that always fail would block all others.
         await claims.postpone(database, claim);
       }
     }
@@ -59,7 +59,7 @@ export class Sweeper {
     let recorded: { readonly result: unknown } | undefined;
     const settled = await database.transaction(async (tx) => {
       const current = await claims.lock(tx, claim.operation, claim.key);
-      if (current === undefined || !isAsBefore(claim, current)) return 'changed meanwhile';
+      if (current === undefined || !isUnchanged(claim, current)) return 'changed meanwhile';
       if (found !== null) {
         recorded = { result: await creation.record(tx, claim.resourceId, found) };
         await claims.complete(tx, [claim]);
@@ -77,7 +77,7 @@ export class Sweeper {
   }
 }
 
-/** A request that returned to the claim meanwhile may have created what the look-up did not find. */
-function isAsBefore(claim: StoredClaim, current: StoredClaim): boolean {
+/** A request that has resumed the claim meanwhile may have created what the lookup did not find. */
+function isUnchanged(claim: StoredClaim, current: StoredClaim): boolean {
   return current.completedAt === null && current.leasedUntil.getTime() === claim.leasedUntil.getTime();
 }

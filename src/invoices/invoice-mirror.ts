@@ -22,7 +22,7 @@ interface InvoiceMirrorParts {
   readonly clock: Clock;
 }
 
-/** All invoices of the account, also those of customers that do not belong to Till. */
+/** Mirrors all invoices of the account, including those of customers that do not belong to Till. */
 export class InvoiceMirror implements Mirror<InvoiceFacts> {
   readonly resource = 'invoice';
   readonly #parts: InvoiceMirrorParts;
@@ -35,7 +35,7 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
     return processorInvoiceId;
   }
 
-  /** An invoice of a Till subscription whose customer has no row is lost. */
+  /** An invoice of a Till subscription is lost if its customer has no row. */
   async apply(tx: Transaction, facts: readonly InvoiceFacts[], source: Source): Promise<Applied> {
     return this.#apply(tx, facts, source, { canBeLost: true });
   }
@@ -108,7 +108,7 @@ function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): I
   };
 }
 
-/** Whether the invoice names a customer and bills a Till subscription. */
+/** Whether the invoice has a customer and bills a Till subscription. */
 function isOurs({ subscriptionLocalId, processorCustomerId }: InvoiceFacts): boolean {
   return isOurId(subscriptionLocalId) && processorCustomerId !== null;
 }

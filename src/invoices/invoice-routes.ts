@@ -35,7 +35,7 @@ const example: Static<typeof InvoiceSchema> = {
   updatedAt: '2026-11-15T09:31:00.000Z',
 };
 
-/** Read-only: invoices come from the processor alone. */
+/** Read-only, because only the processor creates and changes invoices. */
 export function registerInvoiceRoutes(app: FastifyInstance, invoices: InvoiceService): void {
   registerReadRoutes(app, {
     noun: 'invoice',

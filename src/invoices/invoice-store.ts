@@ -18,7 +18,7 @@ const invoiceTable = defineTable<Invoice>(
     status: mutable('text'),
     hostedInvoiceUrl: mutable('text'),
     processorAsOf: mutable('timestamptz'),
-    // Null in rows of an older release, which knew one time.
+    // Null in rows that an older release wrote, which stored a single time.
     processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),
     createdAt: immutable('timestamptz'),
     updatedAt: mutable('timestamptz'),

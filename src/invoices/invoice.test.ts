@@ -44,7 +44,7 @@ const facts: InvoiceFacts = {
   asOf: rowAsOf,
 };
 
-test('every status that stands meets every status that arrives: uncollectible is final until paid or voided', () => {
+test('every pair of current and new status follows the table: uncollectible is final until paid or voided', () => {
   assertTransitions(
     {
       draft: '        = < ! ! !',
@@ -62,7 +62,7 @@ test('every status that stands meets every status that arrives: uncollectible is
   );
 });
 
-test('two values of one second are settled by asking, whichever field they differ in', () => {
+test('two different values of the same second need a refresh, whichever field differs', () => {
   const open: Invoice = { ...invoice, status: 'open' };
   for (const change of [
     { amountDue: 1_901 },
@@ -75,16 +75,16 @@ test('two values of one second are settled by asking, whichever field they diffe
   }
 });
 
-test('an invoice finds its customer as soon as the customer is known', () => {
-  const stranger: Invoice = { ...invoice, customerId: null };
+test('an invoice gets its customer as soon as the customer is known', () => {
+  const withoutCustomer: Invoice = { ...invoice, customerId: null };
   const later = { ...facts, asOf: atSecond(1_001) };
-  const { verdict, row } = takeInvoiceFacts(stranger, later, customerId, 'event', testNow);
+  const { verdict, row } = takeInvoiceFacts(withoutCustomer, later, customerId, 'event', testNow);
   assert.deepEqual([verdict, row.customerId, row.updatedAt], ['take', customerId, testNow]);
 });
 
-test('an invoice keeps its customer if facts about the same customer were read before the customer was known', () => {
+test('an invoice keeps its customer if new facts name the same customer but its row was not found', () => {
   const later = { ...facts, status: 'open', asOf: atSecond(1_001) } as const;
   assert.equal(takeInvoiceFacts(invoice, later, null, 'event', testNow).row.customerId, customerId);
-  const elsewhere = { ...later, processorCustomerId: 'cus_2' };
-  assert.equal(takeInvoiceFacts(invoice, elsewhere, null, 'event', testNow).row.customerId, null);
+  const ofOtherCustomer = { ...later, processorCustomerId: 'cus_2' };
+  assert.equal(takeInvoiceFacts(invoice, ofOtherCustomer, null, 'event', testNow).row.customerId, null);
 });

@@ -77,7 +77,7 @@ test('a lost object is refreshed instead of being ignored', async () => {
   assert.deepEqual(applied, { changed: [], ignored: [], unsettled: ['lost 1'] });
 });
 
-test('lost objects leave the ignored ones, and created rows count as changed once', () => {
+test('lost objects do not count as ignored, and created rows count as changed once', () => {
   const applied = { changed: ['a'], ignored: ['b', 'c'], unsettled: ['d'] };
   assert.deepEqual(withRecovery(applied, { made: ['a', 'e'], lost: ['c', 'd'] }), {
     changed: ['a', 'e'],

@@ -76,8 +76,8 @@ export async function applyToRows<Row extends MirrorRow, Facts>(
 }
 
 /**
- * Adds created rows and lost objects to the outcome of a fold. A lost object is not ignored: its row, or a row that it
- * depends on, is missing and has to be refreshed.
+ * Adds created rows and lost objects to the outcome of a fold. A lost object is not ignored: it needs a refresh,
+ * because its row or a row that it depends on is missing.
  */
 export function withRecovery(
   applied: Applied,

@@ -1,22 +1,22 @@
 /**
- * What the processor says about one of its objects, in Till's words. Facts hold what the mirrors store and nothing else.
- * They never hold a client secret, so storing facts cannot store a secret.
+ * The state of an object at the processor, in Till's terms. Facts contain only what the mirrors store. They never
+ * contain a client secret, so storing facts cannot store a secret.
  */
 export interface Facts {
-  /** When the processor created the object. Processor times have whole seconds. */
+  /** When the processor created the object. The processor reports times in whole seconds. */
   readonly createdAt: Date;
   readonly asOf: AsOf;
 }
 
 /** Facts about an object that Till may have created. */
 export interface OwnFacts extends Facts {
-  /** Till's id, from the object's metadata; null if Till did not create the object. */
+  /** Till's id, from the object's metadata. Null if Till did not create the object. */
   readonly localId: string | null;
 }
 
 /**
- * When facts were true, on the processor's clock, in whole seconds. An event names its second, so both ends are equal. A
- * response was true at some moment between its request and its arrival; nothing narrower is certain.
+ * When facts were true, on the processor's clock, in whole seconds. An event has one time, so both ends are equal. A
+ * response was true at some moment between its request and its arrival.
  */
 export interface AsOf {
   readonly earliest: Date;
@@ -27,7 +27,7 @@ export function asOfEvent(createdAt: Date): AsOf {
   return { earliest: createdAt, latest: createdAt };
 }
 
-/** The time of a row that took facts in: it never goes back. */
+/** The time of a row after it took facts. The time of a row never goes back. */
 export function laterOf(a: AsOf, b: AsOf): AsOf {
   return {
     earliest: a.earliest > b.earliest ? a.earliest : b.earliest,
@@ -35,7 +35,7 @@ export function laterOf(a: AsOf, b: AsOf): AsOf {
   };
 }
 
-/** The time of what a row last took in, as rows hold it. */
+/** The time of the facts that a row last took, as columns of the row. */
 export interface RowTime {
   readonly processorAsOf: Date;
   readonly processorAsOfLatest: Date;
@@ -47,4 +47,13 @@ export function asOfRow({ processorAsOf, processorAsOfLatest }: RowTime): AsOf {
 
 export function rowTime({ earliest, latest }: AsOf): RowTime {
   return { processorAsOf: earliest, processorAsOfLatest: latest };
+}
+
+/** What the rows of all mirrors with one time have in common. */
+export interface DatedRow extends RowTime {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  /** Increases with every change of the row. */
+  readonly revision: number;
 }

@@ -6,7 +6,7 @@ import { type AsOf, asOfEvent, laterOf } from './facts.ts';
 import { foldFacts, groupFacts, type Source } from './fold.ts';
 import { judge, type Origin } from './transition.ts';
 
-/** The smallest mirror that there can be: a value that is open or final, and the time that it stands for. */
+/** A minimal mirror: an open or final value and its time. */
 interface Row {
   readonly key: string;
   readonly value: string;
@@ -45,13 +45,13 @@ test("each object's facts are folded into its own row, and only rows that change
   assert.deepEqual(applied, { changed: ['a'], unsettled: [], ignored: [] });
 });
 
-test('what concerns no row of ours is ignored', () => {
+test('facts about an object without a row are ignored', () => {
   const { written, applied } = fold([], [fact('x', 'open', 1), fact('x', 'paid', 2), fact('y', 'open', 1)]);
   assert.deepEqual(written, []);
   assert.deepEqual(applied, { changed: [], unsettled: [], ignored: ['x', 'y'] });
 });
 
-test('two values of one second stay unsettled, and the row stays as it was', () => {
+test('two different values of the same second stay unsettled and do not change the row', () => {
   const row = fact('a', 'draft', 5);
   for (const facts of [
     [fact('a', 'open', 5)],
@@ -64,7 +64,7 @@ test('two values of one second stay unsettled, and the row stays as it was', () 
   }
 });
 
-test('what is newer or final settles an earlier tie', () => {
+test('a newer or final value settles an earlier tie', () => {
   for (const last of [fact('a', 'open', 6), fact('a', 'paid', 1)]) {
     const { written, applied } = fold([fact('a', 'draft', 5)], [fact('a', 'open', 5), last]);
     assert.equal(written[0]?.after.value, last.value);
@@ -72,18 +72,18 @@ test('what is newer or final settles an earlier tie', () => {
   }
 });
 
-test('an answer is taken by the row that it was asked for, and by no other', () => {
+test('a response is applied only if the row still has the revision from before the request', () => {
   const row = { ...fact('a', 'draft', 5), revision: 7 };
-  const answer = [fact('a', 'open', 1)];
-  assert.equal(fold([row], answer, new Map([['a', 7]])).written[0]?.after.value, 'open');
+  const response = [fact('a', 'open', 1)];
+  assert.equal(fold([row], response, new Map([['a', 7]])).written[0]?.after.value, 'open');
   for (const revisions of [new Map([['a', 6]]), new Map([['b', 7]])]) {
-    const { written, applied } = fold([row], answer, revisions);
+    const { written, applied } = fold([row], response, revisions);
     assert.deepEqual(written, []);
     assert.deepEqual(applied.unsettled, ['a']);
   }
 });
 
-test('whatever the order and the repetition of events, the row ends as the processor has it, or asks', async () => {
+test('in any order and with repeats, the row ends with the latest value or needs a refresh', async () => {
   const event = fc.tuple(fc.constantFrom('draft', 'open', 'other'), fc.integer({ min: 1, max: 8 }));
   const history = fc.record({
     events: fc.array(event, { minLength: 1, maxLength: 8 }),

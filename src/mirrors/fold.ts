@@ -1,16 +1,16 @@
 import type { Origin, Verdict } from './transition.ts';
 
-/** What applying facts did, by the keys of the objects. */
+/** The outcome of applying facts, by the keys of the objects. */
 export interface Applied {
   readonly changed: readonly string[];
-  /** The objects do not belong to Till. */
+  /** Objects that do not belong to Till. */
   readonly ignored: readonly string[];
   /**
-   * Only a refresh can settle these: the times of two different values overlap, the row has changed since the refresh
+   * Objects that need a refresh: the times of two different values overlap, the row has changed since the refresh
    * began, or the row was lost.
    */
   readonly unsettled: readonly string[];
-  /** Objects that were first recorded long after they were created: earlier events about their dependents met no row. */
+  /** Objects recorded long after their creation. Earlier events about their dependents found no row. */
   readonly late?: readonly string[];
   /** A refresh found that the processor does not know the object. */
   readonly isUnknown?: true;

@@ -12,26 +12,25 @@ export interface Page<Item> extends PageRequest {
   readonly total: number;
 }
 
-/** A list of a whole table, whose total is kept in a counter. */
+/** A list of a whole table. A counter keeps its total. */
 export interface CountedList<Row extends object> {
   readonly table: Table<Row>;
-  /** Leaves rows out of every list. The triggers that keep the counter use the same condition. */
+  /** A condition for the rows to list. The triggers that keep the counter use the same condition. */
   readonly only?: string;
 }
 
 /** What counting the rows of a list needs. */
 export type CountedRows = Pick<CountedList<object>, 'only'> & { readonly table: { readonly name: string } };
 
-/** A list: the rows of one table, or of one parent in it, newest first. */
+/** The rows of a table, or those of one parent, newest first. */
 interface ListSource<Row extends object> extends CountedList<Row> {
   readonly parent?: { readonly column: string; readonly id: string };
 }
 
 /**
- * The one list query. The total of a whole table comes from its counter, that of one parent from counting its rows. A
- * page in the far half is read from the other end, so that the last page is as cheap as the first; the rows that are
- * skipped are skipped in the index alone. It is a single statement, hence a single snapshot: the total and the page
- * always agree.
+ * Lists one page. The total of a whole table comes from its counter. The total of one parent comes from counting its
+ * rows. A page in the second half of the list is read from the end, so that the last page is as cheap as the first, and
+ * only the index is read to skip rows. One statement has one snapshot, so the total and the page always agree.
  */
 export async function listPage<Row extends { readonly id: string }>(
   db: Queryable,
@@ -39,7 +38,7 @@ export async function listPage<Row extends { readonly id: string }>(
   request: PageRequest,
 ): Promise<Page<Row>> {
   const { page, limit } = request;
-  // A malformed id matches no rows, and PostgreSQL would refuse to compare it.
+  // A malformed id matches no rows, and PostgreSQL would reject the comparison.
   if (source.parent !== undefined && !isUuid(source.parent.id)) return { data: [], total: 0, page, limit };
   const values: unknown[] = [limit, (page - 1) * limit];
   const conditions = [source.only ?? 'true'];
@@ -49,7 +48,7 @@ export async function listPage<Row extends { readonly id: string }>(
   }
   const rows = await db.query<Row & { list_total: number }>(listSql(source, conditions), values);
   return {
-    // On an empty page one row is left, which holds nothing but the total.
+    // An empty page has one row, which contains only the total.
     data: rows.filter(({ id }) => id !== null).map(({ list_total: _, ...row }) => row as unknown as Row),
     total: rows[0]?.list_total ?? 0,
     page,
@@ -57,7 +56,7 @@ export async function listPage<Row extends { readonly id: string }>(
   };
 }
 
-/** The rows of one customer, or all. */
+/** The rows of one customer, or all rows. */
 export function ofCustomer(customerId: string | undefined): Pick<ListSource<never>, 'parent'> {
   return customerId === undefined ? {} : { parent: { column: 'customer_id', id: customerId } };
 }
@@ -79,7 +78,7 @@ function listSql<Row extends object>(
         least($1::bigint, greatest(total - $2::bigint, 0)) as far_limit
       from totals
     ),
-    -- The outer limit tells the planner how few rows there are, which it cannot see in limits that are worked out.
+    -- The outer limit tells the planner the number of rows, which it cannot derive from computed limits.
     page as (select id from (
       (select id from ${from} where ${where} and (select is_near from bounds)
         order by created_at desc, id desc limit $1::bigint offset $2::bigint)

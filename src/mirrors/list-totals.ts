@@ -1,18 +1,18 @@
 import type { Database } from '../platform/postgres.ts';
 import type { CountedRows } from './list-page.ts';
 
-/** The advisory lock under which totals are corrected ("tlct" in ASCII): two at a time would both add the difference. */
+/** The advisory lock for correcting totals ("tlct" in ASCII): two concurrent runs would both add the difference. */
 const lockClass = 0x746c6374;
 
 export interface TotalCorrection {
   readonly resource: string;
-  /** What was added to the total. */
+  /** The amount added to the total. */
   readonly correction: number;
 }
 
 /**
- * Counts the rows of every list and corrects totals that differ. Rows and totals are counted in one snapshot, and every
- * writer commits both together, so the difference is exact while others write.
+ * Counts the rows of every list and corrects totals that differ. Rows and totals are read in one snapshot, and every
+ * writer commits both together, so the difference is exact even during writes.
  */
 export async function correctListTotals(
   database: Database,

@@ -1,6 +1,5 @@
 import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { recordSet } from '../platform/record-set.ts';
-import { columnOf, type Table } from '../platform/table.ts';
+import { columnOf, recordSet, type Table } from '../platform/table.ts';
 
 /** The statements that every mirror needs for its table. */
 export class MirrorStore<Row extends { readonly id: string }> {
@@ -25,9 +24,9 @@ export class MirrorStore<Row extends { readonly id: string }> {
   }
 
   /**
-   * Locks in the order of the ids, so that two transactions that lock several rows never deadlock. The lock lets other
-   * transactions refer to the rows: a batch that holds one customer and records the invoice of another must not wait for
-   * a batch that does the reverse.
+   * Locks in the order of the ids, so that two transactions that lock several rows never deadlock. Other transactions
+   * can still insert rows that refer to the locked ones: a batch that locks one customer and inserts an invoice of
+   * another must not deadlock with a batch that does the reverse.
    */
   lockByKeys(tx: Queryable, keys: readonly string[]): Promise<readonly Row[]> {
     const { name, columns } = this.#table;
@@ -35,7 +34,7 @@ export class MirrorStore<Row extends { readonly id: string }> {
     return tx.query(sql, [keys], `lock_${name}`);
   }
 
-  /** Existing rows stay as they are; returns the new ones. */
+  /** Does not change existing rows. Returns the new rows. */
   insert(db: Queryable, rows: readonly Row[]): Promise<readonly Row[]> {
     const { name, columns, insert } = this.#table;
     if (rows.length === 0) return Promise.resolve([]);

@@ -1,7 +1,7 @@
 import type { Transaction } from '../platform/postgres.ts';
 import type { Applied, Source } from './fold.ts';
 
-/** What is mirrored, as metrics, logs and messages name it. */
+/** The mirrored resources, as metrics, logs and messages name them. */
 export const resources = ['customer', 'plan', 'payment', 'refund', 'subscription', 'invoice'] as const;
 
 export type Resource = (typeof resources)[number];
@@ -15,6 +15,6 @@ export interface Mirror<Facts> {
   keyOf(facts: Facts): string;
   /** Applies facts to the rows, and creates rows for objects that belong to Till and have none. */
   apply(tx: Transaction, facts: readonly Facts[], source: Source): Promise<Applied>;
-  /** Reads the object from the processor and applies what it says. No transaction is open during the read. */
+  /** Reads the object from the processor and applies its facts. No transaction is open during the read. */
   refresh(key: string): Promise<Applied>;
 }

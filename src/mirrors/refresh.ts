@@ -3,10 +3,10 @@ import { objectMissing } from '../processor/refused-write.ts';
 import type { Applied, Revisions } from './fold.ts';
 import type { Mirror } from './mirror.ts';
 
-/** A row rarely changes during its refresh. After five times in a row, the next event has to settle it. */
+/** A row rarely changes during its refresh. If it changes five times in a row, the next event settles it. */
 const refreshesMax = 5;
 
-/** Refreshes until the response fits the row that it is for. False if the row kept changing. */
+/** Refreshes until the row does not change during the refresh. False if it keeps changing. */
 export async function untilSettled(refresh: () => Promise<Applied>): Promise<boolean> {
   for (let refreshes = 0; refreshes < refreshesMax; refreshes += 1) {
     const { unsettled } = await refresh();
@@ -15,7 +15,7 @@ export async function untilSettled(refresh: () => Promise<Applied>): Promise<boo
   return false;
 }
 
-/** Brings the row up to date with the processor. Fails if the processor does not know the object. */
+/** Refreshes the row. Fails if the processor does not know the object. */
 export async function correct(mirror: Mirror<never>, key: string): Promise<void> {
   await untilSettled(async () => {
     const applied = await mirror.refresh(key);
@@ -43,9 +43,9 @@ export async function applyResponse<Facts>(
 export const nothingApplied: Applied = { changed: [], ignored: [], unsettled: [] };
 
 /** The processor does not know the object: nothing is applied, and the row stays as it is. */
-export const unknownThere: Applied = { ...nothingApplied, isUnknown: true };
+export const unknownToProcessor: Applied = { ...nothingApplied, isUnknown: true };
 
-/** The object turned out not to belong to Till. */
+/** The objects do not belong to Till. */
 export function ignoredAll(...keys: readonly string[]): Applied {
   return { ...nothingApplied, ignored: keys };
 }

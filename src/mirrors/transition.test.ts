@@ -13,7 +13,7 @@ function verdictsOf(rule: Rule, origin: Origin, isSame: boolean): readonly Verdi
   );
 }
 
-test('an event: final wins at any time, else newer wins, older loses, and a tie is asked about', () => {
+test('a final event wins at any time; otherwise newer wins, older loses, and a tie needs a refresh', () => {
   for (const isSame of [true, false]) {
     assert.deepEqual(verdictsOf('always', 'event', isSame), ['take', 'take', 'take']);
     assert.deepEqual(verdictsOf('never', 'event', isSame), ['keep', 'keep', 'keep']);
@@ -21,11 +21,11 @@ test('an event: final wins at any time, else newer wins, older loses, and a tie 
   assert.deepEqual(verdictsOf('if newer', 'event', false), ['keep', 'refresh', 'take']);
 });
 
-test('an event that says the same in the same second is no tie', () => {
+test('an event with the same values in the same second is not a tie', () => {
   assert.deepEqual(verdictsOf('if newer', 'event', true), ['keep', 'keep', 'take']);
 });
 
-test('an answer is how things are now, whatever time it names; only what is final withstands it', () => {
+test('a response for an unchanged row wins whatever its time, unless the current status is final', () => {
   for (const isSame of [true, false]) {
     assert.deepEqual(verdictsOf('if newer', 'present', isSame), ['take', 'take', 'take']);
     assert.deepEqual(verdictsOf('always', 'present', isSame), ['take', 'take', 'take']);
@@ -33,14 +33,14 @@ test('an answer is how things are now, whatever time it names; only what is fina
   }
 });
 
-test('an answer to a question that the row has outrun is asked again, unless it says the same or is final', () => {
+test('a response for a row that changed meanwhile needs a refresh, unless it has the same values or is final', () => {
   assert.deepEqual(verdictsOf('if newer', 'moved', false), ['refresh', 'refresh', 'refresh']);
   assert.deepEqual(verdictsOf('if newer', 'moved', true), ['keep', 'keep', 'take']);
   assert.deepEqual(verdictsOf('always', 'moved', false), ['take', 'take', 'take']);
   assert.deepEqual(verdictsOf('never', 'moved', false), ['keep', 'keep', 'keep']);
 });
 
-test('an event dated between the request and the response of the answer in the row is a tie', () => {
+test('an event dated between the request and the arrival of the response in the row is a tie', () => {
   const rowAsOf = { earliest: times.same.earliest, latest: atSecond(1_003).latest };
   const verdictAt = (second: number, isSame: boolean) =>
     judge({ rule: 'if newer', origin: 'event', isSame, rowAsOf, factsAsOf: atSecond(second) });
@@ -58,8 +58,8 @@ test('an event dated between the request and the response of the answer in the r
 test('the time of a row never goes back, at either end', () => {
   assert.deepEqual(laterOf(times.older, times.newer), times.newer);
   assert.deepEqual(laterOf(times.newer, times.older), times.newer);
-  const answer = { earliest: times.older.earliest, latest: times.newer.latest };
-  assert.deepEqual(laterOf(times.same, answer), {
+  const response = { earliest: times.older.earliest, latest: times.newer.latest };
+  assert.deepEqual(laterOf(times.same, response), {
     earliest: times.same.earliest,
     latest: times.newer.latest,
   });

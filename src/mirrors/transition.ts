@@ -1,23 +1,23 @@
-import type { AsOf } from './facts.ts';
+import { type AsOf, asOfRow, type DatedRow, laterOf, rowTime } from './facts.ts';
 
 /**
- * When a mirror takes a status of the processor in. `always`: the status is final, so that nothing can come after it
- * and its time does not matter. `if newer`: by the processor's own time. `never`: what stands is final.
+ * When a row takes a new status. `always`: the new status is final, so its time does not matter. `if newer`: if its
+ * time at the processor is later. `never`: the current status is final.
  */
 export type Rule = 'always' | 'if newer' | 'never';
 
-/** From what stands (rows) to what arrives (columns). */
+/** From the current status (rows) to the new one (columns). */
 export type TransitionTable<Status extends string> = Readonly<Record<Status, Readonly<Record<Status, Rule>>>>;
 
 /**
- * `take`: the row becomes what has arrived. `keep`: it stays. `refresh`: the times of two different values overlap, so
- * only the processor itself can tell which came last.
+ * `take`: the row takes the new facts. `keep`: the row does not change. `refresh`: the times of two different values
+ * overlap, so only a read from the processor shows which came last.
  */
 export type Verdict = 'take' | 'keep' | 'refresh';
 
 /**
- * What facts come from. `event`: how things were then. `present`: a refresh that began when the row was as it is now.
- * `moved`: a refresh too, but the row has changed since it began, so that either may be newer.
+ * Where facts come from. `event`: an event, which has a time. `present`: a refresh, and the row has not changed since
+ * it began. `moved`: a refresh, but the row has changed since it began, so either may be newer.
  */
 export type Origin = 'event' | 'present' | 'moved';
 
@@ -29,14 +29,45 @@ export interface Arrival {
   readonly factsAsOf: AsOf;
 }
 
-/** The one order of events: whatever sequence they arrive in, the row ends as the processor's object is. */
+/** The ordering rule: in whatever order events arrive, the row ends in the state of the processor's object. */
 export function judge({ rule, origin, isSame, rowAsOf, factsAsOf }: Arrival): Verdict {
   if (rule === 'never') return 'keep';
   if (rule === 'always' || origin === 'present') return 'take';
   const isNewer = factsAsOf.earliest > rowAsOf.latest;
-  // The row's values stay, but it is known to be true at a later time: an event from before that is late.
+  // The values stay, but the row is now true at a later time. An event from before that time is late.
   if (isSame) return isNewer ? 'take' : 'keep';
   if (origin === 'moved') return 'refresh';
   if (isNewer) return 'take';
   return factsAsOf.latest < rowAsOf.earliest ? 'keep' : 'refresh';
+}
+
+interface Taking {
+  readonly rule: Rule;
+  readonly origin: Origin;
+  readonly asOf: AsOf;
+  readonly now: Date;
+}
+
+/** What a row becomes when it takes these values, and whether it does. */
+export function takeValues<Row extends DatedRow>(
+  row: Row,
+  values: Partial<Row>,
+  { rule, origin, asOf, now }: Taking,
+): { readonly verdict: Verdict; readonly row: Row } {
+  const before = new Map<string, unknown>(Object.entries(row));
+  const isSame = Object.entries(values).every(([name, value]) => isSameValue(before.get(name), value));
+  const rowAsOf = asOfRow(row);
+  return {
+    verdict: judge({ rule, origin, isSame, rowAsOf, factsAsOf: asOf }),
+    row: {
+      ...row,
+      ...values,
+      ...rowTime(laterOf(rowAsOf, asOf)),
+      updatedAt: isSame ? row.updatedAt : now,
+    },
+  };
+}
+
+function isSameValue(a: unknown, b: unknown): boolean {
+  return a instanceof Date && b instanceof Date ? a.getTime() === b.getTime() : a === b;
 }

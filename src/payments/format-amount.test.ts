@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatAmount } from './format-amount.ts';
 
-test('an amount is written with the decimals that its currency has at the processor', () => {
+test('an amount is formatted with the decimals that its currency has at the processor', () => {
   const cases: readonly (readonly [number, string, string])[] = [
     [500, 'eur', '5.00 EUR'],
     [1, 'usd', '0.01 USD'],

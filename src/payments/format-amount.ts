@@ -5,7 +5,7 @@
 const withoutDecimals = 'BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF'.split(' ');
 const withThreeDecimals = 'BHD JOD KWD OMR TND'.split(' ');
 
-/** An amount in the smallest unit as people write it: 500 and `eur` make `5.00 EUR`, 500 and `jpy` make `500 JPY`. */
+/** Formats an amount in the smallest unit: 500 and `eur` give `5.00 EUR`, 500 and `jpy` give `500 JPY`. */
 export function formatAmount(amount: number, currency: string): string {
   const code = currency.toUpperCase();
   const decimals = decimalsOf(code);

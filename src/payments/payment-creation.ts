@@ -37,7 +37,7 @@ export interface PaymentParts {
   readonly clock: Clock;
 }
 
-/** What the processor needs to know of the customer. */
+/** What the call to the processor needs. */
 type Prepared = Pick<Customer, 'processorCustomerId'>;
 
 /** The steps of creating a payment. */
@@ -46,7 +46,7 @@ export class PaymentCreation
 {
   readonly operation = 'payments.create';
   readonly #parts: PaymentParts;
-  /** Inserts the rows of concurrent requests together. Undefined for a row that exists already. */
+  /** Inserts the rows of concurrent requests in one statement. Undefined for a row that already exists. */
   readonly #inserting: SharedStatement<Payment, Payment | undefined>;
 
   constructor(parts: PaymentParts) {
@@ -57,7 +57,7 @@ export class PaymentCreation
         const made = new Map(inserted.map((row) => [row.id, row]));
         return payments.map(({ id }) => made.get(id));
       },
-      // The processor has done its work, so no row is refused. The number of calls in flight is bounded.
+      // The payment exists at the processor, so no row is refused. The limit on concurrent calls bounds the queue.
       waitingMax: Number.POSITIVE_INFINITY,
     });
   }

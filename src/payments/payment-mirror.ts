@@ -4,16 +4,16 @@ import { applyToRows, type Inserted, lockRows } from '../mirrors/apply-facts.ts'
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
-import { ignoredAll, noRevisions, revisionsOf, unknownThere } from '../mirrors/refresh.ts';
+import { ignoredAll, noRevisions, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
-import { type Payment, type PaymentFacts, takePaymentFacts } from './payment.ts';
+import { type Payment, type PaymentFacts, takePaymentFacts, valuesOfPayment } from './payment.ts';
 import type { PaymentStore } from './payment-store.ts';
 
-/** A row follows its payment within a second, unless a process died in between or a backup was restored. */
+/** A row is normally written within a second of its payment. It is late after a crash or the restore of a backup. */
 const lateAfterMs = 60_000;
 
 interface PaymentMirrorParts {
@@ -60,16 +60,16 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const [row] = await store.findByKeys(database, [key]);
     const facts = (await processor.payments.read(key))?.payment;
     if (row === undefined) return facts === undefined ? ignoredAll(key) : this.#recover(facts);
-    if (facts === undefined) return unknownThere;
+    if (facts === undefined) return unknownToProcessor;
     return database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row)));
   }
 
-  /** Locks the rows of a batch that has payments and refunds, because refunds lock their payment as well. */
+  /** Locks all rows of a batch that has payments and refunds, because refunds also lock their payment. */
   async lock(tx: Transaction, keys: readonly string[]): Promise<void> {
     await this.#parts.store.lockByKeys(tx, keys);
   }
 
-  /** The keys of open payments without news. */
+  /** The keys of open payments without recent events. */
   listStale(limit: number): Promise<readonly string[]> {
     return this.#parts.store.listStale(this.#parts.database, limit);
   }
@@ -78,7 +78,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     await this.#parts.store.markChecked(this.#parts.database, key);
   }
 
-  /** Recovers a Till payment whose row was lost. Its customer may be lost too, and is recovered first. */
+  /** Recovers a Till payment whose row was lost. Recovers its customer first, which may be lost too. */
   async #recover(facts: PaymentFacts): Promise<Applied> {
     const { database, lostCustomers } = this.#parts;
     const { localId, processorCustomerId } = facts;
@@ -122,12 +122,9 @@ export function toPayment(id: string, facts: PaymentFacts, customerId: string, n
     id,
     processorPaymentIntentId: facts.processorPaymentIntentId,
     customerId,
-    amount: facts.amount,
-    amountReceived: facts.amountReceived,
+    ...valuesOfPayment(facts),
     amountRefunded: 0,
     amountReserved: 0,
-    currency: facts.currency,
-    intentStatus: facts.status,
     status: facts.status,
     ...rowTime(facts.asOf),
     createdAt: idTime(id),

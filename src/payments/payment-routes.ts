@@ -105,7 +105,7 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
     async (request, reply) => {
       const { idempotencyKey, customerId, amount, currency } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
-      // The same request with its currency in another case is the same request.
+      // Requests that differ only in the case of the currency are the same request.
       const values = { customerId, amount, currency: currency.toLowerCase() };
       const { result, replayed } = await payments.create(values, key);
       const { payment, clientSecret } = result;

@@ -15,7 +15,7 @@ import {
   type PaymentParts,
 } from './payment-creation.ts';
 
-/** The processor cancels no payment in these states. */
+/** The processor refuses to cancel a payment in these states. */
 const uncancelable: readonly Payment['intentStatus'][] = ['succeeded', 'processing'];
 
 interface PaymentServiceParts extends PaymentParts {
@@ -23,7 +23,7 @@ interface PaymentServiceParts extends PaymentParts {
 }
 
 export class PaymentService {
-  /** The sweeper uses it as well. */
+  /** The sweeper also uses it. */
   readonly creation: PaymentCreation;
   readonly #parts: PaymentServiceParts;
   readonly #reads: SharedReads<Payment>;
@@ -52,7 +52,7 @@ export class PaymentService {
     if (payment.status === 'canceled') return payment;
     if (payment.intentStatus === 'succeeded') throw notCancelable(payment.status);
     const { processorPaymentIntentId } = payment;
-    // Every request has its own key: a second cancel does nothing more than the first.
+    // Every request has its own key, because canceling twice has the same effect as canceling once.
     const attempt = await processor.payments.cancel({
       processorPaymentIntentId,
       idempotencyKey: randomUUID(),
@@ -66,7 +66,7 @@ export class PaymentService {
       : notReached(attempt, 'payment', corrected.status);
   }
 
-  /** Brings the row up to date with the processor. Fails if the processor does not know the payment. */
+  /** Refreshes the row. Fails if the processor does not know the payment. */
   async correct({ id, processorPaymentIntentId }: Payment): Promise<Payment> {
     await correct(this.#parts.mirror, processorPaymentIntentId);
     return this.read(id);

@@ -16,7 +16,7 @@ const paymentTable = defineTable<Payment>('payments', {
   intentStatus: mutable('text'),
   status: computed('text'),
   processorAsOf: mutable('timestamptz'),
-  // Null in rows of an older release, which knew one time.
+  // Null in rows that an older release wrote, which stored a single time.
   processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),
   createdAt: immutable('timestamptz'),
   updatedAt: mutable('timestamptz'),
@@ -39,7 +39,7 @@ export class PaymentStore extends MirrorStore<Payment> {
     return row;
   }
 
-  /** Recomputes what was refunded and what is reserved. The rows must be locked. */
+  /** Recomputes the refunded and the reserved amount. The rows must be locked. */
   async addUpRefunds(tx: Queryable, ids: readonly string[], now: Date): Promise<void> {
     if (ids.length === 0) return;
     await tx.query(
@@ -60,7 +60,7 @@ export class PaymentStore extends MirrorStore<Payment> {
     );
   }
 
-  /** Open payments without news, rechecked with exponential backoff for seven days after their creation. */
+  /** Open payments without recent events, rechecked with exponential backoff for seven days after their creation. */
   async listStale(db: Queryable, limit: number): Promise<readonly string[]> {
     const rows = await db.query<{ key: string }>(
       `select processor_payment_intent_id as key from till.payments

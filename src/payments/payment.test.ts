@@ -47,7 +47,7 @@ const facts: PaymentFacts = {
   asOf: rowAsOf,
 };
 
-test('every status that stands meets every status that arrives, at every time, as decided', () => {
+test('every pair of current and new status follows the transition table, for older, equal and newer times', () => {
   assertTransitions(
     {
       requires_payment_method: '= < < < ! !',
@@ -91,7 +91,7 @@ test('a late event does not overwrite a refund', () => {
   }
 });
 
-test('what arrives with another amount is news, although the status is the same', () => {
+test('a new amount is a change even if the status is the same', () => {
   const partly = { ...facts, status: 'processing', amountReceived: 500 } as const;
   const row: Payment = { ...payment, intentStatus: 'processing', status: 'processing' };
   assert.equal(takePaymentFacts(row, partly, 'event', testNow).verdict, 'refresh');
@@ -100,20 +100,20 @@ test('what arrives with another amount is news, although the status is the same'
   assert.deepEqual(later.row.updatedAt, testNow);
 });
 
-test('a payment is refunded when what was given back reaches what was received, and only if it succeeded', () => {
+test('a payment is refunded once the amount refunded reaches the amount received, and only if it succeeded', () => {
   const statusOf = (amountReceived: number, amountRefunded: number) =>
     paymentStatusOf({ intentStatus: 'succeeded', amountReceived, amountRefunded });
   assert.equal(statusOf(2_000, 0), 'succeeded');
   assert.equal(statusOf(2_000, 1_999), 'succeeded');
   assert.equal(statusOf(2_000, 2_000), 'refunded');
   assert.equal(statusOf(2_000, 2_001), 'refunded');
-  assert.equal(statusOf(0, 0), 'succeeded', 'nothing was received, so nothing was given back');
+  assert.equal(statusOf(0, 0), 'succeeded', 'nothing was received, so nothing was refunded');
   for (const intentStatus of ['processing', 'canceled'] as const) {
     assert.equal(paymentStatusOf({ intentStatus, amountReceived: 5, amountRefunded: 5 }), intentStatus);
   }
 });
 
-test('what is left to refund is never less than nothing', () => {
+test('the amount left to refund is never negative', () => {
   assert.equal(amountLeft({ amountReceived: 2_000, amountRefunded: 500, amountReserved: 0 }), 1_500);
   assert.equal(amountLeft({ amountReceived: 2_000, amountRefunded: 2_500, amountReserved: 0 }), 0);
 });

@@ -1,8 +1,8 @@
 import { Failure } from '../errors.ts';
-import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
-import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
+import { type Origin, type TransitionTable, takeValues, type Verdict } from '../mirrors/transition.ts';
 
-/** Every status of a payment, in the order in which a payment usually passes them. */
+/** Every status of a payment, in the usual order. */
 export const paymentStatuses = [
   'requires_payment_method',
   'requires_confirmation',
@@ -15,39 +15,32 @@ export const paymentStatuses = [
 
 export type PaymentStatus = (typeof paymentStatuses)[number];
 
-/** What the processor says of its payment intent. `refunded` is our word for what follows from the refunds. */
+/** The status of the payment intent at the processor. Till adds `refunded`, which follows from the refunds. */
 export type IntentStatus = Exclude<PaymentStatus, 'refunded'>;
 
-export interface Payment {
-  readonly id: string;
-  readonly processorPaymentIntentId: string;
-  readonly customerId: string;
+/** What a payment's facts and its row have in common. */
+interface PaymentValues {
   readonly amount: number;
+  /** The amount received so far, which is the most that can be refunded. */
   readonly amountReceived: number;
-  /** The sum of the refunds that did not fail. */
-  readonly amountRefunded: number;
-  /** The sum of those that are being asked for, and of which the processor has not been heard yet. */
-  readonly amountReserved: number;
   readonly currency: string;
-  readonly intentStatus: IntentStatus;
-  readonly status: PaymentStatus;
-  readonly processorAsOf: Date;
-  readonly processorAsOfLatest: Date;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-  /** Rises with every change of the row. */
-  readonly revision: number;
 }
 
-export interface PaymentFacts extends OwnFacts {
+export interface Payment extends DatedRow, PaymentValues {
+  readonly processorPaymentIntentId: string;
+  readonly customerId: string;
+  /** The sum of the refunds that did not fail. */
+  readonly amountRefunded: number;
+  /** The sum of the refunds in progress, which the processor has not confirmed yet. */
+  readonly amountReserved: number;
+  readonly intentStatus: IntentStatus;
+  readonly status: PaymentStatus;
+}
+
+export interface PaymentFacts extends OwnFacts, PaymentValues {
   readonly processorPaymentIntentId: string;
   readonly processorCustomerId: string | null;
-  readonly amount: number;
-  /** What has arrived so far, and so the most that can be refunded. */
-  readonly amountReceived: number;
-  readonly currency: string;
-  /** `refunded` is never the processor's word: it follows from the refunds. */
-  readonly status: Exclude<PaymentStatus, 'refunded'>;
+  readonly status: IntentStatus;
 }
 
 const open = {
@@ -68,7 +61,7 @@ const final = {
   canceled: 'never',
 } as const;
 
-/** From what stands (rows) to what arrives (columns). A final status stays; only refunds change what it means. */
+/** From the current status (rows) to the new one (columns). A final status stays. */
 export const paymentTransitions: TransitionTable<IntentStatus> = {
   requires_payment_method: open,
   requires_confirmation: open,
@@ -78,38 +71,33 @@ export const paymentTransitions: TransitionTable<IntentStatus> = {
   canceled: { ...final, canceled: 'if newer' },
 };
 
-/** What a payment becomes when the processor says this of it. */
+/** Decides whether the facts change the row, and returns the row with the facts applied. */
 export function takePaymentFacts(
   payment: Payment,
   facts: PaymentFacts,
   origin: Origin,
   now: Date,
 ): { readonly verdict: Verdict; readonly row: Payment } {
-  const isSame =
-    payment.intentStatus === facts.status &&
-    payment.amount === facts.amount &&
-    payment.amountReceived === facts.amountReceived &&
-    payment.currency === facts.currency;
-  const verdict = judge({
-    rule: paymentTransitions[payment.intentStatus][facts.status],
-    origin,
-    isSame,
-    rowAsOf: asOfRow(payment),
-    factsAsOf: facts.asOf,
-  });
-  const row = {
-    ...payment,
-    amount: facts.amount,
-    amountReceived: facts.amountReceived,
-    currency: facts.currency,
-    intentStatus: facts.status,
-    ...rowTime(laterOf(asOfRow(payment), facts.asOf)),
-    updatedAt: isSame ? payment.updatedAt : now,
-  };
+  const rule = paymentTransitions[payment.intentStatus][facts.status];
+  const { asOf } = facts;
+  const { verdict, row } = takeValues(payment, valuesOfPayment(facts), { rule, origin, asOf, now });
   return { verdict, row: { ...row, status: paymentStatusOf(row) } };
 }
 
-/** A payment is refunded once the refunds that did not fail reach what was received. */
+/** The values that a row takes from facts: everything but what identifies and dates them. */
+export function valuesOfPayment({
+  localId,
+  processorPaymentIntentId,
+  processorCustomerId,
+  createdAt,
+  asOf,
+  status: intentStatus,
+  ...values
+}: PaymentFacts): PaymentValues & Pick<Payment, 'intentStatus'> {
+  return { ...values, intentStatus };
+}
+
+/** A payment is refunded once the refunds that did not fail reach the amount received. */
 export function paymentStatusOf(
   payment: Pick<Payment, 'intentStatus' | 'amountReceived' | 'amountRefunded'>,
 ): PaymentStatus {
@@ -118,7 +106,7 @@ export function paymentStatusOf(
   return isRefunded ? 'refunded' : intentStatus;
 }
 
-/** How much can still be refunded, if whatever is being asked for goes through. */
+/** The amount that can still be refunded if the refunds in progress succeed. */
 export function amountLeft(
   payment: Pick<Payment, 'amountReceived' | 'amountRefunded' | 'amountReserved'>,
 ): number {

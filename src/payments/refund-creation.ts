@@ -21,7 +21,7 @@ import type { RefundStore } from './refund-store.ts';
 
 export interface NewRefundRequest {
   readonly paymentId: string;
-  /** Null: all that is left. */
+  /** Null for the full remaining amount. */
   readonly amount: number | null;
   readonly reason: RefundReason | null;
 }
@@ -31,7 +31,7 @@ export interface RefundedPayment {
   readonly refund: Refund;
 }
 
-/** The payment, and the amount that is reserved for the refund. */
+/** The payment, and the amount reserved for the refund. */
 interface Reserved {
   readonly payment: Payment;
   readonly amount: number;
@@ -48,8 +48,8 @@ export interface RefundParts {
 }
 
 /**
- * The steps of creating a refund. The amount is reserved under the payment's lock before the call: of any number of
- * concurrent refunds, only as many go through as there is money for.
+ * The steps of creating a refund. The amount is reserved under the payment's lock before the call, so that concurrent
+ * refunds never exceed the amount received.
  */
 export class RefundCreation
   implements ReservingCreation<NewRefundRequest, Reserved, RefundFacts, RefundedPayment>
@@ -101,12 +101,12 @@ export class RefundCreation
     const { processorPaymentIntentId } = payment;
     const attempt = await processor.refunds.create({ ...write, processorPaymentIntentId, amount, reason });
     if (attempt.outcome === 'done') return attempt.value;
-    // First, because this fails for a payment that the processor does not know. Its refunds would prove nothing.
+    // First, because this fails if the processor does not know the payment. Then a missing refund proves nothing.
     const corrected = await payments.correct(payment);
-    // An earlier call may have created the refund although its response was lost.
+    // An earlier call whose response was lost may have created the refund.
     const ours = await processor.refunds.find({ localId: write.id, processorPaymentIntentId });
     if (ours !== null) return ours;
-    // The payment was refunded elsewhere, or not paid after all: correct the rows, then explain the refusal.
+    // The payment was refunded elsewhere, or is not paid: correct the rows, then explain the refusal.
     await untilSettled(() => mirror.ofPayments.refresh(processorPaymentIntentId));
     const { amountRefunded, amountReserved } = await payments.read(payment.id);
     const others = { amountRefunded, amountReserved: amountReserved - amount };

@@ -23,7 +23,7 @@ interface RefundMirrorParts {
 
 export class RefundMirror implements Mirror<RefundFacts> {
   readonly resource = 'refund';
-  /** For events that say only that something of a payment was refunded. */
+  /** For events that say that a payment was refunded, but do not contain the refund. */
   readonly ofPayments: Mirror<RefundedPaymentFacts>;
   readonly #parts: RefundMirrorParts;
 
@@ -41,7 +41,7 @@ export class RefundMirror implements Mirror<RefundFacts> {
     return processorRefundId;
   }
 
-  /** Applies refunds wherever they were made. A refund is written only while its payment is locked. */
+  /** Also applies refunds that were created elsewhere. Locks the payment before it writes a refund. */
   async apply(tx: Transaction, facts: readonly RefundFacts[], source: Source): Promise<Applied> {
     const { paymentStore, store, clock } = this.#parts;
     const intentIds = new Set(
@@ -74,7 +74,7 @@ export class RefundMirror implements Mirror<RefundFacts> {
     const others = facts.filter((one) => !knownKeys.has(this.keyOf(one)));
     return withRecovery(
       { ...applied, ignored: [...applied.ignored, ...others.map(this.keyOf)] },
-      // A refund with a Till id belongs to a Till payment, whose row was lost.
+      // A refund with a Till id belongs to a Till payment. If the payment has no row, the row was lost.
       { lost: others.filter(({ localId }) => isOurId(localId)).map(this.keyOf) },
     );
   }
@@ -112,8 +112,8 @@ export class RefundMirror implements Mirror<RefundFacts> {
   }
 
   /**
-   * The payment intent of a refund that has no row. If the refund carries a Till id but its payment has no row either,
-   * the payment is recovered first. Undefined if the refund does not belong to Till.
+   * The payment intent of a refund that has no row. Recovers the payment if the refund has a Till id but the payment
+   * has no row. Undefined if the refund does not belong to Till.
    */
   async #recoverPaymentOfRefund(key: string): Promise<string | undefined> {
     const { database, payments, paymentStore, processor } = this.#parts;

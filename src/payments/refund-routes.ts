@@ -41,7 +41,7 @@ const CreateBody = Type.Object(
     reason: Type.Optional(Type.Enum([...refundReasons])),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
-  // The body is optional as a whole: without one, all that is left is refunded.
+  // The body is optional: without one, the full remaining amount is refunded.
   { additionalProperties: false, [optionalBody]: true },
 );
 

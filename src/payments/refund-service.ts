@@ -15,7 +15,7 @@ interface RefundServiceParts extends RefundParts {
 }
 
 export class RefundService {
-  /** The sweeper uses it as well. */
+  /** The sweeper also uses it. */
   readonly creation: RefundCreation;
   readonly #parts: RefundServiceParts;
 
@@ -30,7 +30,7 @@ export class RefundService {
     } catch (error) {
       const isExceeded = error instanceof Failure && error.code === 'refund_exceeds_remaining';
       if (!isExceeded || request.amount !== null) throw error;
-      // The request is for all that is left, and less was left than the row said. The row has been corrected by now.
+      // The request is for the full remaining amount, and the row was stale. The failed attempt has corrected it.
       return this.#create(request, key);
     }
   }
@@ -48,7 +48,7 @@ export class RefundService {
   async #create(request: NewRefundRequest, key: string | undefined): Promise<Created<RefundedPayment>> {
     const { payments, idempotency } = this.#parts;
     const payment = await payments.read(request.paymentId);
-    // The payment may be paid although the event has not arrived.
+    // The payment may have succeeded although the event has not arrived yet.
     if (payment.intentStatus !== 'succeeded') await payments.correct(payment);
     return idempotency.create(this.creation, request, key);
   }

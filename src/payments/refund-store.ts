@@ -13,7 +13,7 @@ const refundTable = defineTable<Refund>('refunds', {
   status: mutable('text'),
   reason: immutable('text'),
   processorAsOf: mutable('timestamptz'),
-  // Null in rows of an older release, which knew one time.
+  // Null in rows that an older release wrote, which stored a single time.
   processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),
   createdAt: immutable('timestamptz'),
   updatedAt: mutable('timestamptz'),
@@ -22,7 +22,7 @@ const refundTable = defineTable<Refund>('refunds', {
 
 const { columns } = refundTable;
 
-/** All SQL for the refunds. A refund is written only while its payment is locked. */
+/** All SQL for the refunds. Lock the payment before you write a refund. */
 export class RefundStore extends MirrorStore<Refund> {
   constructor() {
     super(refundTable, 'processorRefundId');
@@ -46,7 +46,7 @@ export class RefundStore extends MirrorStore<Refund> {
     return rows[0]?.id;
   }
 
-  /** Locks rows by the processor's ids, and reservations by Till's ids. */
+  /** Locks refunds by the processor's ids, and reservations by Till's ids. */
   lockAny(
     tx: Queryable,
     processorIds: readonly string[],
@@ -60,7 +60,7 @@ export class RefundStore extends MirrorStore<Refund> {
     );
   }
 
-  /** Removes a reservation. A refund that the processor knows stays. */
+  /** Removes a reservation. Keeps a refund that the processor has confirmed. */
   async removeReservation(tx: Queryable, id: string): Promise<void> {
     await tx.query('delete from till.refunds where id = $1 and processor_refund_id is null', [id]);
   }
@@ -70,7 +70,7 @@ export class RefundStore extends MirrorStore<Refund> {
     return row?.count ?? 0;
   }
 
-  /** Refunds that the processor knows: a reservation is not a refund yet. */
+  /** Excludes reservations, which are not refunds yet. */
   list(db: Queryable, paymentId: string, request: PageRequest): Promise<Page<Refund>> {
     const parent = { column: 'payment_id', id: paymentId };
     return listPage(db, { table: refundTable, only: 'processor_refund_id is not null', parent }, request);

@@ -37,7 +37,7 @@ const facts: RefundFacts = {
   asOf: rowAsOf,
 };
 
-test('every status that stands meets every status that arrives: a bank may send succeeded money back', () => {
+test('every pair of current and new status follows the transition table: a bank may return a succeeded refund', () => {
   assertTransitions(
     {
       pending: '        = < < ! !',
@@ -55,7 +55,7 @@ test('every status that stands meets every status that arrives: a bank may send 
   );
 });
 
-test('the first that is heard of a reservation counts, whatever its status and its time', () => {
+test('the first facts about a reservation are always applied, whatever their status and time', () => {
   const reserved: Refund = { ...refund, processorRefundId: null };
   for (const status of refundStatuses) {
     for (const second of [1, 1_000, 2_000]) {
@@ -67,7 +67,7 @@ test('the first that is heard of a reservation counts, whatever its status and i
   }
 });
 
-test('a status that Till does not know resolves a reservation as pending, and any known status wins over it', () => {
+test('an unknown status confirms a reservation as pending, and any known status wins over it', () => {
   const reserved: Refund = { ...refund, processorRefundId: null };
   const later = atSecond(9_000);
   const unknown: RefundFacts = { ...facts, status: 'unknown', asOf: later };
@@ -79,7 +79,7 @@ test('a status that Till does not know resolves a reservation as pending, and an
   }
 });
 
-test('a status that Till does not know leaves the status of a row as it was', () => {
+test('an unknown status does not change the status of a row', () => {
   for (const status of refundStatuses) {
     for (const origin of ['event', 'present', 'moved'] as const) {
       const unknown: RefundFacts = { ...facts, status: 'unknown', asOf: atSecond(9_000) };

@@ -2,7 +2,7 @@ import { applyToRows, lockRows, type RowStore, withRecovery } from '../mirrors/a
 import type { OwnFacts } from '../mirrors/facts.ts';
 import type { Applied, Source, Take } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
-import { ignoredAll, nothingApplied, revisionsOf, unknownThere } from '../mirrors/refresh.ts';
+import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
@@ -28,7 +28,7 @@ interface PlanMirrorParts {
 /** Plans, each of which is a product and a price at the processor. The key of a plan is the id of its price. */
 export class PlanMirror implements Mirror<PlanFacts> {
   readonly resource = 'plan';
-  /** Events show one half of a plan. */
+  /** An event contains either the product or the price of a plan. */
   readonly products: Mirror<ProductFacts>;
   readonly prices: Mirror<PriceFacts>;
   readonly #parts: PlanMirrorParts;
@@ -77,13 +77,13 @@ export class PlanMirror implements Mirror<PlanFacts> {
       const isOurs = facts !== null && (await this.#recoverFrom(facts));
       return isOurs ? { ...nothingApplied, changed: [key] } : ignoredAll(key);
     }
-    if (facts === null) return unknownThere;
+    if (facts === null) return unknownToProcessor;
     return database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row)));
   }
 
   /**
-   * Makes sure that there is a plan for the price of a subscription, for example after the restore of an older backup.
-   * False if the price is not a Till plan.
+   * Ensures that the price of a subscription has a plan, for example after the restore of an older backup. Returns
+   * false if the price is not a Till plan.
    */
   async recover(processorPriceId: string): Promise<boolean> {
     const { database, store, processor } = this.#parts;
@@ -92,13 +92,13 @@ export class PlanMirror implements Mirror<PlanFacts> {
     return facts !== null && this.#recoverFrom(facts);
   }
 
-  /** The plans of these prices, by the ids of the prices. */
+  /** The plans of these prices, by price id. */
   async find(db: Queryable, processorPriceIds: readonly string[]): Promise<ReadonlyMap<string, Plan>> {
     const plans = await this.#parts.store.findByKeys(db, processorPriceIds);
     return new Map(plans.map((plan) => [plan.processorPriceId, plan]));
   }
 
-  /** Locks the rows of a batch that has both halves of plans, which are applied one after the other. */
+  /** Locks all rows of a batch that has products and prices, which are applied one after the other. */
   async lock(
     tx: Transaction,
     products: readonly ProductFacts[],

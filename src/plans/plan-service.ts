@@ -15,7 +15,7 @@ interface PlanServiceParts extends PlanParts {
 }
 
 export class PlanService {
-  /** The sweeper uses it as well. */
+  /** The sweeper also uses it. */
   readonly creation: PlanCreation;
   readonly #parts: PlanServiceParts;
   readonly #reads: SharedReads<Plan>;
@@ -38,7 +38,7 @@ export class PlanService {
     return this.#parts.store.list(this.#parts.database, activeOnly);
   }
 
-  /** Archives price and product. An archived plan needs no call to the processor. */
+  /** Archives the price and the product. An archived plan needs no call to the processor. */
   async archive(id: string): Promise<Plan> {
     const { database, mirror, processor } = this.#parts;
     const plan = await this.read(id);
@@ -51,7 +51,7 @@ export class PlanService {
     return archived;
   }
 
-  /** For a new subscription: the plan must exist and be active. */
+  /** Fails unless the plan exists and is active. */
   async requireActive(id: string): Promise<Plan> {
     const plan = await this.read(id);
     if (!plan.active) throw planArchived();

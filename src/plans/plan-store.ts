@@ -15,7 +15,7 @@ const planTable = defineTable<Plan>('plans', {
   priceActive: mutable('boolean'),
   active: computed('boolean'),
   productAsOf: mutable('timestamptz'),
-  // Null in rows of an older release, which knew one time; so is the price's.
+  // Null, like priceAsOfLatest, in rows that an older release wrote, which stored a single time.
   productAsOfLatest: mutable('timestamptz', 'greatest(product_as_of, product_as_of_latest)'),
   priceAsOf: mutable('timestamptz'),
   priceAsOfLatest: mutable('timestamptz', 'greatest(price_as_of, price_as_of_latest)'),
@@ -36,7 +36,7 @@ export class PlanStore extends MirrorStore<Plan> {
     return db.query(`select ${columns} from till.plans where processor_product_id = any($1)`, [ids]);
   }
 
-  /** In the order of their ids, so that two transactions that lock several rows never deadlock. */
+  /** Locks in the order of the ids, so that two transactions that lock several rows never deadlock. */
   async lock(tx: Queryable, productIds: readonly string[], priceIds: readonly string[]): Promise<void> {
     await tx.query(
       `select 1 from till.plans where processor_product_id = any($1) or processor_price_id = any($2)
@@ -52,7 +52,7 @@ export class PlanStore extends MirrorStore<Plan> {
     );
   }
 
-  /** Newest first, without pages: there are few plans, and the spec's list of them has no pages. */
+  /** Newest first. There are no pages, because the spec has none for plans and there are few plans. */
   list(db: Queryable, activeOnly: boolean): Promise<readonly Plan[]> {
     return db.query(
       `select ${columns} from till.plans where active or not $1 order by created_at desc, id desc`,

@@ -53,7 +53,7 @@ const price: PriceFacts = {
 
 const table = { active: '= <', archived: '< =' };
 
-test('a product may be archived and brought back: newer wins', () => {
+test('a product can be archived and reactivated, and the newer state wins', () => {
   assertTransitions(table, ({ from, to, asOf, origin }) => {
     const active = from === 'active';
     const row = { ...plan, productActive: active, active };
@@ -63,7 +63,7 @@ test('a product may be archived and brought back: newer wins', () => {
   });
 });
 
-test('a price may be archived and brought back: newer wins', () => {
+test('a price can be archived and reactivated, and the newer state wins', () => {
   assertTransitions(table, ({ from, to, asOf, origin }) => {
     const active = from === 'active';
     const row = { ...plan, priceActive: active, active };
@@ -73,7 +73,7 @@ test('a price may be archived and brought back: newer wins', () => {
   });
 });
 
-test('a plan is active while both of its halves are', () => {
+test('a plan is active only while its product and its price are active', () => {
   for (const productActive of [true, false]) {
     for (const priceActive of [true, false]) {
       const halves = { productActive: true, priceActive: true, active: true };
@@ -89,7 +89,7 @@ test('a plan is active while both of its halves are', () => {
   }
 });
 
-test('the halves keep their own times: news of the one does not make news of the other late', () => {
+test('product and price have separate times: a change of one does not make an event about the other late', () => {
   const later = atSecond(2_000);
   const { row } = takeProductFacts(plan, { ...product, name: 'Gold II', asOf: later }, 'event', testNow);
   assert.deepEqual([row.name, productTime(row), priceTime(row)], ['Gold II', later, rowAsOf]);
@@ -97,7 +97,7 @@ test('the halves keep their own times: news of the one does not make news of the
   assert.equal(takePriceFacts(row, archived, 'event', testNow).verdict, 'take');
 });
 
-test('a deletion is final: it counts whatever its time, and in the same second as another change', () => {
+test('a deletion is final whatever its time, even in the same second as another change', () => {
   for (const second of [1, 1_000, 2_000]) {
     const gone = { active: false, deleted: true, asOf: atSecond(second) } as const;
     for (const { verdict, row } of [
@@ -108,7 +108,7 @@ test('a deletion is final: it counts whatever its time, and in the same second a
   }
 });
 
-test('a product whose name cannot be read leaves the name of the plan as it was', () => {
+test('a plan keeps its name if the name of its product cannot be read', () => {
   const { row } = takeProductFacts(plan, { ...product, name: null, active: false }, 'present', testNow);
   assert.deepEqual([row.name, row.active], [plan.name, false]);
 });

@@ -1,6 +1,12 @@
 import { Failure } from '../errors.ts';
-import { laterOf, type OwnFacts } from '../mirrors/facts.ts';
-import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import type { OwnFacts } from '../mirrors/facts.ts';
+import {
+  type Origin,
+  type Rule,
+  type TransitionTable,
+  takeValues,
+  type Verdict,
+} from '../mirrors/transition.ts';
 
 /** How often a plan bills. */
 export const planIntervals = ['day', 'week', 'month', 'year'] as const;
@@ -17,7 +23,7 @@ export interface Plan {
   readonly interval: PlanInterval;
   readonly productActive: boolean;
   readonly priceActive: boolean;
-  /** Both are: archived at either end is archived. */
+  /** True if product and price are both active. */
   readonly active: boolean;
   readonly productAsOf: Date;
   readonly productAsOfLatest: Date;
@@ -25,33 +31,33 @@ export interface Plan {
   readonly priceAsOfLatest: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
-  /** Rises with every change of the row. */
+  /** Increases with every change of the row. */
   readonly revision: number;
 }
 
-/** One half of a plan: what is sold. */
+/** The half of a plan that says what is sold. */
 export interface ProductFacts extends OwnFacts {
   readonly processorProductId: string;
-  /** Null where it cannot be read; the plan keeps its name then. */
+  /** Null if the name cannot be read. The plan then keeps its name. */
   readonly name: string | null;
-  /** False once archived or deleted. */
+  /** False after archiving or deletion. */
   readonly active: boolean;
-  /** Nothing can come after that, whatever the times say. */
+  /** Deletion is final, whatever its time. */
   readonly deleted?: true;
 }
 
-/** The other half of a plan: what it costs, how often. */
+/** The half of a plan that says how much it costs and how often. */
 export interface PriceFacts extends OwnFacts {
   readonly processorPriceId: string;
   readonly processorProductId: string;
-  /** Null where the price is not one whole amount in the smallest unit (tiers, fractions): no Till plan. */
+  /** Null if the price is not one whole amount in the smallest unit (tiers, fractions). It cannot be a Till plan. */
   readonly amount: number | null;
   readonly currency: string;
-  /** Null for a price that is paid once, or every so many intervals: no Till plan. */
+  /** Null if the price is paid once, or every several intervals. It cannot be a Till plan. */
   readonly interval: PlanInterval | null;
-  /** False once archived or deleted. */
+  /** False after archiving or deletion. */
   readonly active: boolean;
-  /** Nothing can come after that, whatever the times say. */
+  /** Deletion is final, whatever its time. */
   readonly deleted?: true;
 }
 
@@ -62,7 +68,7 @@ export interface PlanFacts {
 
 type HalfState = 'active' | 'archived';
 
-/** Product and price may be brought back at the processor, so neither state is final. Deletion is. */
+/** The processor can reactivate products and prices, so neither state is final. Deletion is. */
 export const planHalfTransitions: TransitionTable<HalfState> = {
   active: { active: 'if newer', archived: 'if newer' },
   archived: { active: 'if newer', archived: 'if newer' },
@@ -74,56 +80,23 @@ interface Taken {
 }
 
 export function takeProductFacts(plan: Plan, facts: ProductFacts, origin: Origin, now: Date): Taken {
-  const name = facts.name ?? plan.name;
-  const isSame = plan.name === name && plan.productActive === facts.active;
-  const rowAsOf = { earliest: plan.productAsOf, latest: plan.productAsOfLatest };
-  const verdict = judge({
-    rule: facts.deleted ? 'always' : planHalfTransitions[stateOf(plan.productActive)][stateOf(facts.active)],
-    origin,
-    isSame,
-    rowAsOf,
-    factsAsOf: facts.asOf,
-  });
-  const asOf = laterOf(rowAsOf, facts.asOf);
-  return {
-    verdict,
-    row: {
-      ...plan,
-      name,
-      productActive: facts.active,
-      active: facts.active && plan.priceActive,
-      productAsOf: asOf.earliest,
-      productAsOfLatest: asOf.latest,
-      updatedAt: isSame ? plan.updatedAt : now,
-    },
-  };
+  const dated = { ...plan, processorAsOf: plan.productAsOf, processorAsOfLatest: plan.productAsOfLatest };
+  const values = { name: facts.name ?? plan.name, productActive: facts.active };
+  const taking = { rule: ruleOf(plan.productActive, facts), origin, asOf: facts.asOf, now };
+  const { verdict, row } = takeValues(dated, values, taking);
+  const { processorAsOf: productAsOf, processorAsOfLatest: productAsOfLatest, ...taken } = row;
+  return { verdict, row: { ...taken, productAsOf, productAsOfLatest, active: isActive(taken) } };
 }
 
 export function takePriceFacts(plan: Plan, facts: PriceFacts, origin: Origin, now: Date): Taken {
-  const isSame = plan.priceActive === facts.active;
-  const rowAsOf = { earliest: plan.priceAsOf, latest: plan.priceAsOfLatest };
-  const verdict = judge({
-    rule: facts.deleted ? 'always' : planHalfTransitions[stateOf(plan.priceActive)][stateOf(facts.active)],
-    origin,
-    isSame,
-    rowAsOf,
-    factsAsOf: facts.asOf,
-  });
-  const asOf = laterOf(rowAsOf, facts.asOf);
-  return {
-    verdict,
-    row: {
-      ...plan,
-      priceActive: facts.active,
-      active: facts.active && plan.productActive,
-      priceAsOf: asOf.earliest,
-      priceAsOfLatest: asOf.latest,
-      updatedAt: isSame ? plan.updatedAt : now,
-    },
-  };
+  const dated = { ...plan, processorAsOf: plan.priceAsOf, processorAsOfLatest: plan.priceAsOfLatest };
+  const taking = { rule: ruleOf(plan.priceActive, facts), origin, asOf: facts.asOf, now };
+  const { verdict, row } = takeValues(dated, { priceActive: facts.active }, taking);
+  const { processorAsOf: priceAsOf, processorAsOfLatest: priceAsOfLatest, ...taken } = row;
+  return { verdict, row: { ...taken, priceAsOf, priceAsOfLatest, active: isActive(taken) } };
 }
 
-/** Both halves of a plan. A half that needs a refresh leaves the other for the refresh too. */
+/** Applies both halves of a plan. If one needs a refresh, neither is applied. */
 export function takePlanFacts(plan: Plan, { product, price }: PlanFacts, origin: Origin, now: Date): Taken {
   const first = takeProductFacts(plan, product, origin, now);
   const halfway = first.verdict === 'take' ? first.row : plan;
@@ -143,6 +116,14 @@ export function foundPlan(plan: Plan | undefined): Plan {
 
 export function planArchived(): Failure {
   return new Failure('plan_archived', 'The plan is archived. Choose an active plan.');
+}
+
+function ruleOf(wasActive: boolean, { active, deleted }: Pick<PriceFacts, 'active' | 'deleted'>): Rule {
+  return deleted ? 'always' : planHalfTransitions[stateOf(wasActive)][stateOf(active)];
+}
+
+function isActive({ productActive, priceActive }: Pick<Plan, 'productActive' | 'priceActive'>): boolean {
+  return productActive && priceActive;
 }
 
 function stateOf(active: boolean): HalfState {

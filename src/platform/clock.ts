@@ -1,4 +1,4 @@
-/** Time comes in from outside, so that tests decide what time it is. */
+/** The time is passed in, so that tests can set it. */
 export interface Clock {
   now(): Date;
 }

@@ -2,7 +2,7 @@ export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
 }
 
-/** Settles as `work` does, or fails after `timeoutMs`. The work itself goes on; its late outcome is dropped. */
+/** Settles as `work` does, or rejects after `timeoutMs`. The work itself continues; its late result is dropped. */
 export async function withDeadline<T>(work: Promise<T>, timeoutMs: number, what: string): Promise<T> {
   const { promise: expired, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(

@@ -20,9 +20,9 @@ import { superviseServer } from './embedded-postgres/supervisor.ts';
 import type { Logger } from './logger.ts';
 
 export interface EmbeddedPostgres {
-  /** For `pg`. It holds the password, so it must not be logged; it works as long as this process lives. */
+  /** For `pg`. It contains the password, so it must not be logged. It is valid as long as this process lives. */
   readonly url: string;
-  /** Ends the server in order and gives up the data directory. Close the pools first. */
+  /** Shuts down the server and releases the data directory. Close the pools first. */
   stop(): Promise<void>;
 }
 
@@ -34,13 +34,13 @@ export interface EmbeddedPostgresOptions {
 }
 
 /**
- * Runs a PostgreSQL of our own on `dataDir/postgres`, for as long as this service lives and owned by it alone:
+ * Runs a private PostgreSQL server in `dataDir/postgres`. It lives as long as this service, which is its only user:
  *
  *     postgres/lock               locked while a service lives
  *     postgres/lib/               links to the libraries, made at each start
- *     postgres/cluster/data/      PostgreSQL's own folder
- *     postgres/cluster/password   of the only user
- *     postgres/run/               the socket, which is the only way in
+ *     postgres/cluster/data/      PostgreSQL's data directory
+ *     postgres/cluster/password   of the only database user
+ *     postgres/run/               the socket; the server accepts no other connections
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const logger = options.logger.child({ part: 'embedded-postgres' });
@@ -48,10 +48,10 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const binaries = findBinaries();
   const home = await openHome(options.dataDir);
 
-  // What was taken is given back in reverse: here if the start fails, by `stop` if it succeeds.
-  await using taken = new AsyncDisposableStack();
+  // Resources are released in reverse order: here if the start fails, by `stop` if it succeeds.
+  await using resources = new AsyncDisposableStack();
   const lock = await lockDataDir(options.dataDir, join(home, 'lock'));
-  taken.defer(() => lock.release());
+  resources.defer(() => lock.release());
 
   await linkLibraries(binaries, join(home, libraryDirName));
   const command = await findServerCommand(binaries, home, clusterDataPath(home));
@@ -61,7 +61,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const socketPath = join(home, 'run');
   await makePrivateDir(socketPath);
   const socketDir = openSocketDir(socketPath);
-  taken.defer(() => socketDir.close());
+  resources.defer(() => socketDir.close());
 
   const launch = async () => {
     await clearStaleServer(dataPath, socketPath, logger);
@@ -70,13 +70,13 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     return launchServer({ command, postgres: binaries.postgres, args, logger });
   };
   const supervisor = await superviseServer(launch, logger);
-  taken.defer(() => supervisor.stop());
+  resources.defer(() => supervisor.stop());
   logger.info({ dataPath, user: command.user.uid }, 'embedded PostgreSQL ready');
 
-  const owned = taken.move();
+  const owned = resources.move();
   let stopped: Promise<void> | undefined;
   return {
-    url: addressOf(password, socketDir.path),
+    url: urlOf(password, socketDir.path),
     stop: () => {
       stopped ??= owned.disposeAsync();
       return stopped;
@@ -84,13 +84,13 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   };
 }
 
-/** The address of the embedded PostgreSQL of a service that is running, for commands that work beside it. */
+/** The URL of a running service's embedded PostgreSQL, for commands that run next to it. */
 export async function findRunningPostgres(dataDir: string): Promise<EmbeddedPostgres> {
   try {
     const home = join(await realpath(dataDir), 'postgres');
     await access(join(home, 'run', `.s.PGSQL.${socketPort}`));
     const socketDir = openSocketDir(join(home, 'run'));
-    return { url: addressOf(await readPassword(home), socketDir.path), stop: async () => socketDir.close() };
+    return { url: urlOf(await readPassword(home), socketDir.path), stop: async () => socketDir.close() };
   } catch (cause) {
     throw new EmbeddedPostgresError(
       `No embedded PostgreSQL runs in ${dataDir}; start the service first, or set DATABASE_URL.`,
@@ -99,11 +99,11 @@ export async function findRunningPostgres(dataDir: string): Promise<EmbeddedPost
   }
 }
 
-function addressOf(password: string, socketDir: string): string {
+function urlOf(password: string, socketDir: string): string {
   return `postgresql://${superuser}:${password}@/postgres?host=${encodeURIComponent(socketDir)}`;
 }
 
-/** The real path, so that a server of an earlier start is recognised whichever way the folder is reached. */
+/** Returns the real path, so that a server from an earlier start is recognised whatever path leads to the folder. */
 async function openHome(dataDir: string): Promise<string> {
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });

@@ -1,13 +1,13 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 
-/** Names for address ranges that the proxy library knows, beside addresses and CIDR blocks. */
+/** Names of address ranges that the proxy library knows, in addition to addresses and CIDR blocks. */
 const namedRanges = ['loopback', 'linklocal', 'uniquelocal'];
 const hostPattern = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
 /**
- * Reads environment variables into values and collects every mistake, one line each, instead of stopping at the
- * first. An empty variable counts as unset, because that is what compose files and shells make of a missing one.
+ * Reads environment variables into values and collects every mistake, one line each, instead of stopping at the first.
+ * An empty variable counts as unset, because compose files and shells turn a missing variable into an empty one.
  */
 export class EnvironmentReader {
   readonly mistakes: string[] = [];
@@ -26,7 +26,7 @@ export class EnvironmentReader {
     return value === '' ? undefined : value;
   }
 
-  /** One line per variable is enough: a value that was refused is not reported as missing too. */
+  /** Reports each variable once: a refused value is not also reported as missing. */
   missing(name: string, why: string): void {
     if (this.mistakes.some((mistake) => mistake.startsWith(`${name} `))) return;
     this.mistakes.push(`${name} is not set: ${why}`);
@@ -72,8 +72,8 @@ export class EnvironmentReader {
   }
 
   /**
-   * The address of a server. Only its beginning is checked, because drivers understand more than URLs are allowed to
-   * say (a socket has no host); and only that is shown in a mistake, because the rest may hold a password.
+   * The address of a server. Only its beginning is checked, because drivers accept more than valid URLs (a socket has
+   * no host). A mistake quotes only that beginning, because the rest may contain a password.
    */
   address(name: string, protocols: readonly string[]): string | undefined {
     const text = this.text(name);
@@ -84,7 +84,7 @@ export class EnvironmentReader {
     return this.#refuse(name, seen, `an address that begins with ${protocols.join(' or ')}`, undefined);
   }
 
-  /** The root of an HTTP server: no path, no credentials. */
+  /** The origin of an HTTP server: no path, no credentials. */
   origin(name: string): string | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
@@ -153,7 +153,7 @@ function isAddressRange(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
-/** Long or strange values are cut and escaped, so that a mistake stays one readable line. */
+/** Cuts long values and escapes special characters, so that a mistake stays one readable line. */
 function quoted(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }

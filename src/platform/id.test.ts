@@ -11,14 +11,14 @@ test('an id is a UUIDv7 that carries its time, to the millisecond', () => {
   }
 });
 
-test('ids sort by their time, and those of one millisecond still differ', () => {
+test('ids sort by time, and ids of the same millisecond differ', () => {
   const ids = [1, 2, 3, 1_000, 10_000_000].map((ms) => newId(new Date(Date.UTC(2026, 0) + ms)));
   assert.deepEqual(ids.toSorted(), ids);
   const now = new Date();
   assert.equal(new Set(Array.from({ length: 1_000 }, () => newId(now))).size, 1_000);
 });
 
-test('a UUID of any version and case can be asked for; nothing else can', () => {
+test('a UUID of any version and case is accepted, and nothing else', () => {
   for (const id of ['6ba7b810-9dad-11d1-80b4-00c04fd430c8', '0199C1F0-6A3E-7C52-9D4B-2F6C1A7E8B90']) {
     assert.ok(isUuid(id), id);
   }
@@ -37,19 +37,19 @@ test('a UUID of any version and case can be asked for; nothing else can', () => 
   }
 });
 
-test('a derived id is an id of ours with the given time, and the same for the same object alone', () => {
+test('a derived id carries the given time, and is the same for the same object only', () => {
   const createdAt = new Date('2026-01-02T03:04:05Z');
   const id = derivedId('invoice', 'in_1', createdAt);
   assert.equal(id, derivedId('invoice', 'in_1', createdAt));
   assert.ok(isOurId(id), id);
   assert.deepEqual(idTime(id), createdAt);
-  // Written down, because a later release must derive the same.
+  // Fixed, because later releases must derive the same id.
   assert.equal(id, '019b7ca9-8c88-737f-8d68-1b872538a531');
   const others = [derivedId('refund', 'in_1', createdAt), derivedId('invoice', 'in_2', createdAt)];
   assert.equal(new Set([id, ...others]).size, 3);
 });
 
-test('an id of ours is told from what others write into metadata', () => {
+test('a Till id is told apart from other values in metadata', () => {
   assert.ok(isOurId('0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90'));
   for (const text of [
     null,

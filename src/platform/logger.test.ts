@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describeError } from './logger.ts';
 
-test('of an error only what is safe is logged: values that hang on it are left out', () => {
+test('the log of an error contains only its safe fields, not the values attached to it', () => {
   const cause = Object.assign(new Error('duplicate key'), {
     code: '23505',
     detail: 'Key (email)=(eve@example.test)',
@@ -13,7 +13,7 @@ test('of an error only what is safe is logged: values that hang on it are left o
   assert.ok(text.includes('duplicate key') && text.includes('23505'));
 });
 
-test('an endless chain of causes and a thrown string are survived', () => {
+test('an endless chain of causes and a thrown string can be logged', () => {
   const error = new Error('round');
   error.cause = error;
   assert.doesNotThrow(() => JSON.stringify(describeError(error)));

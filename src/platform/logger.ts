@@ -7,8 +7,8 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 's
 export type LogLevel = (typeof logLevels)[number];
 
 /**
- * JSON, one object a line, on standard output. Nothing here redacts: values that must not be logged (keys, secrets,
- * personal data) are never handed to a logger, and errors go through `describeError`, which keeps only what is safe.
+ * Writes JSON, one object per line, to standard output. It redacts nothing: callers never pass values that must not be
+ * logged (keys, secrets, personal data), and errors go through `describeError`, which keeps only safe fields.
  */
 export function createLogger(level: LogLevel, destination: DestinationStream = new StandardOutput()): Logger {
   const options = {
@@ -21,7 +21,7 @@ export function createLogger(level: LogLevel, destination: DestinationStream = n
   return pino(options, destination);
 }
 
-/** The time in full, written once for all lines of a millisecond: a busy service has several. */
+/** The full timestamp, formatted once per millisecond: a busy service logs several lines in one. */
 function createTimestamp(): () => string {
   let writtenMs = 0;
   let text = '';
@@ -33,12 +33,12 @@ function createTimestamp(): () => string {
   };
 }
 
-/** How deep a chain of causes is followed: deeper ones exist only by mistake, or in a loop. */
+/** How many causes are followed: longer chains exist only by mistake, or in a loop. */
 const causeDepthMax = 5;
 
 /**
- * An error as it may be logged. Database errors carry the offending values in `detail`, and HTTP clients hang the
- * whole request on theirs; a list of what is kept is safer than a list of what is removed.
+ * An error as it may be logged. Database errors carry the offending values in `detail`, and HTTP clients attach the
+ * whole request to theirs. A list of fields to keep is safer than a list of fields to remove.
  */
 export function describeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return { message: String(error) };

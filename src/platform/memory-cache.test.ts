@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MemoryCache } from './memory-cache.ts';
 
-test('a counter adds up until its time is over, then begins anew', async () => {
+test('a counter adds up until it expires, then starts again', async () => {
   let nowMs = 0;
   const cache = new MemoryCache({ now: () => new Date(nowMs) });
   assert.equal(await cache.increment('a', 2, 1_000), 2);
@@ -12,7 +12,7 @@ test('a counter adds up until its time is over, then begins anew', async () => {
   assert.equal(await cache.increment('a', 1, 1_000), 1);
 });
 
-test('strangers who make up keys cannot fill the memory', async () => {
+test('callers who invent keys cannot fill the memory', async () => {
   const cache = new MemoryCache({ now: () => new Date(0) });
   await cache.increment('first', 1, 1_000);
   for (let i = 0; i < 100_000; i += 1) await cache.increment(`key-${i}`, 1, 1_000);

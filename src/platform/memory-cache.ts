@@ -1,7 +1,7 @@
 import type { Cache } from './cache.ts';
 import type { Clock } from './clock.ts';
 
-/** Strangers can make keys up (one per address), so their number is bounded; at about 100 bytes each this is 10 MB. */
+/** Callers can invent keys (one per address), so their number is limited; at about 100 bytes each this is 10 MB. */
 const countersMax = 100_000;
 
 interface Counter {
@@ -9,7 +9,7 @@ interface Counter {
   readonly expiresAtMs: number;
 }
 
-/** The in-process cache: for a single process, and what the shared one falls back to. */
+/** The in-process cache: for a single process, and the fallback of the shared one. */
 export class MemoryCache implements Cache {
   readonly kind = 'memory';
   readonly #counters = new Map<string, Counter>();
@@ -32,7 +32,7 @@ export class MemoryCache implements Cache {
     return by;
   }
 
-  /** Counters stand in the order of their making, so those that have expired, or else the oldest, come first. */
+  /** Counters are in creation order, so the expired ones, or else the oldest, come first. */
   #makeRoom(nowMs: number): void {
     for (const [key, counter] of this.#counters) {
       if (counter.expiresAtMs > nowMs && this.#counters.size < countersMax) return;

@@ -1,10 +1,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
-/** From half a millisecond, which is what a read takes, to the 30 s after which no request lives on. */
+/** From half a millisecond, the time of a read, to 30 s, the limit of every request. */
 const requestBucketsSeconds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ];
-/** A healthy worker applies an event within milliseconds; an hour is a processor's retry, a day an outage. */
+/** A healthy worker applies an event within milliseconds; an hour means a retry by the processor, a day an outage. */
 const lagBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30, 300, 3_600, 86_400];
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -16,8 +16,8 @@ export interface MetricLabels {
 }
 
 /**
- * Every metric of the service, in a registry of its own. Series whose labels are known beforehand exist, at 0, from
- * the first scrape: a counter that appears only with its first failure hides that failure from `increase()`.
+ * Every metric of the service, in its own registry. Series whose labels are known in advance exist, at 0, from the
+ * first scrape: a counter that appears only with its first failure hides that failure from `increase()`.
  */
 export function createMetrics(labels: MetricLabels) {
   const registry = new Registry();
@@ -38,7 +38,7 @@ function createWebhookMetrics(registers: Registry[], labels: MetricLabels) {
   };
   const mirrorDrift = new Counter({
     name: 'mirror_drift_total',
-    help: 'Corrections that recovery had to make to the local mirrors',
+    help: 'Corrections to local mirrors made by recovery',
     labelNames: ['resource'],
     registers,
   });
@@ -55,21 +55,21 @@ function createWebhookMetrics(registers: Registry[], labels: MetricLabels) {
     webhookEventsFailed: counterByType('webhook_events_failed_total', 'Webhook events that failed for good'),
     webhookEventsIgnored: counterByType(
       'webhook_events_ignored_total',
-      'Webhook events that concern nothing of ours',
+      'Webhook events that change no mirror',
     ),
     webhookEventsDuplicate: new Counter({
       name: 'webhook_events_duplicate_total',
-      help: 'Webhook events received again and discarded',
+      help: 'Duplicate webhook events discarded',
       registers,
     }),
     webhookQueueDepth: new Gauge({
       name: 'webhook_queue_depth',
-      help: 'Webhook events stored and not yet settled, counted at the scrape up to 100,000',
+      help: 'Webhook events stored and not yet applied or failed, counted at scrape time, up to 100,000',
       registers,
     }),
     webhookLag: new Histogram({
       name: 'webhook_lag_seconds',
-      help: 'From the receipt of a webhook event to its application',
+      help: 'Time from receiving a webhook event to applying it',
       buckets: lagBucketsSeconds,
       registers,
     }),
@@ -81,12 +81,12 @@ function createPaymentMetrics(registers: Registry[]) {
   return {
     paymentsSucceeded: new Counter({
       name: 'payments_succeeded_total',
-      help: 'Payments that succeeded, once each',
+      help: 'Payments that succeeded, each counted once',
       registers,
     }),
     paymentsFailed: new Counter({
       name: 'payments_failed_total',
-      help: 'Payment attempts that failed',
+      help: 'Failed payment attempts',
       registers,
     }),
   };
@@ -95,7 +95,7 @@ function createPaymentMetrics(registers: Registry[]) {
 function createRequestMetrics(registers: Registry[], labels: MetricLabels) {
   const processorRequestDuration = new Histogram({
     name: 'processor_request_duration_seconds',
-    help: 'Calls to the processor, by operation and outcome, retries included',
+    help: 'Calls to the processor, by operation and outcome, including retries',
     labelNames: ['operation', 'outcome'],
     buckets: requestBucketsSeconds,
     registers,
@@ -104,7 +104,7 @@ function createRequestMetrics(registers: Registry[], labels: MetricLabels) {
     processorRequestDuration.zero({ operation, outcome: 'ok' });
   const httpRequestsShed = new Counter({
     name: 'http_requests_shed_total',
-    help: 'HTTP requests refused at the door because the process could not keep up',
+    help: 'HTTP requests shed on arrival because the process was overloaded',
     labelNames: ['kind'],
     registers,
   });

@@ -5,14 +5,14 @@ import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from './logger.ts';
 
-/** Names the advisory lock under which one process at a time migrates ("till" in ASCII). */
+/** The advisory lock under which one process at a time migrates ("till" in ASCII). */
 const advisoryLockId = 0x74696c6c;
 /** Long enough for another process to finish a slow migration, short enough that a start never hangs. */
 const lockTimeoutMs = 60_000;
 const connectTimeoutMs = 5_000;
-/** What a process that goes on serving can do to a migration: a deadlock, and a lock that it holds for too long. */
+/** How a migration can collide with a running process: a deadlock, and a lock that the process holds for too long. */
 const collisionCodes = ['40P01', '55P03'];
-/** With the five seconds that each try may wait for a lock, less than a minute. */
+/** With up to five seconds of waiting for a lock per attempt, less than a minute. */
 const triesMax = 10;
 const retryDelayMs = 200;
 const fileNamePattern = /^\d{4}_[a-z0-9_]+\.sql$/;
@@ -25,8 +25,8 @@ interface Migration {
 
 /**
  * Brings the database to the newest schema. Any number of processes may do so at once: each migration is one
- * transaction under an advisory lock of that transaction, which also works behind a pooler that shares sessions.
- * A database that is ahead of this code is left alone: during a rolling upgrade an older process goes on serving.
+ * transaction under a transaction-level advisory lock, which also works behind a pooler that shares sessions. A
+ * database that is ahead of this code is left alone: during a rolling upgrade an older process continues to serve.
  */
 export async function migrate(options: {
   readonly url: string;
@@ -39,14 +39,14 @@ export async function migrate(options: {
     application_name: 'till migrate',
     connectionTimeoutMillis: connectTimeoutMs,
   });
-  // A connection that breaks between two statements is told of by the next one.
+  // The next statement reports a connection that broke.
   client.on('error', () => {});
   await client.connect();
   try {
     const applied = await readApplied(client);
     for (const migration of migrations) {
       const checksum = applied.get(migration.name);
-      if (checksum === undefined) await applyPatiently(client, migration, options.logger);
+      if (checksum === undefined) await applyWithRetries(client, migration, options.logger);
       else if (checksum !== migration.checksum) throw changedAfterwards(migration.name);
     }
     const known = new Set(migrations.map((migration) => migration.name));
@@ -69,7 +69,7 @@ async function readMigrations(folder: string): Promise<readonly Migration[]> {
 }
 
 async function readApplied(client: pg.Client): Promise<ReadonlyMap<string, string>> {
-  // The catalogue itself is asked, because `to_regclass` may answer from what this session knew before it waited.
+  // Queries the catalogue directly, because `to_regclass` may use what this session cached before it waited.
   const exists = await client.query(
     `select from pg_catalog.pg_tables where schemaname = 'till' and tablename = 'migrations'`,
   );
@@ -80,8 +80,8 @@ async function readApplied(client: pg.Client): Promise<ReadonlyMap<string, strin
   return new Map(rows.map((row) => [row.name, row.checksum]));
 }
 
-/** A migration is one transaction, so one that had to yield has left nothing behind. */
-async function applyPatiently(client: pg.Client, migration: Migration, logger: Logger): Promise<void> {
+/** Retries a migration that collided. It is one transaction, so the failed attempt left nothing behind. */
+async function applyWithRetries(client: pg.Client, migration: Migration, logger: Logger): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await apply(client, migration, logger);
@@ -97,7 +97,10 @@ function isCollision(error: unknown): boolean {
   return error instanceof pg.DatabaseError && collisionCodes.some((code) => code === error.code);
 }
 
-/** Who waits in vain for another process's migration gives up at once: only a migration of its own is worth another try. */
+/**
+ * Doesn't retry when another process holds the migration lock for too long: only this process's own migration is
+ * retried.
+ */
 async function waitForTurn(client: pg.Client): Promise<void> {
   try {
     await client.query('select pg_advisory_xact_lock($1)', [advisoryLockId]);
@@ -114,7 +117,7 @@ async function apply(client: pg.Client, migration: Migration, logger: Logger): P
   try {
     await client.query(`set local lock_timeout = ${lockTimeoutMs}`);
     await waitForTurn(client);
-    // Another process may have been here while this one waited for the lock.
+    // Another process may have applied it while this one waited for the lock.
     const checksum = (await readApplied(client)).get(migration.name);
     if (checksum === undefined) {
       await client.query(`
@@ -140,7 +143,7 @@ async function apply(client: pg.Client, migration: Migration, logger: Logger): P
   }
 }
 
-/** What PostgreSQL says when a role lacks the right to do something. */
+/** PostgreSQL's code for a missing privilege. */
 const forbiddenCode = '42501';
 
 function isForbidden(error: unknown): boolean {

@@ -8,10 +8,10 @@ const lockClass = 0x746c7072;
 const reconnectDelayMs = 1_000;
 
 /**
- * Shows other processes that this one lives: an advisory lock under a number of its own, on a connection of its own,
- * which PostgreSQL gives up the moment the process is gone. What a dead process left half done can thus be taken
- * over at once instead of after a time-out. It is a hint, never a guarantee: who takes over acts under the same
- * idempotency key, so being wrong about it does no harm.
+ * Shows other processes that this one is alive: an advisory lock with its own number, on its own connection, which
+ * PostgreSQL releases as soon as the process is gone. Others can then take over a dead process's unfinished work at
+ * once instead of after a timeout. It is a hint, not a guarantee: a takeover uses the same idempotency key, so a wrong
+ * guess does no harm.
  */
 export class OwnerLock {
   readonly owner = randomInt(1, 2 ** 31 - 1);
@@ -33,7 +33,7 @@ export class OwnerLock {
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
     });
-    // One that the server ends reports twice, and an error that nobody listens for would end the process.
+    // A connection that the server ends emits two errors, and an unhandled error event would end the process.
     client.on('error', () => this.#scheduleRetry(client));
     client.on('end', () => this.#scheduleRetry(client));
     this.#client = client;
@@ -53,7 +53,10 @@ export class OwnerLock {
     this.#timer = setTimeout(() => void this.#retry(), reconnectDelayMs);
   }
 
-  /** Retries until it succeeds. A connection without the lock is useless: it is closed, and the next attempt opens another. */
+  /**
+   * Retries until it succeeds. A connection without the lock is useless: it is closed, and the next attempt opens
+   * another.
+   */
   async #retry(): Promise<void> {
     try {
       await this.acquire();
@@ -70,7 +73,7 @@ export class OwnerLock {
   }
 }
 
-/** Whether the process that held the lock `owner` has ended. Locks nothing beyond the transaction or statement. */
+/** Whether the process that held the lock `owner` has ended. Holds a lock only during the transaction or statement. */
 export async function isGone(db: Queryable, owner: number): Promise<boolean> {
   const [row] = await db.query<{ gone: boolean }>('select pg_try_advisory_xact_lock($1, $2) as gone', [
     lockClass,

@@ -2,24 +2,24 @@ import pg from 'pg';
 import type { Logger } from './logger.ts';
 import { isLockTimeout } from './postgres.ts';
 
-/** Names the advisory lock under which one process at a time builds indexes ("tlix" in ASCII). */
+/** The advisory lock under which one process at a time builds indexes ("tlix" in ASCII). */
 const advisoryLockId = 0x746c6978;
 const connectTimeoutMs = 5_000;
-/** Attaching an index takes a lock that everyone who comes later waits behind, so it waits for it only this long. */
+/** Attaching an index queues for a lock that blocks every later statement, so it waits only this long. */
 const attachLockTimeoutMs = 100;
 
 interface MissingIndex {
   readonly parent: string;
   readonly partition: string;
-  /** Of the parent: `CREATE INDEX … ON ONLY … USING …`. */
+  /** The parent's definition: `CREATE INDEX … ON ONLY … USING …`. */
   readonly definition: string;
   readonly is_owner: boolean;
 }
 
 /**
- * Finishes indexes that a migration created on a partitioned table alone: builds them on each large partition, concurrently,
- * so that no write waits for it, and attaches them. An interrupted build starts over. Returns false if the work should be
- * repeated soon.
+ * Finishes indexes that a migration created only on a partitioned table. Builds them concurrently on each large
+ * partition, so that no write waits, and attaches them. An interrupted build starts over. Returns false if the work
+ * should be repeated soon.
  */
 export async function completePartitionedIndexes(options: {
   readonly url: string;
@@ -62,7 +62,7 @@ async function completeAll(
     advisoryLockId,
   ]);
   if (lock.rows[0]?.taken !== true) return false;
-  // Another process may have built some before the lock was free.
+  // Another process may have built some while this one waited for the lock.
   for (const index of await findMissing(client)) {
     signal?.throwIfAborted();
     await build(client, index);
@@ -71,7 +71,7 @@ async function completeAll(
   return true;
 }
 
-/** Small partitions first: the newest weeks are what operators look at. */
+/** Small partitions first: operators mostly look at the newest weeks. */
 async function findMissing(client: pg.Client): Promise<readonly MissingIndex[]> {
   const { rows } = await client.query<MissingIndex>(
     `select parent.relname as parent, part.relname as partition, pg_get_indexdef(parent.oid) as definition,
@@ -102,7 +102,7 @@ async function build(client: pg.Client, { parent, partition, definition }: Missi
   await client.query('set lock_timeout = 0');
 }
 
-/** Builds have no timeout: they block nothing, and a transaction that they wait for may be a backup. */
+/** Builds have no timeout: they block nothing, and they may have to wait for a backup's transaction. */
 async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: url,
@@ -116,7 +116,7 @@ async function connect(url: string): Promise<pg.Client> {
   return client;
 }
 
-/** What is left of a build that was canceled is dropped by the next one. */
+/** The next build drops what a canceled one leaves behind. */
 async function cancelBackend(url: string, pid: number | undefined): Promise<void> {
   try {
     const client = await connect(url);

@@ -3,33 +3,33 @@ import { Failure } from '../errors.ts';
 import { withDeadline } from './deadline.ts';
 import type { Logger } from './logger.ts';
 
-/** How long a request waits for a connection before it is told that the database is unavailable. */
+/** How long a request waits for a connection before it fails with `database_unavailable`. */
 const connectTimeoutMs = 5_000;
 /**
- * Who may wait for each connection. A statement takes about a millisecond, so this is a tenth of a second of waiting;
- * where it takes far longer, more who wait would only wait in vain, and fill the memory meanwhile.
+ * How many callers may wait per connection. A statement takes about a millisecond, so this is a tenth of a second of
+ * waiting. When statements take far longer, a longer queue would only time out, and fill the memory meanwhile.
  */
 const waitingPerConnectionMax = 100;
-/** No statement of ours needs a second; ten leave room for a slow disk and stay below a request's 30 s. */
+/** No statement needs a second; ten leave room for a slow disk and stay below a request's 30 s. */
 const statementTimeoutMs = 10_000;
 /**
- * A server that hangs enforces no limit of its own, so ours comes a little after it. It counts from the sending: statements that
- * are sent together share it.
+ * A server that hangs does not enforce its own timeout, so the client's comes a little later. It starts when the
+ * statement is sent; statements sent together share it.
  */
 const queryTimeoutMs = 12_000;
 const healthTimeoutMs = 1_000;
 const retryAfterSeconds = 1;
 /**
- * For so long after a write found the disk full, the database counts as not ready: it still answers what is read, so
- * only those who write know. Longer than the pause between two writes of a service in use, and /health still tells of
- * the end within two seconds.
+ * How long the database counts as not ready after a write found the disk full. Reads still work then, so only writes
+ * detect it. Longer than the time between two writes of a busy service, and short enough that /health shows recovery
+ * within two seconds.
  */
 const fullMs = 1_000;
 
 export interface Queryable {
   /**
-   * A statement with a name is planned once per connection, which pays where planning costs more than running it. It must
-   * name its columns: one whose result changes shape, because a newer release added a column, fails from then on.
+   * A named statement is planned once per connection, which pays off where planning costs more than execution. It must
+   * list its columns: if a newer release adds a column and the result changes shape, it fails from then on.
    */
   query<Row extends pg.QueryResultRow>(
     text: string,
@@ -39,7 +39,7 @@ export interface Queryable {
 }
 
 export interface Transaction extends Queryable {
-  /** For a statement whose result nobody waits for: it is carried out in its turn, and if it fails, so does the transaction. */
+  /** For a statement whose result is not needed. It runs in order, and if it fails, so does the transaction. */
   send(text: string, values?: readonly unknown[], name?: string): void;
   /** Runs `work` once the transaction is committed, and never if it is rolled back. `work` must not throw. */
   afterCommit(work: () => void): void;
@@ -47,13 +47,15 @@ export interface Transaction extends Queryable {
 
 interface TransactionOptions {
   /**
-   * The first statement only looks, or locks, and is awaited: it goes out together with the begin. If the begin failed, it
-   * would be carried out all the same, outside of any transaction.
+   * The first statement only reads or locks, and is awaited. It is sent together with the begin: if the begin failed,
+   * it would still run, outside of any transaction.
    */
-  readonly startsWithLook?: boolean;
+  readonly startsWithRead?: boolean;
 }
 
-/** The one way to PostgreSQL. What it cannot reach is a Failure `database_unavailable`; anything else is a defect. */
+/**
+ * All access to PostgreSQL. An unreachable database is a Failure `database_unavailable`; any other error is a defect.
+ */
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
   readonly #waitingMax: number;
@@ -70,16 +72,16 @@ export class Database implements Queryable {
       query_timeout: queryTimeoutMs,
       idle_in_transaction_session_timeout: statementTimeoutMs,
       keepAlive: true,
-      // Within a transaction, so that a statement need not wait for the answer to the one before it.
+      // Within a transaction, a statement need not wait for the result of the previous one.
       pipeline: true,
       types: { getTypeParser },
     });
-    // The pool listens only to connections that are idle, and an error that nobody listens for would end the process.
-    // One that breaks while it is in use, or the moment it is ready, is told of by its next statement.
+    // The pool handles errors only of idle connections, and an unhandled error event would end the process. The next
+    // statement on a connection reports that it broke while in use or just after connecting.
     this.#pool.on('connect', (client) => client.on('error', () => {}));
-    // An idle connection that breaks is replaced by the pool.
+    // The pool replaces an idle connection that breaks.
     this.#pool.on('error', (error) => {
-      // While the pool is ending, connections that end are what was asked for.
+      // While the pool is ending, its connections are expected to end.
       if (!this.#pool.ending) options.logger.warn({ err: error }, 'idle database connection lost');
     });
   }
@@ -98,23 +100,22 @@ export class Database implements Queryable {
   }
 
   /**
-   * Runs `work` in one transaction. It must not wait for the network: a connection is held all the while. Its statements are
-   * carried out in the order in which they are made, whether they are awaited or not; but whoever makes a query must see to
-   * its failure, as with any promise.
+   * Runs `work` in one transaction. `work` must not wait for the network, because it holds a connection. Its statements
+   * run in the order of the calls, awaited or not. The caller of a query handles its rejection, as with any promise.
    */
   async transaction<T>(
     work: (tx: Transaction) => Promise<T>,
-    { startsWithLook = false }: TransactionOptions = {},
+    { startsWithRead = false }: TransactionOptions = {},
   ): Promise<T> {
     const client = await this.#connect();
     let firstFailure: unknown;
     const run = <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => {
-      const answered = client.query<Row>(query);
-      // What comes behind a statement that failed is refused only because of it.
-      answered.catch((error: unknown) => {
+      const result = client.query<Row>(query);
+      // Statements after a failed one fail only because of it.
+      result.catch((error: unknown) => {
         firstFailure ??= error;
       });
-      return answered;
+      return result;
     };
     const begun = run({ text: 'begin' });
     const committed: (() => void)[] = [];
@@ -124,19 +125,19 @@ export class Database implements Queryable {
         values: readonly unknown[] = [],
         name?: string,
       ) => {
-        const answered = run<Row>(toQuery(text, values, name));
+        const result = run<Row>(toQuery(text, values, name));
         await begun;
-        return (await answered).rows;
+        return (await result).rows;
       },
       send: (text, values = [], name) => void run(toQuery(text, values, name)),
       afterCommit: (hook) => void committed.push(hook),
     };
     let failure: unknown;
     try {
-      if (!startsWithLook) await begun;
+      if (!startsWithRead) await begun;
       const result = await work(tx);
       const { command } = await run({ text: 'commit' });
-      // To commit what has failed is to roll it back, and no error.
+      // PostgreSQL reports the commit of a failed transaction as a rollback, not as an error.
       if (command !== 'COMMIT' || firstFailure !== undefined)
         throw new Error(`the transaction ended in ${command}`);
       for (const hook of committed) hook();
@@ -145,16 +146,16 @@ export class Database implements Queryable {
       failure = firstFailure ?? error;
       throw this.#translate(failure);
     } finally {
-      // A rollback on a connection that hangs would only hang as well.
-      const isAway = isUnavailable(failure) && !codeOf(failure)?.startsWith(rollbackClass);
-      const isBroken = failure !== undefined && (isAway || (await rollbackFails(client)));
+      // On a connection that hangs, the rollback would hang as well.
+      const isUnreachable = isUnavailable(failure) && !codeOf(failure)?.startsWith(rollbackClass);
+      const isBroken = failure !== undefined && (isUnreachable || (await rollbackFails(client)));
       client.release(isBroken);
     }
   }
 
-  /** Rejects unless the database answers, and can be written to as far as is known. */
+  /** Rejects unless the database responds and, as far as is known, accepts writes. */
   async ping(): Promise<void> {
-    await withDeadline(this.#look(), healthTimeoutMs, 'the database check');
+    await withDeadline(this.#checkWritable(), healthTimeoutMs, 'the database check');
     if (performance.now() - this.#fullAtMs < fullMs) throw new Error('the disk of the database is full');
   }
 
@@ -162,7 +163,7 @@ export class Database implements Queryable {
     await this.#pool.end();
   }
 
-  /** Counted as an outage: whoever works in batches must not try each of them alone. */
+  /** Counts as an outage: callers that work in batches must not retry each item alone. */
   #refuseIfFull(): void {
     if (this.#pool.waitingCount < this.#waitingMax) return;
     throw new Failure(
@@ -183,12 +184,12 @@ export class Database implements Queryable {
     }
   }
 
-  /** A connection that is of no use is dropped: the next one leads to where the address leads by then. */
-  async #look(): Promise<void> {
+  /** Drops an unusable connection, so that the next one connects to wherever the address points by then. */
+  async #checkWritable(): Promise<void> {
     const client = await this.#pool.connect();
     let isWritable = false;
     try {
-      // A connection that hangs is dropped now, not when a query's usual time is up: others may lead somewhere.
+      // Drops a hanging connection after the health timeout, not the query timeout: a new one may reach another server.
       const query = {
         text: `select current_setting('transaction_read_only') as read_only`,
         query_timeout: healthTimeoutMs,
@@ -215,11 +216,11 @@ function toQuery(text: string, values: readonly unknown[], name: string | undefi
   return { text, values: [...values], ...(name === undefined ? {} : { name }) };
 }
 
-/** `bigint` arrives as text because it may not fit a number; ours (amounts below 10^12, counts) always do. */
+/** `bigint` arrives as text because it may not fit a number; Till's values (amounts below 10^12, counts) always do. */
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (id: number, format?: 'text' | 'binary') =>
   id === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(id, format);
 
-/** True when the connection cannot be used again, so that the pool drops it. */
+/** True when the connection cannot be reused, so that the pool drops it. */
 async function rollbackFails(client: pg.PoolClient): Promise<boolean> {
   try {
     await client.query('rollback');
@@ -229,13 +230,13 @@ async function rollbackFails(client: pg.PoolClient): Promise<boolean> {
   }
 }
 
-/** Classes of errors after which trying again later can succeed: connection, rollback, resources, operator, I/O. */
+/** Error classes after which a later retry can succeed: connection, rollback, resources, operator, I/O. */
 const unavailableClasses = ['08', '40', '53', '57', '58'];
-/** What a standby says to those who write: after a failover the address leads elsewhere soon, or the standby is one no more. */
+/** A standby's response to a write. After a failover the address soon points elsewhere, or the standby is promoted. */
 const readOnlyCode = '25006';
 const diskFullCode = '53100';
 /**
- * PostgreSQL ended the session because its transaction was idle, or open, for too long: this process was frozen meanwhile. The
+ * PostgreSQL ended the session because its transaction was idle, or open, for too long: this process was frozen. The
  * transaction was rolled back.
  */
 const sessionEndedCodes = ['25P03', '25P04'];
@@ -252,7 +253,7 @@ export function isUnavailable(error: unknown): boolean {
   const code = codeOf(error);
   if (code !== undefined)
     return unavailableCodes.includes(code) || unavailableClasses.includes(code.slice(0, 2));
-  // A name with several addresses, none of which can be reached, brings them all in one error.
+  // A name with several addresses, none of them reachable, gives one error that contains them all.
   if ('syscall' in error || error instanceof AggregateError) return true;
   return unavailableMessages.some((message) => error.message.startsWith(message));
 }
@@ -261,11 +262,11 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
-/** A statement or a transaction that took too long, or stood in another's way: this one failed, others need not. */
+/** A statement or transaction that took too long or collided with another. Only this one failed; others may succeed. */
 const singleFailureCodes = ['57014', ...sessionEndedCodes];
 const rollbackClass = '40';
 
-/** Whether what `Database` threw means that it cannot be reached, so that nothing else would go better. */
+/** Whether an error of `Database` means that the database is unreachable, so that other statements would fail too. */
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof Failure) || error.code !== 'database_unavailable') return false;
   const code = codeOf(error.cause);
@@ -274,7 +275,7 @@ export function isOutage(error: unknown): boolean {
 
 const lockTimeoutCode = '55P03';
 
-/** Whether a statement gave up because others held a lock for longer than it may wait. */
+/** Whether a statement gave up because other sessions held a lock for longer than its lock timeout. */
 export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === lockTimeoutCode;
 }

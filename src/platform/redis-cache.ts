@@ -4,14 +4,14 @@ import type { Cache } from './cache.ts';
 import { withDeadline } from './deadline.ts';
 import type { Logger } from './logger.ts';
 
-/** Redis answers in well under a millisecond; one that needs a quarter of a second is treated as down. */
+/** Redis responds in well under a millisecond; one that takes a quarter of a second is treated as down. */
 const commandTimeoutMs = 250;
 const pingTimeoutMs = 1_000;
 const connectTimeoutMs = 2_000;
 const reconnectDelayMs = 100;
-/** However long it was away, its return is noticed in half a second: /health tells of it within two. */
+/** However long Redis was down, its return is noticed within half a second, and /health shows it within two. */
 const reconnectDelayMsMax = 500;
-/** What the check writes, and for how long it stays. */
+/** The health check writes this key, which expires. */
 const checkKey = 'till:check';
 const checkTtlMs = 60_000;
 
@@ -20,14 +20,14 @@ export class RedisCache implements Cache {
   readonly kind = 'redis';
   readonly #client;
   readonly #logger: Logger;
-  /** Reconnecting emits an error per try: only the first of an outage is worth a line. */
+  /** Reconnecting emits an error per attempt: only the first of an outage is logged. */
   #reported = false;
 
   constructor(options: { readonly url: string; readonly logger: Logger }) {
     this.#logger = options.logger;
     this.#client = createClient({
       url: options.url,
-      // Commands fail at once while there is no connection: a request never waits for Redis to come back.
+      // Without a connection, commands fail at once: a request never waits for Redis to return.
       disableOfflineQueue: true,
       socket: {
         connectTimeout: connectTimeoutMs,
@@ -42,7 +42,7 @@ export class RedisCache implements Cache {
     });
   }
 
-  /** Connects in the background; a Redis that is down delays the start by no more than the time-out. */
+  /** Connects in the background. If Redis is down, the start is delayed by no more than the timeout. */
   async connect(): Promise<void> {
     const connected = this.#client.connect().then(
       () => undefined,
@@ -65,7 +65,7 @@ export class RedisCache implements Cache {
     return value;
   }
 
-  /** Writes something: one that is full, or a replica, answers a mere ping as if nothing were wrong. */
+  /** Writes a key: a Redis that is full, or a replica, still responds to a plain ping. */
   async ping(): Promise<void> {
     const written = this.#client.set(checkKey, '', { expiration: { type: 'PX', value: checkTtlMs } });
     await withDeadline(written, pingTimeoutMs, 'the cache check');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { delayAfter } from './repeater.ts';
 
-test('work that failed or could not finish is repeated soon, less and less often, and never later than usual', () => {
+test('work that failed or did not finish is retried with backoff, and never later than its usual delay', () => {
   const hour = 3_600_000;
   const delays = Array.from({ length: 13 }, (_, unfinishedRuns) => delayAfter(unfinishedRuns, hour));
   assert.deepEqual(delays.slice(0, 4), [hour, 5_000, 10_000, 20_000]);

@@ -1,8 +1,8 @@
 import type { Logger } from './logger.ts';
 
 /**
- * The first delay after a run that failed or could not finish: long enough for a restart or a lock to pass, short against
- * the usual delays. It doubles with every such run, up to the usual delay.
+ * The first delay after a run that failed or did not finish: long enough for a restart or a lock to pass, and short
+ * compared to the usual delays. It doubles with every such run, up to the usual delay.
  */
 const retryDelayMs = 5_000;
 
@@ -14,7 +14,7 @@ interface RepeaterOptions {
   readonly logger: Logger;
 }
 
-/** Repeats some work, one run at a time. A run that fails is logged, and repeated soon. */
+/** Repeats some work, one run at a time. A failed run is logged and repeated soon. */
 export class Repeater {
   readonly #options: RepeaterOptions;
   readonly #stopping = new AbortController();
@@ -30,7 +30,7 @@ export class Repeater {
     this.#running = this.#run();
   }
 
-  /** Aborts the current run and waits for it to end; no run starts afterwards. */
+  /** Aborts the current run and waits for it to end. No run starts afterwards. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     clearTimeout(this.#timer);
@@ -59,7 +59,7 @@ export class Repeater {
   }
 }
 
-/** The delay before the next run, after this many runs in a row that failed or could not finish. */
+/** The delay before the next run, after this many runs in a row that failed or did not finish. */
 export function delayAfter(unfinishedRuns: number, delayMs: number): number {
   if (unfinishedRuns === 0) return delayMs;
   return Math.min(delayMs, retryDelayMs * 2 ** (unfinishedRuns - 1));

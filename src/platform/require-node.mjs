@@ -1,8 +1,8 @@
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-// Runs before anything else and is plain JavaScript, because a Node older than 24 cannot read TypeScript
-// and would answer with a stack trace instead of a sentence.
+// Runs first and is plain JavaScript, because a Node older than 24 cannot read TypeScript and would print a stack trace
+// instead of a clear message.
 const major = Number(process.versions.node.split('.')[0]);
 if (major < 24) {
   process.stderr.write(
@@ -12,6 +12,6 @@ if (major < 24) {
   process.exit(1);
 }
 
-// Starts after the first find the source without its types, and compiled: half a second less, and the part of Node that
-// takes types out is not even loaded. Where the folder cannot be written, nothing is kept and nothing is lost.
+// Later starts load the compiled source without its types: they take half a second less, and Node does not even load
+// its type stripper. If the folder is not writable, Node skips the cache.
 module.enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/till', import.meta.url)));

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Failure } from '../errors.ts';
 import { SharedReads, SharedStatement } from './shared-statement.ts';
 
-/** A table whose statements end when the test says so. */
+/** A table whose statements end when the test ends them. */
 function slowTable(rows: readonly string[]) {
   const statements: { readonly ids: readonly string[]; readonly end: (error?: Error) => void }[] = [];
   let started = Promise.withResolvers<void>();
@@ -18,16 +18,16 @@ function slowTable(rows: readonly string[]) {
   return { reads, statements, nextStatement: () => started.promise };
 }
 
-test('reads that come together share a statement, and each gets its own row or none', async () => {
+test('concurrent reads share a statement, and each gets its own row or none', async () => {
   const { reads, statements, nextStatement } = slowTable(['a', 'b']);
-  const asked = [reads.read('a'), reads.read('b'), reads.read('a'), reads.read('missing')];
+  const pending = [reads.read('a'), reads.read('b'), reads.read('a'), reads.read('missing')];
   await nextStatement();
   assert.deepEqual(statements[0]?.ids, ['a', 'b', 'a', 'missing']);
   statements[0]?.end();
-  assert.deepEqual(await Promise.all(asked), [{ id: 'a' }, { id: 'b' }, { id: 'a' }, undefined]);
+  assert.deepEqual(await Promise.all(pending), [{ id: 'a' }, { id: 'b' }, { id: 'a' }, undefined]);
 });
 
-test('a read never shares a statement that began before it was asked for', async () => {
+test('a read never shares a statement that started before the read', async () => {
   const { reads, statements, nextStatement } = slowTable(['a']);
   const first = reads.read('a');
   await nextStatement();
@@ -40,23 +40,23 @@ test('a read never shares a statement that began before it was asked for', async
   assert.deepEqual(await first, { id: 'a' });
 });
 
-test('while two statements are under way, everybody else waits for the third', async () => {
+test('while two statements run, all other reads wait for the third', async () => {
   const { reads, statements, nextStatement } = slowTable([]);
-  const asked: Promise<unknown>[] = [];
+  const pending: Promise<unknown>[] = [];
   for (const id of ['a', 'b']) {
-    asked.push(reads.read(id));
+    pending.push(reads.read(id));
     await nextStatement();
   }
-  for (const id of ['c', 'd', 'e']) asked.push(reads.read(id));
+  for (const id of ['c', 'd', 'e']) pending.push(reads.read(id));
   statements[0]?.end();
   await nextStatement();
   assert.deepEqual(statements[2]?.ids, ['c', 'd', 'e']);
   statements[1]?.end();
   statements[2]?.end();
-  await Promise.all(asked);
+  await Promise.all(pending);
 });
 
-test('a statement that fails fails its own reads, and the next ones go on', async () => {
+test('a failed statement fails its own reads, and the next reads succeed', async () => {
   const { reads, statements, nextStatement } = slowTable(['b']);
   const failing = reads.read('a');
   await nextStatement();
@@ -68,9 +68,9 @@ test('a statement that fails fails its own reads, and the next ones go on', asyn
   assert.deepEqual(await next, { id: 'b' });
 });
 
-test('past what may wait, a read is refused at once', async () => {
+test('when the queue is full, a read is refused at once', async () => {
   const { reads, statements, nextStatement } = slowTable([]);
-  const asked = Array.from({ length: 5_000 }, (_, id) => reads.read(String(id)));
+  const pending = Array.from({ length: 5_000 }, (_, id) => reads.read(String(id)));
   await assert.rejects(
     reads.read('one more'),
     (error) => error instanceof Failure && error.code === 'overloaded',
@@ -79,11 +79,11 @@ test('past what may wait, a read is refused at once', async () => {
     while (statements.length <= ended) await nextStatement();
     statements[ended]?.end();
   }
-  await Promise.all(asked);
+  await Promise.all(pending);
   assert.ok(statements.every(({ ids }) => ids.length <= 200));
 });
 
-test('work that nobody waits for is gathered before its statement begins', async (t) => {
+test('work that no caller waits for is gathered before its statement starts', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const statements: (readonly string[])[] = [];
   const gathering = new SharedStatement<string, string>({

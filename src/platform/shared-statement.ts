@@ -3,9 +3,9 @@ import { isOutage } from './postgres.ts';
 
 /** More items in one statement save little, and delay its first caller. */
 const batchMax = 200;
-/** Of reads: while one is at the database, the rows of another can be turned into answers. */
-const readsUnderWayMax = 2;
-/** At some thousand items a second this is about a second of waiting; whoever comes past it had better come back. */
+/** For reads: while one statement is at the database, the rows of another are turned into responses. */
+const readsRunningMax = 2;
+/** At a few thousand items a second this is about a second of waiting; later callers should retry. */
 const waitingMax = 5_000;
 
 interface Waiting<Item, Result> {
@@ -15,35 +15,35 @@ interface Waiting<Item, Result> {
 }
 
 interface SharedStatementOptions<Item, Result> {
-  /** One statement for all items; the results stand in the order of the items. */
+  /** Runs one statement for all items, and returns the results in the order of the items. */
   readonly run: (items: readonly Item[]) => Promise<readonly Result[]>;
-  /** How long work waits for more to share its statement, where nobody is kept waiting by it. */
+  /** How long to wait for more items to share a statement, for work that no caller waits for. */
   readonly gatherMs?: number;
-  /** One unless told: two would each have to commit half as much. */
-  readonly underWayMax?: number;
-  /** For work that must not be refused any more, and whose amount something else bounds. */
+  /** One by default: with two, each would commit half as much. */
+  readonly runningMax?: number;
+  /** For work that can no longer be refused, and whose amount is bounded elsewhere. */
   readonly waitingMax?: number;
 }
 
 /**
- * Work for the database that many requests bring at once. What comes together, or while other work is under way, goes as one
- * statement: a round trip costs far more than a row, and a commit more than that. A statement always starts after its
- * work was handed in, so it sees everything committed by then. One bad item does not sink the others: what fails together
- * is tried one by one, unless the database itself is away.
+ * Combines database work of concurrent requests. Items that arrive together, or while another statement runs, share one
+ * statement: a round trip costs far more than a row, and a commit even more. A statement always starts after its items
+ * were added, so it sees everything committed by then. One bad item does not fail the others: when a shared statement
+ * fails, each item is retried alone, unless the database is unreachable.
  */
 export class SharedStatement<Item, Result> {
   readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>;
   readonly #gatherMs: number;
-  readonly #underWayMax: number;
+  readonly #runningMax: number;
   readonly #waitingMax: number;
   readonly #waiting: Waiting<Item, Result>[] = [];
-  #underWay = 0;
+  #running = 0;
   #isScheduled = false;
 
   constructor(options: SharedStatementOptions<Item, Result>) {
     this.#run = options.run;
     this.#gatherMs = options.gatherMs ?? 0;
-    this.#underWayMax = options.underWayMax ?? 1;
+    this.#runningMax = options.runningMax ?? 1;
     this.#waitingMax = options.waitingMax ?? waitingMax;
   }
 
@@ -58,9 +58,9 @@ export class SharedStatement<Item, Result> {
     return promise;
   }
 
-  /** At the end of this turn of the event loop, or when the time to gather is over: what arrived by then goes together. */
+  /** Starts at the end of this turn of the event loop, or after `gatherMs`, with all items that arrived by then. */
   #schedule(): void {
-    if (this.#isScheduled || this.#underWay >= this.#underWayMax || this.#waiting.length === 0) return;
+    if (this.#isScheduled || this.#running >= this.#runningMax || this.#waiting.length === 0) return;
     this.#isScheduled = true;
     const begin = () => {
       this.#isScheduled = false;
@@ -71,7 +71,7 @@ export class SharedStatement<Item, Result> {
   }
 
   async #work(): Promise<void> {
-    this.#underWay += 1;
+    this.#running += 1;
     const batch = this.#waiting.splice(0, batchMax);
     this.#schedule();
     try {
@@ -80,19 +80,19 @@ export class SharedStatement<Item, Result> {
       if (batch.length === 1 || isOutage(error)) for (const { reject } of batch) reject(error);
       else await Promise.all(batch.map((one) => this.#runTogether([one]).catch(one.reject)));
     }
-    this.#underWay -= 1;
+    this.#running -= 1;
     this.#schedule();
   }
 
   async #runTogether(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     const results = await this.#run(batch.map(({ item }) => item));
     if (results.length !== batch.length) throw new Error('a shared statement lost a result');
-    // Checked just above.
+    // The length was checked above.
     for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
   }
 }
 
-/** Rows by their id, for whoever asks for one of them. */
+/** Reads rows by id, sharing statements between callers. */
 export class SharedReads<Row extends { readonly id: string }> {
   readonly #statement: SharedStatement<string, Row | undefined>;
 
@@ -102,11 +102,11 @@ export class SharedReads<Row extends { readonly id: string }> {
         const rows = new Map((await find(ids)).map((row) => [row.id, row]));
         return ids.map((id) => rows.get(id));
       },
-      underWayMax: readsUnderWayMax,
+      runningMax: readsRunningMax,
     });
   }
 
-  /** The row with this id, in the form in which rows have it. */
+  /** The row with this id, which must be written the way the database returns it. */
   read(id: string): Promise<Row | undefined> {
     return this.#statement.add(id);
   }

@@ -8,8 +8,8 @@ interface Step {
 }
 
 /**
- * What was started, to be ended in the opposite order: who depends on something is ended before it. A step that
- * fails or takes too long is logged and passed over, so that the ones after it still happen.
+ * Stops what was started, in reverse order: each part stops before the parts that it depends on. A step that fails or
+ * takes too long is logged and skipped, so that the later steps still run.
  */
 export class Shutdown {
   readonly #steps: Step[] = [];
@@ -28,7 +28,7 @@ export class Shutdown {
     this.#steps.push({ name, timeoutMs, close });
   }
 
-  /** True if every step ended in time. */
+  /** True if every step finished in time. */
   async run(): Promise<boolean> {
     this.#hasBegun = true;
     let clean = true;

@@ -1,16 +1,16 @@
 import { write, writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** One write for the lines of this time: thousands a second would cost as much as the requests that they tell of. */
+/** Lines are gathered for this long into one write: thousands of writes a second would cost as much as the requests. */
 const gatherMs = 10;
-/** What waits while nobody takes it; past it lines are dropped. A minute of a busy service's lines is never wanted late. */
+/** How much may wait for a stalled reader: about a minute of a busy service's log. Further lines are dropped. */
 const waitingCharsMax = 1_048_576;
-/** A reader that has not taken a write for this long has stalled. */
+/** A reader that has not accepted a write for this long has stalled. */
 const stalledAfterMs = 1_000;
 
 /**
- * Lines for standard output, or another file, written in the background. One that cannot be written (a full disk, a
- * terminal that was closed) or whose reader has stalled costs the lines, never the service.
+ * Writes lines to standard output, or another file, in the background. When a line cannot be written (a full disk, a
+ * closed terminal) or the reader has stalled, lines are lost, but the service continues.
  */
 export class StandardOutput {
   readonly #fd: number;
@@ -29,7 +29,7 @@ export class StandardOutput {
     this.#schedule();
   }
 
-  /** Resolves when all is written, or it is clear that nobody takes it. */
+  /** Resolves when everything is written, or when the reader has clearly stalled. */
   async end(): Promise<void> {
     const giveUpAtMs = performance.now() + 2 * stalledAfterMs;
     const isDone = () => this.#waiting === '' && this.#writingSinceMs === undefined;
@@ -39,7 +39,7 @@ export class StandardOutput {
   #schedule(): void {
     if (this.#isScheduled || this.#writingSinceMs !== undefined) return;
     this.#isScheduled = true;
-    // Whoever has nothing left to do but this may end: the rest is written at the exit.
+    // The timer does not keep the process alive: the exit writes the rest.
     setTimeout(() => this.#writeWaiting(), gatherMs).unref();
   }
 
@@ -62,14 +62,14 @@ export class StandardOutput {
 
   #writeRest(): void {
     if (this.#writingSinceMs !== undefined) {
-      // An exit waits for the write that is under way, and for one that has stalled it would wait for ever.
+      // An exit waits for the write in progress, and would wait forever for a stalled one.
       if (performance.now() - this.#writingSinceMs >= stalledAfterMs) process.kill(process.pid, 'SIGKILL');
       return;
     }
     try {
       if (this.#waiting !== '') writeSync(this.#fd, this.#waiting);
     } catch {
-      // Nobody is left to be told.
+      // There is no place left to report it.
     }
   }
 }

@@ -31,7 +31,7 @@ test('every field is selected by its own name', () => {
   );
 });
 
-test('an insert writes all but the computed fields, in one order', () => {
+test('an insert writes all fields except computed ones, in a fixed order of rows', () => {
   assert.equal(
     lines(parcels.insert),
     'insert into till.parcels (id, owner_id, weight, seen_at) select "id", "ownerId", "weight", "seenAt" ' +
@@ -40,7 +40,7 @@ test('an insert writes all but the computed fields, in one order', () => {
   );
 });
 
-test('an update writes the mutable fields alone, and counts', () => {
+test('an update writes only the mutable fields, and increments the revision', () => {
   assert.equal(
     lines(parcels.update),
     'update till.parcels set revision = revision + 1, weight = v."weight", seen_at = v."seenAt" ' +

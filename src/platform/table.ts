@@ -1,37 +1,38 @@
 /**
- * A table of the schema, declared once: its fields, their SQL types, and when each is written. Select lists, inserts and
- * updates are derived from it, so that a new field is one more line. Everything else is written as SQL in the stores.
+ * A table of the schema, declared once: its fields, their SQL types, and when each is written. Select lists, inserts
+ * and updates are derived from it, so that a new field is one more line. Everything else is written as SQL in the
+ * stores.
  */
 export interface Table<Row extends object> {
   readonly name: string;
-  /** The select list. Rows come back with the names of the fields. */
+  /** The select list. Rows have the names of the fields. */
   readonly columns: string;
-  /** Inserts a record set (`$1`), in one order, so that two inserts never wait for each other in a circle. */
+  /** Inserts a record set (`$1`) in a fixed order, so that two inserts never deadlock. */
   readonly insert: string;
-  /** Updates the rows of a record set (`$1`) by their ids, and counts the change in `revision`. */
+  /** Updates the rows of a record set (`$1`) by id, and increments `revision`. */
   readonly update: string;
-  /** Only for the compiler: what a row of the table is. */
+  /** Only for the compiler: the type of a row. */
   readonly row?: Row;
 }
 
 interface Column {
   readonly type: 'uuid' | 'text' | 'bigint' | 'integer' | 'boolean' | 'timestamptz';
   readonly written: 'insert and update' | 'insert' | 'never';
-  /** How the field is read, where that is not the column alone. */
+  /** The expression that reads the field, if it is not just the column. */
   readonly select?: string;
 }
 
-/** A field that facts of the processor change. */
+/** A field that facts from the processor change. */
 export function mutable(type: Column['type'], select?: string): Column {
   return { type, written: 'insert and update', ...(select === undefined ? {} : { select }) };
 }
 
-/** A field that stays as it was inserted. */
+/** A field that never changes after the insert. */
 export function immutable(type: Column['type']): Column {
   return { type, written: 'insert' };
 }
 
-/** A field that PostgreSQL generates, or that a statement of its own maintains. */
+/** A field that PostgreSQL generates, or that its own statement maintains. */
 export function computed(type: Column['type']): Column {
   return { type, written: 'never' };
 }
@@ -59,7 +60,15 @@ export function defineTable<Row extends { readonly id: string }>(
   };
 }
 
-/** `processorCustomerId` is the column `processor_customer_id`. */
+/** Converts `processorCustomerId` to `processor_customer_id`. */
 export function columnOf(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/**
+ * Rows as one parameter of a set-wise statement: `from jsonb_to_recordset($1::jsonb) as v (id uuid, …)`. One statement
+ * for any number of rows, and its text stays the same whatever their number.
+ */
+export function recordSet(rows: readonly object[]): string {
+  return JSON.stringify(rows);
 }

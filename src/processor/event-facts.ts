@@ -5,7 +5,7 @@ import type { RefundedPaymentFacts, RefundFacts } from '../payments/refund.ts';
 import type { PriceFacts, ProductFacts } from '../plans/plan.ts';
 import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
 
-/** What events are about, and the facts that they carry. */
+/** The subjects of events, and the facts that events carry about them. */
 export interface SubjectFacts {
   readonly customer: CustomerFacts;
   readonly product: ProductFacts;
@@ -19,7 +19,7 @@ export interface SubjectFacts {
 
 export type Subject = keyof SubjectFacts;
 
-/** What one event says. */
+/** The content of one event. */
 export type EventFacts =
   | { [S in Subject]: { readonly subject: S; readonly facts: readonly SubjectFacts[S][] } }[Subject]
   | { readonly subject: 'none'; readonly reason: 'unknown_type' | 'object_without_id' | 'erased' };

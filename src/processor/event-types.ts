@@ -45,7 +45,7 @@ export function isKnownEventType(type: string): type is EventType {
   return known.has(type);
 }
 
-/** For metrics: types that we don't know share one name, so that nobody can make up series without end. */
+/** For metrics: unknown types share one label, so that a sender cannot create an unlimited number of series. */
 export function eventTypeLabel(type: string): string {
   return known.has(type) ? type : 'other';
 }

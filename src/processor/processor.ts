@@ -7,13 +7,13 @@ import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
 import type { EventFacts } from './event-facts.ts';
 
 /**
- * All that Till asks of a payment processor. Every call ends within the deadline of 10 seconds, in one of three ways:
- * with its result; with an `Attempt` that says why the state of things forbids it; or with a `Failure`
- * (`processor_*`, `overloaded`) whose `effect` says whether the work may have been done all the same. Look-ups,
- * listings and archiving are several calls, each with its own deadline.
+ * Everything that Till needs from a payment processor. Every call ends within the deadline of 10 seconds, in one of
+ * three ways: with its result; with an `Attempt` that says why the object's state forbids it; or with a `Failure`
+ * (`processor_*`, `overloaded`) whose `effect` says whether the call may have taken effect. Lookups, listings and
+ * archiving are several calls, each with its own deadline.
  */
 export interface Processor {
-  /** The mode of our key. An object or event of the other mode is not ours to touch. */
+  /** The mode of Till's key. Objects and events of the other mode are ignored. */
   readonly livemode: boolean;
   readonly customers: CustomerCalls;
   readonly plans: PlanCalls;
@@ -22,20 +22,20 @@ export interface Processor {
   readonly subscriptions: SubscriptionCalls;
   readonly invoices: InvoiceCalls;
   readonly events: EventCalls;
-  /** The id of the account that our key belongs to; null if the key is a restricted one that may not read it. */
+  /** The id of the key's account; null if the key is a restricted one that may not read it. */
   readAccount(): Promise<string | null>;
   /** Whether the bytes are an event that the processor signed. Pure, apart from the secrets. */
   verifyWebhook(body: Uint8Array, signature: string | undefined, now: Date): VerifiedWebhook;
-  /** What a stored event says. Throws `UnmappableError` for what no retry can mend. */
+  /** The content of a stored event. Throws `UnmappableError` if no retry can help. */
   readEvent(payload: string): EventFacts;
   /** A stored payload as it would be stored today. */
   redact(payload: string): Pick<ProcessorEvent, 'payload' | 'erasedPayload'>;
   /**
-   * Whether payloads of this API version are of a shape that Till was made for. One of another is read all the same,
-   * and its reader warns, because a field may have moved.
+   * Whether Till knows the shape of payloads of this API version. Other payloads are read too, with a warning, because
+   * a field may have moved.
    */
   understands(apiVersion: string | null): boolean;
-  /** Ends all connections; calls under way fail. */
+  /** Closes all connections; calls in progress fail. */
   close(): void;
 }
 
@@ -70,7 +70,9 @@ export const processorOperations = [
 
 export type ProcessorOperation = (typeof processorOperations)[number];
 
-/** How a call ended, as the metric names it. `refused`: the state of things forbade it, and the result says so. */
+/**
+ * The outcomes of a call, as the metric names them. `refused`: the object's state forbade it, and the result says so.
+ */
 export const processorOutcomes = [
   'ok',
   'refused',
@@ -85,9 +87,9 @@ export const processorOutcomes = [
 export type ProcessorOutcome = (typeof processorOutcomes)[number];
 
 /**
- * What became of a change. `wrong_state`: the processor's object is in another state than ours said, and nothing was
- * done; read it, correct the mirror, then answer. `missing`: the processor says that there is no such object. That
- * alone proves nothing, because a key of another account gets the same answer: read the object.
+ * The result of a change. `wrong_state`: the processor's object is in another state than the mirror, and nothing was
+ * done; read it, correct the mirror, then respond. `missing`: the processor says that there is no such object. That
+ * alone proves nothing, because a key of another account gets the same response: read the object.
  */
 export type Attempt<T> = { readonly outcome: 'done'; readonly value: T } | Refused;
 
@@ -99,39 +101,43 @@ export interface Refused {
 }
 
 /**
- * A write, under a key that the caller derived from its own id: the same key with the same values is the same
- * write, however often it is sent. The processor remembers keys for 24 hours, and refusals with them: where asking
- * again later is a new question (an update, a cancel, an archive), so must be the key.
+ * A write, under a key that the caller derives from its own id: the same key with the same values is the same write,
+ * however often it is sent. The processor remembers keys, and refusals under them, for 24 hours: where a later attempt
+ * is a new request (an update, a cancel, an archive), it needs a new key.
  */
 interface KeyedWrite {
   readonly idempotencyKey: string;
 }
 
 /**
- * A look-up, by our id in the metadata, of what a call of unknown effect may have made. It lists what was made since
- * and compares: listings show a new object at once, where the processor's search lags behind by up to an hour
- * and would call an existing charge missing. Null means surely not there; a listing too long to see through fails.
+ * Looks up, by Till's id in the metadata, what a call of unknown effect may have created. It lists the objects created
+ * since then and compares: listings show a new object at once, while the processor's search lags by up to an hour and
+ * would report an existing charge as missing. Null means that the object does not exist; a listing that is too long
+ * fails.
  */
 interface LookUp {
   readonly localId: string;
-  /** When the call was first tried, by our clock; differences between the clocks are allowed for. */
+  /** When the call was first attempted, by the local clock; the lookup allows for clock skew. */
   readonly since: Date;
 }
 
-/** Page after page, each a call with a deadline of its own. Objects that cannot be mapped are left out and logged. */
+/** One page after another, each a call with its own deadline. Objects that cannot be mapped are left out and logged. */
 export type Pages<T> = AsyncIterable<readonly T[]>;
 
 export interface CustomerCalls {
   create(customer: KeyedWrite & CustomerValues & { readonly id: string }): Promise<CustomerFacts>;
-  /** `deleted`: it was there once, which is more than not to know it. */
+  /** `deleted`: the processor knew the customer once; null: it never did. */
   read(processorCustomerId: string): Promise<CustomerFacts | 'deleted' | null>;
   update(
     change: KeyedWrite & Partial<CustomerValues> & { readonly processorCustomerId: string },
   ): Promise<Attempt<CustomerFacts>>;
-  /** Cancels its subscriptions too. One that is deleted already is `missing`: the wire knows no key for deleting. */
+  /**
+   * Cancels its subscriptions too. A customer that is already deleted is `missing`: the wire API has no idempotency key
+   * for deletions.
+   */
   delete(processorCustomerId: string): Promise<Attempt<'deleted'>>;
   find(lookUp: LookUp): Promise<CustomerFacts | null>;
-  /** Without the deleted ones; `since`: only those created at or after this time. */
+  /** Without deleted customers; `since`: only those created at or after this time. */
   list(filter?: { readonly since?: Date }): Pages<CustomerFacts>;
 }
 
@@ -143,10 +149,10 @@ export interface CustomerValues {
 }
 
 export interface PlanCalls {
-  /** Product and price in one call, so that neither is ever left alone. */
+  /** Creates product and price in one call, so that neither exists alone. */
   create(plan: KeyedWrite & PlanValues & { readonly id: string }): Promise<PlanFacts>;
   read(processorPriceId: string): Promise<PlanFacts | null>;
-  /** First the price, which is what a subscription needs, then the product. */
+  /** Archives first the price, which is what a subscription needs, then the product. */
   archive(
     plan: KeyedWrite & { readonly processorPriceId: string; readonly processorProductId: string },
   ): Promise<Attempt<PlanFacts>>;
@@ -161,7 +167,7 @@ export interface PlanValues {
   readonly interval: PlanInterval;
 }
 
-/** The secret stands beside the facts: handed on, never stored. Null once nothing is left to confirm. */
+/** The secret is separate from the facts: it is passed on, never stored. Null once nothing is left to confirm. */
 export interface PaymentWithSecret {
   readonly payment: PaymentFacts;
   readonly clientSecret: string | null;
@@ -184,13 +190,15 @@ export interface NewPayment {
 
 export interface RefundCalls {
   create(refund: KeyedWrite & NewRefund): Promise<Attempt<RefundFacts>>;
-  /** Null means surely not there. Other refunds of the payment that cannot be mapped do not matter. */
+  /** Null means that the refund does not exist. Other refunds of the payment that cannot be mapped do not matter. */
   find(lookUp: {
     readonly localId: string;
     readonly processorPaymentIntentId: string;
   }): Promise<RefundFacts | null>;
   read(processorRefundId: string): Promise<RefundFacts | null>;
-  /** All refunds of a payment, ours and others'. Those that cannot be mapped are left out and logged. */
+  /**
+   * All refunds of a payment, whether Till created them or not. Those that cannot be mapped are left out and logged.
+   */
   listOfPayment(processorPaymentIntentId: string): Promise<readonly RefundFacts[]>;
   list(): Pages<RefundFacts>;
 }
@@ -211,7 +219,9 @@ export interface SubscriptionWithSecret {
 export interface SubscriptionCalls {
   create(subscription: KeyedWrite & NewSubscription): Promise<SubscriptionWithSecret>;
   read(processorSubscriptionId: string): Promise<SubscriptionWithSecret | null>;
-  /** At once. One that is canceled already is `missing` to the processor: reading it still works. */
+  /**
+   * Takes effect at once. A subscription that is already canceled is `missing` to the processor, but can still be read.
+   */
   cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
   find(lookUp: LookUp & { readonly processorCustomerId: string }): Promise<SubscriptionWithSecret | null>;
   list(filter: { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
@@ -221,7 +231,7 @@ export interface NewSubscription {
   readonly id: string;
   readonly processorCustomerId: string;
   readonly processorPriceId: string;
-  /** 0 is no trial. */
+  /** 0: no trial. */
   readonly trialPeriodDays: number;
 }
 
@@ -235,13 +245,13 @@ export interface InvoiceCalls {
 
 export interface EventCalls {
   /**
-   * Events of these types made at or after `since`, in no order that means anything. The processor keeps 30 days. With the
+   * Events of these types created at or after `since`, in no particular order. The processor keeps 30 days. With the
    * cursor of an earlier page, a listing with the same values continues after that page.
    */
   listSince(since: Date, types: readonly string[], cursor?: string | null): AsyncIterable<EventPage>;
   /**
-   * A deleted customer as its deletion event shows it, by either id: without personal data, but with our id, which a read
-   * of a deleted customer lacks. Null if the processor does not remember the event any more (after 30 days).
+   * A deleted customer from its deletion event, by either id: without personal data, but with Till's id, which a read
+   * of a deleted customer lacks. Null if the processor no longer has the event (after 30 days).
    */
   findDeletedCustomer(wanted: {
     readonly processorCustomerId?: string;
@@ -255,23 +265,26 @@ export interface EventPage {
   readonly cursor: string | null;
 }
 
-/** An event as the inbox stores it: what is needed to queue it, and as much of its payload as may be kept. */
+/** An event as the inbox stores it: the fields needed to queue it, and the part of its payload that may be kept. */
 export interface ProcessorEvent {
   readonly id: string;
   readonly type: string;
   readonly createdAt: Date;
   readonly livemode: boolean;
-  /** The shape of the payload; null if the processor does not say. */
+  /** The API version of the payload; null if the processor does not say. */
   readonly apiVersion: string | null;
-  /** Null for an object that has no id (a preview, a balance): nothing of ours. */
+  /** Null for an object without an id (a preview, a balance), which no mirror holds. */
   readonly objectId: string | null;
-  /** JSON without secrets, and without personal data that no mirror takes in. Text, because it is stored as it is. */
+  /** JSON without secrets, and without personal data that no mirror stores. Text, because it is stored as it is. */
   readonly payload: string;
-  /** What is kept once the person is to be forgotten, which reads as nothing; null if `payload` tells of nobody. */
+  /**
+   * What is kept once the person is erased; it is read as an event without content. Null if `payload` has no personal
+   * data.
+   */
   readonly erasedPayload: string | null;
 }
 
-/** `not_an_event`: the signature is right, and yet it is no event that Till could ever use. */
+/** `not_an_event`: the signature is valid, but the body is not an event that Till can use. */
 export type VerifiedWebhook =
   | { readonly outcome: 'event'; readonly event: ProcessorEvent }
   | { readonly outcome: 'bad_signature'; readonly reason: string }

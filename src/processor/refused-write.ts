@@ -3,7 +3,7 @@ import type { Resource } from '../mirrors/mirror.ts';
 import type { Attempt, Refused } from './processor.ts';
 
 /**
- * The processor does not know an object that we have a row for. That is never a deletion: most likely the key belongs
+ * The processor does not know an object that Till has a row for. That is never a deletion: most likely the key belongs
  * to another account, so the row must stay as it is.
  */
 export function objectMissing(resource: Resource): Failure {
@@ -29,7 +29,7 @@ export function notReached(attempt: Attempt<unknown>, resource: Resource, state:
 
 /** The failure for a refund of a payment that, read again, has enough left to refund. */
 export function notRefunded(refused: Refused): Failure {
-  // The processor looks at a state that our mirror does not hold, such as a dispute.
+  // The processor checks a state that the mirror does not hold, such as a dispute.
   const isAboutState = refused.outcome === 'wrong_state';
   return passOn(isAboutState ? 'payment_not_refundable' : 'processor_rejected', refused);
 }

@@ -17,7 +17,7 @@ import type { SubscriptionStore } from './subscription-store.ts';
 export interface NewSubscriptionRequest {
   readonly customerId: string;
   readonly planId: string;
-  /** 0 is no trial. */
+  /** 0 for no trial. */
   readonly trialPeriodDays: number;
 }
 
@@ -27,7 +27,7 @@ export interface CreatedSubscription {
   readonly clientSecret: string | null;
 }
 
-/** What the processor needs to know of the customer and the plan. */
+/** What the call to the processor needs. */
 interface Prepared {
   readonly processorCustomerId: string;
   readonly processorPriceId: string;

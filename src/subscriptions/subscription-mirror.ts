@@ -4,7 +4,7 @@ import { applyToRows, type Inserted, lockRows, withRecovery } from '../mirrors/a
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source, Take } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
-import { ignoredAll, revisionsOf, unknownThere } from '../mirrors/refresh.ts';
+import { ignoredAll, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
 import type { Clock } from '../platform/clock.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
@@ -42,7 +42,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     return processorSubscriptionId;
   }
 
-  /** Subscriptions with an item whose plan was lost are refreshed as well, which recovers the plan. */
+  /** A subscription to a lost plan also needs a refresh, which recovers the plan. */
   async apply(tx: Transaction, facts: readonly SubscriptionFacts[], source: Source): Promise<Applied> {
     const { applied, planIdOf } = await this.#apply(tx, facts, source);
     const isLost = ({ planLocalId, processorPriceId }: SubscriptionItemFacts) =>
@@ -56,10 +56,10 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByKeys(database, [key]);
     const facts = (await processor.subscriptions.read(key))?.subscription;
-    if (facts === undefined) return row === undefined ? ignoredAll(key) : unknownThere;
+    if (facts === undefined) return row === undefined ? ignoredAll(key) : unknownToProcessor;
     if (row === undefined && !(await this.#recoverCustomer(facts))) return ignoredAll(key);
     await this.#recoverPlans(facts);
-    // Whatever could be recovered has been, so a lost plan does not ask for another refresh.
+    // Recovery has done what it can, so a plan that is still lost does not cause another refresh.
     const { applied } = await database.transaction((tx) => this.#apply(tx, [facts], revisionsOf(key, row)));
     return applied;
   }
@@ -95,8 +95,8 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   }
 
   /**
-   * A subscription of a Till customer to a Till plan is mirrored wherever it was created. One that Till created and whose
-   * customer or plan has no row is lost. Any other belongs to another application.
+   * Mirrors a subscription of a Till customer to a Till plan, even if it was created elsewhere. A subscription that
+   * Till created is lost if its customer or plan has no row. Any other subscription belongs to another application.
    */
   async #insert(
     tx: Transaction,
@@ -123,7 +123,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     return { made: subscriptions, lost: lost.map(this.keyOf) };
   }
 
-  /** For a Till subscription whose row was lost. False if the subscription does not belong to Till. */
+  /** Recovers the customer of a lost subscription. False if the subscription does not belong to Till. */
   async #recoverCustomer(facts: SubscriptionFacts): Promise<boolean> {
     const { localId, processorCustomerId } = facts;
     if (!isOurId(localId) || processorCustomerId === null) return false;

@@ -13,15 +13,15 @@ import {
   type SubscriptionParts,
 } from './subscription-creation.ts';
 
-/** Reads at a time when a customer is deleted: it takes seconds, and leaves capacity for other requests. */
-const readsAtOnce = 5;
+/** Concurrent reads when a customer is deleted: enough to finish in seconds, few enough to leave room for requests. */
+const concurrentReadsMax = 5;
 
 interface SubscriptionServiceParts extends SubscriptionParts {
   readonly idempotency: IdempotencyService;
 }
 
 export class SubscriptionService {
-  /** The sweeper uses it as well. */
+  /** The sweeper also uses it. */
   readonly creation: SubscriptionCreation;
   readonly #parts: SubscriptionServiceParts;
   readonly #reads: SharedReads<Subscription>;
@@ -52,20 +52,20 @@ export class SubscriptionService {
     const { processorSubscriptionId } = subscription;
     const attempt = await processor.subscriptions.cancel(processorSubscriptionId);
     if (attempt.outcome === 'done') await applyResponse(database, mirror, attempt.value, subscription);
-    // A refusal may mean that the subscription has ended and the event has not arrived.
+    // The processor may refuse because the subscription has ended and the event has not arrived yet.
     else await correct(mirror, processorSubscriptionId);
     const corrected = await this.read(id);
     if (!hasEnded(corrected.status)) throw notReached(attempt, 'subscription', corrected.status);
     return corrected;
   }
 
-  /** Brings all subscriptions of a customer that have not ended up to date with the processor. */
+  /** Refreshes all open subscriptions of a customer. */
   async correctOfCustomer(customerId: string): Promise<void> {
     const { store, mirror, database } = this.#parts;
     const open = await store.listOpenOfCustomer(database, customerId);
-    for (let start = 0; start < open.length; start += readsAtOnce) {
-      const some = open.slice(start, start + readsAtOnce);
-      await Promise.all(some.map(({ processorSubscriptionId }) => correct(mirror, processorSubscriptionId)));
+    for (let start = 0; start < open.length; start += concurrentReadsMax) {
+      const batch = open.slice(start, start + concurrentReadsMax);
+      await Promise.all(batch.map(({ processorSubscriptionId }) => correct(mirror, processorSubscriptionId)));
     }
   }
 }

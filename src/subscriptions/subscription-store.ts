@@ -16,7 +16,7 @@ const subscriptionTable = defineTable<Subscription>(
     currentPeriodEnd: mutable('timestamptz'),
     trialEnd: mutable('timestamptz'),
     processorAsOf: mutable('timestamptz'),
-    // Null in rows of an older release, which knew one time.
+    // Null in rows that an older release wrote, which stored a single time.
     processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),
     createdAt: immutable('timestamptz'),
     updatedAt: mutable('timestamptz'),

@@ -56,7 +56,7 @@ const facts: SubscriptionFacts = {
 
 const noPlan = () => undefined;
 
-test('every status that stands meets every status that arrives, at every time, as decided', () => {
+test('every pair of current and new status follows the transition table, for older, equal and newer times', () => {
   assertTransitions(
     {
       incomplete: '        = < < < < ! !',
@@ -76,7 +76,7 @@ test('every status that stands meets every status that arrives, at every time, a
   );
 });
 
-test('a renewal is news although the status stays active', () => {
+test('a renewal is a change even if the status stays active', () => {
   const active: Subscription = { ...subscription, status: 'active' };
   const renewed = {
     ...facts,
@@ -96,7 +96,7 @@ test('a renewal is news although the status stays active', () => {
   assert.deepEqual([verdict, row.currentPeriodStart, row.updatedAt], ['take', periodEnd, testNow]);
 });
 
-test('the plan follows the price, and a price that is no plan of ours leaves it as it was', () => {
+test('the plan follows the price, and a price that is not a Till plan does not change it', () => {
   const otherPlan = '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e12';
   const later = { ...facts, asOf: atSecond(1_001) };
   assert.equal(
@@ -107,7 +107,7 @@ test('the plan follows the price, and a price that is no plan of ours leaves it 
   assert.equal(row.planId, subscription.planId);
 });
 
-test('of several items the oldest whose price is a plan of ours is followed, with its own period', () => {
+test('a subscription with several items shows the plan and period of the oldest item with a Till plan', () => {
   const plans = new Map([
     ['gold', 'plan-gold'],
     ['silver', 'plan-silver'],
@@ -123,7 +123,7 @@ test('of several items the oldest whose price is a plan of ours is followed, wit
   for (const [items, followed, planId] of [
     [[addOn, gold, silver], gold, 'plan-gold'],
     [[silver, addOn, gold], silver, 'plan-silver'],
-    // None of ours: the plan stays, and the oldest says how long is paid for.
+    // No price is a Till plan: the plan stays, and the oldest item gives the period.
     [[addOn], addOn, subscription.planId],
   ] as const) {
     const later = { ...facts, items, asOf: atSecond(1_001) };
@@ -135,11 +135,15 @@ test('of several items the oldest whose price is a plan of ours is followed, wit
     );
     const other = { ...subscription, planId: 'plan-silver' };
     const again = takeSubscriptionFacts(other, later, planIdOf, 'event', testNow).row;
-    assert.equal(again.currentPeriodStart, followed.currentPeriodStart, 'whatever plan the row has');
+    assert.equal(
+      again.currentPeriodStart,
+      followed.currentPeriodStart,
+      'the plan of the row does not matter',
+    );
   }
 });
 
-test('canceled and incomplete_expired have ended; nothing else has', () => {
+test('only canceled and incomplete_expired subscriptions have ended', () => {
   const ended = subscriptionStatuses.filter(hasEnded).sort();
   assert.deepEqual(ended, ['canceled', 'incomplete_expired']);
 });

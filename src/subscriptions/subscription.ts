@@ -1,8 +1,8 @@
 import { Failure } from '../errors.ts';
-import { asOfRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
-import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
+import { type Origin, type TransitionTable, takeValues, type Verdict } from '../mirrors/transition.ts';
 
-/** `active` and `trialing` both mean that the customer is entitled. */
+/** The customer is entitled while the status is `active` or `trialing`. */
 export const subscriptionStatuses = [
   'incomplete',
   'incomplete_expired',
@@ -15,8 +15,7 @@ export const subscriptionStatuses = [
 
 export type SubscriptionStatus = (typeof subscriptionStatuses)[number];
 
-export interface Subscription {
-  readonly id: string;
+export interface Subscription extends DatedRow {
   readonly processorSubscriptionId: string;
   readonly customerId: string;
   readonly planId: string;
@@ -24,20 +23,14 @@ export interface Subscription {
   readonly currentPeriodStart: Date | null;
   readonly currentPeriodEnd: Date | null;
   readonly trialEnd: Date | null;
-  readonly processorAsOf: Date;
-  readonly processorAsOfLatest: Date;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-  /** Rises with every change of the row. */
-  readonly revision: number;
 }
 
 export interface SubscriptionFacts extends OwnFacts {
   readonly processorSubscriptionId: string;
-  /** Null in a response that leaves it out. */
+  /** Null if a response omits it. */
   readonly processorCustomerId: string | null;
   /**
-   * Oldest first: Till makes subscriptions with one item, and others may add more on the processor's dashboard. Items
+   * Oldest first. Till creates subscriptions with one item, but more can be added on the processor's dashboard. Items
    * beyond the first page of the processor's list are not read.
    */
   readonly items: readonly [SubscriptionItemFacts, ...SubscriptionItemFacts[]];
@@ -45,10 +38,10 @@ export interface SubscriptionFacts extends OwnFacts {
   readonly trialEnd: Date | null;
 }
 
-/** A price that a subscription bills, and the period that it bills now. */
+/** A price that a subscription bills, with its current period. */
 export interface SubscriptionItemFacts {
   readonly processorPriceId: string;
-  /** Our id of the plan, from the metadata of the price; null if it is no Till plan. */
+  /** Till's id of the plan, from the metadata of the price. Null if the price is not a Till plan. */
   readonly planLocalId: string | null;
   readonly currentPeriodStart: Date;
   readonly currentPeriodEnd: Date;
@@ -74,7 +67,7 @@ const final = {
   canceled: 'never',
 } as const;
 
-/** From what stands (rows) to what arrives (columns). */
+/** From the current status (rows) to the new one (columns). */
 export const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
   incomplete: open,
   trialing: open,
@@ -85,12 +78,12 @@ export const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
   canceled: { ...final, canceled: 'if newer' },
 };
 
-/** The id of the Till plan that has this price at the processor, if there is one. */
+/** Returns the id of the Till plan with this price, if there is one. */
 export type PlanIdOf = (processorPriceId: string) => string | undefined;
 
 /**
- * The item whose plan and period a subscription shows: the oldest whose price is a Till plan, else the oldest. It follows
- * from the facts alone and not from the row, so that it is the same in whatever order events arrive.
+ * The item whose plan and period the subscription shows: the oldest whose price is a Till plan, else the oldest. It
+ * depends only on the facts and not on the row, so that the order of events does not matter.
  */
 export function followedItem(
   { items }: Pick<SubscriptionFacts, 'items'>,
@@ -99,7 +92,7 @@ export function followedItem(
   return items.find(({ processorPriceId }) => planIdOf(processorPriceId) !== undefined) ?? items[0];
 }
 
-/** What a subscription becomes when the processor says this of it. */
+/** Decides whether the facts change the row, and returns the row with the facts applied. */
 export function takeSubscriptionFacts(
   subscription: Subscription,
   facts: SubscriptionFacts,
@@ -109,38 +102,18 @@ export function takeSubscriptionFacts(
 ): { readonly verdict: Verdict; readonly row: Subscription } {
   const { processorPriceId, currentPeriodStart, currentPeriodEnd } = followedItem(facts, planIdOf);
   const values = {
-    // A price that is no Till plan leaves the plan as it was.
+    // A price that is not a Till plan does not change the plan.
     planId: planIdOf(processorPriceId) ?? subscription.planId,
     status: facts.status,
     currentPeriodStart,
     currentPeriodEnd,
     trialEnd: facts.trialEnd,
   };
-  const isSame =
-    subscription.planId === values.planId &&
-    subscription.status === values.status &&
-    isSameTime(subscription.currentPeriodStart, values.currentPeriodStart) &&
-    isSameTime(subscription.currentPeriodEnd, values.currentPeriodEnd) &&
-    isSameTime(subscription.trialEnd, values.trialEnd);
-  const verdict = judge({
-    rule: subscriptionTransitions[subscription.status][facts.status],
-    origin,
-    isSame,
-    rowAsOf: asOfRow(subscription),
-    factsAsOf: facts.asOf,
-  });
-  return {
-    verdict,
-    row: {
-      ...subscription,
-      ...values,
-      ...rowTime(laterOf(asOfRow(subscription), facts.asOf)),
-      updatedAt: isSame ? subscription.updatedAt : now,
-    },
-  };
+  const rule = subscriptionTransitions[subscription.status][facts.status];
+  return takeValues(subscription, values, { rule, origin, asOf: facts.asOf, now });
 }
 
-/** Whether it has ended for good, so that there is nothing left to cancel. */
+/** Both statuses are final. */
 export function hasEnded(status: SubscriptionStatus): boolean {
   return status === 'canceled' || status === 'incomplete_expired';
 }
@@ -149,8 +122,4 @@ export function foundSubscription(subscription: Subscription | undefined): Subsc
   if (subscription === undefined)
     throw new Failure('not_found', 'No subscription has this id. Check the id.');
   return subscription;
-}
-
-function isSameTime(a: Date | null, b: Date | null): boolean {
-  return a?.getTime() === b?.getTime();
 }

@@ -9,7 +9,7 @@ export interface Outcome {
   readonly error: string | null;
 }
 
-/** Counts outcomes that are committed and news: what is only repeated, by a replay or by a second worker, is left out. */
+/** Counts new outcomes after their commit. The caller leaves out outcomes that a replay or a second worker repeats. */
 export function countOutcomes(metrics: Metrics, logger: Logger, outcomes: readonly Outcome[]): void {
   for (const { event, state, error } of outcomes) {
     const type = eventTypeLabel(event.type);

@@ -12,13 +12,13 @@ import { countOutcomes, type Outcome } from './count-outcomes.ts';
 import { type Mirrors, type MirrorsBySubject, mirrorsBySubject, subjects } from './mirrors.ts';
 import { factsAbout, keysOf, type Reading } from './reading.ts';
 
-/** Large enough to share the fixed cost of a transaction, small enough that it lasts milliseconds. */
+/** Enough events to share the fixed cost of a transaction, few enough that it takes milliseconds. */
 export const batchMax = 500;
-/** How long other workers leave an event alone while its object is refreshed. */
+/** How long other workers skip an event while its object is refreshed. */
 const refreshLeaseMs = 60_000;
-/** Refreshes at a time: background reads must not crowd out API requests. */
-const refreshesAtOnceMax = 8;
-/** What an operator needs to see of an error; a longer one is the database quoting a statement. */
+/** Concurrent refreshes: background reads must not delay API requests. */
+const concurrentRefreshesMax = 8;
+/** Enough for an operator. Longer messages come from the database, which quotes the statement. */
 const errorLengthMax = 500;
 
 interface ApplierParts {
@@ -43,7 +43,7 @@ interface Refresh {
 
 interface Batch {
   readonly outcomes: readonly Outcome[];
-  /** The ids of the events whose outcome is new; known once the batch is committed. */
+  /** The ids of the events with a new outcome. Resolves when the batch is committed. */
   readonly settled: Promise<ReadonlySet<string>>;
   readonly refreshes: readonly Refresh[];
 }
@@ -58,7 +58,7 @@ export class EventApplier {
     this.#bySubject = mirrorsBySubject(parts.mirrors);
   }
 
-  /** Applies a batch of events that are due, waits for its refreshes, and returns the number of events. */
+  /** Applies a batch of due events, waits for its refreshes, and returns the number of events. */
   async applyBatch(): Promise<number> {
     const { size, refreshed } = await this.startBatch();
     await refreshed;
@@ -66,8 +66,8 @@ export class EventApplier {
   }
 
   /**
-   * Applies a batch of events that are due, in one transaction. Refreshes continue on their own: a slow processor does
-   * not delay events that need no refresh.
+   * Applies a batch of due events in one transaction. Refreshes continue in the background, so that a slow processor
+   * does not delay events that need no refresh.
    */
   async startBatch(): Promise<{ readonly size: number; readonly refreshed: Promise<void> }> {
     const { database, inbox } = this.#parts;
@@ -78,12 +78,12 @@ export class EventApplier {
           events = await inbox.claim(tx, batchMax);
           return this.#applyAll(tx, events);
         },
-        { startsWithLook: true },
+        { startsWithRead: true },
       );
       return { size: events.length, refreshed: this.#finish(batch) };
     } catch (error) {
       if (isOutage(error) || events.length === 0) throw error;
-      // One poisoned event must not hold up the others.
+      // Apply each event alone, so that a poisoned event does not block the others.
       for (const event of events) await this.#applyOne(event);
       return { size: events.length, refreshed: Promise.resolve() };
     }
@@ -130,7 +130,7 @@ export class EventApplier {
     }
     const leases = refreshes.map(({ event }) => pending(event, event.attempts, refreshLeaseMs, null));
     const settled = inbox.settle(tx, [...outcomes.map(settlementOf), ...leases]);
-    // If it fails, the transaction fails with the same error.
+    // If this fails, the transaction fails with the same error.
     settled.catch(() => {});
     return { outcomes, settled, refreshes };
   }
@@ -146,8 +146,8 @@ export class EventApplier {
   }
 
   /**
-   * Locks rows that two subjects of a batch share: products and prices belong to plans, and refunds to payments. Each
-   * mirror locks in the order of the ids, but two mirrors after each other do not.
+   * Locks rows that two subjects of a batch share: products and prices share plans, and refunds share payments. One
+   * mirror locks in the order of the ids, but two mirrors in sequence do not.
    */
   async #lockShared(tx: Transaction, subject: Subject, readings: readonly Reading[]): Promise<void> {
     const { plans, payments } = this.#parts.mirrors;
@@ -157,7 +157,7 @@ export class EventApplier {
     const refunded = factsAbout(readings, 'refund').flatMap(
       ({ processorPaymentIntentId }) => processorPaymentIntentId ?? [],
     );
-    // Without refunds, the mirror locks all payments at once itself.
+    // Without refunds, the mirror itself locks all payments in one statement.
     if (refunded.length > 0)
       await payments.lock(tx, [...refunded, ...factsAbout(readings, 'payment').map(payments.keyOf)]);
   }
@@ -170,22 +170,22 @@ export class EventApplier {
       return { event, ...read, keys: keysOf(this.#bySubject, read) };
     } catch (error) {
       if (!(error instanceof UnmappableError)) throw error;
-      // A retry does not help. The event is kept, and a release that understands it can replay it.
+      // A retry does not help. Till keeps the event, and a release that understands it can replay it.
       return { event, state: 'failed', error: error.message };
     }
   }
 
   async #finish({ outcomes, settled, refreshes }: Batch): Promise<void> {
     const { metrics, logger } = this.#parts;
-    const news = await settled;
+    const newIds = await settled;
     countOutcomes(
       metrics,
       logger,
-      outcomes.filter(({ event }) => news.has(event.id)),
+      outcomes.filter(({ event }) => newIds.has(event.id)),
     );
     const waiting = [...refreshes];
     const responses = new Map<string, Promise<boolean>>();
-    const lanes = Array.from({ length: Math.min(refreshesAtOnceMax, waiting.length) }, async () => {
+    const lanes = Array.from({ length: Math.min(concurrentRefreshesMax, waiting.length) }, async () => {
       for (let refresh = waiting.shift(); refresh !== undefined; refresh = waiting.shift())
         await this.#refresh(refresh, responses);
     });
@@ -193,7 +193,7 @@ export class EventApplier {
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** Events of one batch about one object share a response. */
+  /** Events of a batch about the same object share one refresh. */
   async #refresh({ event, targets }: Refresh, responses: Map<string, Promise<boolean>>): Promise<void> {
     try {
       let isOurs = false;
@@ -210,7 +210,7 @@ export class EventApplier {
     }
   }
 
-  /** False if the object turned out not to belong to Till. */
+  /** False if the object does not belong to Till. */
   async #settleByRefresh({ subject, key }: Target): Promise<boolean> {
     const mirror: Mirror<never> = this.#bySubject[subject];
     let isOurs = true;
@@ -244,12 +244,12 @@ export class EventApplier {
 
   async #settleAlone(outcome: Outcome): Promise<void> {
     const { database, inbox, metrics, logger } = this.#parts;
-    const news = await inbox.settle(database, [settlementOf(outcome)]);
-    if (news.has(outcome.event.id)) countOutcomes(metrics, logger, [outcome]);
+    const newIds = await inbox.settle(database, [settlementOf(outcome)]);
+    if (newIds.has(outcome.event.id)) countOutcomes(metrics, logger, [outcome]);
   }
 }
 
-/** A payment that was recorded late also fetches its refunds, because earlier events about them met no row. */
+/** A payment recorded late also needs its refunds, because earlier events about them found no row. */
 function refundsOf(latePayments: readonly string[]): readonly Target[] {
   return latePayments.map((key) => ({ subject: 'refundedPayment', key }));
 }

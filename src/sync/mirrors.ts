@@ -16,7 +16,7 @@ export interface Mirrors {
   readonly invoices: InvoiceMirror;
 }
 
-/** What events are about, in the order in which every transaction locks the tables. */
+/** The subjects of events, in the order in which every transaction locks the tables. */
 export const subjects = [
   'customer',
   'product',

@@ -2,7 +2,7 @@ import type { EventFacts, Subject, SubjectFacts } from '../processor/event-facts
 import type { WebhookEvent } from '../webhooks/webhook-event.ts';
 import type { MirrorsBySubject } from './mirrors.ts';
 
-/** An event with the facts that it carries and the keys of the objects that it is about. */
+/** An event with its facts and the keys of its objects. */
 export type Reading = Exclude<EventFacts, { subject: 'none' }> & {
   readonly event: WebhookEvent;
   readonly keys: readonly string[];

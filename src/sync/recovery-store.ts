@@ -1,17 +1,17 @@
 import type { Queryable } from '../platform/postgres.ts';
 
-/** A listing of the processor's events that has begun. It covers everything from `since` to `until`. */
+/** A listing of the processor's events in progress. It covers all events from `since` to `until`. */
 export interface Listing {
   readonly since: Date;
-  /** When it began. Events after that may be missing from it, so the next listing starts here. */
+  /** When the listing began. It may miss later events, so the next listing starts here. */
   readonly until: Date;
-  /** Where to continue; null at the beginning. */
+  /** Where to continue. Null at the beginning. */
   readonly cursor: string | null;
 }
 
 export interface RecoveryLease {
   readonly readUntil: Date | null;
-  /** What an earlier run left unfinished. */
+  /** The listing that an earlier run did not finish. */
   readonly listing: Listing | null;
   readonly databaseNow: Date;
 }
@@ -19,13 +19,13 @@ export interface RecoveryLease {
 export interface LeaseHolder {
   /** Identifies the run. */
   readonly owner: number;
-  /** The number of the owner lock of its process; null if an older release holds the lease. */
+  /** The number of the owner lock of its process. Null if an older release holds the lease. */
   readonly ownerLock: number | null;
 }
 
-/** All SQL of the recovery: who runs it, and how far it has come. */
+/** All SQL for the recovery: its lease and its progress. */
 export class RecoveryStore {
-  /** Takes the lease if it is free, or if `from` holds it; undefined if another run holds it. */
+  /** Takes the lease if it is free or `from` holds it. Undefined if another run holds it. */
   async lease(
     db: Queryable,
     { owner, ownerLock }: LeaseHolder,
@@ -42,7 +42,7 @@ export class RecoveryStore {
     return rows[0] && toLease(rows[0]);
   }
 
-  /** The run that holds the lease now. */
+  /** The run that currently holds the lease. */
   async findHolder(db: Queryable): Promise<LeaseHolder | undefined> {
     const rows = await db.query<{ owner: number; ownerLock: number | null }>(
       `select owner, owner_lock as "ownerLock" from till.recovery
@@ -51,18 +51,18 @@ export class RecoveryStore {
     return rows[0];
   }
 
-  /** False if the lease ran out and another run has it. */
+  /** False if the lease expired and another run has it. */
   renew(db: Queryable, owner: number, leaseMs: number): Promise<boolean> {
     return this.#update(db, owner, 'leased_until = now() + make_interval(secs => $2)', leaseMs / 1_000);
   }
 
-  /** Remembers how far a listing has come. False if another run has the lease. */
+  /** Stores the progress of a listing. False if another run has the lease. */
   saveListing(db: Queryable, owner: number, { since, until, cursor }: Listing): Promise<boolean> {
     const columns = 'listing_since = $2, listing_until = $3, listing_cursor = $4';
     return this.#update(db, owner, columns, since, until, cursor);
   }
 
-  /** Moves the position once everything before it has been read. False if another run has the lease. */
+  /** Moves the position after a complete listing. False if another run has the lease. */
   finishListing(db: Queryable, owner: number, readUntil: Date): Promise<boolean> {
     const columns = 'read_until = $2, listing_since = null, listing_until = null, listing_cursor = null';
     return this.#update(db, owner, columns, readUntil);

@@ -13,17 +13,17 @@ import type { Processor } from '../processor/processor.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
 import type { Listing, RecoveryLease, RecoveryStore } from './recovery-store.ts';
 
-/** How long a run that does not renew its lease blocks others, unless they see that its process is gone. */
+/** How long a run that does not renew its lease blocks other runs, unless they detect that its process is gone. */
 const leaseMs = 60_000;
-/** The lease is renewed this often, whatever the run is doing: several renewals may fail before it expires. */
+/** The interval between renewals of the lease. Several renewals can fail before the lease expires. */
 const heartbeatMs = 5_000;
-/** Events that the processor lists late, and clocks that differ, fall into this overlap; the inbox drops what it has. */
+/** Covers events that the processor lists late, and clocks that differ. The inbox drops duplicates. */
 const overlapMs = 600_000;
-/** What the processor keeps. After a longer gap its list has holes, and only the objects themselves tell the truth. */
+/** How long the processor keeps events. After a longer gap the list is incomplete, so Till compares all objects. */
 const listingAgeMsMax = 30 * 86_400_000;
-/** Rows looked at per run: with a run every five minutes, a few hundred thousand a week. */
+/** Rows checked per run and mirror: with a run every five minutes, about two hundred thousand a week. */
 const staleRowsMax = 100;
-/** Between two background reads, so that they never crowd out people's requests: ten a second at most. */
+/** The delay between two background reads: at most ten a second, so that they do not delay API requests. */
 const readDelayMs = 100;
 
 interface StaleMirror extends Mirror<never> {
@@ -47,7 +47,7 @@ interface RecoveryParts {
   readonly logger: Logger;
 }
 
-/** Makes good what webhooks missed: the processor's own list of events, and a look at rows that have been quiet too long. */
+/** Recovers what webhooks missed: reads the processor's list of events, and refreshes stale rows. */
 export class Recovery {
   readonly #parts: RecoveryParts;
 
@@ -55,7 +55,7 @@ export class Recovery {
     this.#parts = parts;
   }
 
-  /** One run, by one process at a time; false if another process is at it. */
+  /** Runs in one process at a time. False if another process holds the lease. */
   async run(signal?: AbortSignal): Promise<boolean> {
     const { database, store, logger } = this.#parts;
     const owner = randomInt(1, 2 ** 31 - 1);
@@ -67,7 +67,7 @@ export class Recovery {
     const lost = new AbortController();
     const ended = AbortSignal.any([lost.signal, ...(signal === undefined ? [] : [signal])]);
     const heartbeat = setInterval(() => void this.#renew(owner, lost), heartbeatMs);
-    /** Between two reads: keeps the pace, and ends a run that was stopped or lost its lease. */
+    /** Waits between two reads, and ends a run that was stopped or lost its lease. */
     const pause = async () => {
       await setTimeout(readDelayMs, undefined, { signal: ended }).catch(() => {});
       ended.throwIfAborted();
@@ -82,7 +82,7 @@ export class Recovery {
     }
   }
 
-  /** Takes the lease if it is free, or if its process is gone: after a crash the next start must not wait for it to expire. */
+  /** Takes the lease if it is free or its process is gone. A restart after a crash does not wait until it expires. */
   async #takeLease(owner: number): Promise<RecoveryLease | undefined> {
     const { database, store, ownerLock, logger } = this.#parts;
     const taker = { owner, ownerLock: ownerLock.owner };
@@ -107,59 +107,59 @@ export class Recovery {
     }
   }
 
-  /** By the clock that is behind: one that runs ahead must not hide the events until it is right again. */
+  /** Uses the earlier clock: a clock that runs ahead would skip events. */
   #startTime(databaseNow: Date): Date {
     return earlier(this.#parts.clock.now(), databaseNow);
   }
 
-  async #readEvents({ readUntil, listing, databaseNow }: RecoveryLease, turn: Turn): Promise<void> {
+  async #readEvents({ readUntil, listing, databaseNow }: RecoveryLease, run: RunContext): Promise<void> {
     const { database, store, logger, resync } = this.#parts;
     const startedAt = this.#startTime(databaseNow);
-    // A position in the future was written by a clock that ran ahead.
+    // A clock that ran ahead may have written a position in the future.
     let position = earlier(readUntil ?? listing?.until ?? startedAt, startedAt);
     if (startedAt.getTime() - position.getTime() > listingAgeMsMax) {
       logger.warn({ readUntil }, "gap longer than the processor's event history; full comparison started");
-      await resync(turn.pause);
-      ensure(await store.finishListing(database, turn.owner, startedAt));
+      await resync(run.pause);
+      requireLease(await store.finishListing(database, run.owner, startedAt));
       return;
     }
     if (listing !== null && (readUntil === null || listing.until > readUntil)) {
       const unfinished = { ...listing, until: earlier(listing.until, startedAt) };
-      await this.#continue(unfinished, turn);
+      await this.#continue(unfinished, run);
       position = unfinished.until;
     }
     const since = new Date(position.getTime() - overlapMs);
-    await this.#list({ since, until: startedAt, cursor: null }, turn);
+    await this.#list({ since, until: startedAt, cursor: null }, run);
   }
 
-  /** Continues a listing that an earlier run left unfinished. */
-  async #continue(listing: Listing, turn: Turn): Promise<void> {
+  /** Continues a listing that an earlier run did not finish. */
+  async #continue(listing: Listing, run: RunContext): Promise<void> {
     const { logger } = this.#parts;
     const { since, until } = listing;
     logger.info({ since, until }, 'unfinished event listing resumed');
     try {
-      await this.#list(listing, turn);
+      await this.#list(listing, run);
     } catch (error) {
-      // The event that the cursor names may be gone by now.
+      // The processor may have deleted the event that the cursor points to.
       if (!(error instanceof Failure) || error.code !== 'processor_rejected') throw error;
       logger.warn({ err: error, since, until }, 'unfinished event listing restarted');
-      await this.#list({ since, until, cursor: null }, turn);
+      await this.#list({ since, until, cursor: null }, run);
     }
   }
 
-  /** Reads a listing to its end. Its progress is stored after each page, so that a run that fails costs one page. */
-  async #list(listing: Listing, { owner, pause }: Turn): Promise<void> {
+  /** Reads a listing to its end. Stores the progress after each page, so that a failed run repeats at most one page. */
+  async #list(listing: Listing, { owner, pause }: RunContext): Promise<void> {
     const { database, store, processor, inbox, logger } = this.#parts;
     const { since, until } = listing;
     let missed = 0;
     for await (const { events, cursor } of processor.events.listSince(since, eventTypes, listing.cursor)) {
       const receipts = await Promise.all(events.map((event) => inbox.receive(event)));
       missed += receipts.filter((receipt) => receipt === 'stored').length;
-      if (cursor !== null) ensure(await store.saveListing(database, owner, { since, until, cursor }));
+      if (cursor !== null) requireLease(await store.saveListing(database, owner, { since, until, cursor }));
       await pause();
     }
     if (missed > 0) logger.warn({ missed, since }, 'missed events found');
-    ensure(await store.finishListing(database, owner, until));
+    requireLease(await store.finishListing(database, owner, until));
   }
 
   async #checkStaleRows(pause: () => Promise<void>): Promise<void> {
@@ -172,7 +172,7 @@ export class Recovery {
     }
   }
 
-  /** A row that cannot be compared must not keep the others from it. If nothing can be refreshed, the run ends here. */
+  /** Skips a row whose refresh fails, so that it does not block others. Ends the run if every refresh would fail. */
   async #check(mirror: StaleMirror, key: string): Promise<void> {
     const { metrics, logger } = this.#parts;
     const { resource } = mirror;
@@ -192,8 +192,7 @@ export class Recovery {
   }
 }
 
-/** What a run needs to know of itself. */
-interface Turn {
+interface RunContext {
   readonly owner: number;
   readonly pause: () => Promise<void>;
 }
@@ -202,9 +201,9 @@ function earlier(a: Date, b: Date): Date {
   return a < b ? a : b;
 }
 
-/** Every write of a run is conditional on its lease. */
-function ensure(isOurs: boolean): void {
-  if (!isOurs) throw takenOver();
+/** Every write of a run requires its lease. */
+function requireLease(hasLease: boolean): void {
+  if (!hasLease) throw takenOver();
 }
 
 function takenOver(): Error {

@@ -37,12 +37,12 @@ interface ResyncParts {
 export interface ResyncProgress {
   readonly resource: Resource;
   readonly compared: number;
-  /** How many rows we have of it: about as many as the processor will list. */
+  /** The number of rows: about as many objects as the processor will list. */
   readonly expected: number;
   readonly corrected: number;
 }
 
-/** An object that could not be compared, by the processor's id, and why. */
+/** An object that could not be compared. `id` is the processor's id. */
 export interface Skipped {
   readonly resource: Resource;
   readonly id: string;
@@ -54,15 +54,15 @@ interface Run {
   readonly skipped: Skipped[];
 }
 
-/** Told after every page; the next one waits for it. */
+/** Called after every page. The next page waits for it. */
 type Report = (progress: ResyncProgress) => Promise<void> | void;
 
 const onePage = { page: 1, limit: 1 };
 
 /**
- * Compares mirrors with the processor's own objects, all of them or one customer's, corrects what differs and recovers what
- * is missing. No answer is for a row as it stands: what is the same stays, what differs or has no row is refreshed
- * one by one. The order matters: what others depend on comes first.
+ * Compares the mirrors with the processor's objects, of all customers or of one. Corrects rows that differ and recovers
+ * lost rows. A row may have changed since the list was read, so every object that differs or has no row is refreshed.
+ * The order matters: an object comes after those that it depends on.
  */
 export class Resync {
   readonly #parts: ResyncParts;
@@ -76,9 +76,11 @@ export class Resync {
     const { processor, mirrors, customers, plans, refunds } = this.#parts;
     const run: Run = { report, skipped: [] };
     const listed = new Set<string>();
-    const pages = eachSeen(processor.customers.list(), (facts) => listed.add(mirrors.customers.keyOf(facts)));
+    const pages = visitEach(processor.customers.list(), (facts) =>
+      listed.add(mirrors.customers.keyOf(facts)),
+    );
     await this.#compare(mirrors.customers, pages, run, (await customers.list(onePage)).total);
-    // The processor does not list deleted customers: those that it left out are refreshed one by one.
+    // The processor does not list deleted customers. Refresh every customer that is missing from the list.
     for await (const page of customers.listLive()) {
       for (const { processorCustomerId: key } of page)
         if (!listed.has(key)) await this.#refresh(mirrors.customers, key, run);
@@ -89,7 +91,7 @@ export class Resync {
     return run.skipped;
   }
 
-  /** Counts the rows of every list, which takes a while with many millions of them. */
+  /** Counts the rows of every list, which is slow for many millions of rows. */
   async correctTotals(): Promise<readonly TotalCorrection[]> {
     const totals = await correctListTotals(this.#parts.database, this.#parts.countedLists);
     for (const correction of totals) this.#parts.logger.warn(correction, 'list total corrected');
@@ -115,7 +117,7 @@ export class Resync {
   async #recoverCustomer(id: string): Promise<Customer> {
     const recovered = await this.#parts.lostCustomers.recoverById(id);
     if (recovered === undefined) throw customerNotFound();
-    this.#note('customer', [recovered.processorCustomerId]);
+    this.#reportDrift('customer', [recovered.processorCustomerId]);
     return recovered;
   }
 
@@ -148,7 +150,7 @@ export class Resync {
     let [compared, corrected] = [0, 0];
     for await (const facts of pages) {
       const applied = await database.transaction((tx) => mirror.apply(tx, facts, noRevisions));
-      this.#note(resource, applied.changed);
+      this.#reportDrift(resource, applied.changed);
       corrected += applied.changed.length;
       for (const key of applied.unsettled) corrected += await this.#refresh(mirror, key, run);
       compared += facts.length;
@@ -156,7 +158,7 @@ export class Resync {
     }
   }
 
-  /** Refreshes until the row is settled, and returns the number of changes. An object that fails is skipped, unless all would. */
+  /** Returns the number of changes. Skips an object whose refresh fails, unless every refresh would fail. */
   async #refresh(mirror: Mirror<never>, key: string, { skipped }: Run): Promise<number> {
     const { resource } = mirror;
     const changed: string[] = [];
@@ -171,21 +173,21 @@ export class Resync {
       this.#parts.logger.warn({ err: error, resource, id: key }, 'mirror comparison failed');
       skipped.push({ resource, id: key, reason: error instanceof Error ? error.message : String(error) });
     }
-    this.#note(resource, changed);
+    this.#reportDrift(resource, changed);
     return changed.length;
   }
 
-  #note(resource: Resource, changed: readonly string[]): void {
+  #reportDrift(resource: Resource, changed: readonly string[]): void {
     const { metrics, logger } = this.#parts;
     metrics.mirrorDrift.inc({ resource }, changed.length);
     if (changed.length > 0) logger.warn({ resource, ids: changed }, 'drifted mirrors corrected');
   }
 }
 
-/** The same pages, with a look at each item. */
-async function* eachSeen<Item>(pages: Pages<Item>, see: (item: Item) => void): Pages<Item> {
+/** Passes the pages on, and calls `visit` for each item. */
+async function* visitEach<Item>(pages: Pages<Item>, visit: (item: Item) => void): Pages<Item> {
   for await (const page of pages) {
-    for (const item of page) see(item);
+    for (const item of page) visit(item);
     yield page;
   }
 }

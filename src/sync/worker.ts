@@ -2,18 +2,18 @@ import { setTimeout } from 'node:timers/promises';
 import type { Logger } from '../platform/logger.ts';
 import { batchMax, type EventApplier } from './event-applier.ts';
 
-/** Work of another process is noticed within this time; work of our own at once. */
+/** How soon the worker notices events that another process stored. Events of its own process wake it at once. */
 const pollDelayMs = 500;
 const failureDelayMs = 1_000;
 /**
- * After a batch, a millisecond's rest for each of its events up to this: a transaction costs as much as dozens of events, so
- * a busy inbox is given time to gather them. Nobody notices it, and an event that comes alone does not wait at all.
+ * After a batch the worker pauses for one millisecond per event, up to this limit. A transaction costs as much as
+ * dozens of events, so a busy worker lets events accumulate. A single event does not cause a pause.
  */
 const gatherMsMax = 20;
-/** Batches whose refreshes are still under way; with more than these, the worker waits for one of them. */
+/** Batches with refreshes in progress. At this limit, the worker waits for one of them. */
 const openBatchesMax = 4;
 
-/** Keeps processing while there is work, and sleeps while there is none. Any number may run, in any number of processes. */
+/** Applies events while there are any, and sleeps otherwise. Several workers can run, in one or more processes. */
 export class Worker {
   readonly #eventApplier: EventApplier;
   readonly #logger: Logger;
@@ -33,14 +33,14 @@ export class Worker {
     this.#running = this.#run();
   }
 
-  /** There is new work. */
+  /** Call it when there are new events. */
   nudge(): void {
     this.#nudged = true;
-    // What has just failed is not tried again sooner because there is more of it.
+    // New events do not shorten the delay after a failure.
     if (!this.#failed) this.#wake();
   }
 
-  /** Waits for the batch that is under way, and for its refreshes; none begins after it. */
+  /** Waits for the batch in progress and for all refreshes. Starts no other batch. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#wake();
@@ -60,7 +60,7 @@ export class Worker {
   async #work(): Promise<{ readonly size: number; readonly delayMs: number }> {
     try {
       const { size, refreshed } = await this.#eventApplier.startBatch();
-      this.#remember(refreshed);
+      this.#track(refreshed);
       if (this.#refreshing.size >= openBatchesMax) await Promise.race(this.#refreshing);
       this.#failed = false;
       return { size, delayMs: size > 0 ? 0 : pollDelayMs };
@@ -71,7 +71,7 @@ export class Worker {
     }
   }
 
-  #remember(refreshed: Promise<void>): void {
+  #track(refreshed: Promise<void>): void {
     const done: Promise<void> = refreshed
       .catch((error: unknown) => this.#report(error))
       .finally(() => this.#refreshing.delete(done));

@@ -16,19 +16,19 @@ import { checkProcessorKeys, publicApiBase } from '../processor/stripe/check-pro
 import { createStripeProcessor } from '../processor/stripe/stripe-processor.ts';
 import type { Config } from './config.ts';
 
-/** What is opened is closed within this time. */
+/** The time limit for closing each part. */
 export const closeTimeoutMs = 5_000;
-/** Its own shutdown is bounded and escalates within this time. */
+/** The embedded server's own shutdown escalates, and ends within this time. */
 const postgresStopTimeoutMs = 30_000;
-/** Half a minute in all, which is what a database container needs at most. */
+/** Half a minute in total, the longest that a database container needs to start. */
 const databaseTriesMax = 30;
 const databaseRetryDelayMs = 1_000;
 const webhookSecretBytes = 24;
-/** The sandbox takes any test key. */
+/** The sandbox accepts any test key. */
 const sandboxKey = 'sk_test_sandbox';
 const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
 
-/** What every part needs to be opened, and where it says how it is closed. */
+/** What every part needs to start, and where it registers its shutdown. */
 export interface Start {
   readonly config: Config;
   readonly logger: Logger;
@@ -40,14 +40,14 @@ export async function openDatabase({ config, logger, shutdown }: Start) {
   return connect(url, { config, logger, shutdown });
 }
 
-/** Brings the database to the newest schema, and returns its address. */
+/** Brings the database to the newest schema, and returns its URL. */
 export async function migrateDatabase({ config, logger, shutdown }: Start): Promise<string> {
   const url = config.databaseUrl ?? (await startPostgres({ config, logger, shutdown }));
   await migrateWhenReachable(url, logger);
   return url;
 }
 
-/** The database of a service that is running, for commands that work beside it; nothing is started or migrated. */
+/** Connects to the database of a running service, for commands that run next to it. Starts and migrates nothing. */
 export async function joinDatabase({ config, logger, shutdown }: Start) {
   if (config.databaseUrl !== undefined) return connect(config.databaseUrl, { config, logger, shutdown });
   const { findRunningPostgres } = await import('../platform/embedded-postgres.ts');
@@ -72,7 +72,7 @@ async function startPostgres({ config, logger, shutdown }: Start): Promise<strin
   return postgres.url;
 }
 
-/** A database that is started together with the service may need a moment longer. */
+/** A database that starts together with the service may need longer. */
 async function migrateWhenReachable(url: string, logger: Logger): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -103,11 +103,11 @@ export async function openCache({ config, logger, shutdown }: Start): Promise<Ca
 
 interface OpenedProcessor {
   readonly processor: Processor;
-  /** What a person is told. */
+  /** The name that is shown to people. */
   readonly name: string;
 }
 
-/** The processor behind the key; without one, the sandbox, which sends its webhooks to `till`. */
+/** The processor for the configured key; without a key, the sandbox, which sends its webhooks to `till`. */
 export async function openProcessor(
   start: Start,
   metrics: Metrics,
@@ -124,7 +124,7 @@ export async function openProcessor(
     port: config.processor.sandboxPort,
     dataDir: config.dataDir,
     webhook: {
-      // Known only once the service listens, which it does after the processor is there.
+      // Known only once the service listens, which happens after the processor has started.
       get url() {
         return `${till.url}/webhooks/processor`;
       },
@@ -148,7 +148,7 @@ export async function openProcessor(
   return { processor, name: `sandbox at ${sandbox.url}` };
 }
 
-/** The processor of a service that is running, for commands that work beside it. */
+/** The processor of a running service, for commands that run next to it. */
 export function joinProcessor(start: Start, metrics: Metrics): OpenedProcessor {
   const { secretKey, sandboxPort } = start.config.processor;
   if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey);
@@ -194,12 +194,12 @@ function connectProcessor(
   return processor;
 }
 
-/** An address without its credentials: neither those before the host nor those among the parameters. */
+/** A URL without its credentials, neither those before the host nor those in the parameters. */
 export function describeAddress(text: string): string {
   return text.replace(/\?.*/s, '').replace(/\/\/.*@/s, '//');
 }
 
-/** A port that is taken, in words that say what to change; anything else as it is. */
+/** Explains a port that is in use by what to change; returns any other error unchanged. */
 export function explainPort(
   error: unknown,
   { variable, port, host }: { readonly variable: string; readonly port: number; readonly host: string },

@@ -50,7 +50,9 @@ import { WebhookEventService } from '../webhooks/webhook-event-service.ts';
 import { WebhookEventStore } from '../webhooks/webhook-event-store.ts';
 import { registerWebhookRoutes } from '../webhooks/webhook-routes.ts';
 
-/** As long as the deadline of a processor call. Who takes longer may be overtaken, which does no harm: see decision 0007. */
+/**
+ * As long as the deadline of a processor call. Slower work may be taken over, which does no harm: see decision 0007.
+ */
 const leaseMs = 10_000;
 
 export interface ServiceParts {
@@ -66,7 +68,7 @@ export interface ServiceParts {
 
 export type Services = ReturnType<typeof composeServices>;
 
-/** The domain, put together. */
+/** Wires up the domain. */
 export function composeServices(parts: ServiceParts) {
   const { database, logger } = parts;
   const claims = new ClaimStore(leaseMs);
@@ -132,7 +134,7 @@ function composeMirrors(parts: ServiceParts, stores: Stores) {
   return { mirrors, lostCustomers };
 }
 
-/** The services of the API. */
+/** The services behind the API. */
 function composeDomain(
   parts: ServiceParts & { readonly idempotency: IdempotencyService },
   stores: Stores,

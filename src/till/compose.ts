@@ -33,15 +33,17 @@ import { composeServices, registerRoutes, type Services } from './compose-servic
 import type { Config } from './config.ts';
 import type { WelcomeFacts } from './welcome.ts';
 
-/** A call to the processor ends within ten seconds; with the delay before it, all fits the 30 s that orchestrators wait. */
+/**
+ * A processor call ends within ten seconds; with the stop delay before it, this fits the 30 s that orchestrators wait.
+ */
 const drainTimeoutMs = 15_000;
 const sweepDelayMs = 60_000;
-/** A missed webhook is noticed within this time. */
+/** A missed webhook is found within this time. */
 const recoveryDelayMs = 300_000;
 const retentionDelayMs = 3_600_000;
-/** A deleted customer is gone from the inbox within about this time. */
+/** A deleted customer's data leaves the inbox within about this time. */
 const erasureDelayMs = 60_000;
-/** There is something to build only after an upgrade. */
+/** Indexes are missing only after an upgrade. */
 const indexDelayMs = 3_600_000;
 export const metricLabels = {
   eventTypes: [...eventTypes, 'other'],
@@ -51,13 +53,13 @@ export const metricLabels = {
 
 export interface Till {
   readonly facts: WelcomeFacts;
-  /** Reads the key file again; returns how many keys are valid now. */
+  /** Reloads the key file; returns the number of valid keys. */
   readonly reloadKeys: () => Promise<number>;
-  /** Ends everything in order; true if all of it ended in time. */
+  /** Stops everything in order; true if every part stopped in time. */
   readonly stop: () => Promise<boolean>;
 }
 
-/** The composition root: the only place that knows every part. Whatever fails, nothing is left running. */
+/** The composition root: the only place that knows every part. If the start fails, nothing is left running. */
 export async function startTill(
   config: Config,
   logger: Logger,
@@ -111,7 +113,7 @@ async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
   return { facts, reloadKeys: keys.reload, stop: () => shutdown.run() };
 }
 
-/** To be started once requests are served: at a shutdown, requests end first and this after them. */
+/** Returns a function that starts the work once requests are served. At a shutdown, requests end before this work. */
 function composeBackgroundWork(
   { logger, shutdown }: Start,
   services: Services,
@@ -150,7 +152,7 @@ function composeBackgroundWork(
     void account.comparison.then((comparison) => {
       if (shutdown.hasBegun) return;
       if (comparison === 'same') for (const repeater of processorRepeaters) repeater.start();
-      // Another account's events stay in the queue.
+      // The events of another account stay in the queue.
       else void worker.stop();
     });
   };
@@ -199,12 +201,12 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<str
 }
 
 /**
- * Serves on for a while, so that load balancers look elsewhere and clients, told to close their connections, come back
- * to another process. Then lets what is in flight finish, up to a limit, and accepts nothing new meanwhile.
+ * Keeps serving for a while, so that load balancers stop sending requests and clients, told to close their connections,
+ * reconnect to another process. Then accepts nothing new, and waits for requests in progress, up to a limit.
  */
 async function closeApp(app: FastifyInstance, stopDelayMs: number): Promise<void> {
   await setTimeout(stopDelayMs);
-  // Right after whatever has arrived was read: a connection whose request nobody had time for yet would pass for idle.
+  // Runs just after the arrived data was read: a connection whose request has not been read yet would look idle.
   await setImmediate();
   const expired = new AbortController();
   const limit = setTimeout(drainTimeoutMs, undefined, { signal: expired.signal }).then(

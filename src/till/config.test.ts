@@ -144,7 +144,7 @@ test('a processor key without a webhook secret refuses to start', () => {
   }
 });
 
-test('a publishable key is refused where the secret one belongs', () => {
+test('a publishable key is refused in place of a secret one', () => {
   assert.match(mistakesOf({ PROCESSOR_SECRET_KEY: 'pk_test_abc' })[0] ?? '', /sk_test_…, sk_live_…/);
 });
 
@@ -161,7 +161,7 @@ test('production names each missing variable and accepts a complete set', () => 
   }
 });
 
-test('half a service has no embedded parts', () => {
+test('a role other than all has no embedded parts', () => {
   for (const role of ['api', 'worker']) {
     assert.deepEqual(
       mistakesOf({ ROLE: role }).map((line) => line.split(' ')[0]),

@@ -5,35 +5,37 @@ import { type LogLevel, logLevels } from '../platform/logger.ts';
 
 export const roles = ['all', 'api', 'worker'] as const;
 
-/** Everything the environment decides, read once at start. */
+/** All settings from the environment, read once at start. */
 export interface Config {
   readonly production: boolean;
   readonly role: (typeof roles)[number];
   readonly host: string;
   readonly port: number;
-  /** Keys from the environment and from a file, both may be given; neither means: generate one. */
+  /** Keys from the environment and from a file; both may be set. If neither is set, a key is generated. */
   readonly apiKeys: readonly ApiKey[];
   readonly apiKeysFile: string | undefined;
-  /** Undefined means: the embedded PostgreSQL. */
+  /** Undefined: the embedded PostgreSQL. */
   readonly databaseUrl: string | undefined;
   readonly databasePoolSize: number;
-  /** Undefined means: the in-process cache. */
+  /** Undefined: the in-process cache. */
   readonly redisUrl: string | undefined;
   readonly dataDir: string;
   readonly processor: ProcessorConfig;
   readonly logLevel: LogLevel;
-  /** 0 is off. */
+  /** 0 turns the limit off. */
   readonly rateLimitPerMinute: number;
   readonly trustProxy: readonly string[];
   readonly webhookRetentionDays: number;
-  /** How long requests are still taken after a stop signal, while /health tells load balancers to look elsewhere. */
+  /**
+   * How long requests are still accepted after a stop signal, while /health makes load balancers send them elsewhere.
+   */
   readonly stopDelaySeconds: number;
 }
 
 export interface ProcessorConfig {
-  /** Undefined means: the embedded sandbox. */
+  /** Undefined: the embedded sandbox. */
   readonly secretKey: string | undefined;
-  /** Undefined means: the processor's public address. */
+  /** Undefined: the processor's public address. */
   readonly apiBase: string | undefined;
   /** Empty only with the sandbox, which then generates one. */
   readonly webhookSecrets: readonly string[];
@@ -42,8 +44,8 @@ export interface ProcessorConfig {
 }
 
 /**
- * The variables that hold a key or a password. Once they are read they are taken out of the environment, which child
- * processes inherit and diagnostic reports quote.
+ * The variables that contain a key or a password. They are removed from the environment once read, because child
+ * processes inherit it and diagnostic reports quote it.
  */
 export const secretVariables = [
   'API_KEYS',
@@ -54,7 +56,7 @@ export const secretVariables = [
   'PROCESSOR_WEBHOOK_SECRET',
 ] as const;
 
-/** The settings are wrong. Each mistake is one line that names the variable, what was seen and what is allowed. */
+/** The settings are invalid. Each mistake is one line that names the variable, its value and what is allowed. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly mistakes: readonly string[];
@@ -67,7 +69,7 @@ export class ConfigError extends Error {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads the whole configuration, or throws a ConfigError with every mistake at once. */
+/** Reads the whole configuration, or throws a ConfigError with every mistake. */
 export function loadConfig(environment: Environment, workingDir: string): Config {
   const env = new EnvironmentReader(environment);
   const production = env.text('NODE_ENV') === 'production';
@@ -87,9 +89,9 @@ export function loadConfig(environment: Environment, workingDir: string): Config
     logLevel: env.oneOf('LOG_LEVEL', logLevels, 'info'),
     rateLimitPerMinute: env.integer('RATE_LIMIT_PER_MINUTE', { default: 6_000, min: 0, max: 100_000_000 }),
     trustProxy: env.addresses('TRUST_PROXY'),
-    // The processor can send an event again, or list it, for 30 days: forgetting one sooner could apply it twice.
+    // The processor can resend or list an event for 30 days: deleting one sooner could apply it twice.
     webhookRetentionDays: env.integer('WEBHOOK_RETENTION_DAYS', { default: 90, min: 35, max: 36_500 }),
-    // Load balancers look every few seconds; where there are none, nobody wants to wait.
+    // Load balancers check every few seconds. Without one, a delay only wastes time.
     stopDelaySeconds: env.integer('STOP_DELAY_SECONDS', { default: production ? 5 : 0, min: 0, max: 60 }),
   };
   if (config.production) refuseDefaults(env);
@@ -134,7 +136,7 @@ function readProcessor(env: EnvironmentReader): ProcessorConfig {
   };
 }
 
-/** Production runs on nothing that was generated or embedded: a sandbox must never pass for a processor there. */
+/** Production uses nothing generated or embedded: a sandbox must never be mistaken for a processor there. */
 function refuseDefaults(env: EnvironmentReader): void {
   const why = 'required when NODE_ENV=production';
   if (!env.has('API_KEYS') && !env.has('API_KEY') && !env.has('API_KEYS_FILE')) {
@@ -147,7 +149,7 @@ function refuseDefaults(env: EnvironmentReader): void {
   if (!env.has('PROCESSOR_WEBHOOK_SECRET')) env.missing('PROCESSOR_WEBHOOK_SECRET', why);
 }
 
-/** Embedded parts belong to one process that does everything; halves that run apart must share real servers. */
+/** Embedded parts belong to one process that does everything; separate roles must share real servers. */
 function refuseEmbeddedParts(env: EnvironmentReader, role: string): void {
   const why = `required when ROLE=${role}; only ROLE=all has embedded parts`;
   if (!env.has('DATABASE_URL')) env.missing('DATABASE_URL', why);

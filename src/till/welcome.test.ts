@@ -10,7 +10,7 @@ const facts = {
   servesApi: true,
 };
 
-test('a new key is shown once, an older one only by its place', () => {
+test('a new key is shown once, and later only its path', () => {
   const first = welcome({ ...facts, generatedKey: { path: '.till/api-key', newKey: 'till_secret' } });
   assert.ok(first.includes('till_secret') && first.includes('.till/api-key'));
   const second = welcome({ ...facts, generatedKey: { path: '.till/api-key', newKey: undefined } });
@@ -18,7 +18,7 @@ test('a new key is shown once, an older one only by its place', () => {
   assert.ok(!welcome({ ...facts, generatedKey: undefined }).includes('API key'));
 });
 
-test('it says what runs where and how to try it', () => {
+test('the welcome says what runs where and how to try it', () => {
   const text = welcome({ ...facts, generatedKey: undefined });
   for (const part of [
     facts.url,
@@ -32,7 +32,7 @@ test('it says what runs where and how to try it', () => {
   }
 });
 
-test('the curl line works when pasted, whatever the folder is called', () => {
+test('the curl line works when pasted, whatever the name of the folder', () => {
   const text = welcome({ ...facts, generatedKey: { path: "/tmp/it's here/api-key", newKey: undefined } });
   assert.ok(
     text.includes(`curl -H "x-api-key: $(cat '/tmp/it'\\''s here/api-key')" ${facts.url}/api/v1/customers`),

@@ -4,7 +4,7 @@ export interface WelcomeFacts {
   readonly cache: string;
   readonly processor: string;
   readonly servesApi: boolean;
-  /** Undefined when keys were given by the operator. */
+  /** Undefined if the operator configured keys. */
   readonly generatedKey: { readonly path: string; readonly newKey: string | undefined } | undefined;
 }
 
@@ -23,7 +23,7 @@ export function welcome(facts: WelcomeFacts): string {
   return lines.join('\n');
 }
 
-/** Works when pasted: the key comes from its file, so that it stays out of the shell's history. */
+/** Works when pasted. It reads the key from its file, so that the key stays out of the shell's history. */
 function curlLine({ url, servesApi, generatedKey }: WelcomeFacts): string {
   if (!servesApi || generatedKey === undefined) return `curl ${url}/health`;
   const path = `'${generatedKey.path.replaceAll("'", "'\\''")}'`;

@@ -1,18 +1,17 @@
 import type { CustomerService } from '../customers/customer-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
-import type { ErasureStore, KeptPayload, Place } from './erasure-store.ts';
+import type { ErasureStore, InboxPosition, StoredPayload } from './erasure-store.ts';
 
-/** Few enough that payloads of the largest size fit into memory together. */
+/** Few enough that a batch of payloads of the maximum size fits into memory. */
 const eventsPerBatch = 100;
-/** A million events of deleted customers a run: far more than there are, and a run always ends. */
+/** A million events of deleted customers per run: far more than expected, and every run ends. */
 const batchesPerRunMax = 10_000;
 /**
- * Of what an older release stored, twenty thousand events a run: a deleted customer waits seconds behind them and not
- * hours, the database has rest in between, and a large inbox is done within a day.
+ * Twenty thousand events of an older release per run. The data of a deleted customer waits seconds for them, not hours.
+ * The load on the database is spread out, and a large inbox is done within a day.
  */
 const uncheckedBatchesPerRunMax = 200;
-/** Customers looked up at a time. */
 const customersPerPage = 100;
 
 interface ErasureParts {
@@ -23,9 +22,9 @@ interface ErasureParts {
 }
 
 /**
- * Takes out of the inbox what it holds of people: of customers who were deleted, of customers who are none of ours, and what an
- * older release stored. What is left to do follows from the tables alone, so a run may end anywhere, and any number of
- * processes may run at once.
+ * Removes personal data from the inbox: of deleted customers, of customers that do not belong to Till, and data that an
+ * older release stored. The remaining work follows from the tables, so a run can stop anywhere, and several processes
+ * can run at once.
  */
 export class Erasure {
   readonly #parts: ErasureParts;
@@ -58,23 +57,23 @@ export class Erasure {
     }
   }
 
-  /** Batch after batch, until none is full; false if the run has to end before. */
+  /** Rewrites batches until one is not full. False if the run has to stop earlier. */
   async #rewrite(
     budget: { batches: number },
     signal: AbortSignal | undefined,
-    lock: (tx: Transaction, after: Place | undefined) => Promise<readonly KeptPayload[]>,
+    lock: (tx: Transaction, after: InboxPosition | undefined) => Promise<readonly StoredPayload[]>,
   ): Promise<boolean> {
     const { database, store, processor } = this.#parts;
-    let after: Place | undefined;
+    let after: InboxPosition | undefined;
     for (; budget.batches > 0 && !signal?.aborted; budget.batches -= 1) {
-      const kept = await database.transaction(async (tx) => {
+      const rewritten = await database.transaction(async (tx) => {
         const locked = await lock(tx, after);
         const redacted = locked.map((event) => ({ ...event, ...processor.redact(event.payload) }));
         if (redacted.length > 0) await store.rewrite(tx, redacted);
         return locked;
       });
-      if (kept.length < eventsPerBatch) return true;
-      after = kept.at(-1);
+      if (rewritten.length < eventsPerBatch) return true;
+      after = rewritten.at(-1);
     }
     return false;
   }

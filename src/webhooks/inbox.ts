@@ -15,13 +15,13 @@ interface InboxParts {
   readonly processor: Processor;
   readonly metrics: Metrics;
   readonly logger: Logger;
-  /** Called whenever there is new work. */
+  /** Called when there are new events. */
   readonly onStored: () => void;
 }
 
 /**
- * Stores events durably, once each, and hands them out to workers. Requests that arrive while a statement is running
- * share the next one, so a busy second needs a few dozen commits instead of thousands.
+ * Stores each event durably once, and gives events to workers. Requests that arrive while a statement is running share
+ * the next one, so a busy second needs a few dozen commits instead of thousands.
  */
 export class Inbox {
   readonly #parts: InboxParts;
@@ -32,7 +32,7 @@ export class Inbox {
     this.#parts = parts;
   }
 
-  /** Resolves only once the event is on disk, here or from an earlier time. */
+  /** Resolves only when the event is on disk, now or since an earlier delivery. */
   receive(event: ProcessorEvent): Promise<Receipt> {
     const { processor } = this.#parts;
     if (event.livemode !== processor.livemode) return Promise.resolve(this.#refuseMode(event));
@@ -43,17 +43,17 @@ export class Inbox {
     return this.#storing.add({ ...event, state });
   }
 
-  /** Locks events that are due and that no other worker holds. */
+  /** Locks due events that no other worker has locked. */
   claim(tx: Transaction, limit: number): Promise<readonly WebhookEvent[]> {
     return this.#parts.store.claim(tx, limit);
   }
 
-  /** Locks one event; undefined if it is no longer pending. */
+  /** Locks one event. Undefined if it is no longer pending. */
   claimOne(tx: Transaction, event: WebhookEvent): Promise<WebhookEvent | undefined> {
     return this.#parts.store.claimOne(tx, event);
   }
 
-  /** Returns the ids of the events whose outcome is new. */
+  /** Returns the ids of the events with a new outcome. */
   settle(db: Queryable, settlements: readonly Settlement[]): Promise<ReadonlySet<string>> {
     return this.#parts.store.settle(db, settlements);
   }
@@ -64,7 +64,7 @@ export class Inbox {
     const inserted = new Set(await store.insert(database, [...unique.values()]));
     onStored();
     return events.map((event) => {
-      // Of two with the same id in one batch, one was stored, and the other is its duplicate.
+      // If two events in a batch have the same id, the second is a duplicate.
       if (!inserted.delete(event.id)) {
         metrics.webhookEventsDuplicate.inc();
         return 'duplicate';
@@ -95,5 +95,5 @@ export class Inbox {
   }
 }
 
-/** Versions and modes are few; whoever makes them up does not fill our memory or the log. */
+/** There are few versions and modes. The limit keeps invented ones from filling the memory and the log. */
 const warningsMax = 100;

@@ -1,13 +1,13 @@
 import type { Queryable } from '../platform/postgres.ts';
 
-/** All SQL that makes and drops the weeks of the inbox. Changes to tables are functions that run as the schema's owner. */
+/** All SQL for the weekly partitions of the inbox. Functions that run as the schema's owner change the tables. */
 export class RetentionStore {
-  /** Fails rather than wait for a lock. */
+  /** Fails if it does not get its locks within 100 ms. */
   async makeWeeks(db: Queryable): Promise<void> {
     await db.query(`select till.make_webhook_weeks(now() - interval '5 weeks', now() + interval '4 weeks')`);
   }
 
-  /** Weeks that ended longer ago than the retention. */
+  /** Weeks that ended before the retention period. */
   async listExpiredWeeks(db: Queryable, retentionDays: number): Promise<readonly string[]> {
     const rows = await db.query<{ name: string }>(
       `select relname as name from pg_catalog.pg_class join pg_catalog.pg_inherits on inhrelid = pg_class.oid
@@ -20,8 +20,8 @@ export class RetentionStore {
   }
 
   /**
-   * Takes a week out of the inbox, with up to this many events that must be kept. Fails rather than wait for a lock. False
-   * if more events are pending.
+   * Detaches a week from the inbox, and moves up to `movedMax` events that must be kept. Fails if it does not get its
+   * locks within 100 ms. False if more events are pending.
    */
   async detachWeek(db: Queryable, week: string, movedMax: number): Promise<boolean> {
     const [row] = await db.query<{ done: boolean }>('select till.detach_webhook_week($1, $2) as done', [
@@ -31,7 +31,7 @@ export class RetentionStore {
     return row?.done === true;
   }
 
-  /** Weeks that are no longer part of the inbox but still exist. */
+  /** Weeks that are detached from the inbox but not dropped. */
   async listDetachedWeeks(db: Queryable): Promise<readonly string[]> {
     const rows = await db.query<{ name: string }>(
       `select relname as name from pg_catalog.pg_class
@@ -42,7 +42,7 @@ export class RetentionStore {
     return rows.map(({ name }) => name);
   }
 
-  /** Moves failed events of a detached week into the inbox; returns how many. */
+  /** Moves failed events of a detached week into the inbox. Returns their number. */
   async moveFailed(db: Queryable, week: string, limit: number): Promise<number> {
     const [row] = await db.query<{ moved: number }>(
       `select till.move_webhook_events($1, 'failed', $2) as moved`,
@@ -51,7 +51,7 @@ export class RetentionStore {
     return row?.moved ?? 0;
   }
 
-  /** False if the week still holds events that must be kept. */
+  /** False if the week still contains events that must be kept. */
   async dropDetachedWeek(db: Queryable, week: string): Promise<boolean> {
     const [row] = await db.query<{ done: boolean }>('select till.drop_detached_webhook_week($1) as done', [
       week,

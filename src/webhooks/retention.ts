@@ -2,11 +2,11 @@ import type { Logger } from '../platform/logger.ts';
 import { type Database, isLockTimeout } from '../platform/postgres.ts';
 import type { RetentionStore } from './retention-store.ts';
 
-/** Few enough that a statement takes milliseconds and holds its locks no longer. */
+/** Few enough that a statement takes milliseconds, and so does not hold its locks for long. */
 const eventsPerBatch = 1_000;
-/** Moved while the inbox is locked, of failed and of pending events each: some ten milliseconds. */
+/** Up to this many failed and pending events each move while the inbox is locked: about ten milliseconds. */
 const movedWithWeekMax = 500;
-/** A hundred thousand events a run; the next run continues. */
+/** A hundred thousand events per run. The next run continues. */
 const batchesMax = 100;
 
 interface RetentionParts {
@@ -17,8 +17,8 @@ interface RetentionParts {
 }
 
 /**
- * Makes weeks for the events to come, and drops those that have expired; failed events are kept. No step waits for a lock
- * that others hold for long, such as a backup's. Every step can be the last of a run: the next one continues.
+ * Creates weekly partitions for future events, and drops expired ones. Keeps failed events. No step waits for a lock
+ * that others hold for long, such as the lock of a backup. A run can stop after any step, and the next run continues.
  */
 export class Retention {
   readonly #parts: RetentionParts;
@@ -27,7 +27,7 @@ export class Retention {
     this.#parts = parts;
   }
 
-  /** False if something is left to do soon. */
+  /** False if work is left that should be done soon. */
   async run(): Promise<boolean> {
     const { database, store, retentionDays } = this.#parts;
     const outcomes = [await this.#unlessLocked(() => store.makeWeeks(database))];
@@ -42,8 +42,8 @@ export class Retention {
   }
 
   /**
-   * Events of a detached week are not visible, so what must be kept moves with it: all pending events and, unless there
-   * are very many, all failed ones.
+   * Events of a detached week are not visible, so the events to keep move in the same step: all pending events and,
+   * unless there are very many, all failed ones.
    */
   async #detach(week: string): Promise<void> {
     const { database, store, logger } = this.#parts;
@@ -59,13 +59,13 @@ export class Retention {
     return true;
   }
 
-  /** False if there is more than one run should do. */
+  /** False if one run should not do all the work. */
   async #inBatches(work: () => Promise<number>): Promise<boolean> {
     for (let batch = 0; batch < batchesMax; batch += 1) if ((await work()) < eventsPerBatch) return true;
     return false;
   }
 
-  /** False if the work could not have its lock. */
+  /** False if the table is locked. */
   async #unlessLocked(work: () => Promise<unknown>): Promise<boolean> {
     try {
       return (await work()) !== false;

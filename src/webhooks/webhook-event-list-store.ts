@@ -2,7 +2,7 @@ import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import { type WebhookEvent, type WebhookEventState, webhookEventStates } from './webhook-event.ts';
 
-/** A total stops here, and `totalCapped` says so. Counting so many index entries takes a few milliseconds. */
+/** Totals are capped here, and `totalCapped` is set. Counting this many index entries takes a few milliseconds. */
 const totalMax = 10_000;
 
 export interface EventFilter {
@@ -12,28 +12,28 @@ export interface EventFilter {
 }
 
 export interface CappedPage<Item> extends Page<Item> {
-  /** Whether there are more than `total` says. */
+  /** True if there are more than `total`. */
   readonly totalCapped: boolean;
 }
 
-/** The select list of an event. Rows come back with the names of the fields. */
+/** The select list of an event, with the names of the fields. */
 export const webhookEventColumns = `id, type, object_id as "objectId", created_at as "createdAt",
   api_version as "apiVersion", payload, state, attempts, next_try_at as "nextTryAt", last_error as "lastError",
   received_at as "receivedAt", processed_at as "processedAt"`;
 
-/** Newest first, by the processor's time. The SQL stays fast however many events there are. */
+/** Newest first, by the processor's time. The queries stay fast with any number of events. */
 export async function listEvents(
   db: Queryable,
   filter: EventFilter,
   { page, limit }: PageRequest,
 ): Promise<CappedPage<WebhookEvent>> {
   const values = [filter.type, filter.objectId].filter((value) => value !== undefined);
-  const { counted, walked } = toConditions(filter);
+  const { counted, listed } = toConditions(filter);
   const [limitAt, offsetAt] = [`$${values.length + 1}::bigint`, `$${values.length + 2}::bigint`];
-  // Without an order, so that the smallest index that knows enough can answer alone.
+  // No order, so that PostgreSQL can use the smallest sufficient index alone.
   const matches = union(counted, `limit ${totalMax + 1}`);
   const newestFirst = 'order by created_at desc, id desc';
-  const newest = union(walked, `${newestFirst} limit ${limitAt} + ${offsetAt}`);
+  const newest = union(listed, `${newestFirst} limit ${limitAt} + ${offsetAt}`);
   const [[count], data] = await Promise.all([
     db.query<{ total: number }>(
       `select count(*) as total from (select from (${matches}) as found limit ${totalMax + 1}) as matches`,
@@ -53,7 +53,7 @@ function union(conditions: readonly string[], end: string): string {
   return searches.join(' union all ');
 }
 
-/** What to search for. The results of several conditions are put together. */
+/** The conditions for the count and for the list. A union combines the results of several conditions. */
 function toConditions({ state, type, objectId }: EventFilter) {
   const given = [
     ...(type === undefined ? [] : ['type = $1']),
@@ -63,11 +63,11 @@ function toConditions({ state, type, objectId }: EventFilter) {
   const where = (...conditions: readonly string[]) =>
     conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
   const isByTypeAlone = type !== undefined && objectId === undefined && state === undefined;
-  if (!isByTypeAlone) return { counted: [where(...given)], walked: [where(...given)] };
-  // The index by type has no pending events, so a condition has to say whether they are wanted. It is ordered by time only
-  // within a state.
+  if (!isByTypeAlone) return { counted: [where(...given)], listed: [where(...given)] };
+  // The index by type excludes pending events, so each condition names or excludes that state. The index is ordered by
+  // time only within a state.
   return {
     counted: [where(...given, `state <> 'pending'`), where(...given, `state = 'pending'`)],
-    walked: webhookEventStates.map((each) => where(...given, `state = '${each}'`)),
+    listed: webhookEventStates.map((each) => where(...given, `state = '${each}'`)),
   };
 }

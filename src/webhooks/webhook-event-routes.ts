@@ -54,7 +54,7 @@ const ListQuery = Type.Object(
   { additionalProperties: false },
 );
 
-/** Visible characters only, as the processor's ids are: anything else names nothing. */
+/** The processor's ids have only visible characters, so other values match no event. */
 const Params = Type.Object({ id: Type.String({ pattern: '^[\\x21-\\x7e]+$' }) });
 
 const example: Static<typeof EventSchema> = {

@@ -8,11 +8,11 @@ import type { WebhookEventStore } from './webhook-event-store.ts';
 interface EventParts {
   readonly database: Database;
   readonly store: WebhookEventStore;
-  /** Called whenever there is new work. */
+  /** Called when there are new events. */
   readonly onStored: () => void;
 }
 
-/** What operators see and do of the inbox. */
+/** The operator's view of the inbox. */
 export class WebhookEventService {
   readonly #parts: EventParts;
 
@@ -28,7 +28,7 @@ export class WebhookEventService {
     return found(await this.#parts.store.find(this.#parts.database, id));
   }
 
-  /** Safe at any time: what an event says is taken in only if it is news. */
+  /** Safe at any time, because a mirror takes an event only if it is newer or final. */
   async replay(id: string): Promise<WebhookEvent> {
     const event = found(await this.#parts.store.requeue(this.#parts.database, id));
     this.#parts.onStored();

@@ -15,27 +15,27 @@ export interface WebhookEvent {
   readonly nextTryAt: Date;
   readonly lastError: string | null;
   readonly receivedAt: Date;
-  /** When it first took effect; a replay leaves it. */
+  /** When it first took effect. A replay does not change it. */
   readonly processedAt: Date | null;
 }
 
-/** What became of an event that was worked on. */
+/** The outcome of processing an event. */
 export interface Settlement {
   readonly id: string;
   readonly createdAt: Date;
   readonly state: WebhookEventState;
   readonly attempts: number;
   readonly lastError: string | null;
-  /** How long a pending one waits for its next try. */
+  /** The delay before the next attempt of a pending event. */
   readonly delayMs: number;
 }
 
-/** In all about five hours, which outlasts a deployment, a failover and most outages of the processor. */
+/** About five hours in total: longer than a deployment, a failover and most outages of the processor. */
 export const attemptsMax = 24;
 const retryDelayMs = 1_000;
 const retryDelayMsMax = 1_800_000;
 
-/** How long to wait after this many failed attempts: twice as long each time, and half of it by chance. */
+/** Exponential backoff. Half of the delay is random. */
 export function retryAfterMs(attempts: number, random: number): number {
   const delayMs = Math.min(retryDelayMs * 2 ** (attempts - 1), retryDelayMsMax);
   return Math.round(delayMs * (0.5 + random / 2));

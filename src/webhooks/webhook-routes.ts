@@ -17,7 +17,7 @@ export interface WebhookRouteParts {
   readonly clock: Clock;
 }
 
-/** Where the processor sends its events. Nothing is looked at before the signature, which covers the raw bytes. */
+/** Receives events from the processor. Verifies the signature of the raw bytes before it parses them. */
 export async function registerWebhookRoutes(app: FastifyInstance, parts: WebhookRouteParts): Promise<void> {
   const { processor, inbox, clock } = parts;
   await app.register(async (scope) => {

@@ -229,3 +229,46 @@ test('what happened can be read back as events', async (t) => {
   assert.deepEqual(updated?.data.previous_attributes, { name: 'Contract' });
   assert.equal((await stripe.events.retrieve(updated?.id ?? '')).type, 'customer.updated');
 });
+
+test('lost, stolen and fraudulent cards are declined, each with its own code', async (t) => {
+  const { stripe } = await useContract(t);
+  for (const [payment_method, decline_code] of [
+    ['pm_card_visa_chargeDeclinedLostCard', 'lost_card'],
+    ['pm_card_visa_chargeDeclinedStolenCard', 'stolen_card'],
+    ['pm_card_radarBlock', 'fraudulent'],
+  ] as const)
+    await assert.rejects(
+      stripe.paymentIntents.create({
+        amount: 1_000,
+        currency: 'usd',
+        confirm: true,
+        payment_method,
+        return_url: returnUrl,
+      }),
+      { statusCode: 402, code: 'card_declined', decline_code },
+    );
+});
+
+test('a debit card says so', async (t) => {
+  const contract = await useContract(t);
+  const customer = (await contractCustomer(contract)).id;
+  const { card } = await contract.stripe.paymentMethods.attach('pm_card_visa_debit', { customer });
+  assert.deepEqual([card?.brand, card?.funding], ['visa', 'debit']);
+});
+
+test('disputes are listed and read', async (t) => {
+  const { stripe } = await useContract(t);
+  const paid = await stripe.paymentIntents.create({
+    amount: 1_000,
+    currency: 'usd',
+    confirm: true,
+    payment_method: 'pm_card_visa',
+    return_url: returnUrl,
+  });
+  const { object, data } = await stripe.disputes.list({ payment_intent: paid.id });
+  assert.deepEqual([object, data], ['list', []]);
+  await assert.rejects(stripe.disputes.retrieve('du_contractnothing'), {
+    statusCode: 404,
+    code: 'resource_missing',
+  });
+});

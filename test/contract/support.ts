@@ -65,3 +65,15 @@ export async function contractPrice(
   });
   return price;
 }
+
+/** The processor sends events and opens disputes within seconds of the request. Each attempt is a request too. */
+const attemptsMax = 300;
+
+/** Reads until there is something to see. */
+export async function eventually<T>(read: () => Promise<T | undefined>): Promise<T> {
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const found = await read();
+    if (found !== undefined) return found;
+  }
+  throw new Error(`nothing to see after ${attemptsMax} attempts`);
+}

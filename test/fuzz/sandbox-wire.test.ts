@@ -47,6 +47,12 @@ const names = fc.oneof(
     'email',
     'name',
     'query',
+    'evidence',
+    'evidence[uncategorized_text]',
+    'submit',
+    'use_stripe_sdk',
+    'statement_descriptor_suffix',
+    'card[cvc]',
     'page',
     'url',
     'enabled_events[]',
@@ -99,6 +105,11 @@ const values = fc.oneof(
     'latest_invoice.payments',
     'a.b.c.d.e.f',
     "metadata['a']:'b'",
+    "-metadata['__proto__']:null OR status:'active'",
+    `email~"${'\\'.repeat(50)}" AND created>5`,
+    'created>=99999999999999999999 amount<-1.5',
+    'winning_evidence',
+    'pm_card_createDispute',
     '\u0000',
     '\ud800',
     '%',
@@ -124,6 +135,8 @@ const beginnings = [
   'customer=CUSTOMER&items[0][price]=PRICE&trial_period_days=3&',
   'customer=CUSTOMER&',
   'payment_intent=INTENT&',
+  "query=name~'abc' AND created>0&",
+  'evidence[uncategorized_text]=winning_evidence&',
 ];
 const form = fc.oneof(
   {

@@ -78,13 +78,13 @@ test('a begin that fails is followed by nothing that takes effect', async (t) =>
   const misled = new Database({ url, poolSize: 1, logger });
   t.after(() => misled.close());
   await database.query('truncate numbers');
-  for (const startsWithLook of [true, false]) {
+  for (const startsWithRead of [true, false]) {
     const failed = misled.transaction(
       async (tx) => {
         await tx.query('select n from numbers');
         await tx.query('insert into numbers values (1)');
       },
-      { startsWithLook },
+      { startsWithRead },
     );
     await assert.rejects(failed, /syntax error at or near "wrong"/);
   }

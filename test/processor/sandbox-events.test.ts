@@ -29,6 +29,7 @@ async function live(sandboxed: Sandboxed): Promise<void> {
   await processor.refunds.create({ ...refund, amount: 500, ...newKey() });
   const unlucky = await newPaidPayment(sandboxed, 'pm_card_refundFail');
   await processor.refunds.create({ ...refund, processorPaymentIntentId: unlucky, amount: 2000, ...newKey() });
+  await newPaidPayment(sandboxed, 'pm_card_createDispute');
   await assert.rejects(newPaidPayment(sandboxed, 'pm_card_chargeDeclined'), /declined/);
   const challenged = await newPaidPayment(sandboxed, 'pm_card_authenticationRequired');
   await processor.payments.cancel({ processorPaymentIntentId: challenged, ...newKey() });

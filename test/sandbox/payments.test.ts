@@ -18,6 +18,15 @@ async function paid(stripe: Stripe, payment_method: string, amount = 1_000): Pro
 const declines = [
   ['pm_card_visa_chargeDeclined', '4000000000000002', 'card_declined', 'generic_decline'],
   ['pm_card_visa_chargeDeclinedInsufficientFunds', '4000000000009995', 'card_declined', 'insufficient_funds'],
+  ['pm_card_visa_chargeDeclinedLostCard', '4000000000009987', 'card_declined', 'lost_card'],
+  ['pm_card_visa_chargeDeclinedStolenCard', '4000000000009979', 'card_declined', 'stolen_card'],
+  [
+    'pm_card_visa_chargeDeclinedVelocityLimitExceeded',
+    '4000000000006975',
+    'card_declined',
+    'card_velocity_exceeded',
+  ],
+  ['pm_card_radarBlock', '4100000000000019', 'card_declined', 'fraudulent'],
   ['pm_card_chargeDeclinedExpiredCard', '4000000000000069', 'expired_card', 'expired_card'],
   ['pm_card_chargeDeclinedIncorrectCvc', '4000000000000127', 'incorrect_cvc', 'incorrect_cvc'],
   ['pm_card_chargeDeclinedProcessingError', '4000000000000119', 'processing_error', 'processing_error'],

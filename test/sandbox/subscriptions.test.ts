@@ -27,7 +27,8 @@ test('paying the first invoice makes the subscription active and saves the card'
   assert.equal(paid.status, 'paid');
   assert.equal(paid.amount_paid, 1_500);
   assert.equal(paid.payments?.data[0]?.payment.payment_intent, intentId);
-  assert.deepEqual((await eventTypes(stripe)).slice(3), [
+  assert.deepEqual((await eventTypes(stripe)).slice(4), [
+    'customer.updated',
     'customer.subscription.created',
     'invoice.created',
     'payment_intent.created',

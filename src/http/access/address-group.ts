@@ -1,14 +1,14 @@
 import { isIP } from 'node:net';
 
 /**
- * The addresses that are counted as one. Whoever has one IPv6 address usually has the 2^64 of its network, and could
- * come from another one with every request; IPv4 addresses are scarce, and count one by one in either way of
- * writing them.
+ * The group of addresses that the rate limit counts together. The owner of one IPv6 address usually has all 2^64 of its
+ * network, and could use another one for every request. IPv4 addresses are scarce, so each counts alone, in both
+ * notations.
  */
 export function addressGroup(address: string): string {
   const [bare = ''] = address.split('%');
   const version = isIP(bare);
-  // A proxy may hand on anything; what is no address shares one count.
+  // A proxy may pass on any text; texts that are not addresses share one count.
   if (version === 0) return 'unknown';
   if (version === 4) return bare;
   const groups = expand(bare);
@@ -26,7 +26,7 @@ const groupsOfAddress = 8;
 
 /** The eight groups of an IPv6 address. */
 function expand(address: string): readonly number[] {
-  // A URL writes every address in one way, without dots.
+  // A URL normalises every address, without dots.
   const hostname = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const [left = [], right = []] = hostname
     .split('::')

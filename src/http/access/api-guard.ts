@@ -4,17 +4,17 @@ import { addressGroup } from './address-group.ts';
 import type { ApiKeyRing } from './api-key.ts';
 import type { RateDecision, RateLimiter } from './rate-limiter.ts';
 
-/** A person who mistypes a key stays far below; a machine that guesses keys gets nowhere. */
+/** A person who mistypes a key stays far below this; guessing keys at this rate is hopeless. */
 const wrongKeysPerMinute = 60;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The name of the API key that the request came with, for the log. */
+    /** The name of the request's API key, for the log. */
     keyName: string | undefined;
   }
 }
 
-/** Lets a request into /api/v1: a valid key, within its rate. */
+/** Admits a request to /api/v1 if it has a valid key and is within the key's rate limit. */
 export class ApiGuard {
   readonly #keys: ApiKeyRing;
   readonly #limiter: RateLimiter;

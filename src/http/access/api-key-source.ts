@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ApiKey, ApiKeyRing, parseApiKeys } from './api-key.ts';
 
-/** 256 bits, so that a generated key is out of reach of guessing. */
+/** 256 bits: a generated key cannot be guessed. */
 const generatedKeyBytes = 32;
 const generatedKeyFile = 'api-key';
 
@@ -15,13 +15,13 @@ export interface ApiKeySettings {
 
 export interface LoadedApiKeys {
   readonly ring: ApiKeyRing;
-  /** Where the generated key is kept, and the key itself if it was made just now; undefined if keys were given. */
+  /** The path of the generated key, and the key itself if it is new; undefined if the operator configured keys. */
   readonly generated: { readonly path: string; readonly newKey: string | undefined } | undefined;
-  /** Reads the key file again; if that fails, the keys stay as they were. */
+  /** Reloads the key file; if that fails, the keys stay as they were. */
   readonly reload: () => Promise<number>;
 }
 
-/** Gathers the keys from wherever the settings say, and generates one where they say nothing. */
+/** Loads the keys from the configured sources, or generates one if none is configured. */
 export async function loadApiKeys(settings: ApiKeySettings): Promise<LoadedApiKeys> {
   const given = settings.apiKeys.length > 0 || settings.apiKeysFile !== undefined;
   const generated = given ? undefined : await readOrGenerateKey(settings.dataDir);

@@ -12,7 +12,7 @@ test('an entry is a key or name:key', () => {
   });
 });
 
-test('an entry that is not sound is a mistake that does not show it', () => {
+test('an invalid entry is a mistake whose message does not show the entry', () => {
   for (const entry of ['', 'shop:', ':key', 'a b:key', 'k\u00e9y', 'shop:a:b', 'x'.repeat(257)]) {
     const { keys, mistakes } = parseApiKeys([entry], 'API_KEYS');
     assert.deepEqual([keys.length, mistakes.length], [0, 1], entry);
@@ -20,7 +20,7 @@ test('an entry that is not sound is a mistake that does not show it', () => {
   }
 });
 
-test('each of several keys is found, anything else is not', () => {
+test('each of several keys is recognised, and nothing else', () => {
   const ring = new ApiKeyRing([
     { name: 'old', key: 'aaaa' },
     { name: 'new', key: 'bbbb' },
@@ -32,7 +32,7 @@ test('each of several keys is found, anything else is not', () => {
   }
 });
 
-test('replaced keys are valid at once, the old ones no longer', () => {
+test('new keys are valid at once, and the old ones no longer are', () => {
   const ring = new ApiKeyRing([{ name: 'old', key: 'aaaa' }]);
   ring.replace([{ name: 'new', key: 'bbbb' }]);
   assert.equal(ring.find('aaaa'), undefined);

@@ -1,17 +1,17 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 export interface ApiKey {
-  /** What logs show instead of the key. */
+  /** Logs show this name instead of the key. */
   readonly name: string;
   readonly key: string;
 }
 
-/** Longer ones are refused unread: hashing what a stranger sends must stay cheap. */
+/** Longer keys are refused without hashing: hashing a caller's input must stay cheap. */
 const keyLengthMax = 256;
 const keyPattern = /^[\x21-\x7e]+$/;
 const namePattern = /^[\w.-]{1,64}$/;
 
-/** Parses entries of the form `key` or `name:key`; a key itself holds no colon and no comma. */
+/** Parses entries of the form `key` or `name:key`; a key contains no colon and no comma. */
 export function parseApiKeys(
   entries: readonly string[],
   source: string,
@@ -38,8 +38,8 @@ export function parseApiKeys(
 }
 
 /**
- * Tells which key a request carries, in a time that depends neither on how much of it is right nor on which of the
- * keys it is: digests under a secret of this process are compared, all of them, each in constant time.
+ * Finds which key a request carries. The time does not depend on how much of the key is right, or on which key it is:
+ * all digests, made with a secret of this process, are compared, each in constant time.
  */
 export class ApiKeyRing {
   readonly #salt = randomBytes(32).toString('hex');
@@ -53,7 +53,7 @@ export class ApiKeyRing {
     this.#digests = keys.map(({ name, key }) => ({ name, digest: this.#digest(key) }));
   }
 
-  /** The name of the key, or undefined if it is none of ours. */
+  /** The name of the key, or undefined if it is not a valid key. */
   find(presented: string): string | undefined {
     if (presented.length > keyLengthMax) return undefined;
     const digest = this.#digest(presented);
@@ -65,7 +65,7 @@ export class ApiKeyRing {
   }
 
   #digest(key: string): Buffer {
-    // As text, which Node makes three times as fast as bytes.
+    // As hexadecimal text, which Node produces three times as fast as bytes.
     return Buffer.from(hash('sha256', this.#salt + key, 'hex'), 'hex');
   }
 }

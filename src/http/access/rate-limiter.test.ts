@@ -6,7 +6,7 @@ import { createLogger } from '../../platform/logger.ts';
 import { MemoryCache } from '../../platform/memory-cache.ts';
 import { RateLimiter } from './rate-limiter.ts';
 
-/** A shared cache whose outage the test decides. */
+/** A shared cache that the test can break. */
 class BreakableCache implements Cache {
   readonly kind = 'redis';
   readonly #inner: MemoryCache;
@@ -49,7 +49,7 @@ function setUp() {
   return { time, lines, shared, limiter, take };
 }
 
-test('exactly the limit passes, whether requests come at once or one by one', async () => {
+test('exactly the limit passes, whether requests arrive at once or one by one', async () => {
   const atOnce = setUp();
   assert.equal(await atOnce.take(25, 10), 10);
   assert.equal(atOnce.shared.commands, 1, 'requests of one turn share a command');
@@ -59,7 +59,7 @@ test('exactly the limit passes, whether requests come at once or one by one', as
   assert.equal(passed, 10);
 });
 
-test('a refusal says when the window ends, and the next window starts anew', async () => {
+test('a refusal says when the window ends, and the next window starts at zero', async () => {
   const { time, limiter, take } = setUp();
   await take(1, 1);
   time.ms += 42_500;
@@ -68,14 +68,14 @@ test('a refusal says when the window ends, and the next window starts anew', asy
   assert.equal((await limiter.take('key', 1)).allowed, true);
 });
 
-test('buckets do not share their counts', async () => {
+test('buckets are counted separately', async () => {
   const { limiter } = setUp();
   assert.equal((await limiter.take('a', 1)).allowed, true);
   assert.equal((await limiter.take('b', 1)).allowed, true);
   assert.equal((await limiter.take('a', 1)).allowed, false);
 });
 
-test('a clock that is put back keeps nobody from the shared cache', async () => {
+test('after the clock is set back, the shared cache is still used', async () => {
   const { time, shared, take } = setUp();
   time.ms += 3_600_000;
   shared.broken = true;
@@ -87,14 +87,14 @@ test('a clock that is put back keeps nobody from the shared cache', async () => 
   assert.equal(shared.commands, commands + 1);
 });
 
-test('without the shared cache the limit holds in this process, which is said once, and its return too', async () => {
+test('without the shared cache the limit holds per process; the log reports the outage once, and its end', async () => {
   const { time, lines, shared, take } = setUp();
   shared.broken = true;
   assert.equal(await take(3, 2), 2);
   assert.equal(await take(3, 2), 0);
   const commands = shared.commands;
   assert.equal(await take(3, 2), 0);
-  assert.equal(shared.commands, commands, 'nobody waits for a cache that is known to be down');
+  assert.equal(shared.commands, commands, 'no request waits for a cache that is known to be down');
   time.ms += 1_001;
   assert.equal(await take(1, 2), 0);
   assert.deepEqual(lines, ['shared rate limits unavailable; counting per process']);

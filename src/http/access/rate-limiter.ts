@@ -3,9 +3,9 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 
 const windowMs = 60_000;
-/** Counters live past their window, so that clocks of two processes that differ a little still meet in one. */
+/** Counters outlive their window, so that processes whose clocks differ slightly still use the same one. */
 const counterTtlMs = 2 * windowMs;
-/** While the shared cache is down, one request a second finds out whether it is back; the others don't wait. */
+/** While the shared cache is down, one request per second checks whether it is back; the others don't wait. */
 const retryDelayMs = 1_000;
 
 export interface RateDecision {
@@ -19,9 +19,9 @@ interface Batch {
 }
 
 /**
- * Counts requests per bucket in windows of a minute. Requests of one turn of the event loop are counted by one
- * command, so that a busy bucket does not cost a round trip each. If the shared cache fails, counting goes on in this
- * process, and the log says so once: a limit is never a reason for the API to be down.
+ * Counts requests per bucket in windows of a minute. One command counts all requests of a turn of the event loop, so
+ * that a busy bucket does not cost a round trip per request. If the shared cache fails, counting continues in this
+ * process, and the log says so once: a rate limit must never take the API down.
  */
 export class RateLimiter {
   readonly #shared: Cache;
@@ -30,7 +30,7 @@ export class RateLimiter {
   readonly #logger: Logger;
   readonly #waiting = new Map<string, Batch>();
   #isDown = false;
-  #askAgainAtMs = 0;
+  #retryAtMs = 0;
 
   constructor(options: { shared: Cache; fallback: Cache; clock: Clock; logger: Logger }) {
     this.#shared = options.shared;
@@ -49,7 +49,7 @@ export class RateLimiter {
     };
   }
 
-  /** This request's place in its window, counted from 1. */
+  /** This request's position in its window, starting at 1. */
   async #count(key: string): Promise<number> {
     if (this.#shared.kind === 'memory') return this.#shared.increment(key, 1, counterTtlMs);
     const batch = this.#waiting.get(key) ?? this.#openBatch(key);
@@ -72,22 +72,22 @@ export class RateLimiter {
 
   async #increment(key: string, by: number): Promise<number> {
     const nowMs = this.#clock.now().getTime();
-    const waitMs = this.#askAgainAtMs - nowMs;
-    // A longer wait than we ever set means that the clock was put back.
+    const waitMs = this.#retryAtMs - nowMs;
+    // A wait longer than `retryDelayMs` means that the clock was set back.
     if (waitMs > 0 && waitMs <= retryDelayMs) return this.#fallback.increment(key, by, counterTtlMs);
-    // Only this request finds out whether the cache is back; those that come meanwhile don't wait for it.
-    if (this.#isDown) this.#askAgainAtMs = nowMs + retryDelayMs;
+    // Only this request checks whether the cache is back; requests that arrive meanwhile don't wait for it.
+    if (this.#isDown) this.#retryAtMs = nowMs + retryDelayMs;
     try {
       const total = await this.#shared.increment(key, by, counterTtlMs);
       if (this.#isDown) this.#logger.info('shared rate limits restored');
       this.#isDown = false;
-      this.#askAgainAtMs = 0;
+      this.#retryAtMs = 0;
       return total;
     } catch (error) {
       if (!this.#isDown)
         this.#logger.warn({ err: error }, 'shared rate limits unavailable; counting per process');
       this.#isDown = true;
-      this.#askAgainAtMs = this.#clock.now().getTime() + retryDelayMs;
+      this.#retryAtMs = this.#clock.now().getTime() + retryDelayMs;
       return this.#fallback.increment(key, by, counterTtlMs);
     }
   }

@@ -3,7 +3,7 @@ import type { FailureCode } from '../../errors.ts';
 import { failureStatus, problemContentType, problemExample } from '../failures/problem.ts';
 import { comparedWithIds } from '../input/validator.ts';
 
-/** The pieces that the schemas of all resources share. */
+/** The schemas that all resources share. */
 export const Id = Type.String({ format: 'uuid', examples: ['0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90'] });
 export const IdParams = Type.Object({ id: Id });
 export const DateTime = Type.String({ format: 'date-time' });
@@ -22,7 +22,7 @@ export const IdempotencyKey = Type.String({
     'You can send the key in the Idempotency-Key header instead.',
 });
 
-/** The largest page of every list; `till events --page` takes the same. */
+/** The largest page number of every list; `till events --page` has the same limit. */
 export const pageMax = 2_147_483_647;
 const limitMax = 100;
 const limitDefault = 20;
@@ -55,17 +55,17 @@ export function pageOf<Item extends TSchema>(item: Item) {
   });
 }
 
-/** One schema with two types rather than a choice of two schemas: the serialiser need not find out which of them fits. */
+/** One schema with two types rather than a union of two schemas: the serialiser need not find out which one matches. */
 export function nullable<T extends TSchema & { readonly type: string }>(schema: T) {
   return Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, 'null'] });
 }
 
-/** An answer with its example, which the serialiser and the documentation share. */
+/** A response with its example, which the serialiser and the documentation share. */
 export function answer<T extends TSchema>(description: string, schema: T, example: Static<T>) {
   return describeAnswer(description, schema, example);
 }
 
-/** The same where the type of the example is known to fit from elsewhere. */
+/** The same, for an example whose type was already checked elsewhere. */
 export function describeAnswer<T extends TSchema>(description: string, schema: T, example: unknown) {
   return {
     description,
@@ -73,19 +73,19 @@ export function describeAnswer<T extends TSchema>(description: string, schema: T
   };
 }
 
-/** A body with its example, for the documentation; the validator sees the schema alone. */
+/** A body with its example, for the documentation; the validator uses only the schema. */
 export function body<T extends TSchema>(schema: T, example: Static<T>): T {
   return { ...schema, examples: [example] };
 }
 
-/** What any operation may answer with. */
+/** Failures that any operation may respond with. */
 const everywhere: readonly FailureCode[] = [
   'malformed_request',
   'internal_error',
   'database_unavailable',
   'overloaded',
 ];
-/** What an operation that calls the processor may answer with besides. */
+/** Further failures of an operation that calls the processor. */
 export const processorFailures: readonly FailureCode[] = [
   'processor_rejected',
   'processor_misconfigured',
@@ -94,16 +94,16 @@ export const processorFailures: readonly FailureCode[] = [
   'processor_unavailable',
   'processor_timeout',
 ];
-/** What an operation may answer with if a body is sent to it, also where it takes none. */
+/** Failures of an operation to which a body is sent, even if it accepts none. */
 export const bodyFailures: readonly FailureCode[] = ['payload_too_large', 'unsupported_media_type'];
 export const keyFailures: readonly FailureCode[] = ['idempotency_key_in_flight', 'idempotency_key_reused'];
 
-/** The failures of an operation below /api/v1 by status, each with an example. */
+/** The failures of an operation below /api/v1, by status, each with an example. */
 export function problems(...codes: readonly FailureCode[]) {
   return problemsWithoutKey('invalid_request', 'unauthorized', 'rate_limited', ...codes);
 }
 
-/** The same for an operation that needs no key and has no rate. */
+/** The same for an operation that has no key and no rate limit. */
 export function problemsWithoutKey(...codes: readonly FailureCode[]) {
   const byStatus = Map.groupBy([...everywhere, ...codes], (code) => failureStatus[code]);
   const entries = [...byStatus].map(([status, group]) => {

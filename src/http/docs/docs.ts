@@ -6,7 +6,7 @@ import { comparedWithIds, optionalBody } from '../input/validator.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
 
-/** The page needs its own scripts, styles and data, all from here, and nothing from anywhere else. */
+/** The page needs its own scripts, styles and data, all from this server, and nothing from anywhere else. */
 const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -19,7 +19,7 @@ const pagePolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The interactive reference and the document behind it, both made from the schemas that validate and serialise. */
+/** The interactive reference and its OpenAPI document, both generated from the schemas that validate and serialise. */
 export async function registerDocs(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -73,14 +73,14 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
 }
 
 /**
- * What has a default, or is a body that may be missing, need not be sent. The schemas make it look required all the
- * same, because by the time that anybody looks it has been filled in.
+ * Fields with a default, and an optional body, need not be sent. Their schemas look required, because the values are
+ * filled in before a handler sees them.
  */
 function requireNoDefaults(key: string, value: unknown): unknown {
   // Only the validator needs it.
   if (key === comparedWithIds) return undefined;
   if (typeof value !== 'object' || value === null || !('required' in value)) return value;
-  // A parameter or a body of the document, as far as it matters here; anything else has neither of the two.
+  // A parameter or a body of the document, reduced to what is needed here; other objects have neither field.
   const { schema, content } = value as {
     readonly schema?: { readonly default?: unknown };
     readonly content?: Readonly<Record<string, { readonly schema?: { readonly [optionalBody]?: true } }>>;

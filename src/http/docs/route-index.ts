@@ -6,7 +6,7 @@ interface Route {
   readonly methods: Set<string>;
 }
 
-/** Knows every route, to tell a wrong address (404) from a wrong method on a right one (405 with `Allow`). */
+/** Knows every route, to distinguish an unknown URL (404) from a wrong method (405 with `Allow`). */
 export class RouteIndex {
   readonly #routes = new Map<string, Route>();
 

@@ -5,17 +5,19 @@ import { Failure } from '../../errors.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { isRefused } from '../input/host-header.ts';
 import { headerBytesMax, headersTimeoutMs, requestTimeoutMs } from '../load/limits.ts';
-import { failureStatus, problemAnswer, rawProblemAnswer } from './problem.ts';
+import { failureStatus, problemResponse, rawProblemResponse } from './problem.ts';
 import { toFailure } from './to-failure.ts';
 
-/** Answers a request that failed. What was not expected is logged with its cause and shown as nothing but an id. */
+/**
+ * Responds to a failed request. An unexpected error is logged with its cause, and the caller sees only a request id.
+ */
 export function answerFailure(
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
   logger: Logger,
 ) {
-  // A caller that hangs up before its body has ended is no defect of ours, and nobody is left to read the answer.
+  // A caller that disconnects before its body has ended is no defect, and no one reads the response.
   const hasHungUp = request.raw.errored === error;
   const failure = hasHungUp
     ? new Failure(
@@ -37,18 +39,18 @@ export function answerFailure(
 }
 
 export function sendProblem(reply: FastifyReply, failure: Failure, requestId: string): FastifyReply {
-  const answer = problemAnswer(failure, requestId);
+  const response = problemResponse(failure, requestId);
   // Sent as bytes: to text the framework would add a charset, a parameter that this media type does not have.
   return reply
-    .code(answer.status)
-    .headers(answer.headers)
-    .send(Buffer.from(JSON.stringify(answer.body)));
+    .code(response.status)
+    .headers(response.headers)
+    .send(Buffer.from(JSON.stringify(response.body)));
 }
 
-/** Answers what Node refuses before there is a request: broken HTTP, too many headers, too slow. */
+/** Responds to what Node refuses before there is a request: malformed HTTP, too many headers, too slow. */
 export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable || isRefused(socket)) return;
-  socket.end(rawProblemAnswer(brokenRequestFailure(error.code), randomUUID()));
+  socket.end(rawProblemResponse(brokenRequestFailure(error.code), randomUUID()));
 }
 
 function brokenRequestFailure(code: string | undefined): Failure {

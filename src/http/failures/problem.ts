@@ -4,7 +4,7 @@ import { Failure, type FailureCode, failureTitles } from '../../errors.ts';
 import { objectMissing } from '../../processor/refused-write.ts';
 import { securityHeaders } from '../security-headers.ts';
 
-/** The one place where failures become HTTP statuses. */
+/** The one place that maps failures to HTTP statuses. */
 export const failureStatus: Readonly<Record<FailureCode, number>> = {
   invalid_request: 400,
   malformed_request: 400,
@@ -59,14 +59,14 @@ export const ProblemSchema = Type.Object(
 
 export type Problem = Static<typeof ProblemSchema>;
 
-export interface ProblemAnswer {
+export interface ProblemResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Problem;
 }
 
-/** Turns a failure into the whole answer. */
-export function problemAnswer(failure: Failure, requestId: string): ProblemAnswer {
+/** Turns a failure into the complete response. */
+export function problemResponse(failure: Failure, requestId: string): ProblemResponse {
   const status = failureStatus[failure.code];
   const { retryAfterSeconds, allow, errors, processorCode } = failure.extras;
   return {
@@ -89,9 +89,9 @@ export function problemAnswer(failure: Failure, requestId: string): ProblemAnswe
   };
 }
 
-/** For errors that reach us before there is a request: the answer as it goes over the wire. */
-export function rawProblemAnswer(failure: Failure, requestId: string): string {
-  const { status, headers, body } = problemAnswer(failure, requestId);
+/** The raw HTTP response, for errors that occur before there is a request. */
+export function rawProblemResponse(failure: Failure, requestId: string): string {
+  const { status, headers, body } = problemResponse(failure, requestId);
   const text = JSON.stringify(body);
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
@@ -103,9 +103,9 @@ export function rawProblemAnswer(failure: Failure, requestId: string): string {
   return `${lines.join('\r\n')}\r\n\r\n${text}`;
 }
 
-/** Examples of the documentation: one for each failure that an operation can answer with. */
+/** An example for the documentation, one per failure code. */
 export function problemExample(code: FailureCode): Problem {
-  const { body } = problemAnswer(
+  const { body } = problemResponse(
     new Failure(code, exampleDetails[code], exampleExtras[code]),
     exampleRequestId,
   );

@@ -3,7 +3,7 @@ import { Failure, type Mistake } from '../../errors.ts';
 import { mistakePath } from '../input/mistake-path.ts';
 import { bodyBytesMax, mistakesMax } from '../load/limits.ts';
 
-/** What the framework throws, as a failure of ours; undefined if it is none that we expect. */
+/** Maps an error of the framework to a failure; undefined if it is unexpected. */
 export function toFailure(error: FastifyError): Failure | undefined {
   if (error instanceof Failure) return error;
   if (error.validation !== undefined) return invalidRequest(error);
@@ -32,7 +32,7 @@ export function toFailure(error: FastifyError): Failure | undefined {
 }
 
 function invalidRequest(error: FastifyError): Failure {
-  // Ids are UUIDs, so what is not one names nothing.
+  // Ids are UUIDs, so no object has any other id.
   if (error.validationContext === 'params')
     return new Failure('not_found', 'No object has this id. Check the id.');
   const part = error.validationContext === 'querystring' ? 'query' : (error.validationContext ?? 'body');

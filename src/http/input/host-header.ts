@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
 
 /**
- * HTTP/1.1 asks for exactly one host. Node would refuse a request without one in an answer that has no body, and take the
- * first of several, where a proxy before us may have taken the last.
+ * HTTP/1.1 requires exactly one host. Node would refuse a request without one with a response that has no body, and use
+ * the first of several where a proxy may have used the last.
  */
 export function unclearHost({ raw }: FastifyRequest, reply: FastifyReply): Failure | undefined {
   const hosts = countHosts(raw.rawHeaders);
@@ -16,12 +16,12 @@ export function unclearHost({ raw }: FastifyRequest, reply: FastifyReply): Failu
 
 const refused = new WeakSet<Socket>();
 
-/** Whether the connection has had its last answer: whatever comes behind it gets none. */
+/** Whether the connection already got its last response: later requests on it get none. */
 export function isRefused(socket: Socket): boolean {
   return refused.has(socket);
 }
 
-/** Names and values take turns. Every request comes by here, so what has another length is not even looked at. */
+/** Names and values alternate. This runs for every request, so names of another length are skipped first. */
 function countHosts(rawHeaders: readonly string[]): number {
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

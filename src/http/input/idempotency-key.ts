@@ -3,7 +3,7 @@ import { Failure } from '../../errors.ts';
 
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
-/** The request's idempotency key, from its body or its header; if both are there they must agree. */
+/** The request's idempotency key, from its body or its header; if both are present they must match. */
 export function idempotencyKeyOf(request: FastifyRequest, fromBody: string | undefined): string | undefined {
   const header = request.headers['idempotency-key'];
   if (header === undefined) return fromBody;
@@ -15,7 +15,7 @@ export function idempotencyKeyOf(request: FastifyRequest, fromBody: string | und
   return header;
 }
 
-/** A creating answer: 201 both times, and a header that tells a repetition. */
+/** The response to a creation: 201 both times, and a header that marks a replay. */
 export function answerCreated(reply: FastifyReply, replayed: boolean): FastifyReply {
   if (replayed) reply.header('idempotent-replayed', 'true');
   return reply.code(201);

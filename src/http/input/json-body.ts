@@ -4,17 +4,17 @@ import { Failure, type Mistake } from '../../errors.ts';
 import { mistakesMax } from '../load/limits.ts';
 import { mistakePath } from './mistake-path.ts';
 
-/** Where NUL can hide, as it stands in JSON and in a query: cheap to look for before anything is walked. */
+/** NUL as written in JSON and in a query: a cheap search before any value is walked. */
 const escapedNul = '\\u0000';
-/** Half of a character that takes two, as it stands in JSON; no processor and no database takes one half alone. */
+/** A lone surrogate as written in JSON: neither the processor nor the database accepts one. */
 const escapedSurrogate = /\\ud[89a-f]/i;
 const encodedNul = '%00';
-/** Deeper values are refused by every schema anyway; the walk stops there rather than trust the stack. */
+/** Every schema refuses deeper values anyway; the walk stops there to protect the stack. */
 const depthMax = 64;
 
 /**
- * JSON is the only kind of body, as it is: not compressed. It must be UTF-8, hold no key that reaches for a prototype and
- * no NUL, which PostgreSQL cannot store. An empty body is no body, whatever its declared type.
+ * Accepts only JSON bodies, without compression. A body must be UTF-8, and contain no key that sets a prototype and no
+ * NUL, which PostgreSQL cannot store. An empty body counts as no body, whatever its declared type.
  */
 export function registerJsonBody(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
@@ -38,7 +38,7 @@ export function registerJsonBody(app: FastifyInstance): void {
     return done(new Failure('unsupported_media_type', 'Send the body as application/json.'));
   });
   app.addHook('preValidation', (request, _reply, done) => {
-    // Where no query is declared, it is either refused as a whole or never looked at.
+    // A query that the route does not declare is either refused as a whole or ignored.
     const isSuspect =
       request.url.includes(encodedNul) && request.routeOptions.schema?.querystring !== undefined;
     const mistakes = isSuspect ? findBadText(request.query, 'query') : [];
@@ -55,7 +55,7 @@ function isEncoded({ headers }: FastifyRequest): boolean {
   return (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity';
 }
 
-/** The parser's reasons quote a piece of the body, which may be personal; only the kind of mistake is passed on. */
+/** The parser's messages quote part of the body, which may be personal data; only the kind of mistake is passed on. */
 function reasonOf(error: Error): string {
   const position = /at position \d+/.exec(error.message)?.[0];
   return position === undefined
@@ -63,7 +63,7 @@ function reasonOf(error: Error): string {
     : `fix the syntax error ${position}.`;
 }
 
-/** Adds to `found` until there are as many as anybody reads. */
+/** Adds to `found`, up to the maximum number of reported mistakes. */
 function findBadText(value: unknown, path: string, found: Mistake[] = [], depth = 0): readonly Mistake[] {
   if (typeof value === 'string') {
     if (!value.isWellFormed()) found.push({ path, message: 'must be well-formed Unicode' });

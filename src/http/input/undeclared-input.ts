@@ -4,8 +4,8 @@ import { mistakesMax } from '../load/limits.ts';
 import { mistakePath } from './mistake-path.ts';
 
 /**
- * A route that declares no query or no body takes none: an idempotency key that ended up in the wrong place must not
- * cost a second charge. Where there is a schema, the schema says what is known.
+ * A route that declares no query or no body accepts none: an idempotency key in the wrong place must not cause a second
+ * charge. Where there is a schema, the schema decides.
  */
 export function undeclaredInput(request: FastifyRequest): Failure | undefined {
   const { schema } = request.routeOptions;
@@ -18,7 +18,7 @@ export function undeclaredInput(request: FastifyRequest): Failure | undefined {
   return new Failure('invalid_request', detail, { errors });
 }
 
-/** An empty object says nothing, so it does no harm. */
+/** An empty object contains nothing, so it does no harm. */
 function mistakesOf(part: 'query' | 'body', value: unknown): readonly Mistake[] {
   if (value === undefined) return [];
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

@@ -2,16 +2,16 @@ import { Ajv, type ErrorObject } from 'ajv';
 import formats from 'ajv-formats';
 import { parsePlainInteger } from '../../platform/plain-integer.ts';
 
-/** Marks the schema of a body that need not be sent at all; it tells the documentation, and validates nothing. */
+/** Marks the schema of an optional body. It is for the documentation, and validates nothing. */
 export const optionalBody = 'x-optional';
 
-/** Marks a text that is compared with ids, where any other text is allowed too: it gets the case that ids have. */
+/** Marks a text that is compared with ids but may be any text: it is converted to the case of ids. */
 export const comparedWithIds = 'x-compared-with-ids';
 
-/** The canonical form only: the library's own pattern would also let `urn:uuid:…` through. */
+/** Only the canonical form: the library's own pattern also accepts `urn:uuid:…`. */
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Values are taken as they are, and every mistake is reported, not just the first. */
+/** Doesn't coerce values, and reports every mistake, not just the first. */
 const ajv = createAjv();
 
 interface Validate {
@@ -22,9 +22,9 @@ interface Validate {
 type Fields = Record<string, unknown>;
 
 /**
- * Checks one part of a request, and brings its values into the one form that the rest of the service knows: numbers in a query
- * or path, which hold only text, become numbers, and ids become lower case, so that the same request is always the same. Ajv's
- * own coercion is off: it takes `1e400` for an integer, and an empty text or `null` for 0.
+ * Validates one part of a request, and normalises its values: numbers in a query or path, which are always text, become
+ * numbers, and ids become lower case, so that equal requests have equal values. Ajv's own coercion is off: it reads
+ * `1e400` as an integer, and an empty text or `null` as 0.
  */
 export function compileValidator(schema: object, httpPart: string | undefined): Validate {
   const check = ajv.compile(schema);
@@ -75,7 +75,7 @@ function isFields(data: unknown): data is Fields {
   return typeof data === 'object' && data !== null;
 }
 
-/** A text that is no integer stays, for the schema to refuse. */
+/** A text that is not an integer stays as it is, and the schema refuses it. */
 function parseIntegers(fields: Fields, names: readonly string[]): void {
   for (const name of names) {
     const value = fields[name];
@@ -83,7 +83,9 @@ function parseIntegers(fields: Fields, names: readonly string[]): void {
   }
 }
 
-/** JSON has a negative zero, which no schema tells from zero: for an amount or a number of days it is a mistake. */
+/**
+ * JSON has a negative zero, which no schema distinguishes from zero: for an amount or a number of days it is a mistake.
+ */
 function negativeZeros(fields: Fields, names: readonly string[]): ErrorObject[] {
   return names
     .filter((name) => Object.is(fields[name], -0))

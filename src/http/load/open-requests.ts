@@ -5,44 +5,47 @@ interface OpenRequest {
   readonly sinceMs: number;
 }
 
-/** The requests that are under way. */
+/** The requests in progress. */
 export class OpenRequests {
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #all = new Set<OpenRequest>();
-  /** Of those that wait for nobody but us: how many, and the sum of the times at which they came. */
-  #own = 0;
-  #ownSinceSumMs = 0;
+  /** Requests that don't wait for the processor: their number, and the sum of their arrival times. */
+  #local = 0;
+  #localSinceSumMs = 0;
 
   get count(): number {
     return this.#all.size;
   }
 
-  get ownCount(): number {
-    return this.#own;
+  get localCount(): number {
+    return this.#local;
   }
 
-  /** How long those that wait for nobody but us have been under way, on average. */
-  get ownAgeMs(): number {
-    return this.#own === 0 ? 0 : performance.now() - this.#ownSinceSumMs / this.#own;
+  /** The average age of the requests that don't wait for the processor. */
+  get localAgeMs(): number {
+    return this.#local === 0 ? 0 : performance.now() - this.#localSinceSumMs / this.#local;
   }
 
-  /** From now until its answer has ended or its caller has gone; the framework's `onResponse` does not come for all of these. */
-  add(reply: FastifyReply, isOwn: boolean): void {
+  /**
+   * Tracks a request until its response has ended or its caller has disconnected. The framework's `onResponse` does not
+   * run in all of these cases.
+   */
+  add(reply: FastifyReply, isLocal: boolean): void {
     const request: OpenRequest = { reply, sinceMs: performance.now() };
     this.#all.add(request);
-    if (isOwn) {
-      this.#own += 1;
-      this.#ownSinceSumMs += request.sinceMs;
+    if (isLocal) {
+      this.#local += 1;
+      this.#localSinceSumMs += request.sinceMs;
     }
     reply.raw.on('close', () => {
       this.#all.delete(request);
-      if (!isOwn) return;
-      this.#own -= 1;
-      this.#ownSinceSumMs -= request.sinceMs;
+      if (!isLocal) return;
+      this.#local -= 1;
+      this.#localSinceSumMs -= request.sinceMs;
     });
   }
 
-  /** Those that have been under way for longer than this. */
+  /** Requests older than this. */
   *olderThan(ageMs: number): Generator<FastifyReply> {
     const beforeMs = performance.now() - ageMs;
     for (const { reply, sinceMs } of this.#all) {

@@ -6,9 +6,9 @@ import { sendProblem } from '../failures/answer-failure.ts';
 import type { OpenRequests } from './open-requests.ts';
 
 interface Limit {
-  /** Requests under way, this one not counted. */
+  /** Requests in progress, not counting this one. */
   readonly inFlight: number;
-  /** How long those of them that wait for nobody but us have been under way, on average. */
+  /** The average age of those that don't wait for the processor. */
   readonly ageMs: number;
 }
 
@@ -18,39 +18,39 @@ export interface OverloadLimits {
 }
 
 /**
- * A busy process answers within milliseconds and has some hundreds of requests under way. When they have waited for half a
- * second, or are a thousand, webhooks are better sent again later. Where it is twice as bad all the same, people are
- * better told so at once than kept waiting.
+ * A busy process responds within milliseconds and has a few hundred requests in progress. When they have waited for
+ * half a second, or are a thousand, webhooks are refused: the processor sends them again later. When it is twice as
+ * bad, everyone else is refused too: an error at once is better than a long wait.
  */
 export const overloadLimits: OverloadLimits = {
   webhooks: { inFlight: 1_000, ageMs: 500 },
   others: { inFlight: 2_000, ageMs: 1_000 },
 };
 
-/** Fewer than these are no crowd: if they are slow, it is not because of each other. */
+/** Fewer requests than this are no overload: if they are slow, they don't slow each other down. */
 const crowdMin = 100;
 
-/** While requests are shed, the log says so this often. */
+/** While requests are shed, one line per second is logged. */
 const reportDelayMs = 1_000;
-/** The overload is over in a moment, or so short a wait does no harm. */
+/** By then the overload is often over; if not, another refusal costs little. */
 const retryAfterSeconds = 1;
 
-/** Operators must see what is going on, above all in an overload. */
+/** Operators must see what happens, above all during an overload. */
 const neverShed: ReadonlySet<string> = new Set(['/health', '/health/live', '/metrics']);
-/** The processor sends its events again for three days, and recovery finds them besides: nothing is lost. */
+/** The processor retries its events for three days, and recovery finds them as well: nothing is lost. */
 const webhookRoute = '/webhooks/processor';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whether the request was refused at the door because of an overload. */
+    /** Whether the request was shed because of an overload. */
     isShed: boolean;
   }
 }
 
 /**
- * Sheds what cannot be served in time, at the door, before any work is done for it: webhooks first, everything else
- * only when it is worse. To be registered before all that costs something. A shed request is counted, not logged: lines by
- * the thousand would add to what they tell of.
+ * Sheds requests that cannot be served in time, before any work is done for them: webhooks first, everything else only
+ * when it gets worse. Must be registered before anything that costs time. A shed request is counted, not logged:
+ * thousands of lines would add to the load.
  */
 export function registerOverload(
   app: FastifyInstance,
@@ -65,7 +65,7 @@ export function registerOverload(
   const exceeds = ({ inFlight, ageMs }: Limit) => open.count >= inFlight || ageMsOf(open) >= ageMs;
   const report = createReport(logger, open);
   app.decorateRequest('isShed', false);
-  // With a callback, because it costs less than a promise, and every request comes through here.
+  // A callback costs less than a promise, and every request passes here.
   app.addHook('onRequest', (request, reply, done) => {
     const kind = kindOf(request);
     if (kind !== undefined && exceeds(limits[kind])) {
@@ -75,8 +75,8 @@ export function registerOverload(
       sendProblem(reply, shed, request.id);
       return;
     }
-    // Those that call the processor are not asked for their age: a slow processor is no overload of ours, and has a limit
-    // of its own.
+    // The age of requests that call the processor does not count: a slow processor does not overload this process, and
+    // has its own limit.
     open.add(reply, kind === 'webhooks' || request.method === 'GET');
     done();
   });
@@ -96,24 +96,24 @@ function kindOf(request: FastifyRequest): keyof OverloadLimits | undefined {
   return route !== undefined && neverShed.has(route) ? undefined : 'others';
 }
 
-/** Grows by itself while an event loop that is late, or a database that is slow, keeps requests from their end. */
+/** Keeps growing while a late event loop or a slow database delays requests. */
 function ageMsOf(open: OpenRequests): number {
-  return open.ownCount < crowdMin ? 0 : open.ownAgeMs;
+  return open.localCount < crowdMin ? 0 : open.localAgeMs;
 }
 
-/** Sums up what is shed, so that an overload is a line a second in the log. */
+/** Sums up shed requests, so that an overload logs one line per second. */
 function createReport(logger: Logger, open: OpenRequests): (kind: keyof OverloadLimits) => void {
   let counts = { webhooks: 0, others: 0 };
-  let toldAtMs = Number.NEGATIVE_INFINITY;
+  let reportedAtMs = Number.NEGATIVE_INFINITY;
   return (kind) => {
     counts[kind] += 1;
     const nowMs = performance.now();
-    if (nowMs - toldAtMs < reportDelayMs) return;
+    if (nowMs - reportedAtMs < reportDelayMs) return;
     logger.warn(
       { ...counts, inFlight: open.count, ageMs: Math.round(ageMsOf(open)) },
       'requests shed due to overload',
     );
     counts = { webhooks: 0, others: 0 };
-    toldAtMs = nowMs;
+    reportedAtMs = nowMs;
   };
 }

@@ -3,8 +3,8 @@ import { Failure } from '../../errors.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { OpenRequests } from './open-requests.ts';
 
-/** A look a second for a deadline of half a minute. */
-const looksPerDeadline = 30;
+/** One check per second, for a deadline of half a minute. */
+const checksPerDeadline = 30;
 
 interface DeadlineParts {
   readonly logger: Logger;
@@ -13,39 +13,38 @@ interface DeadlineParts {
 }
 
 /**
- * Answers requests that could not be finished in time. Their work continues, and its outcome is only logged; a request with
- * the same idempotency key finds it. A timer looks at the oldest open requests.
- * The framework's own `handlerTimeout` takes a timer and an abort signal for each, and gives up watching as soon as a
- * body has been read.
+ * Responds to requests that could not be finished in time. Their work continues, and its outcome is only logged; a
+ * request with the same idempotency key finds it. A timer checks the oldest open requests. The framework's own
+ * `handlerTimeout` needs a timer and an abort signal per request, and stops watching as soon as a body has been read.
  */
 export function registerRequestDeadline(
   app: FastifyInstance,
   { logger, open, timeoutMs }: DeadlineParts,
 ): void {
-  /** Responses that the deadline has sent, while their handlers still run. */
+  /** Replies that the deadline has sent while their handlers still run. */
   const late = new WeakSet<FastifyReply>();
   const silent = logger.child({}, { level: 'silent' });
   const end = (reply: FastifyReply) => {
-    // The response has begun, but the caller does not read it to its end.
+    // The response has started, but the caller does not read it to its end.
     if (reply.raw.headersSent) return void reply.raw.destroy();
     if (reply.sent) return;
     reply.send(deadlinePassed);
     late.add(reply);
-    // The framework reports late outcomes too, but without the request id, and an expected failure as an error.
+    // The framework logs late outcomes too, but without the request id, and an expected failure as an error.
     reply.log = silent;
   };
-  const lookIntervalMs = timeoutMs / looksPerDeadline;
+  const checkIntervalMs = timeoutMs / checksPerDeadline;
   const timer = setInterval(() => {
-    // Whoever would be past its time at the next look is answered at this one.
-    for (const reply of open.olderThan(timeoutMs - lookIntervalMs)) end(reply);
-  }, lookIntervalMs);
+    // Includes requests that would pass their deadline before the next check.
+    for (const reply of open.olderThan(timeoutMs - checkIntervalMs)) end(reply);
+  }, checkIntervalMs);
   timer.unref();
   app.addHook('onClose', async () => clearInterval(timer));
   app.addHook('onRoute', (route) => {
     const { handler } = route;
     route.handler = function (request, reply) {
       const outcome: unknown = handler.call(this, request, reply);
-      // Deleted when it is logged: a route for HEAD passes through here twice.
+      // Deleted once it is logged: a HEAD route passes here twice.
       if (outcome instanceof Promise) {
         outcome.then(
           () =>

@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
 /**
- * Closes, when the service stops, connections on which nothing has ever been sent: browsers and balancers open them ahead
- * of need. Node does not count them as idle, and would wait for them until the drain ends.
+ * When the service stops, closes connections on which nothing was ever sent: browsers and load balancers open them in
+ * advance. Node does not count them as idle, and would wait for them until the drain timeout.
  */
 export function closeSilentConnections(app: FastifyInstance): void {
   const open = new Set<Socket>();

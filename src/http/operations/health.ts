@@ -51,8 +51,8 @@ export function registerHealth(
         summary: 'Check whether the database and the cache are ready',
         security: [],
         response: {
-          200: jsonAnswer('Every dependency is up.', healthyExample),
-          503: jsonAnswer(
+          200: jsonResponse('Every dependency is up.', healthyExample),
+          503: jsonResponse(
             'A dependency is down, or the service is stopping. `error` lists the causes.',
             unhealthyExample,
           ),
@@ -108,13 +108,13 @@ async function readHealth(dependencies: readonly Dependency[]): Promise<Health> 
   };
 }
 
-/** To load balancers a service that is about to end is no better than one that cannot serve. */
+/** For load balancers, a service that is stopping is the same as one that cannot serve. */
 function withStopping({ info, error, details }: Health): Health {
   const service = { status: 'down', message: 'stopping' };
   return { status: 'error', info, error: { ...error, service }, details: { ...details, service } };
 }
 
-/** Anyone may ask for health as often as they like; those who ask at the same time share one look. */
+/** Anyone may request health at any rate; concurrent requests share one check. */
 function shareConcurrent<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => {
@@ -125,7 +125,7 @@ function shareConcurrent<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-function jsonAnswer(description: string, example: Health) {
+function jsonResponse(description: string, example: Health) {
   return {
     description,
     content: {

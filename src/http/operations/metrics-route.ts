@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { withDeadline } from '../../platform/deadline.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 
-/** A scraper waits ten seconds; a database that is down must not cost it the other numbers. */
+/** A scraper waits ten seconds; with the database down it must still get the other metrics. */
 const beforeScrapeTimeoutMs = 1_000;
 
 export function registerMetrics(

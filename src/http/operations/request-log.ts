@@ -3,8 +3,8 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 
 /**
- * One line and one observation per request. The route's pattern stands in for the address, because addresses carry
- * ids and queries that strangers choose: they would swell the metrics and leak into the log.
+ * One log line and one observation per request. They name the route's pattern, not the URL: URLs contain ids and
+ * queries that callers choose, which would inflate the metrics and leak into the log.
  */
 export function registerRequestLog(app: FastifyInstance, logger: Logger, metrics: Metrics): void {
   app.decorateRequest('keyName', undefined);

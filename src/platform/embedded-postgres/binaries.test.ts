@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findBinaries } from './binaries.ts';
 
-test('on a machine without an embedded PostgreSQL the error names the machine and the way out', () => {
+test('where no embedded PostgreSQL is installed, the error names the platform and what to set instead', () => {
   for (const [platform, architecture] of [
     ['darwin', 'riscv64'],
     ['linux', 'riscv64'],

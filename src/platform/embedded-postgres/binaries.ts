@@ -7,11 +7,11 @@ import { EmbeddedPostgresError } from './start-error.ts';
 export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
-  /** The package's `native` folder, which is only ever read. */
+  /** The package's `native` folder. It is never written to. */
   readonly nativeDir: string;
 }
 
-/** Finds PostgreSQL in the package that npm installed for this kind of machine. */
+/** Finds PostgreSQL in the package that npm installed for this platform. */
 export function findBinaries(
   platform: string = process.platform,
   architecture: string = process.arch,
@@ -31,10 +31,10 @@ export function findBinaries(
 }
 
 /**
- * Fills a folder with links to every shared library under the name that the binaries ask for. The package leaves
- * some of those names to an install script; that does not run everywhere, and node_modules may be read-only or
- * somebody else's, so the links live with our data. They are made afresh at each start, because node_modules may
- * have moved or changed since the last.
+ * Fills a folder with links to every shared library, under the names that the binaries load. The package creates some
+ * of those names in an install script. That script does not run everywhere, and node_modules may be read-only or owned
+ * by another user, so the links live in the data directory. Each start recreates them, because node_modules may have
+ * moved or changed since the last one.
  */
 export async function linkLibraries(binaries: Binaries, linkDir: string): Promise<void> {
   const libraryDir = join(binaries.nativeDir, 'lib');
@@ -47,7 +47,7 @@ export async function linkLibraries(binaries: Binaries, linkDir: string): Promis
     links.set(basename(target), join(binaries.nativeDir, '..', source));
   }
 
-  // Emptied rather than replaced, so that it stays its owner's when root starts the service once.
+  // Emptied rather than replaced, so that the folder keeps its owner when root starts the service once.
   await makePrivateDir(linkDir);
   await Promise.all((await readdir(linkDir)).map((name) => rm(join(linkDir, name))));
   await Promise.all([...links].map(([name, path]) => symlink(path, join(linkDir, name))));

@@ -30,7 +30,7 @@ interface ClusterOptions {
   readonly logger: Logger;
 }
 
-/** Opens the data of an earlier start, or makes it. The caller holds the lock of the data directory. */
+/** Opens the data of an earlier start, or creates it. The caller holds the lock of the data directory. */
 export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   const { home, command, logger } = options;
   await removeUnfinished(home, logger);
@@ -52,12 +52,12 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   return { dataPath, password: await readPassword(home) };
 }
 
-/** Half a second of work; on a slow and crowded disk a hundred times that. */
+/** initdb takes half a second; on a slow and busy disk up to a hundred times that. */
 const initdbTimeoutMs = 120_000;
 
 /**
- * Data and password are made in a folder of their own, which gets its name by one rename once all of it is on the
- * disk. So a cluster is either there and whole or not there, and what a killed start left behind is told apart.
+ * Creates data and password in a temporary folder, and renames that folder once all of it is on disk. So the cluster
+ * either exists completely or not at all, and leftovers of a killed start are recognisable.
  */
 async function createCluster({ home, binaries, command, isDurable }: ClusterOptions): Promise<void> {
   const unfinished = await mkdtemp(join(home, unfinishedPrefix));
@@ -67,9 +67,9 @@ async function createCluster({ home, binaries, command, isDurable }: ClusterOpti
   const args = [
     ...['-D', join(unfinished, 'data'), '--username', superuser, `--pwfile=${passwordPath}`],
     ...['--auth', 'scram-sha-256', '--encoding', 'UTF8', '--no-instructions'],
-    // Compares by code point on every machine, and depends on no library that could change its mind about it.
+    // Compares by code point on every machine, independent of the version of any locale library.
     ...['--locale', 'C', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'],
-    // Syncing costs some 40 ms. A server that will not sync its data either has no use for it.
+    // Syncing takes about 40 ms. With `fsync` off, it is pointless.
     ...(isDurable ? [] : ['--no-sync']),
   ];
   const { isOk, output } = await run(command.line(binaries.initdb, args), command.options, initdbTimeoutMs);
@@ -86,8 +86,8 @@ async function createCluster({ home, binaries, command, isDurable }: ClusterOpti
 }
 
 /**
- * The `initdb` of a killed start may still be writing. It fails as soon as its folder is gone; if it was quicker
- * than we are, the next start removes the rest, which is in nobody's way because each try has its own folder.
+ * The `initdb` of a killed start may still be writing. It fails once its folder is gone. If it writes more before that,
+ * the next start removes the rest. Until then the rest does no harm, because each attempt has its own folder.
  */
 async function removeUnfinished(home: string, logger: Logger): Promise<void> {
   for (const name of await readdir(home)) {
@@ -126,9 +126,9 @@ export async function readPassword(home: string): Promise<string> {
 }
 
 /**
- * Hands all of the data to the user who runs the server, if it is another than before: the service was started
- * as root this time, or the machine no longer allows what it used to. The folder itself changes hands last, so
- * that a start which is killed halfway is seen as not done. No server may be running on the data.
+ * Gives all data to the user who runs the server, if that user has changed: the service was started as root this time,
+ * or the machine no longer allows what it used to. The folder itself changes owner last, so that the next start repeats
+ * an interrupted change. No server may be running on the data.
  */
 export async function giveDataTo(owner: Owner, dataPath: string): Promise<void> {
   if ((await stat(dataPath)).uid === owner.uid) return;

@@ -7,22 +7,22 @@ export interface DataDirLock {
 }
 
 /**
- * A killed service needs a moment to leave the process table, and its lock goes with it. Two seconds cover a
- * machine under load, and are short enough for somebody who started a second service by mistake.
+ * A killed service needs a moment to leave the process table, and holds its lock until then. Two seconds are enough on
+ * a machine under load, and a short wait for a person who started a second service by mistake.
  */
 const lockWaitMsMax = 2_000;
 const lockPollMs = 50;
 
-/** SQLITE_BUSY: somebody else holds the lock. */
+/** SQLITE_BUSY: another process holds the lock. */
 const sqliteBusyCode = 5;
 
 /**
  * Takes the lock that makes this process the only owner of a data directory for as long as it lives.
  *
- * The kernel must drop the lock with the process, whatever kills it, so it has to be a lock on an open file. Node
- * has no call for that, but the SQLite inside it does: an exclusive transaction on an empty file is nothing but
- * such a lock. It exists before there is a server and outlasts each of the server's restarts, neither of which is
- * true of an advisory lock in the server itself, and it needs no program that a small container may lack.
+ * The kernel must release the lock when the process ends, however it ends, so it has to be a lock on an open file. Node
+ * has no call for that, but its built-in SQLite does: an exclusive transaction on an empty file is exactly such a lock.
+ * Unlike an advisory lock in the server, it exists before the server starts and survives its restarts. It needs no
+ * program that a small container may lack.
  */
 export async function lockDataDir(dataDir: string, lockPath: string): Promise<DataDirLock> {
   const deadlineMs = performance.now() + lockWaitMsMax;
@@ -38,7 +38,7 @@ function tryLock(dataDir: string, lockPath: string): DataDirLock | undefined {
   let file: DatabaseSync | undefined;
   try {
     file = new DatabaseSync(lockPath);
-    // Without a journal on the disk there is nothing to clean up after a kill: the file stays empty for ever.
+    // Without a journal on disk there is nothing to clean up after a kill: the file stays empty.
     file.exec('pragma journal_mode = memory; begin exclusive');
     const locked = file;
     return { release: () => locked.close() };

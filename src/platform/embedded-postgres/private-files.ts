@@ -1,12 +1,12 @@
 import { chmod, mkdir, open } from 'node:fs/promises';
 
-/** Makes a folder that its owner alone may enter, whatever the umask. One that exists is closed to others again. */
+/** Creates a folder that only its owner can enter, whatever the umask. Resets the permissions of an existing folder. */
 export async function makePrivateDir(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chmod(path, 0o700);
 }
 
-/** Writes a new file that its owner alone may read, whatever the umask, and sees it on the disk. */
+/** Writes a new file that only its owner can read, whatever the umask, and syncs it to disk. */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
   const file = await open(path, 'wx', 0o600);
   try {
@@ -18,7 +18,7 @@ export async function writePrivateFile(path: string, text: string): Promise<void
   }
 }
 
-/** A new or renamed entry survives a power cut only once its folder has been synced too. */
+/** A new or renamed entry survives a power failure only once its folder is synced too. */
 export async function syncDir(path: string): Promise<void> {
   const dir = await open(path, 'r');
   try {

@@ -1,9 +1,11 @@
-/** A single death, such as the kernel's when memory runs out, should cost clients no more than a blink. */
+/** After a single crash, such as a kill by the kernel when memory runs out, clients should hardly notice a gap. */
 const restartDelayMsMin = 100;
-/** A server that dies every time must not keep the machine busy, and must be back soon after its trouble is over. */
+/**
+ * A server that crashes at every start must not keep the machine busy, and must return soon after the cause is gone.
+ */
 const restartDelayMsMax = 10_000;
 
-/** How long to wait before the next start, after so many deaths in a row. */
-export function restartDelayMs(deaths: number): number {
-  return Math.min(restartDelayMsMin * 2 ** (deaths - 1), restartDelayMsMax);
+/** The delay before the next start, after this many crashes in a row. */
+export function restartDelayMs(crashes: number): number {
+  return Math.min(restartDelayMsMin * 2 ** (crashes - 1), restartDelayMsMax);
 }

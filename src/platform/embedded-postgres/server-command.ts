@@ -5,25 +5,25 @@ import type { Binaries } from './binaries.ts';
 import { type Owner, type ServerUser, serverUserCandidates } from './server-user.ts';
 import { EmbeddedPostgresError } from './start-error.ts';
 
-/** How PostgreSQL's programs are run here: as whom, and with which libraries. */
+/** How to run PostgreSQL's programs on this machine: as which user, and with which libraries. */
 export interface ServerCommand {
   readonly user: ServerUser;
   readonly majorVersion: string;
-  /** The program and its arguments, as whoever the server has to run as. */
+  /** The program and its arguments, run as the server's user. */
   line(program: string, args: readonly string[]): [string, string[]];
   readonly options: { readonly cwd: string; readonly env: Record<string, string> };
 }
 
-/** The folder of library links. It is named relative to the working folder, as `:` and `$` mean something here. */
+/** The folder of library links. The path is relative to the working folder, because `:` and `$` are special in it. */
 export const libraryDirName = 'lib';
 
-/** Takes some 20 ms; a disk that has to wake up takes seconds. */
+/** A probe takes about 20 ms; a disk that has to spin up takes seconds. */
 const probeTimeoutMs = 20_000;
 
 /**
- * Tries the ways to run the server, and takes the first that works. For a first start `initdb --show` is tried, which
- * changes nothing and checks all that the real one will: the user and its name, the server, the libraries. Later
- * starts need only the server, which is content with users that have no name.
+ * Tries the ways to run the server, and returns the first that works. A first start tries `initdb --show`, which
+ * changes nothing and checks everything that the real one needs: the user and its name, the server, the libraries.
+ * Later starts need only the server, which accepts users without a name.
  */
 export async function findServerCommand(
   binaries: Binaries,
@@ -32,7 +32,7 @@ export async function findServerCommand(
 ): Promise<ServerCommand> {
   const options = {
     cwd: home,
-    // Nothing else is handed on: a PGOPTIONS or a locale of the caller's must not change what the server does.
+    // Nothing else is passed on: the caller's PGOPTIONS or locale must not change what the server does.
     env: {
       PATH: process.env['PATH'] ?? '/usr/bin:/bin:/usr/sbin:/sbin',
       LC_ALL: 'C',
@@ -41,7 +41,7 @@ export async function findServerCommand(
   };
   const failures: string[] = [];
   const dataOwner = await ownerOf(dataPath);
-  for (const user of serverUserCandidates(ourselves(), dataOwner)) {
+  for (const user of serverUserCandidates(currentUser(), dataOwner)) {
     const line: ServerCommand['line'] = (program, args) => {
       const [first = program, ...rest] = [...user.prefix, program, ...args];
       return [first, rest];
@@ -61,10 +61,10 @@ export async function findServerCommand(
   );
 }
 
-/** How much of a failed command's output an error quotes: its reason is in the last lines. */
+/** How much of a failed command's output an error quotes. The reason is in the last lines. */
 const quotedOutputLengthMax = 600;
 
-/** Runs a command to its end. A failure is an answer like any other; the end of its output says why. */
+/** Runs a command to its end. A failure is a result like any other; the end of its output says why. */
 export function run(
   [program, args]: [string, string[]],
   options: ServerCommand['options'],
@@ -73,13 +73,13 @@ export function run(
   const { promise, resolve } = Promise.withResolvers<{ isOk: boolean; output: string }>();
   execFile(program, args, { ...options, timeout: timeoutMs, killSignal: 'SIGKILL' }, (error, out, errors) => {
     if (error === null) return resolve({ isOk: true, output: out + errors });
-    const said = errors.trim().split('\n').join(' | ').slice(-quotedOutputLengthMax);
-    resolve({ isOk: false, output: said === '' ? error.message : said });
+    const lastOutput = errors.trim().split('\n').join(' | ').slice(-quotedOutputLengthMax);
+    resolve({ isOk: false, output: lastOutput === '' ? error.message : lastOutput });
   });
   return promise;
 }
 
-function ourselves(): Owner & { isNamed: boolean } {
+function currentUser(): Owner & { isNamed: boolean } {
   // Both exist on every system that has an embedded PostgreSQL.
   const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   try {

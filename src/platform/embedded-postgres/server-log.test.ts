@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { createLogger } from '../logger.ts';
 import { forwardServerLog, parseServerLine } from './server-log.ts';
 
-test('the server’s everyday lines are for debugging, its crashes are warnings, its end is an error', () => {
+test('routine lines of the server are logged as debug, crashes as warnings, a panic as an error', () => {
   const cases = [
     ['LOG:  shutting down', 'debug', 'shutting down'],
     ['LOG:  server process (PID 7) was terminated by signal 9: Killed', 'warn'],
@@ -25,7 +25,7 @@ test('the server’s everyday lines are for debugging, its crashes are warnings,
   }
 });
 
-test('the last lines are kept for the error of a failed start, and long ones are cut', async () => {
+test('the error of a failed start quotes the last lines, and long lines are cut', async () => {
   const output = new PassThrough();
   let readyCount = 0;
   const log = forwardServerLog(output, createLogger('silent'), () => {

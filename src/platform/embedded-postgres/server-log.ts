@@ -3,16 +3,16 @@ import type { Readable } from 'node:stream';
 import type { Logger } from '../logger.ts';
 
 export interface ServerLog {
-  /** The last lines the server wrote, for the error that says why it did not start. */
+  /** The last lines that the server wrote, for the error of a failed start. */
   lastLines(): string;
 }
 
-/** Enough for a failed start, which takes two or three lines, with what came before it. */
+/** A failed start takes two or three lines; the rest shows what came before it. */
 const lastLinesMax = 6;
-/** The server's own sentences are far shorter; a line of another make must not fill our log. */
+/** The server's own messages are far shorter; a line from elsewhere must not fill the log. */
 const lineLengthMax = 1_000;
 
-/** Forwards what the server writes to our log, line by line, and calls `onReady` when it takes connections. */
+/** Forwards the server's output to the log, line by line, and calls `onReady` when the server accepts connections. */
 export function forwardServerLog(output: Readable, logger: Logger, onReady: () => void): ServerLog {
   const lines: string[] = [];
   createInterface({ input: output, crlfDelay: Number.POSITIVE_INFINITY }).on('line', (text) => {
@@ -29,15 +29,15 @@ export function forwardServerLog(output: Readable, logger: Logger, onReady: () =
 const readyMessage = 'database system is ready to accept connections';
 
 /**
- * A line of the server's with its severity in our terms. Its LOG is start, stop and housekeeping, but for the sentences
- * about a crash; its FATAL ends one connection, which happens to each at every shutdown; only a PANIC takes the
- * whole server down. A line without severity comes from something other than the server, such as the linker.
+ * Parses a line of the server's log and maps its severity. LOG is start, stop and housekeeping, except for the messages
+ * about a crash. FATAL ends one connection, which happens to each connection at every shutdown. Only PANIC stops the
+ * whole server. A line without severity comes from something other than the server, such as the linker.
  */
 export function parseServerLine(line: string): { level: 'debug' | 'warn' | 'error'; message: string } {
   const [, severity, message] = /^([A-Z]+[1-5]?): +(.*)$/.exec(line) ?? [];
   if (severity === undefined || message === undefined) return { level: 'warn', message: line };
   if (severity === 'PANIC') return { level: 'error', message };
-  return { level: severity === 'LOG' && !aboutCrash.test(message) ? 'debug' : 'warn', message };
+  return { level: severity === 'LOG' && !crashPattern.test(message) ? 'debug' : 'warn', message };
 }
 
-const aboutCrash = /was terminated by signal|was interrupted|not properly shut down/;
+const crashPattern = /was terminated by signal|was interrupted|not properly shut down/;

@@ -9,7 +9,7 @@ test('a normal user runs the server directly', () => {
   assert.deepEqual(waysFor({ uid: 1_000, gid: 1_000, isNamed: true }, undefined), [['directly', 1_000]]);
 });
 
-test('a user without a name borrows one in a namespace, and keeps the data', () => {
+test('a user without a name runs the server in a namespace that has one, and still owns the data', () => {
   const ways = waysFor({ uid: 1_000, gid: 0, isNamed: false }, undefined);
   assert.deepEqual(ways, [
     ['unshare', 1_000],
@@ -17,7 +17,7 @@ test('a user without a name borrows one in a namespace, and keeps the data', () 
   ]);
 });
 
-test('root never runs it directly: as nobody, else in a namespace', () => {
+test('root never runs the server directly: as nobody, or else in a namespace', () => {
   const root = { uid: 0, gid: 0, isNamed: true };
   assert.deepEqual(waysFor(root, undefined), [
     ['setpriv', 65_534],
@@ -29,7 +29,7 @@ test('root never runs it directly: as nobody, else in a namespace', () => {
   ]);
 });
 
-test('root runs it as the owner of the data, who can then go on without root', () => {
+test('root runs the server as the owner of the data, who can later start it without root', () => {
   const [first] = serverUserCandidates({ uid: 0, gid: 0, isNamed: true }, { uid: 1_000, gid: 1_001 });
   assert.deepEqual([first?.uid, first?.gid], [1_000, 1_001]);
   assert.ok(first?.prefix.includes('--reuid=1000') && first.prefix.includes('--regid=1001'));

@@ -10,14 +10,17 @@ import { EmbeddedPostgresError } from './start-error.ts';
 /** One run of PostgreSQL, from its start to its end. */
 export interface Server {
   readonly pid: number | undefined;
-  /** Fulfilled when it takes connections, rejected with the reason if it ends before that. */
+  /** Resolves when the server accepts connections; rejects with the reason if it ends before that. */
   readonly ready: Promise<void>;
-  /** Fulfilled with how it ended. */
+  /** Resolves with the way it ended. */
   readonly ended: Promise<string>;
   stop(): Promise<void>;
 }
 
-/** Half a second is usual. After a crash the log since the last checkpoint is replayed first: 512 MB, on a slow disk. */
+/**
+ * A start takes half a second. After a crash it first replays the log since the last checkpoint: 512 MB, on a slow
+ * disk.
+ */
 const readyTimeoutMs = 120_000;
 
 export function launchServer(options: {
@@ -29,7 +32,7 @@ export function launchServer(options: {
   const { command, postgres, args, logger } = options;
   const child = spawn(...command.line(postgres, args), {
     ...command.options,
-    // In a session of its own: Ctrl-C in a terminal reaches us alone, and what is in flight can still be finished.
+    // In its own session: Ctrl-C in a terminal reaches only this process, which can still finish its requests.
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -51,17 +54,17 @@ export function launchServer(options: {
     fail(`was not ready within ${readyTimeoutMs / 1_000} seconds`);
     stop().catch((err) => logger.error({ err }, 'unready PostgreSQL server not stopped'));
   });
-  // Whoever waits for it hears of the failure; if nobody does any more, it is no crash of ours.
+  // Code that awaits `ready` handles a failure. If none does, the rejection must not crash this process.
   ready.catch(() => {});
   return { pid: child.pid, ready, ended, stop };
 }
 
-/** Its own children need milliseconds to notice that the server was killed; then nothing writes to its log any more. */
+/** The server's child processes notice within milliseconds that it was killed, and then stop writing to its log. */
 const drainTimeoutMs = 2_000;
 
 /**
- * The server has ended once nobody holds the other end of its log, which all of its processes share. If one of them
- * lingers, a new server sees that by itself and refuses, so it is not waited for without limit.
+ * The server has ended once its log is closed, because all of its processes share it. If one of them lingers, a new
+ * server detects that and refuses to start, so this wait has a limit.
  */
 async function endOf(child: ChildProcess): Promise<string> {
   const closed = once(child, 'close').catch(() => {});

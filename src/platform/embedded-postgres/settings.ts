@@ -1,27 +1,27 @@
-/** Where the server looks for its socket, seen from its data folder: relative, so that no path is too long for it. */
+/** The server's socket folder, relative to its data folder: relative paths never exceed the socket path limit. */
 export const socketDirFromData = '../../run';
 export const socketPort = '5432';
 
-/** What suits one small service on a machine that it shares. A caller may choose otherwise. */
+/** Defaults for one small service on a shared machine. Callers can override them. */
 const defaults = {
   cluster_name: 'till',
-  // Two pools of the default size, the operators' own sessions, and room.
+  // Two pools of the default size, the operators' sessions, and some spare.
   max_connections: '60',
   shared_buffers: '128MB',
-  // Enough for bursts of webhooks without a checkpoint in the middle, and recovery stays a matter of seconds.
+  // Large enough for a burst of webhooks without a checkpoint, small enough for recovery within seconds.
   max_wal_size: '512MB',
-  // Nobody replicates from an embedded server, so its log need not describe more than a crash needs.
+  // An embedded server has no replicas, so its log holds only what crash recovery needs.
   wal_level: 'minimal',
   max_wal_senders: '0',
   max_logical_replication_workers: '0',
   fsync: 'on',
   synchronous_commit: 'on',
-  // Compiling pays off on queries of seconds; ours take milliseconds.
+  // JIT pays off on queries that take seconds; these take milliseconds.
   jit: 'off',
   timezone: 'UTC',
 };
 
-/** What this module itself relies on: how it is reached, and what it reads in the server's output. */
+/** Settings that this module depends on: how to connect, and what to read in the server's output. */
 const fixed = {
   listen_addresses: '',
   unix_socket_directories: socketDirFromData,
@@ -32,7 +32,7 @@ const fixed = {
   logging_collector: 'off',
   log_line_prefix: '',
   lc_messages: 'C',
-  // The client is told of each failed statement. The log is not: messages and details quote people's data.
+  // The client gets the error of each failed statement. The log does not: messages and details quote personal data.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { shutDown } from './shut-down.ts';
 
-/** A server that ends at the given signal, and the signals it got. */
+/** Shuts down a server that ends at the given signal, and returns the signals that it received. */
 async function shutDownOf(
   endsAt: NodeJS.Signals | 'never',
 ): Promise<{ hasEnded: boolean; got: NodeJS.Signals[] }> {
@@ -14,15 +14,18 @@ async function shutDownOf(
   return { hasEnded, got };
 }
 
-test('a server that shuts down in order is not pushed further', async () => {
+test('a server that shuts down at the first signal gets no other', async () => {
   assert.deepEqual(await shutDownOf('SIGINT'), { hasEnded: true, got: ['SIGINT'] });
 });
 
-test('one that does not is told to end at once, and then killed', async () => {
+test('a server that does not shut down is told to end at once, and then killed', async () => {
   assert.deepEqual(await shutDownOf('SIGQUIT'), { hasEnded: true, got: ['SIGINT', 'SIGQUIT'] });
-  assert.deepEqual(await shutDownOf('SIGKILL'), { hasEnded: true, got: ['SIGINT', 'SIGQUIT', 'SIGKILL'] });
+  assert.deepEqual(await shutDownOf('SIGKILL'), {
+    hasEnded: true,
+    got: ['SIGINT', 'SIGQUIT', 'SIGKILL'],
+  });
 });
 
-test('one that outlives even that is reported, not waited for', async () => {
+test('a server that survives even SIGKILL is reported, without waiting for it any longer', async () => {
   assert.equal((await shutDownOf('never')).hasEnded, false);
 });

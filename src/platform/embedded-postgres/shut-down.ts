@@ -1,7 +1,7 @@
 /**
- * PostgreSQL's own signals: SIGINT rolls back what is open, writes everything down and ends; SIGQUIT ends at once and
- * leaves the next start to recover, which loses nothing that was committed; SIGKILL is for a process that hears nothing.
- * Writing everything down takes as long as the disk needs for the shared buffers, seconds at most.
+ * PostgreSQL's own signals. SIGINT rolls back open transactions, writes all buffers and ends. SIGQUIT ends at once and
+ * leaves recovery to the next start, which loses nothing that was committed. SIGKILL is for a process that no longer
+ * reacts. Writing the shared buffers takes seconds at most.
  */
 const shutdownSteps = [
   { signal: 'SIGINT', waitMs: 15_000 },
@@ -9,7 +9,7 @@ const shutdownSteps = [
   { signal: 'SIGKILL', waitMs: 5_000 },
 ] as const;
 
-/** Ends a server, more and more firmly. False: it outlived even SIGKILL, which only a stuck disk makes possible. */
+/** Ends a server with increasing force. False: it survived even SIGKILL, which happens only with a stuck disk. */
 export async function shutDown(
   send: (signal: NodeJS.Signals) => void,
   endsWithin: (waitMs: number) => Promise<boolean>,

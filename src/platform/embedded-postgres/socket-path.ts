@@ -3,17 +3,18 @@ import { join } from 'node:path';
 import { socketPort } from './settings.ts';
 
 export interface SocketDir {
-  /** A path to the folder that is short enough to connect through. */
+  /** A path to the folder that is short enough for a socket address. */
   readonly path: string;
   close(): void;
 }
 
-/** The kernel's `sun_path` holds 108 bytes, the closing zero included. */
+/** The kernel's `sun_path` holds 108 bytes, including the terminating zero. */
 const socketPathBytesMax = 107;
 
 /**
- * A path by which clients reach the server's socket. Where the folder's own path is too long for the kernel, the way
- * leads through a descriptor of ours that stays open: `/proc` shows it under a short name, to every process of this user.
+ * Opens a path through which clients reach the server's socket. If the folder's own path is too long for the kernel,
+ * the path goes through a file descriptor that this process keeps open: `/proc` shows it under a short name, to every
+ * process of this user.
  */
 export function openSocketDir(dir: string): SocketDir {
   if (Buffer.byteLength(join(dir, `.s.PGSQL.${socketPort}`)) <= socketPathBytesMax) {

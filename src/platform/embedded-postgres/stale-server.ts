@@ -6,12 +6,12 @@ import { shutDown } from './shut-down.ts';
 import { EmbeddedPostgresError } from './start-error.ts';
 
 /**
- * Makes way for a new server: ends one that outlived its service, and disarms the lock files that one left behind.
- * Only the holder of the data directory's lock may call this, because whoever holds it owns any server found here.
+ * Prepares the start of a new server: ends a server that outlived its service, and disarms the lock files that it left.
+ * Only the holder of the data directory's lock may call this, because it owns any server found here.
  *
- * An orphan is ended rather than adopted: then there is one way to run a server and not two, it runs the binaries and
- * settings of this release, and we hear of its death as its parent. Ending it takes a fraction of a second and, being an
- * orderly shutdown, loses nothing.
+ * An orphan is ended, not adopted. That leaves one way to run a server, it runs this release's binaries and settings,
+ * and this process, as its parent, notices when it dies. Ending it takes a fraction of a second and, as an orderly
+ * shutdown, loses nothing.
  */
 export async function clearStaleServer(dataPath: string, socketDir: string, logger: Logger): Promise<void> {
   const pidPath = join(dataPath, 'postmaster.pid');
@@ -24,7 +24,7 @@ export async function clearStaleServer(dataPath: string, socketDir: string, logg
   for (const name of await readdir(socketDir)) await rm(join(socketDir, name), { force: true });
 }
 
-/** Nobody tells us of the end of a process that is not our child, so it is asked for. */
+/** The kernel reports only the end of child processes, so an orphan is polled. */
 const orphanPollMs = 10;
 
 async function endOrphan(pid: number, dataPath: string): Promise<void> {
@@ -32,7 +32,7 @@ async function endOrphan(pid: number, dataPath: string): Promise<void> {
     try {
       process.kill(pid, signal);
     } catch (error) {
-      // ESRCH: it ended by itself meanwhile, which is what was wanted.
+      // ESRCH: it has already ended.
       if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
     }
   };
@@ -52,9 +52,9 @@ async function endOrphan(pid: number, dataPath: string): Promise<void> {
 }
 
 /**
- * Whether a process is the main process of a server on this data. Process ids are reused, so the command line decides;
- * it is readable where `/proc/<pid>/cwd` is not (another user's process, in a container), and a process that is
- * dead but not yet collected by its parent has none.
+ * Whether a process is the main process of a server on this data. Process ids are reused, so the command line decides.
+ * It is readable where `/proc/<pid>/cwd` is not (another user's process, in a container), and it is empty for a process
+ * that is dead but not yet reaped.
  */
 async function isServerOf(pid: number, dataPath: string): Promise<boolean> {
   const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
@@ -63,15 +63,15 @@ async function isServerOf(pid: number, dataPath: string): Promise<boolean> {
 }
 
 /**
- * A new server refuses while the process named in `postmaster.pid` exists, whichever that is by now. The file is not
- * simply removed: it names the old server's shared memory, by which the new one makes sure that no process of the old is
- * left, not even one whose parent was killed, before it touches the data. So only the process id is replaced, by that
- * of the new server's parent: us. A server knows that its own parent is no rival.
+ * A new server refuses to start while the process named in `postmaster.pid` exists, even if the id was reused. The file
+ * cannot simply be removed: it names the old server's shared memory, which the new server uses to check that no process
+ * of the old one is left, not even one whose parent was killed, before it touches the data. So only the process id is
+ * replaced, by that of the new server's parent, this process. A server accepts its own parent's id there.
  */
 async function disarmPidFile(pidPath: string): Promise<void> {
   const found = await readPidFile(pidPath);
   if (found) await writeFile(pidPath, [String(process.pid), ...found.otherLines].join('\n'));
-  // A file without a process id was cut short by a full disk or a power cut, and names no shared memory either.
+  // A file without a process id was truncated by a full disk or a power failure, and names no shared memory either.
   else await rm(pidPath, { force: true });
 }
 

@@ -1,9 +1,9 @@
-/** Why the embedded PostgreSQL could not be started: one sentence for the person at the terminal. */
+/** Why the embedded PostgreSQL could not start: one sentence for the person at the terminal. */
 export class EmbeddedPostgresError extends Error {
   override readonly name: string = 'EmbeddedPostgresError';
 }
 
-/** Another living service owns the data directory. */
+/** Another running service owns the data directory. */
 export class DataDirInUseError extends EmbeddedPostgresError {
   override readonly name = 'DataDirInUseError';
 

@@ -4,14 +4,14 @@ import { restartDelayMs } from './restart-delay.ts';
 import type { Server } from './server.ts';
 
 export interface Supervisor {
-  /** Ends the server for good. */
+  /** Shuts down the server and stops restarting it. */
   stop(): Promise<void>;
 }
 
-/** A server that lived this long did not die of its start, so the next restart is a quick one again. */
+/** A server that ran this long did not fail at its start, so the next restart uses the short delay again. */
 const stableAfterMs = 60_000;
 
-/** Starts the server, and starts it again whenever it dies, until it is stopped. */
+/** Starts the server, and restarts it whenever it dies, until `stop`. */
 export async function superviseServer(launch: () => Promise<Server>, logger: Logger): Promise<Supervisor> {
   const stopping = new AbortController();
   let server = await launchFirst(launch);
@@ -48,7 +48,7 @@ export async function superviseServer(launch: () => Promise<Server>, logger: Log
   };
 }
 
-/** Processes of a server that was killed a moment ago may still hold its memory: they need seconds, if they are many. */
+/** Processes of a server that was just killed may still hold its shared memory; if there are many, for seconds. */
 const lingeringMsMax = 10_000;
 const lingeringPollMs = 200;
 

@@ -3,9 +3,11 @@ import { Failure } from '../../errors.ts';
 import type { Processor } from '../processor.ts';
 import { type CompareAccountParts, compareAccount } from './compare-account.ts';
 
-/** Longer than the processor's slowest usual answers; a start must not wait for a processor that hangs. */
+/** Longer than the processor's slowest usual responses; a start must not wait for a processor that hangs. */
 const startWaitMsMax = 5_000;
-/** Before the second try; doubled before each further one. A processor that restarts is back within seconds. */
+/**
+ * The delay before the first retry; it doubles with each further one. A processor that restarts is back within seconds.
+ */
 const retryDelayMs = 1_000;
 /** The longest time for which writes are still refused after the processor is back. */
 const retryDelayMsMax = 30_000;
@@ -16,8 +18,8 @@ type State =
   | { readonly is: 'different'; readonly difference: string };
 
 /**
- * Lets calls through to the processor only once its account is known to be the one that the database belongs to.
- * Another account knows none of our objects, and its events are not ours.
+ * Allows calls to the processor only once its account is known to be the one that the database belongs to. Another
+ * account has none of Till's objects, and its events must not be applied.
  */
 export class AccountGuard {
   readonly #parts: CompareAccountParts;
@@ -31,16 +33,16 @@ export class AccountGuard {
     this.#parts = parts;
   }
 
-  /** Settles once the accounts have been compared; never, if the service stops before that. */
+  /** Resolves once the accounts have been compared; never, if the service stops before that. */
   get comparison(): Promise<'same' | 'different'> {
     return this.#comparison.promise;
   }
 
-  /** Throws if the account differs. If it cannot be compared in time, the comparison goes on in the background. */
+  /** Throws if the account differs. If the comparison takes too long, it continues in the background. */
   async start(processor: Processor): Promise<void> {
     const timer = new AbortController();
     const expired = wait(startWaitMsMax, undefined, { signal: timer.signal }).catch(() => {});
-    // After the wait below nothing awaits the first try any more; its failure is logged.
+    // After the wait below, nothing awaits the first attempt; its failure is logged.
     this.#firstTry.promise.catch(() => {});
     void this.#compareUntilDecided(processor);
     await Promise.race([this.#firstTry.promise, expired]).finally(() => timer.abort());
@@ -64,7 +66,7 @@ export class AccountGuard {
       );
     }
     const { failure } = this.#state;
-    // A key that the processor does not accept is no outage.
+    // A key that the processor does not accept is not an outage.
     if (failure instanceof Failure && failure.code === 'processor_misconfigured') {
       throw new Failure(failure.code, failure.message, { effect: 'none' });
     }
@@ -84,7 +86,7 @@ export class AccountGuard {
         return;
       } catch (failure) {
         if (signal.aborted) return;
-        // A defect, or a database role without the rights: no outage that a service should start in.
+        // A defect, or a database role without privileges: the service should not start with either.
         if (!(failure instanceof Failure)) this.#firstTry.reject(failure);
         this.#state = { is: 'undecided', failure, retryDelayMs: delayMs };
         this.#parts.logger.warn(

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../platform/postgres.ts';
 import type { ProcessorAccount } from './account.ts';
 
-/** All SQL of the account that the database belongs to. */
+/** All SQL for the account that the database belongs to. */
 export class AccountStore {
   async read(db: Queryable): Promise<ProcessorAccount | undefined> {
     const rows = await db.query<{ account_id: string | null; livemode: boolean }>(
@@ -10,7 +10,7 @@ export class AccountStore {
     return rows[0] && { id: rows[0].account_id, livemode: rows[0].livemode };
   }
 
-  /** Remembers the account unless one is remembered already, whose id it fills in if it is still unknown. */
+  /** Stores the account unless one is stored already; fills in that one's id if it is still unknown. */
   async remember(db: Queryable, { id, livemode }: ProcessorAccount): Promise<void> {
     await db.query(
       'insert into till.processor_account (account_id, livemode) values ($1, $2) on conflict do nothing',
@@ -23,7 +23,7 @@ export class AccountStore {
     );
   }
 
-  /** Remembers the account in place of any other. */
+  /** Stores the account in place of any other. */
   async replace(db: Queryable, { id, livemode }: ProcessorAccount): Promise<void> {
     await db.query(
       `insert into till.processor_account (account_id, livemode) values ($1, $2)

@@ -4,7 +4,7 @@ import { describeDifference, isSameAccount } from './account.ts';
 
 const account = { id: 'acct_1', livemode: false };
 
-test('accounts are the same if their mode is, and their id as far as both are known', () => {
+test('accounts are the same if their modes match, and their ids if both are known', () => {
   assert.equal(isSameAccount(account, account), true);
   assert.equal(isSameAccount(account, { ...account, id: 'acct_2' }), false);
   assert.equal(isSameAccount(account, { ...account, livemode: true }), false);

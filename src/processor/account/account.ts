@@ -1,11 +1,11 @@
-/** Whose objects a key reaches: an account of the processor, in one of its two modes. */
+/** The account of the processor that a key belongs to, and its mode. */
 export interface ProcessorAccount {
-  /** Null where the key may not read it. */
+  /** Null if the key may not read it. */
   readonly id: string | null;
   readonly livemode: boolean;
 }
 
-/** An account whose id is not known is compared by its mode alone. */
+/** If an id is unknown, only the modes are compared. */
 export function isSameAccount(a: ProcessorAccount, b: ProcessorAccount): boolean {
   return a.livemode === b.livemode && (a.id === null || b.id === null || a.id === b.id);
 }
@@ -14,7 +14,7 @@ export function describeAccount({ id, livemode }: ProcessorAccount): string {
   return `${id ?? 'an unknown account'} in ${livemode ? 'live' : 'test'} mode`;
 }
 
-/** For the operator, who has to choose. */
+/** A message for the operator, who has to choose. */
 export function describeDifference(remembered: ProcessorAccount, present: ProcessorAccount): string {
   return (
     `this database belongs to the processor account ${describeAccount(remembered)}, ` +

@@ -11,8 +11,8 @@ export interface CompareAccountParts {
 }
 
 /**
- * Compares the account of the key with the one that the database belongs to, and remembers it at first contact.
- * Returns the difference in words; undefined if there is none. Throws if the processor cannot be asked.
+ * Compares the key's account with the one that the database belongs to, and stores it at first contact. Returns a
+ * description of the difference; undefined if there is none. Throws if the processor cannot be reached.
  */
 export async function compareAccount(
   { database, store, logger }: CompareAccountParts,
@@ -20,14 +20,14 @@ export async function compareAccount(
 ): Promise<string | undefined> {
   const { livemode } = processor;
   const before = await store.read(database);
-  // The key itself tells its mode, so another mode is noticed even if the processor cannot be reached.
+  // The key shows its mode, so another mode is detected even if the processor cannot be reached.
   if (before !== undefined && before.livemode !== livemode)
     return describeDifference(before, { id: null, livemode });
   const present = { id: await processor.readAccount(), livemode };
   if (present.id === null)
     logger.warn({ livemode }, 'processor account not readable; only the mode compared');
   await store.remember(database, present);
-  // Read again, because another process may have been first.
+  // Read again, because another process may have stored it first.
   const remembered = (await store.read(database)) ?? present;
   return isSameAccount(remembered, present) ? undefined : describeDifference(remembered, present);
 }

@@ -31,7 +31,7 @@ for (const [what, secretKey, apiBase, nodeEnv, warnings] of [
     [/test processor key in production/],
   ],
 ] as const) {
-  test(`${what} is warned about ${warnings.length} times`, () => {
+  test(`${what} gets ${warnings.length} warnings`, () => {
     const found = checkProcessorKeys({ secretKey, apiBase, nodeEnv });
     assert.equal(found.length, warnings.length);
     for (const [index, warning] of warnings.entries()) assert.match(found[index]?.message ?? '', warning);

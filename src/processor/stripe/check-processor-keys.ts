@@ -4,7 +4,7 @@ export interface ProcessorKeySettings {
   readonly nodeEnv: string | undefined;
 }
 
-/** Where real money lives. */
+/** The real API, which moves real money. */
 export const publicApiBase = new URL('https://api.stripe.com');
 
 export interface ProcessorKeyWarning {
@@ -14,7 +14,7 @@ export interface ProcessorKeyWarning {
   readonly host?: string;
 }
 
-/** Warnings about a key and an address that do not belong together. None of them stops the service; all are loud. */
+/** Warns about a key and an address that do not belong together. No warning stops the service. */
 export function checkProcessorKeys(settings: ProcessorKeySettings): readonly ProcessorKeyWarning[] {
   const { secretKey, apiBase, nodeEnv } = settings;
   const { host } = apiBase;
@@ -44,12 +44,12 @@ export function checkProcessorKeys(settings: ProcessorKeySettings): readonly Pro
   return warnings;
 }
 
-/** Restricted keys may be forbidden any call. */
+/** A restricted key may lack the permission for any call. */
 export function isRestrictedKey(secretKey: string): boolean {
   return secretKey.startsWith('rk_');
 }
 
-/** Secret and restricted keys say their mode in their prefix. */
+/** Secret and restricted keys show their mode in their prefix. */
 export function isLiveKey(secretKey: string): boolean {
   return /^(?:sk|rk)_live_/.test(secretKey);
 }

@@ -23,26 +23,26 @@ import { createHttpClient } from './wire/http-client.ts';
 
 export interface StripeProcessorOptions {
   readonly secretKey: string;
-  /** Scheme, host and port. The wire API's own path is fixed, so an address with a path is refused. */
+  /** Scheme, host and port. The wire API has a fixed path, so a URL with a path is refused. */
   readonly apiBase: URL;
   readonly webhookSecrets: readonly string[];
   readonly maxInFlight: number;
   readonly metrics: Pick<Metrics, 'processorRequestDuration'>;
   readonly logger: Logger;
-  /** Throws while the processor may not be called. Reading the account is always allowed. */
+  /** Throws while the processor must not be called. Reading the account is always allowed. */
   readonly beforeCall?: (() => void) | undefined;
-  /** For tests, which cannot wait as long as people can. */
+  /** Shorter limits for tests. */
   readonly limits?: Partial<CallLimits>;
 }
 
-/** Till's processor port, on Stripe's wire API through its official package. */
+/** Implements Till's processor port on Stripe's wire API, through its official package. */
 export function createStripeProcessor(options: StripeProcessorOptions): Processor {
   const { secretKey, webhookSecrets, maxInFlight, metrics, logger, beforeCall } = options;
   if (webhookSecrets.length === 0 || webhookSecrets.some((secret) => secret.trim() === '')) {
     throw new Error('an empty webhook secret would let anyone forge events');
   }
   const address = parseApiBase(options.apiBase);
-  // As many connections as calls, so that none waits for a connection while its time runs.
+  // As many connections as calls, so that no call spends its time waiting for a connection.
   const agent = new address.client.Agent({ keepAlive: true, maxSockets: maxInFlight });
   const ungated: AdapterContext = {
     stripe: new Stripe(secretKey, {
@@ -50,7 +50,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
       port: address.port,
       protocol: address.protocol,
       httpClient: createHttpClient(agent),
-      // Retries are our own, under one deadline.
+      // Till retries by itself, under one deadline.
       maxNetworkRetries: 0,
       telemetry: false,
     }),
@@ -94,7 +94,7 @@ function parseApiBase(apiBase: URL) {
   return {
     client: secure ? https : http,
     protocol: secure ? ('https' as const) : ('http' as const),
-    // Brackets around an IPv6 address belong to the URL, not to the host.
+    // The brackets around an IPv6 address belong to the URL, not to the host.
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
     port: apiBase.port === '' ? (secure ? 443 : 80) : Number(apiBase.port),
   };

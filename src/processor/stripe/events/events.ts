@@ -5,7 +5,7 @@ import { mapOrLeaveOut, resyncPagesMax, walkPages } from '../wire/listing.ts';
 import { findDeletedCustomer } from './deleted-customers.ts';
 import { mapEventEnvelope } from './map-event.ts';
 
-/** The most types that the processor lets one listing name. */
+/** The maximum number of types in one listing of the processor. */
 const typesPerListingMax = 20;
 
 export function createEventCalls(context: AdapterContext): EventCalls {
@@ -37,7 +37,7 @@ export function createEventCalls(context: AdapterContext): EventCalls {
 }
 
 interface Place {
-  /** The index of the first of the types that are listed together. */
+  /** The index of the first type in the group that is being listed. */
   readonly first: number;
   /** The event after which the next page starts. */
   readonly after: string | null;
@@ -49,7 +49,7 @@ function writeCursor({ first, after }: Place, types: readonly string[]): string 
   return [fingerprint(types), first, after].join(' ');
 }
 
-/** A cursor for other types, from a release that knew more or fewer of them, could skip some: it counts as none. */
+/** A cursor for other types, from a release that knew more or fewer, could skip some: it is ignored. */
 function readCursor(cursor: string | null, types: readonly string[]): Place {
   const [print, first, after] = cursor?.split(' ') ?? [];
   if (print !== fingerprint(types)) return start;

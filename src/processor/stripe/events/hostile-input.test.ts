@@ -24,23 +24,23 @@ function sign(body: string | Uint8Array): string {
   return `t=${seconds},v1=${createHmac('sha256', 'whsec_1').update(`${seconds}.`).update(body).digest('hex')}`;
 }
 
-/** No date may be invalid and no number unsafe, however deep: PostgreSQL would choke on it later. */
-function assertSound(value: unknown): void {
+/** No date may be invalid and no number unsafe, at any depth: PostgreSQL would reject it later. */
+function assertStorable(value: unknown): void {
   if (value instanceof Date) assert(Number.isFinite(value.getTime()) && value.getMilliseconds() === 0);
   else if (typeof value === 'number') assert(Number.isSafeInteger(value));
   else if (typeof value === 'string') assert(value !== '' && !value.includes('\0'));
-  else if (typeof value === 'object' && value !== null) Object.values(value).forEach(assertSound);
+  else if (typeof value === 'object' && value !== null) Object.values(value).forEach(assertStorable);
   else assert.notEqual(value, undefined);
 }
 
-test('an event with any one place damaged is either told soundly or refused with a reason', async () => {
-  let told = 0;
+test('an event with any one value damaged is either read correctly or refused with a reason', async () => {
+  let mapped = 0;
   let refused = 0;
   await assertProperty(
     fc.property(damaged, (payload) => {
       try {
-        assertSound(readEvent(payload));
-        told += 1;
+        assertStorable(readEvent(payload));
+        mapped += 1;
       } catch (error) {
         assert(error instanceof UnmappableError, String(error));
         assert.match(error.message, /^[a-z_]+[. ]/);
@@ -49,11 +49,11 @@ test('an event with any one place damaged is either told soundly or refused with
     }),
     3_000,
   );
-  // Else the test would have shown only one half of what it says.
-  assert(told > 0 && refused > 0);
+  // Otherwise the test would cover only one of the two cases.
+  assert(mapped > 0 && refused > 0);
 });
 
-test('whatever is signed never throws', async () => {
+test('no signed body makes verification throw', async () => {
   const bodies = fc.oneof(
     fc.uint8Array({ maxLength: 200 }),
     fc.json().map(Buffer.from),
@@ -68,7 +68,7 @@ test('whatever is signed never throws', async () => {
   );
 });
 
-test('whatever stands in the signature header never throws, and never passes', async () => {
+test('no signature header makes verification throw, and no random one passes', async () => {
   const body = Buffer.from(eventFixture('invoice.paid.newer'));
   const headers = fc.oneof(
     fc.string({ unit: 'binary' }),

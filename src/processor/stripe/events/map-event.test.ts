@@ -20,7 +20,7 @@ function unmappable(name: string, field: string, value: unknown, reason: RegExp)
 }
 
 describe('payment events', () => {
-  test('a payment intent becomes a payment, with our id and the time of the event, and without its secret', () => {
+  test('a payment intent becomes a payment, with its Till id and the time of the event, without its secret', () => {
     assert.deepEqual(read('payment_intent.succeeded'), {
       subject: 'payment',
       facts: [
@@ -43,31 +43,31 @@ describe('payment events', () => {
     ['payment_intent.payment_failed', 'requires_payment_method'],
     ['payment_intent.requires_action', 'requires_action'],
     ['payment_intent.canceled', 'canceled'],
-    // The spec has no word for money that is held.
+    // The spec has no status for an authorised payment that is not captured yet.
     ['payment_intent.amount_capturable_updated', 'requires_action'],
   ] as const) {
-    test(`${name} says ${status}`, () => {
+    test(`${name} maps to ${status}`, () => {
       const facts = read(name);
       assert(facts.subject === 'payment');
       assert.equal(facts.facts[0]?.status, status);
     });
   }
 
-  test('a customer that was expanded is still its id', () => {
+  test('an expanded customer maps to its id', () => {
     const facts = readEvent(eventFixtureWith('payment_intent.succeeded', 'customer', { id: 'cus_2' }));
     assert(facts.subject === 'payment');
     assert.equal(facts.facts[0]?.processorCustomerId, 'cus_2');
   });
 
   for (const metadata of [{}, { till_id: 'not-a-uuid' }, { till_id: '' }, null]) {
-    test(`metadata ${JSON.stringify(metadata)} is not ours`, () => {
+    test(`metadata ${JSON.stringify(metadata)} holds no Till id`, () => {
       const facts = readEvent(eventFixtureWith('payment_intent.succeeded', 'metadata', metadata));
       assert(facts.subject === 'payment');
       assert.equal(facts.facts[0]?.localId, null);
     });
   }
 
-  test('what no row can hold is refused by its name, before the database would refuse it again and again', () => {
+  test('a value that no row can hold is refused by its field name, before the database fails on every retry', () => {
     unmappable('payment_intent.succeeded', 'currency', 'euro', /currency is "euro", not a currency/);
     unmappable('payment_intent.succeeded', 'amount', -1, /amount is -1, not an amount of at least 0/);
     unmappable('payment_intent.succeeded', 'amount_received', -1, /amount_received is -1/);
@@ -77,7 +77,7 @@ describe('payment events', () => {
     unmappable('customer.updated', 'email', 'a\ud800@example.com', /email contains an unpaired surrogate/);
   });
 
-  test('a status that nobody knows is refused by its name', () => {
+  test('an unknown status is refused by its name', () => {
     unmappable(
       'payment_intent.succeeded',
       'status',
@@ -87,7 +87,7 @@ describe('payment events', () => {
     unmappable('payment_intent.succeeded', 'status', 'constructor', /status is "constructor"/);
   });
 
-  test('a field that matters and is missing or wrong is refused by its name', () => {
+  test('a required field that is missing or invalid is refused by its name', () => {
     unmappable('payment_intent.succeeded', 'customer', undefined, /payment_intent\.customer is missing/);
     unmappable('payment_intent.succeeded', 'amount', undefined, /payment_intent\.amount is missing/);
     unmappable(
@@ -104,7 +104,7 @@ describe('payment events', () => {
     unmappable('payment_intent.succeeded', 'object', 'charge', /payment_intent is a charge/);
   });
 
-  test('a decorative field that is missing or wrong is left out', () => {
+  test('a decorative field that is missing or invalid is left out', () => {
     for (const [name, field] of [
       ['payment_intent.canceled', 'canceled_at'],
       ['payment_intent.requires_action', 'amount_received'],
@@ -117,7 +117,7 @@ describe('payment events', () => {
     }
   });
 
-  test('an object that does not say when it was made is as old as the event', () => {
+  test('an object without a creation time gets the time of the event', () => {
     for (const created of [undefined, null, 'odd', 1e15]) {
       for (const name of ['payment_intent.succeeded', 'refund.created', 'customer.subscription.paused']) {
         const payload = eventFixtureWith(name, 'created', created);
@@ -126,7 +126,7 @@ describe('payment events', () => {
     }
   });
 
-  test('fields that nobody knows change nothing', () => {
+  test('unknown fields change nothing', () => {
     const strange = eventFixtureWith('payment_intent.succeeded', 'from_the_future', {
       deep: [1, { er: true }],
     });
@@ -147,7 +147,7 @@ describe('refund events', () => {
     asOf: asOfEvent(eventTime),
   };
 
-  test('a refund says what was given back, and why', () => {
+  test('a refund maps to its amount and reason', () => {
     assert.deepEqual(read('refund.created'), {
       subject: 'refund',
       facts: [{ ...refund, status: 'pending' }],
@@ -155,21 +155,21 @@ describe('refund events', () => {
     assert.deepEqual(read('refund.failed'), { subject: 'refund', facts: [{ ...refund, status: 'failed' }] });
   });
 
-  test('a reason that is missing or odd is none', () => {
+  test('a missing or unknown reason maps to null', () => {
     for (const reason of [undefined, null, 7, '', 'because']) {
       const facts = readEvent(eventFixtureWith('refund.created', 'reason', reason));
       assert.deepEqual(facts, { subject: 'refund', facts: [{ ...refund, status: 'pending', reason: null }] });
     }
   });
 
-  test("a reason that only the processor gives is none of a caller's", () => {
+  test('a reason that only the processor can give maps to null', () => {
     assert.deepEqual(read('charge.refund.updated'), {
       subject: 'refund',
       facts: [{ ...refund, localId: null, reason: null }],
     });
   });
 
-  test('the older charge brings its refunds along, the newer one has to be asked', () => {
+  test('the older charge shape lists its refunds; for the newer one they must be fetched', () => {
     assert.deepEqual(read('charge.refunded.older'), { subject: 'refund', facts: [refund] });
     assert.deepEqual(read('charge.refunded.newer'), {
       subject: 'refundedPayment',
@@ -179,13 +179,13 @@ describe('refund events', () => {
     assert.deepEqual(unrelated, { subject: 'refundedPayment', facts: [] });
   });
 
-  test('a list of refunds that goes on elsewhere has to be asked for too', () => {
+  test('an incomplete list of refunds must be fetched too', () => {
     const more = { object: 'list', data: [], has_more: true };
     const facts = readEvent(eventFixtureWith('charge.refunded.older', 'refunds', more));
     assert.deepEqual(facts, { subject: 'refundedPayment', facts: [{ processorPaymentIntentId: 'pi_1' }] });
   });
 
-  test('a refund without a status that we know is refused', () => {
+  test('a refund with an unknown status is refused', () => {
     unmappable('refund.created', 'status', null, /refund\.status is null/);
     unmappable('refund.created', 'status', 'lost_in_the_mail', /refund\.status is "lost_in_the_mail"/);
   });
@@ -203,7 +203,7 @@ describe('customer and plan events', () => {
     asOf: asOfEvent(eventTime),
   };
 
-  test('a customer follows, and of one that is deleted, which only the type of the event says, nothing is told', () => {
+  test('a customer is mapped; a deleted one, marked only by the event type, without personal data', () => {
     assert.deepEqual(read('customer.updated'), { subject: 'customer', facts: [customer] });
     assert.deepEqual(read('customer.deleted'), {
       subject: 'customer',
@@ -211,7 +211,7 @@ describe('customer and plan events', () => {
     });
   });
 
-  test('a name, phone or address that is empty or missing is none; of another type it is refused', () => {
+  test('an empty or missing name, phone or address maps to null; another type is refused', () => {
     for (const field of ['name', 'phone', 'email'] as const) {
       unmappable('customer.updated', field, 7, new RegExp(`customer\\.${field} is hidden`));
       for (const value of ['', undefined, null]) {
@@ -221,7 +221,7 @@ describe('customer and plan events', () => {
     }
   });
 
-  test('a product follows, and one that was deleted is not active', () => {
+  test('a product is mapped, and a deleted one is not active', () => {
     const product = {
       processorProductId: 'prod_1',
       localId: '0199d3a2-0000-7000-8000-00000000000b',
@@ -237,7 +237,7 @@ describe('customer and plan events', () => {
     });
   });
 
-  test('a product without a readable name says nothing about the name', () => {
+  test('a product without a readable name leaves the name as it is', () => {
     for (const name of [undefined, null, 7, '']) {
       const facts = readEvent(eventFixtureWith('product.updated', 'name', name));
       assert(facts.subject === 'product');
@@ -245,7 +245,7 @@ describe('customer and plan events', () => {
     }
   });
 
-  test('a price follows, and one that was deleted is not active', () => {
+  test('a price is mapped, and a deleted one is not active', () => {
     const price = {
       processorPriceId: 'price_1',
       processorProductId: 'prod_1',
@@ -267,7 +267,7 @@ describe('customer and plan events', () => {
     ['paid every third month', { interval: 'month', interval_count: 3 }],
     ['paid every decade', { interval: 'decade', interval_count: 1 }],
   ] as const) {
-    test(`a price ${what} has no interval of ours`, () => {
+    test(`a price ${what} has no interval that Till supports`, () => {
       const facts = readEvent(eventFixtureWith('price.updated', 'recurring', recurring));
       assert(facts.subject === 'price');
       assert.equal(facts.facts[0]?.interval, null);
@@ -294,7 +294,7 @@ describe('subscription events', () => {
     asOf: asOfEvent(eventTime),
   };
 
-  test('the period is found on the items of the newer shape and on the older shape itself', () => {
+  test('the period is read from the items in the newer shape and from the subscription in the older one', () => {
     assert.deepEqual(read('customer.subscription.updated.newer'), {
       subject: 'subscription',
       facts: [subscription],
@@ -305,7 +305,7 @@ describe('subscription events', () => {
     });
   });
 
-  test('paused is unpaid, and a trial has its end', () => {
+  test('paused maps to unpaid, and a trial has an end', () => {
     assert.deepEqual(read('customer.subscription.paused'), {
       subject: 'subscription',
       facts: [{ ...subscription, status: 'unpaid', trialEnd: new Date('2026-01-01T00:00:00Z') }],
@@ -327,7 +327,7 @@ describe('subscription events', () => {
     unmappable(name, 'status', 'dormant', /subscription\.status is "dormant"/);
   });
 
-  test('the end of a trial must be known while the trial runs, and is only shown at other times', () => {
+  test('the end of a trial is required while the trial runs, and optional at other times', () => {
     const name = 'customer.subscription.updated.newer';
     const event = JSON.parse(eventFixture(name));
     for (const trial_end of [undefined, null, 'soon']) {
@@ -351,7 +351,7 @@ describe('subscription events', () => {
     ]);
   };
 
-  test('all items are told, oldest first, each with its own period', () => {
+  test('all items are mapped, oldest first, each with its own period', () => {
     const items = [itemOf('addon', 30, 3), itemOf('first', 10, 1), itemOf('second', 20, 2)];
     assert.deepEqual(itemsIn('customer.subscription.updated.newer', items), [
       ['first', 1],
@@ -360,7 +360,7 @@ describe('subscription events', () => {
     ]);
   });
 
-  test('items of one age, or of none that can be read, stay in the order of the processor', () => {
+  test('items of the same age, or of unknown age, keep the order of the processor', () => {
     for (const created of [10, undefined, 'long ago']) {
       const items = [itemOf('b', created, 1), itemOf('a', created, 2)];
       assert.deepEqual(itemsIn('customer.subscription.updated.newer', items), [
@@ -400,7 +400,7 @@ describe('invoice events', () => {
     assert.deepEqual(read('invoice.paid.older'), { subject: 'invoice', facts: [invoice] });
   });
 
-  test('our id of the subscription is found in the metadata that both shapes copy', () => {
+  test('the Till id of the subscription is found in the metadata that both shapes copy', () => {
     const subscriptionLocalId = '0199d3a2-0000-7000-8000-00000000000d';
     const details = { metadata: { till_id: subscriptionLocalId }, subscription: 'sub_1' };
     const newer = eventFixtureWith('invoice.paid.newer', 'parent', { subscription_details: details });
@@ -412,7 +412,7 @@ describe('invoice events', () => {
       });
   });
 
-  test('an invoice of no customer, subscription or page has nulls that the processor itself sent', () => {
+  test('an invoice without customer, subscription or page keeps the nulls that the processor sent', () => {
     assert.deepEqual(read('invoice.payment_failed'), {
       subject: 'invoice',
       facts: [
@@ -433,7 +433,7 @@ describe('invoice events', () => {
     unmappable('invoice.paid.newer', 'status', null, /invoice\.status is null/);
   });
 
-  test('a deleted invoice is void, also where its status says so and in events of other types', () => {
+  test('a deleted invoice is void, also if only its status says so and in events of other types', () => {
     const events = [
       eventFixture('invoice.deleted'),
       eventFixture('invoice.deleted.older'),
@@ -446,7 +446,7 @@ describe('invoice events', () => {
     }
   });
 
-  test('a page that cannot be read is no page', () => {
+  test('an unreadable page URL maps to null', () => {
     for (const url of [undefined, null, 7, '']) {
       const facts = readEvent(eventFixtureWith('invoice.paid.newer', 'hosted_invoice_url', url));
       assert.deepEqual(facts, { subject: 'invoice', facts: [{ ...invoice, hostedInvoiceUrl: null }] });
@@ -454,13 +454,13 @@ describe('invoice events', () => {
   });
 });
 
-describe('events that concern nothing', () => {
-  test('a type that Till does not follow is none of its business', () => {
+describe('events that change no mirror', () => {
+  test('an unknown type is ignored', () => {
     assert.deepEqual(read('balance.available'), { subject: 'none', reason: 'unknown_type' });
     assert.deepEqual(read('invoice.upcoming'), { subject: 'none', reason: 'unknown_type' });
   });
 
-  test('an object without an id is nothing that could be mirrored', () => {
+  test('an object without an id is ignored', () => {
     const preview = eventFixtureWith('invoice.paid.newer', 'id', undefined);
     assert.deepEqual(readEvent(preview), { subject: 'none', reason: 'object_without_id' });
   });
@@ -472,7 +472,7 @@ describe('events that concern nothing', () => {
     }
   });
 
-  test('a stored payload that is no event is refused with a reason', () => {
+  test('a stored payload that is not an event is refused with a reason', () => {
     for (const payload of ['', '[]', '"text"', '{}', '{"object":"event","id":"evt_1"}']) {
       assert.throws(() => readEvent(payload), UnmappableError);
     }
@@ -480,7 +480,7 @@ describe('events that concern nothing', () => {
 });
 
 describe('the envelope of an event', () => {
-  test('it has what the inbox needs', () => {
+  test('the envelope has what the inbox needs', () => {
     const text = eventFixture('invoice.paid.older');
     assert.deepEqual(mapEventEnvelope(JSON.parse(text)), {
       id: 'evt_invoice_paid_older',
@@ -494,14 +494,14 @@ describe('the envelope of an event', () => {
     });
   });
 
-  test('its payload holds no secret and says the same', () => {
+  test('its payload contains no secret and maps to the same facts', () => {
     const text = eventFixture('payment_intent.requires_action');
     const { payload } = mapEventEnvelope(JSON.parse(text));
     assert.doesNotMatch(payload, /hush/);
     assert.deepEqual(readEvent(payload), readEvent(text));
   });
 
-  test('its payload holds no secret that a second key of the same name hides', () => {
+  test('its payload contains no secret that a duplicate key would hide', () => {
     const text = eventFixture('invoice.paid.older').replace(
       '"in_1"',
       '"in_1", "client_secret": "hush", "client_secret": null',

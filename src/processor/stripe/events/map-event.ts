@@ -11,7 +11,7 @@ import { mapSubscription } from '../objects/map-subscription.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { erasedMark, redactPayload } from './redact-payload.ts';
 
-/** What a stored event says. Its object is as it was at the event's time, in the shape of the endpoint's version. */
+/** The facts of a stored event. Its object is as it was at the event's time, in the shape of the endpoint's version. */
 export function readEvent(payload: string): EventFacts {
   const event = WireObject.parse(parseJson(payload), 'event').expectKind('event');
   const type = event.text('type');
@@ -22,7 +22,7 @@ export function readEvent(payload: string): EventFacts {
   return readers[type](event.object('data').raw('object'), asOfEvent(event.moment('created')));
 }
 
-/** The part of an event that the inbox needs, whatever its type. */
+/** The fields of an event that the inbox needs, whatever its type. */
 export function mapEventEnvelope(value: unknown): ProcessorEvent {
   const event = WireObject.parse(value, 'event').expectKind('event');
   const object = event.object('data').object('object');
@@ -33,7 +33,7 @@ export function mapEventEnvelope(value: unknown): ProcessorEvent {
     livemode: event.flag('livemode'),
     apiVersion: event.optionalText('api_version'),
     objectId: object.has('id') ? object.id() : null,
-    // Written anew even if nothing was redacted: of a key that comes twice, the text as it came would keep both values.
+    // Serialised again even if nothing was redacted: the original text would keep both values of a duplicate key.
     ...redactPayload(value),
   };
 }
@@ -51,7 +51,7 @@ const readSubscription: Reader = (object, asOf) => ({
   facts: [mapSubscription(object, asOf)],
 });
 
-// A deleted object is shown as it last was. Only the type of the event says that it was deleted. Personal data is not
+// An event shows a deleted object as it last was; only the event's type says that it was deleted. No personal data is
 // taken from such an event.
 const readDeletedCustomer: Reader = (object, asOf) => ({
   subject: 'customer',
@@ -70,7 +70,7 @@ const readDeletedInvoice: Reader = (object, asOf) => ({
   facts: [{ ...mapInvoice(object, asOf), status: 'void' }],
 });
 
-/** The older shape lists the refunds, if there are at most ten. Otherwise they have to be read from the processor. */
+/** The older shape lists the refunds, if there are at most ten. Otherwise they must be fetched from the processor. */
 const readRefundedCharge: Reader = (object, asOf) => {
   const charge = WireObject.parse(object, 'charge').expectKind('charge');
   const refunds = charge.has('refunds') ? charge.objectOrNull('refunds') : null;

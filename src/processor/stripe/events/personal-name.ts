@@ -1,6 +1,6 @@
 /**
- * Whether a field of this name tells of a person, or is one that people write freely into. The processor puts words
- * before such names: `customer_email`, `receipt_email`, `ip_address`.
+ * Whether a field of this name holds personal data or free text. The processor adds prefixes to such names:
+ * `customer_email`, `receipt_email`, `ip_address`.
  */
 export function isPersonalName(name: string): boolean {
   return personalName.test(name);
@@ -14,7 +14,7 @@ const personalWords = [
   'ip',
   'user_agent',
   'tax_ids',
-  // What holds several of the above.
+  // Objects that contain several of the above.
   'shipping',
   'billing_details',
   'customer_details',
@@ -24,13 +24,13 @@ const personalWords = [
   'level3',
   'next_action',
   'previous_attributes',
-  // What people write.
+  // Free text.
   'description',
   'comment',
   'memo',
   'footer',
   'custom_fields',
-  // Addresses of pages that show all of it to whoever knows them.
+  // URLs of pages that show all of it without a login.
   'receipt_url',
   'invoice_pdf',
 ];

@@ -8,10 +8,10 @@ import { redactPayload, redactStored } from './redact-payload.ts';
 
 const fixtures = globSync('test/fixtures/events/*.json').map((path) => basename(path, '.json'));
 
-/** The events that show what the customer's row takes in. */
+/** The events whose personal data the customer's row stores. */
 const personal = ['customer.created', 'customer.updated'];
 
-/** What the processor may tell of one person, in every place where it does; each text is found by the word "Ada". */
+/** Personal data in every place where the processor sends it; every text contains "Ada". */
 const person = {
   address: { city: 'Ada town', line1: '1 Ada street' },
   billing_details: { email: 'Ada@example.com', name: 'Ada', phone: '+44 Ada' },
@@ -35,7 +35,7 @@ const person = {
   tax_ids: { object: 'list', data: [{ id: 'txi_1', object: 'tax_id', value: 'Ada 123' }] },
 };
 
-function dressed(name: string, more: object = person): { data: { object: object } } {
+function withPerson(name: string, more: object = person): { data: { object: object } } {
   const event = JSON.parse(eventFixture(name));
   const metadata = { ...event.data.object.metadata, note: 'Ada' };
   return {
@@ -47,10 +47,10 @@ function dressed(name: string, more: object = person): { data: { object: object 
   };
 }
 
-describe('of an event', () => {
+describe('a redacted event', () => {
   for (const name of fixtures) {
-    test(`${name} only what a mirror takes in is kept of a person, and the event says the same`, () => {
-      const event = dressed(name);
+    test(`${name} keeps only the personal data that a mirror stores, and maps to the same facts`, () => {
+      const event = withPerson(name);
       const before = JSON.stringify(event);
       const { payload } = redactPayload(event);
       assert.deepEqual(readEvent(payload), readEvent(before));
@@ -60,13 +60,13 @@ describe('of an event', () => {
     });
   }
 
-  test('an object of a kind that no mirror is made from is kept as its id and kind', () => {
+  test('an object of a kind that no mirror uses is reduced to its id and kind', () => {
     const object = { id: 'cs_1', object: 'checkout.session', dob: { year: 1815 }, customer_details: {} };
     const { payload } = redactPayload({ object: 'event', data: { object } });
     assert.deepEqual(JSON.parse(payload).data, { object: { id: 'cs_1', object: 'checkout.session' } });
   });
 
-  test('a field that is a secret becomes null at any depth, whatever it holds', () => {
+  test('a secret field becomes null at any depth, whatever its value', () => {
     const object = {
       client_secret: 'hush',
       kept: 'secretary',
@@ -82,44 +82,44 @@ describe('of an event', () => {
     });
   });
 
-  test('what is not struck out is untouched, prototypes and all', () => {
+  test('everything else is unchanged, including prototype keys', () => {
     const text = '{"__proto__":{"a":1},"client_secret":null,"n":1.5}';
     assert.equal(redactPayload(JSON.parse(text)).payload, text);
   });
 });
 
 describe('an erased event', () => {
-  test('tells nothing of the person, and reads as nothing', () => {
-    const { erasedPayload } = redactPayload(dressed('customer.updated', { email: 'Ada@example.com' }));
+  test('contains no personal data, and is read as erased', () => {
+    const { erasedPayload } = redactPayload(withPerson('customer.updated', { email: 'Ada@example.com' }));
     assert.doesNotMatch(erasedPayload ?? 'Ada', /Ada/);
     assert.deepEqual(readEvent(erasedPayload ?? ''), { subject: 'none', reason: 'erased' });
   });
 
-  test('exists only where there is something of a person to erase', () => {
+  test('exists only where there is personal data to erase', () => {
     for (const name of fixtures) {
       const { erasedPayload } = redactPayload(JSON.parse(eventFixture(name)));
       assert.equal(erasedPayload !== null, personal.includes(name), name);
     }
-    const nobody = dressed('customer.updated', { email: null, name: null, phone: null });
-    assert.equal(redactPayload(nobody).erasedPayload, null);
+    const withoutPerson = withPerson('customer.updated', { email: null, name: null, phone: null });
+    assert.equal(redactPayload(withoutPerson).erasedPayload, null);
   });
 });
 
 describe('a stored event', () => {
-  test('is brought to the form of today, and stays the same when that is done again', () => {
+  test('is redacted by the current rules, and redacting it again changes nothing', () => {
     for (const name of fixtures) {
-      const { payload, erasedPayload } = redactStored(JSON.stringify(dressed(name)));
+      const { payload, erasedPayload } = redactStored(JSON.stringify(withPerson(name)));
       assert.deepEqual(redactStored(payload), { payload, erasedPayload }, name);
       if (erasedPayload !== null) assert.equal(redactStored(erasedPayload).payload, erasedPayload);
     }
   });
 
-  test('that is no JSON is emptied', () => {
+  test('that is not JSON is emptied', () => {
     assert.deepEqual(redactStored('Ada'), { payload: '{}', erasedPayload: null });
   });
 });
 
-/** The payload without the three fields that the customer's row takes in. */
+/** The payload without the three fields that the customer's row stores. */
 function withoutContact(payload: string): string {
   const { data, ...event } = JSON.parse(payload);
   const { email: _, name: __, phone: ___, ...object } = data.object;

@@ -2,23 +2,23 @@ import { localIdKey } from '../wire/wire-object.ts';
 import { isPersonalName } from './personal-name.ts';
 import { redactText, secretName } from './redact-secrets.ts';
 
-/** A payload in the two forms in which it may be kept. */
+/** A payload in the two forms in which it may be stored. */
 export interface RedactedPayload {
   readonly payload: string;
-  /** The same without anything of the person either; null if there is nothing of a person in `payload`. */
+  /** The same without any personal data; null if `payload` contains none. */
   readonly erasedPayload: string | null;
 }
 
-/** Marks an event that says nothing any more: of whom it told has been erased, or was none of ours. */
+/** Marks an event without content: its person was erased, or is not a customer of Till. */
 export const erasedMark = 'till_erased';
 
-/** The types of events whose personal data a mirror takes in, and what it takes. */
+/** The event types whose personal data a mirror stores, and the fields that it stores. */
 const personalTypes: ReadonlySet<unknown> = new Set(['customer.created', 'customer.updated']);
 const customerFields = ['email', 'name', 'phone'] as const;
 
 /**
- * What is kept of an event. Secrets go from every event. So does personal data, wherever no mirror needs it: what is
- * not kept need not be protected, shown to operators, or found again when a customer is deleted.
+ * The part of an event that is kept. Secrets are removed from every event. So is personal data that no mirror needs:
+ * what is not stored need not be protected, shown to operators, or found again when a customer is deleted.
  */
 export function redactPayload(event: unknown): RedactedPayload {
   const redacted = redactValue(event);
@@ -30,7 +30,7 @@ export function redactPayload(event: unknown): RedactedPayload {
   };
 }
 
-/** The same for an event that was stored before. One that is no JSON says nothing to anybody. */
+/** The same for an event that is already stored. One that is not JSON has no content. */
 export function redactStored(payload: string): RedactedPayload {
   try {
     return redactPayload(JSON.parse(payload));
@@ -41,8 +41,8 @@ export function redactStored(payload: string): RedactedPayload {
 }
 
 /**
- * The kinds of objects that mirrors are made from, and what holds them together. Of any other (cards, bank accounts, tax
- * ids, identity checks, lines of an invoice) nobody reads more than which it is.
+ * The kinds of objects that mirrors are made from, and their containers. Of any other kind (cards, bank accounts, tax
+ * ids, identity checks, invoice lines) Till only needs the id and kind.
  */
 const keptKinds: ReadonlySet<unknown> = new Set([
   'event',
@@ -59,8 +59,9 @@ const keptKinds: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * The same JSON value without secrets and personal data: what is redacted becomes null, so that fields stay. What has
- * nothing to lose is returned as it is, lists aside; every event comes this way, and most of each is never copied.
+ * The same JSON value without secrets and personal data. A redacted value becomes null, so that its field stays. An
+ * unchanged object is returned as it is, not copied: this runs for every event, and most of each is unchanged. Lists
+ * are always copied.
  */
 function redactValue(value: unknown): unknown {
   if (typeof value === 'string') return redactText(value);
@@ -68,7 +69,7 @@ function redactValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(redactValue);
   const fields = record(value);
   const kind = fields['object'];
-  if (typeof kind === 'string' && !keptKinds.has(kind)) return stump(fields);
+  if (typeof kind === 'string' && !keptKinds.has(kind)) return idAndKind(fields);
   const changes: [string, unknown][] = [];
   for (const name of Object.keys(fields)) {
     const before = fields[name];
@@ -79,33 +80,33 @@ function redactValue(value: unknown): unknown {
 }
 
 function redactField(kind: unknown, name: string, field: unknown): unknown {
-  // Others write what they like into metadata; of it only our own id is read.
-  if (name === 'metadata') return onlyOurs(field);
+  // Metadata may contain anything; Till only reads its own id there.
+  if (name === 'metadata') return onlyLocalId(field);
   if (secretName.test(name)) return null;
-  // A product is no person, and the plan takes its name.
+  // A product is not a person, and the plan uses its name.
   if (isPersonalName(name) && !(kind === 'product' && name === 'name')) return null;
   return redactValue(field);
 }
 
-function stump(fields: Readonly<Record<string, unknown>>): object {
+function idAndKind(fields: Readonly<Record<string, unknown>>): object {
   const { id, object } = fields;
   return id === undefined ? { object } : { id, object };
 }
 
-function onlyOurs(metadata: unknown): object {
+function onlyLocalId(metadata: unknown): object {
   const fields = record(metadata);
   const { [localIdKey]: id } = fields;
   if (Object.keys(fields).length === (id === undefined ? 0 : 1)) return fields;
   return id === undefined ? {} : { [localIdKey]: id };
 }
 
-/** The fields that a mirror takes in from this event; null if it takes none, or there is nothing in them. */
+/** The fields that a mirror stores from this event; null if there are none, or they are empty. */
 function personalCustomer(event: unknown): Readonly<Record<string, unknown>> | null {
   const { type, data, [erasedMark]: erased } = record(event);
   if (!personalTypes.has(type) || erased === true) return null;
   const object = record(record(data)['object']);
   const present = customerFields.filter((field) => object[field] !== undefined && object[field] !== null);
-  // Not a text is not what the processor sends. It stays as wrong as it is, for whoever reads the event to refuse.
+  // The processor sends only text here. A value of another type is kept, and the mapping of the event refuses it.
   return present.length === 0 ? null : Object.fromEntries(present.map((field) => [field, object[field]]));
 }
 
@@ -116,6 +117,6 @@ function withObject(event: unknown, fields: Readonly<Record<string, unknown>>): 
 
 function record(value: unknown): Readonly<Record<string, unknown>> {
   const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value);
-  // Any object of JSON is one of names and values.
+  // Every JSON object is a record of names and values.
   return isRecord ? (value as Readonly<Record<string, unknown>>) : {};
 }

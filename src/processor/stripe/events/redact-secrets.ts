@@ -1,16 +1,16 @@
-/** What is left where a secret stood inside a longer text. */
+/** Replaces a secret inside a longer text. */
 const replacement = '[struck out]';
 
 /**
- * Field names whose value is a secret: `client_secret`, `confirmation_secret`, an endpoint's or an ephemeral key's
+ * Names of fields whose value is a secret: `client_secret`, `confirmation_secret`, an endpoint's or an ephemeral key's
  * `secret`.
  */
 export const secretName = /(?:^|_)secret$/;
 
 /**
- * Secrets within a text. The address of a 3-D Secure page carries the payment intent's client secret as a query
- * parameter, and the processor's error messages quote parts of API keys. The lengths keep a product that is named
- * `top_secret_box` what it is: ids and secrets of the processor are longer than words.
+ * Secrets within a text. The URL of a 3-D Secure page carries the payment intent's client secret as a query parameter,
+ * and the processor's error messages quote parts of API keys. The minimum lengths keep a product name such as
+ * `top_secret_box`: ids and secrets of the processor are longer than words.
  */
 const secretText = new RegExp(
   [
@@ -22,7 +22,7 @@ const secretText = new RegExp(
   'g',
 );
 
-/** What every secret text contains. Most texts contain none of it, and are not searched any further. */
+/** Every secret contains one of these. Most texts contain none, and are not searched further. */
 const secretHint = /secret|whsec_|_(?:live|test)_/;
 
 /** The text with every secret in it redacted. */

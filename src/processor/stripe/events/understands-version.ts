@@ -1,9 +1,9 @@
 import { Stripe } from 'stripe';
 
-/** The oldest version whose shape the mappings know: since then subscriptions name prices, not plans. */
+/** The oldest version whose shape the mappings know: since then subscriptions refer to prices, not plans. */
 const oldestDate = '2020-08-27';
 
-/** Versions are dates, since 2024 with a name behind. One later than the package's own has a shape nobody has seen. */
+/** Versions are dates, since 2024 followed by a name. A version later than the package's own has an unknown shape. */
 export function understandsVersion(apiVersion: string | null): boolean {
   if (apiVersion === null) return true;
   const date = dateOf(apiVersion);

@@ -40,11 +40,11 @@ describe('a signature', () => {
     ['missing', undefined],
     ['empty', ''],
     ['without a time', `v1=${sign(paid)}`],
-    ['with a time that is no number', `t=NaN,v1=${sign(paid, 'whsec_new', 'NaN')}`],
+    ['with a time that is not a number', `t=NaN,v1=${sign(paid, 'whsec_new', 'NaN')}`],
     ['with two times', `t=${nowSeconds},t=${nowSeconds},v1=${sign(paid)}`],
     ['without a signature', `t=${nowSeconds}`],
     ['of the older scheme', `t=${nowSeconds},v0=${sign(paid)}`],
-    ['that is rubbish', 'zzz'],
+    ['that is malformed', 'zzz'],
     ['of another secret', `t=${nowSeconds},v1=${sign(paid, 'whsec_else')}`],
     ['of another time', `t=${nowSeconds - 1},v1=${sign(paid)}`],
     ['of another body', `t=${nowSeconds},v1=${sign(`${paid} `)}`],
@@ -77,7 +77,7 @@ describe('a signature', () => {
   });
 });
 
-describe('what is signed and yet no event', () => {
+describe('a signed body that is not an event', () => {
   for (const [what, body, reason] of [
     ['text', 'hello', /not JSON/],
     ['an empty body', '', /not JSON/],
@@ -112,7 +112,7 @@ describe('what is signed and yet no event', () => {
       /nested too deeply/,
     ],
   ] as const) {
-    test(`${what} is told apart from a bad signature`, () => {
+    test(`${what} is distinguished from a bad signature`, () => {
       const verified = verifySigned(body);
       assert(verified.outcome === 'not_an_event');
       assert.match(verified.reason, reason);
@@ -120,7 +120,7 @@ describe('what is signed and yet no event', () => {
   }
 });
 
-test('the secrets of a verified event are struck out of what is stored', () => {
+test('the secrets of a verified event are redacted before it is stored', () => {
   const verified = verifySigned(eventFixture('payment_intent.requires_action'));
   assert(verified.outcome === 'event');
   assert.doesNotMatch(verified.event.payload, /hush/);

@@ -3,18 +3,21 @@ import { UnmappableError } from '../../event-facts.ts';
 import type { VerifiedWebhook } from '../../processor.ts';
 import { mapEventEnvelope } from './map-event.ts';
 
-/** How far a signature's time may be from ours, either way: the processor's own recommendation against replays. */
+/**
+ * How far a signature's time may be from the local time, in both directions: the processor's recommendation against
+ * replays.
+ */
 const toleranceSeconds = 300;
 
 /**
- * How deep a payload may nest. Real ones stay below 20; far deeper ones can be built from brackets alone
- * within a megabyte, and overflow the stack of whatever walks them.
+ * How deep a payload may nest. Real payloads stay below 20. Brackets alone can nest far deeper within a megabyte, and
+ * overflow the stack of any code that walks them.
  */
 const nestingDepthMax = 100;
 
 /**
- * Whether the bytes are an event, signed with one of the secrets at about this time. Signatures are checked by the
- * official package; the limit on times to come is ours, because the package accepts any.
+ * Whether the bytes are an event, signed with one of the secrets at about this time. The official package checks
+ * signatures. Times in the future are limited here, because the package accepts any.
  */
 export function verifyWebhook(
   body: Uint8Array,
@@ -46,7 +49,7 @@ function isSignedWith(secret: string, body: Uint8Array, header: string, now: Dat
   try {
     return checker.verifyHeader(body, header, secret, toleranceSeconds, undefined, now.getTime());
   } catch (error) {
-    // Its errors carry the whole body, so none is passed on.
+    // The package's errors contain the whole body, so none is passed on.
     if (error instanceof Stripe.errors.StripeSignatureVerificationError) return false;
     throw error;
   }
@@ -69,8 +72,8 @@ function readSigned(text: string): VerifiedWebhook {
 }
 
 /**
- * The one time and the signatures of a header, and the header written anew from them. The package would take the last
- * of several times, and throws a bare error on a signature that is empty or not ASCII, which anyone could send.
+ * Parses the header's one time and its signatures, and writes a canonical header from them. The package would use the
+ * last of several times, and throws a plain error on a signature that is empty or not ASCII, which anyone could send.
  */
 function parseHeader(header: string): { signedAtSeconds: number; canonical: string } | null {
   const parts = header.split(',');
@@ -81,7 +84,7 @@ function parseHeader(header: string): { signedAtSeconds: number; canonical: stri
   return { signedAtSeconds: Number(digits), canonical: [`t=${digits}`, ...signatures].join(',') };
 }
 
-/** Goes down no further than `depthMax`, however deep the value is. */
+/** Stops at `depthMax`, however deep the value is. */
 function isDeeperThan(value: unknown, depthMax: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (depthMax === 0) return true;

@@ -4,7 +4,7 @@ import type { Processor } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
-/** A server that speaks the wire API may not know this call. The real processor always does. */
+/** A server that implements the wire API may lack this call. The real processor always has it. */
 const unsupported = {};
 
 export function createAccountRead(
@@ -20,8 +20,8 @@ export function createAccountRead(
             if (error instanceof Stripe.errors.StripeError && error.statusCode === 404) return unsupported;
             throw error;
           }),
-        take: (answer) =>
-          answer === unsupported ? null : WireObject.parse(answer, 'account').expectKind('account').id(),
+        take: (response) =>
+          response === unsupported ? null : WireObject.parse(response, 'account').expectKind('account').id(),
       });
     } catch (error) {
       const isForbidden = error instanceof Failure && error.code === 'processor_misconfigured';

@@ -33,7 +33,8 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => mapCreated(answer, sinceCreation(answer, asOf), id, { email, name, phone }),
+        take: (response, asOf) =>
+          mapCreated(response, sinceCreation(response, asOf), id, { email, name, phone }),
       }),
 
     read,
@@ -51,7 +52,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => done(mapUpdated(answer, { email, name, phone }, asOf)),
+        take: (response, asOf) => done(mapUpdated(response, { email, name, phone }, asOf)),
         refused: missing,
       }),
 
@@ -73,44 +74,50 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
   };
 }
 
-/** All customers, or those made since. */
+/** All customers, or those created since. */
 function fetchSince({ stripe }: AdapterContext, since: Date | undefined): Fetch {
   return (page, options) => stripe.customers.list({ ...(since && createdSince(since)), ...page }, options);
 }
 
-/** A value that was sent and that the response does not show is taken as sent. */
-function mapCreated(answer: unknown, asOf: AsOf, id: string, sent: CustomerValues): CustomerFacts {
-  const shown: ReadonlyMap<string, unknown> = new Map(Object.entries(Object(answer)));
+/** If the response does not show a value that was sent, the sent value is used. */
+function mapCreated(response: unknown, asOf: AsOf, id: string, sent: CustomerValues): CustomerFacts {
+  const shown: ReadonlyMap<string, unknown> = new Map(Object.entries(Object(response)));
   const isShown = (field: string) => typeof shown.get(field) === 'string' && shown.get(field) !== '';
   const unshown = Object.entries(sent).filter(([field]) => !isShown(field));
   const whole = Object.fromEntries([...shown, ...unshown]);
   return mapCustomer(withKnownLinks(whole, { localId: id }), asOf);
 }
 
-/** A deleted customer cannot be changed, so a response that shows one contradicts itself: only a read says what is deleted. */
-function mapUpdated(answer: unknown, sent: { readonly [field: string]: unknown }, asOf: AsOf): CustomerFacts {
-  const facts = mapAnswer(withSent(answer, sent), asOf);
+/**
+ * A deleted customer cannot be updated, so a response that shows one contradicts itself: only a read proves a deletion.
+ */
+function mapUpdated(
+  response: unknown,
+  sent: { readonly [field: string]: unknown },
+  asOf: AsOf,
+): CustomerFacts {
+  const facts = mapResponse(withSent(response, sent), asOf);
   if (facts.deleted) throw new UnmappableError('the customer was to be changed and is shown as deleted');
   return facts;
 }
 
-/** A value that was sent and that the response leaves out is taken as sent. A value that it shows wins. */
-function withSent(answer: unknown, sent: { readonly [field: string]: unknown }): unknown {
+/** If the response omits a value that was sent, the sent value is used. A value in the response takes precedence. */
+function withSent(response: unknown, sent: { readonly [field: string]: unknown }): unknown {
   const given = Object.entries(sent).filter(([, value]) => value !== undefined);
-  return { ...Object.fromEntries(given), ...Object(answer) };
+  return { ...Object.fromEntries(given), ...Object(response) };
 }
 
-function mapAnswer(answer: unknown, asOf: AsOf): CustomerFacts {
-  return mapCustomer(withKnownLinks(answer, { localId: null }), asOf);
+function mapResponse(response: unknown, asOf: AsOf): CustomerFacts {
+  return mapCustomer(withKnownLinks(response, { localId: null }), asOf);
 }
 
-function takeCustomer(answer: unknown, asOf: AsOf): CustomerFacts | 'deleted' {
-  const customer = WireObject.parse(answer, 'customer').expectKind('customer');
-  return customer.isDeleted() ? 'deleted' : mapAnswer(answer, asOf);
+function takeCustomer(response: unknown, asOf: AsOf): CustomerFacts | 'deleted' {
+  const customer = WireObject.parse(response, 'customer').expectKind('customer');
+  return customer.isDeleted() ? 'deleted' : mapResponse(response, asOf);
 }
 
-function takeDeleted(answer: unknown, asOf: AsOf): Attempt<'deleted'> {
-  if (takeCustomer(answer, asOf) !== 'deleted')
+function takeDeleted(response: unknown, asOf: AsOf): Attempt<'deleted'> {
+  if (takeCustomer(response, asOf) !== 'deleted')
     throw new UnmappableError('the deleted customer is not marked as deleted');
   return done('deleted');
 }

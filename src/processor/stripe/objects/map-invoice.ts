@@ -2,7 +2,7 @@ import type { InvoiceFacts } from '../../../invoices/invoice.ts';
 import type { AsOf } from '../../../mirrors/facts.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
-/** The processor's statuses of an invoice, and what Till calls them. */
+/** Maps the processor's invoice statuses to Till's. */
 const statuses = {
   draft: 'draft',
   open: 'open',
@@ -30,7 +30,7 @@ export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
   };
 }
 
-/** Since 2025-03-31 an invoice names its subscription under `parent`; before, it did so itself. */
+/** Since 2025-03-31 the subscription is under `parent`; before, it was a field of the invoice itself. */
 function subscriptionOf(invoice: WireObject): string | null {
   if (!invoice.has('parent') && invoice.has('subscription')) return invoice.referenceOrNull('subscription');
   const parent = invoice.objectOrNull('parent');
@@ -38,7 +38,7 @@ function subscriptionOf(invoice: WireObject): string | null {
   return parent.objectOrNull('subscription_details')?.reference('subscription') ?? null;
 }
 
-/** Both shapes hold a copy of the subscription's metadata, in different places. */
+/** Both shapes contain a copy of the subscription's metadata, in different places. */
 function subscriptionDetailsOf(invoice: WireObject): WireObject | null {
   const holder = invoice.has('parent') ? invoice.objectOrNull('parent') : invoice;
   return holder?.has('subscription_details') ? holder.objectOrNull('subscription_details') : null;

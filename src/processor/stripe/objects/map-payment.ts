@@ -2,12 +2,12 @@ import type { AsOf } from '../../../mirrors/facts.ts';
 import type { PaymentFacts } from '../../../payments/payment.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 
-/** The processor's statuses of a payment intent, and what Till calls them. */
+/** Maps the processor's payment intent statuses to Till's. */
 const statuses = {
   requires_payment_method: 'requires_payment_method',
   requires_confirmation: 'requires_confirmation',
   requires_action: 'requires_action',
-  // The spec has no word for money that is held and not yet taken: something is left to do.
+  // The spec has no status for an authorised payment that is not captured yet: there is still something to do.
   requires_capture: 'requires_action',
   processing: 'processing',
   succeeded: 'succeeded',
@@ -30,7 +30,7 @@ export function mapPayment(value: unknown, asOf: AsOf): PaymentFacts {
   };
 }
 
-/** Nothing has arrived before a payment succeeds, so only then must the response say how much. */
+/** Before a payment succeeds nothing is received, so the amount is required only then. */
 function amountReceivedOf(intent: WireObject, status: PaymentFacts['status']): number {
   if (status === 'succeeded') return intent.amount('amount_received');
   return ifReadable(() => intent.amount('amount_received')) ?? 0;

@@ -31,7 +31,7 @@ export function mapPrice(value: unknown, asOf: AsOf): PriceFacts {
   };
 }
 
-/** A price whose product was expanded, as create, read and list ask for it. Our id is the price's. */
+/** A price with its product expanded, as create, read and list request it. The Till id is on the price. */
 export function mapPlan(value: unknown, asOf: AsOf): PlanFacts {
   const price = WireObject.parse(value, 'price');
   return {

@@ -10,10 +10,10 @@ export function mapRefund(value: unknown, asOf: AsOf): RefundFacts {
 }
 
 /**
- * A refund in a response. It exists, so it must be recorded even if its status is null or unknown to Till; `warn` is told
- * why the status could not be read.
+ * A refund in a response. It exists, so it must be recorded even if its status is null or unknown to Till; `warn` gets
+ * the reason why the status could not be read.
  */
-export function mapRefundAnswer(value: unknown, asOf: AsOf, warn: (reason: string) => void): RefundFacts {
+export function mapRefundResponse(value: unknown, asOf: AsOf, warn: (reason: string) => void): RefundFacts {
   const refund = WireObject.parse(value, 'refund').expectKind('refund');
   const facts = factsOf(refund, asOf);
   try {
@@ -33,7 +33,7 @@ function factsOf(refund: WireObject, asOf: AsOf): Omit<RefundFacts, 'status'> {
     processorPaymentIntentId: refund.referenceOrNull('payment_intent'),
     amount: refund.amount('amount', 1),
     currency: refund.currency('currency'),
-    // The processor has reasons of its own (an expired authorisation) that no caller of Till can give.
+    // The processor has its own reasons (an expired authorisation) that no caller of Till can give.
     reason: refundReasons.find((known) => known === reason) ?? null,
     createdAt: refund.createdAt(asOf.earliest),
     asOf,

@@ -3,7 +3,7 @@ import type { SubscriptionFacts, SubscriptionItemFacts } from '../../../subscrip
 import { UnmappableError } from '../../event-facts.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 
-/** The processor's statuses of a subscription, and what Till calls them. */
+/** Maps the processor's subscription statuses to Till's. */
 const statuses = {
   incomplete: 'incomplete',
   incomplete_expired: 'incomplete_expired',
@@ -11,7 +11,8 @@ const statuses = {
   active: 'active',
   past_due: 'past_due',
   unpaid: 'unpaid',
-  // A trial that ended with no way to pay. The spec has no word for it; what matters is that nobody is entitled.
+  // A trial that ended without a payment method. The spec has no status for it; what matters is that it is not
+  // entitled.
   paused: 'unpaid',
   canceled: 'canceled',
 } as const satisfies Record<string, SubscriptionFacts['status']>;
@@ -25,7 +26,7 @@ export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
     processorCustomerId: subscription.referenceOrNull('customer'),
     items: itemsOf(subscription),
     status,
-    // While a trial runs its end must be known; at any other time it is only shown.
+    // Required while a trial runs, and decorative at any other time.
     trialEnd:
       status === 'trialing' ? subscription.moment('trial_end') : subscription.optionalMoment('trial_end'),
     createdAt: subscription.createdAt(asOf.earliest),
@@ -33,11 +34,11 @@ export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
   };
 }
 
-/** Before everything else. */
+/** Sorts before every other age. */
 const unknownAge = new Date(0);
 
 /**
- * The items of the list's first page, oldest first, and in the processor's order where they are of the same age. One of
+ * The items of the list's first page, oldest first; items of the same age keep the processor's order. An item of
  * unknown age counts as the oldest.
  */
 function itemsOf(subscription: WireObject): SubscriptionFacts['items'] {
@@ -51,7 +52,7 @@ function itemsOf(subscription: WireObject): SubscriptionFacts['items'] {
   return [first, ...others];
 }
 
-/** Before 2025-03-31 the period was the subscription's own; since then each item has its own. */
+/** Before 2025-03-31 the subscription had the period; since then each item has its own. */
 function itemFacts(subscription: WireObject, item: WireObject): SubscriptionItemFacts {
   const period = subscription.has('current_period_end') ? subscription : item;
   return {
@@ -63,9 +64,9 @@ function itemFacts(subscription: WireObject, item: WireObject): SubscriptionItem
 }
 
 /**
- * The secret of the latest invoice, from a subscription whose `latest_invoice.confirmation_secret` was expanded; null
- * unless that invoice still waits for its payment. (For a trial or a free plan it is a paid one, over nothing.)
- * Answers always come in the version that the adapter asks for, so only the newer shape is met here.
+ * The secret of the latest invoice, from a subscription with `latest_invoice.confirmation_secret` expanded; null unless
+ * that invoice still waits for its payment. (For a trial or a free plan the invoice is already paid, with an amount of
+ * 0.) Responses always have the version that the adapter requests, so only the newer shape occurs here.
  */
 export function clientSecretOfSubscription(value: unknown): string | null {
   return ifReadable(() => {

@@ -20,7 +20,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
     call('payments.read', {
       kind: 'read',
       send: (options) => stripe.paymentIntents.retrieve(processorPaymentIntentId, {}, options),
-      take: (answer, asOf) => withSecret(answer, known, asOf),
+      take: (response, asOf) => withSecret(response, known, asOf),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -39,9 +39,9 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => {
+        take: (response, asOf) => {
           const known = { localId: id, customer: processorCustomerId };
-          const made = withSecret(answer, known, sinceCreation(answer, asOf));
+          const made = withSecret(response, known, sinceCreation(response, asOf));
           if (made.clientSecret === null)
             warnOfMissingSecret(logger, 'payments.create', made.payment.processorPaymentIntentId);
           return made;
@@ -55,8 +55,8 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
         kind: 'write',
         send: (options) =>
           stripe.paymentIntents.cancel(processorPaymentIntentId, {}, { ...options, idempotencyKey }),
-        take: (answer, asOf) => done(mapPayment(withKnownLinks(answer, noLinks), asOf)),
-        // The call has no values of the caller's, so whatever else is refused is refused because of the state.
+        take: (response, asOf) => done(mapPayment(withKnownLinks(response, noLinks), asOf)),
+        // The call carries none of the caller's values, so any other refusal is about the payment's state.
         refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
 
@@ -76,12 +76,12 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
   };
 }
 
-/** The row of a payment that is read or canceled exists, and has its links. */
+/** A payment that is read or canceled already has a row, with its links. */
 const noLinks: KnownLinks = { localId: null, customer: null };
 
-function withSecret(answer: unknown, known: KnownLinks, asOf: AsOf): PaymentWithSecret {
+function withSecret(response: unknown, known: KnownLinks, asOf: AsOf): PaymentWithSecret {
   return {
-    payment: mapPayment(withKnownLinks(answer, known), asOf),
-    clientSecret: clientSecretOfPayment(answer),
+    payment: mapPayment(withKnownLinks(response, known), asOf),
+    clientSecret: clientSecretOfPayment(response),
   };
 }

@@ -21,7 +21,7 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
     call('plans.read', {
       kind: 'read',
       send: (options) => stripe.prices.retrieve(processorPriceId, { expand }, options),
-      take: (answer, asOf) => mapPlan(withKnownLinks(answer, { localId: null }), asOf),
+      take: (response, asOf) => mapPlan(withKnownLinks(response, { localId: null }), asOf),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -41,10 +41,10 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => {
-          const known = withKnownLinks(answer, { localId: id });
-          const { price, product } = mapPlan(known, sinceCreation(answer, asOf));
-          // The plan is sold for what the processor will bill, so the caller's amount cannot stand in for it.
+        take: (response, asOf) => {
+          const known = withKnownLinks(response, { localId: id });
+          const { price, product } = mapPlan(known, sinceCreation(response, asOf));
+          // The processor bills its own amount, so the caller's amount cannot replace it.
           if (price.amount === null) throw new UnmappableError('price.unit_amount is null, not an amount');
           return {
             price: { ...price, interval: price.interval ?? interval },
@@ -56,7 +56,7 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
     read,
 
     archive: async ({ processorPriceId, processorProductId, idempotencyKey }) => {
-      // A key belongs to one request, so each half needs its own.
+      // An idempotency key belongs to one request, so each of the two needs its own.
       const price = await archivePrice(
         context,
         { processorPriceId, processorProductId },
@@ -89,8 +89,8 @@ function archivePrice(
     kind: 'write',
     send: (options) =>
       context.stripe.prices.update(processorPriceId, { active: false }, { ...options, idempotencyKey }),
-    take: (answer, asOf) =>
-      done(mapPrice(withKnownLinks(answer, { localId: null, product: processorProductId }), asOf)),
+    take: (response, asOf) =>
+      done(mapPrice(withKnownLinks(response, { localId: null, product: processorProductId }), asOf)),
     refused: missing,
   });
 }
@@ -103,7 +103,7 @@ function archiveProduct(
   return context.call('plans.archive_product', {
     kind: 'write',
     send: (options) => context.stripe.products.update(id, { active: false }, { ...options, idempotencyKey }),
-    take: (answer, asOf) => done(mapProduct(withKnownLinks(answer, { localId: null }), asOf)),
+    take: (response, asOf) => done(mapProduct(withKnownLinks(response, { localId: null }), asOf)),
     refused: missing,
   });
 }

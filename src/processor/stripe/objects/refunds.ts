@@ -7,7 +7,7 @@ import { done, isMissing, refused } from '../wire/attempt.ts';
 import { type Fetch, fetchPages, lookUpPagesMax, mapPages } from '../wire/listing.ts';
 import type { Refusal } from '../wire/refusal.ts';
 import { localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
-import { mapRefundAnswer } from './map-refund.ts';
+import { mapRefundResponse } from './map-refund.ts';
 
 export function createRefundCalls(context: AdapterContext): RefundCalls {
   const { stripe, call } = context;
@@ -26,9 +26,9 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => {
+        take: (response, asOf) => {
           const known = { localId: id, payment_intent: processorPaymentIntentId };
-          return done(map('refunds.create', withKnownLinks(answer, known), sinceCreation(answer, asOf)));
+          return done(map('refunds.create', withKnownLinks(response, known), sinceCreation(response, asOf)));
         },
         refused: (refusal) => {
           if (refusal.code === 'resource_missing') return refused('missing', refusal);
@@ -40,7 +40,7 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
       call('refunds.read', {
         kind: 'read',
         send: (options) => stripe.refunds.retrieve(processorRefundId, {}, options),
-        take: (answer, asOf) => map('refunds.read', withKnownLinks(answer, { localId: null }), asOf),
+        take: (response, asOf) => map('refunds.read', withKnownLinks(response, { localId: null }), asOf),
         refused: (refusal) => (isMissing(refusal) ? null : undefined),
       }),
 
@@ -55,17 +55,17 @@ function createListings(context: AdapterContext): Pick<RefundCalls, 'find' | 'li
     (processorPaymentIntentId: string): Fetch =>
     (page, options) =>
       stripe.refunds.list({ payment_intent: processorPaymentIntentId, ...page }, options);
-  // The listing was asked for one payment's refunds, so that is whose they are.
+  // The listing is for one payment, so all of its refunds belong to that payment.
   const mapOfPayment = (value: unknown, processorPaymentIntentId: string, asOf: AsOf): RefundFacts =>
     map('refunds.list', withKnownLinks(value, { payment_intent: processorPaymentIntentId }), asOf);
   return {
     find: async ({ localId, processorPaymentIntentId }) => {
       const fetch = fetchOfPayment(processorPaymentIntentId);
-      const mapOurs = (value: unknown, asOf: AsOf) =>
+      const mapIfWanted = (value: unknown, asOf: AsOf) =>
         WireObject.parse(value, 'refund').localId() === localId
           ? [mapOfPayment(value, processorPaymentIntentId, asOf)]
           : [];
-      for await (const page of fetchPages(context, 'refunds.list', fetch, lookUpPagesMax, mapOurs)) {
+      for await (const page of fetchPages(context, 'refunds.list', fetch, lookUpPagesMax, mapIfWanted)) {
         const [found] = page.flat();
         if (found !== undefined) return found;
       }
@@ -93,12 +93,12 @@ function createListings(context: AdapterContext): Pick<RefundCalls, 'find' | 'li
 
 function createMapping({ logger }: AdapterContext) {
   return (operation: ProcessorOperation, value: unknown, asOf: AsOf): RefundFacts =>
-    mapRefundAnswer(value, asOf, (reason) => logger.warn({ operation, reason }, 'refund status unknown'));
+    mapRefundResponse(value, asOf, (reason) => logger.warn({ operation, reason }, 'refund status unknown'));
 }
 
 /**
- * Till asks for no more than its mirror says is left of a payment that its mirror says has succeeded. A refusal of
- * either, with a code or (as for an amount that is too large) without one, therefore means that the mirror is behind.
+ * Till requests no more than what the mirror says is left of a succeeded payment. A refusal of the state or the amount,
+ * with a code or (as for an amount that is too large) without one, therefore means that the mirror is stale.
  */
 function isAboutState({ code, param }: Refusal): boolean {
   return code === null ? param !== 'reason' : stateCodes.includes(code);

@@ -12,7 +12,7 @@ import { clientSecretOfSubscription, mapSubscription } from './map-subscription.
 export function createSubscriptionCalls(context: AdapterContext): SubscriptionCalls {
   const { stripe, call } = context;
   const expand = ['latest_invoice.confirmation_secret'];
-  // Without a status the processor leaves out the canceled ones.
+  // Without a status filter, the processor leaves out canceled subscriptions.
   const fetchList =
     (filter: Stripe.SubscriptionListParams): Fetch =>
     (page, options) =>
@@ -22,7 +22,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
     call('subscriptions.read', {
       kind: 'read',
       send: (options) => stripe.subscriptions.retrieve(processorSubscriptionId, { expand }, options),
-      take: (answer, asOf) => withSecret(answer, known, asOf),
+      take: (response, asOf) => withSecret(response, known, asOf),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
@@ -37,7 +37,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
               items: [{ price: processorPriceId }],
               // The frontend confirms the first payment; until then nothing is charged.
               payment_behavior: 'default_incomplete',
-              // Without this, renewals would have nothing to charge.
+              // Without this, renewals would have no payment method to charge.
               payment_settings: { save_default_payment_method: 'on_subscription' },
               ...(trialPeriodDays === 0 ? {} : { trial_period_days: trialPeriodDays }),
               metadata: { [localIdKey]: id },
@@ -45,9 +45,9 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
             },
             { ...options, idempotencyKey },
           ),
-        take: (answer, asOf) => {
+        take: (response, asOf) => {
           const known = { localId: id, customer: processorCustomerId };
-          const made = withSecret(answer, known, sinceCreation(answer, asOf));
+          const made = withSecret(response, known, sinceCreation(response, asOf));
           if (made.subscription.status === 'incomplete') warnIfNoSecret(context, made);
           return made;
         },
@@ -59,8 +59,8 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
       call('subscriptions.cancel', {
         kind: 'write',
         send: (options) => stripe.subscriptions.cancel(processorSubscriptionId, {}, options),
-        take: (answer, asOf) => done(mapSubscription(withKnownLinks(answer, noLinks), asOf)),
-        // The call has no values of the caller's, so whatever else is refused is refused because of the state.
+        take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf)),
+        // The call carries none of the caller's values, so any other refusal is about the subscription's state.
         refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
 
@@ -88,12 +88,12 @@ function warnIfNoSecret(
     warnOfMissingSecret(logger, 'subscriptions.create', subscription.processorSubscriptionId);
 }
 
-/** The row of a subscription that is read or canceled exists, and has its links. */
+/** A subscription that is read or canceled already has a row, with its links. */
 const noLinks: KnownLinks = { localId: null, customer: null };
 
-function withSecret(answer: unknown, known: KnownLinks, asOf: AsOf): SubscriptionWithSecret {
+function withSecret(response: unknown, known: KnownLinks, asOf: AsOf): SubscriptionWithSecret {
   return {
-    subscription: mapSubscription(withKnownLinks(answer, known), asOf),
-    clientSecret: clientSecretOfSubscription(answer),
+    subscription: mapSubscription(withKnownLinks(response, known), asOf),
+    clientSecret: clientSecretOfSubscription(response),
   };
 }

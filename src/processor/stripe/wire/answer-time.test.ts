@@ -4,13 +4,13 @@ import { answerTime } from './answer-time.ts';
 
 const localNowMs = Date.UTC(2026, 0, 1);
 
-/** An answer as the official package returns it. */
-function answerDated(date: string | undefined): object {
+/** A response as the official package returns it. */
+function responseDated(date: string | undefined): object {
   return { id: 'cus_1', lastResponse: { headers: { date } } };
 }
 
-test('an answer was true between the start of its request and the time at which the processor wrote it', () => {
-  const answer = answerDated('Mon, 05 May 2031 12:00:30 GMT');
+test('a response was true between the start of its request and the time at which the processor wrote it', () => {
+  const response = responseDated('Mon, 05 May 2031 12:00:30 GMT');
   for (const [elapsedMs, earliest] of [
     [0, '2031-05-05T12:00:30Z'],
     [1, '2031-05-05T12:00:29Z'],
@@ -18,13 +18,13 @@ test('an answer was true between the start of its request and the time at which 
     [9_500, '2031-05-05T12:00:20Z'],
   ] as const) {
     const latest = new Date('2031-05-05T12:00:30Z');
-    assert.deepEqual(answerTime(answer, elapsedMs, localNowMs), { earliest: new Date(earliest), latest });
+    assert.deepEqual(answerTime(response, elapsedMs, localNowMs), { earliest: new Date(earliest), latest });
   }
 });
 
-test('without a date that can be read, our own clock decides', () => {
-  for (const answer of [answerDated(undefined), answerDated('yesterday'), {}]) {
+test('without a readable date, the local clock decides', () => {
+  for (const response of [responseDated(undefined), responseDated('yesterday'), {}]) {
     const asOf = { earliest: new Date('2025-12-31T23:59:58Z'), latest: new Date('2026-01-01T00:00:00Z') };
-    assert.deepEqual(answerTime(answer, 1_500, localNowMs), asOf);
+    assert.deepEqual(answerTime(response, 1_500, localNowMs), asOf);
   }
 });

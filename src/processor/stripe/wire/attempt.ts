@@ -5,7 +5,7 @@ export function done<T>(value: T): Attempt<T> {
   return { outcome: 'done', value };
 }
 
-/** The object that the call is about does not exist, as opposed to one that it only mentions. */
+/** The object of the call does not exist, as opposed to an object that the call only refers to. */
 export function isMissing(refusal: Refusal): boolean {
   return refusal.status === 404 && refusal.code === 'resource_missing';
 }

@@ -8,13 +8,19 @@ import { answerTime } from './answer-time.ts';
 import { callFailure, classifyError, type FailedCall, type Refusal } from './refusal.ts';
 
 export interface CallLimits {
-  /** Within this a call has ended, retries and all: the request behind it lives for 30 s and has other things to do. */
+  /** The limit of a call with all its retries: the request behind it lives for 30 s and does more than this call. */
   readonly deadlineMs: number;
-  /** One try. Long enough for the processor's slowest honest answers, short enough to leave time for a second try. */
+  /**
+   * The limit of one attempt: long enough for the processor's slowest real responses, short enough for a second
+   * attempt.
+   */
   readonly tryTimeoutMs: number;
-  /** After the first try. More would only add to the load of a processor that is down. */
+  /** Retries after the first attempt. More would only add to the load of a processor that is down. */
   readonly retriesMax: number;
-  /** Before the first retry, doubled before the second. Half of it is jitter: callers must not come back in step. */
+  /**
+   * The delay before the first retry; doubled before the second. Half of it is jitter, so that callers don't retry in
+   * step.
+   */
   readonly retryDelayMs: number;
 }
 
@@ -25,25 +31,28 @@ export const callLimits: CallLimits = {
   retryDelayMs: 400,
 };
 
-/** With less left than this a further try could only time out. */
+/** With less time left than this, another attempt could only time out. */
 const tryTimeoutMsMin = 20;
 
-/** When to come back if too many calls are under way: they take a fraction of a second each. */
+/** When to retry if too many calls are in progress: each takes a fraction of a second. */
 const overloadedRetryAfterSeconds = 1;
 
 interface Call<T> {
-  /** A read can have no effect, so its failure never leaves one unknown. */
+  /** A read has no effect, so its failure never leaves one unknown. */
   readonly kind: 'read' | 'write';
   readonly send: (options: Stripe.RequestOptions) => Promise<unknown>;
-  /** From the answer, and when it was true, to the result; throws `UnmappableError` if it is not what was asked for. */
-  readonly take: (answer: unknown, asOf: AsOf) => T;
-  /** The result for a refusal that the caller can act upon; undefined makes it a failure. */
+  /**
+   * Maps the response, and the time span in which it was true, to the result; throws `UnmappableError` if it is not
+   * what was requested.
+   */
+  readonly take: (response: unknown, asOf: AsOf) => T;
+  /** The result for a refusal that the caller can handle; undefined makes it a failure. */
   readonly refused?: (refusal: Refusal) => T | undefined;
 }
 
 export type Caller = <T>(operation: ProcessorOperation, call: Call<T>) => Promise<T>;
 
-/** Every call to the processor goes through here: bounded in number and time, retried where safe, and measured. */
+/** Every call to the processor goes through here: limited in number and time, retried where safe, and measured. */
 export function createCaller(
   metrics: Pick<Metrics, 'processorRequestDuration'>,
   maxInFlight: number,
@@ -85,9 +94,9 @@ async function tryUntilDeadline<T>(
     const leftMs = deadlineMs - performance.now();
     try {
       const timeout = Math.ceil(Math.max(tryTimeoutMsMin, Math.min(limits.tryTimeoutMs, leftMs)));
-      const answer = await call.send({ timeout });
-      // From the first try on: what answers a later one may be the processor's record of the first.
-      const result = call.take(answer, answerTime(answer, performance.now() - startedMs, Date.now()));
+      const response = await call.send({ timeout });
+      // Measured from the first attempt: the response to a later one may be the processor's record of the first.
+      const result = call.take(response, answerTime(response, performance.now() - startedMs, Date.now()));
       observe('ok');
       return result;
     } catch (error) {
@@ -99,12 +108,12 @@ async function tryUntilDeadline<T>(
         await wait(delayMs);
         continue;
       }
-      return conclude(call, failed, maybeDone, error, observe);
+      return toResultOrThrow(call, failed, maybeDone, error, observe);
     }
   }
 }
 
-function conclude<T>(
+function toResultOrThrow<T>(
   call: Call<T>,
   failed: FailedCall,
   maybeDone: boolean,

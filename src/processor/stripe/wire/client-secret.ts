@@ -2,8 +2,8 @@ import type { Logger } from '../../../platform/logger.ts';
 import type { ProcessorOperation } from '../../processor.ts';
 
 /**
- * What was made is recorded and shown, but a frontend cannot confirm it. The same request with its idempotency key reads
- * the secret again.
+ * The created object is recorded and shown, but a frontend cannot confirm it. The same request with its idempotency key
+ * reads the secret again.
  */
 export function warnOfMissingSecret(
   logger: Logger,

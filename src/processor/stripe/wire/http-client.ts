@@ -7,17 +7,18 @@ type HttpClient = InstanceType<typeof Stripe.HttpClient>;
 
 /**
  * How a request to the processor failed below its API.
- * - `unreachable`: no connection, so nothing was sent
- * - `lost`: the connection broke; the request may have been carried out
- * - `timeout`: no complete answer in time; the same
- * - `invalidResponse`: a complete answer that is not one of the API's
+ *
+ *   - `unreachable`: no connection, so nothing was sent
+ *   - `lost`: the connection broke; the request may have been carried out
+ *   - `timeout`: no complete response in time; the request may have been carried out
+ *   - `invalidResponse`: a complete response that is not one of the API's
  */
 export type HttpClientFault = 'unreachable' | 'lost' | 'timeout' | 'invalidResponse';
 
 export class HttpClientError extends Error {
   override readonly name = 'HttpClientError';
   readonly fault: HttpClientFault;
-  /** The HTTP status, where there was one. */
+  /** The HTTP status, if there was one. */
   readonly status: number | null;
 
   constructor(fault: HttpClientFault, detail: string, extras: { cause?: unknown; status?: number } = {}) {
@@ -28,17 +29,17 @@ export class HttpClientError extends Error {
 }
 
 /**
- * The largest answer that is read. A page of 100 invoices with their lines is well below 4 MiB; more than this is
- * not the API, and memory is everybody's.
+ * The largest response that is read. A page of 100 invoices with their lines is well below 4 MiB; a larger response
+ * does not come from the API, and must not use up the memory.
  */
-const answerBytesMax = 16 * 1024 * 1024;
+const responseBytesMax = 16 * 1024 * 1024;
 
 /**
- * The HTTP client below the official package. The package's own one measures only silence, so that an answer
- * dripping in byte by byte never times out; repeats a request by itself when a connection breaks, outside any
- * deadline; takes an error status without an `error` for success; and on a JSON answer that is no object
- * throws where nobody can catch, which ends the process. Here a try is over when its time is, it is one request, and
- * whatever is not an answer of the API is an `HttpClientError`.
+ * The HTTP client below the official package. The package's own client only limits silence, so that a response that
+ * drips in byte by byte never times out. It repeats a request by itself when a connection breaks, outside any deadline.
+ * It treats an error status without an `error` as success. On a JSON response that is not an object, it throws where no
+ * caller can catch, which ends the process. Here, an attempt is one request, it ends when its time is up, and anything
+ * other than a response of the API is an `HttpClientError`.
  */
 export function createHttpClient(agent: http.Agent): HttpClient {
   return {
@@ -52,11 +53,11 @@ export function createHttpClient(agent: http.Agent): HttpClient {
         const options = { host, port, path, method, headers: headers as http.OutgoingHttpHeaders, agent };
         const request = (protocol === 'http' ? http : https).request({ ...options, signal: abort.signal });
         noteConnection(request, connection);
-        // `once` below hears of the first error. A later one, on a connection given up, must not end the process.
+        // `once` below handles the first error. A later one, on an abandoned connection, must not end the process.
         request.on('error', () => {});
         request.end(body);
         const response = await receive(request);
-        return toPackageResponse(response, readAnswer(await readBody(response), statusOf(response)));
+        return toPackageResponse(response, parseBody(await readBody(response), statusOf(response)));
       } catch (error) {
         throw explain(error, connection.made, abort.signal.aborted ? timeoutMs : null);
       } finally {
@@ -77,9 +78,9 @@ async function readBody(response: http.IncomingMessage): Promise<string> {
   let bytes = 0;
   for await (const chunk of response) {
     bytes += chunk.length;
-    if (bytes > answerBytesMax) {
+    if (bytes > responseBytesMax) {
       response.destroy();
-      const detail = `the response is larger than ${answerBytesMax} bytes`;
+      const detail = `the response is larger than ${responseBytesMax} bytes`;
       throw new HttpClientError('invalidResponse', detail, { status: statusOf(response) });
     }
     chunks.push(chunk);
@@ -87,20 +88,20 @@ async function readBody(response: http.IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** An answer is a JSON object, and says `error` exactly if its status does. */
-function readAnswer(text: string, status: number): object {
-  let answer: unknown;
+/** A response is a JSON object, and has an `error` exactly if its status is an error. */
+function parseBody(text: string, status: number): object {
+  let body: unknown;
   try {
-    answer = JSON.parse(text);
+    body = JSON.parse(text);
   } catch {
     throw new HttpClientError('invalidResponse', `the response (status ${status}) is not JSON`, { status });
   }
-  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new HttpClientError('invalidResponse', `the response (status ${status}) is not a JSON object`, {
       status,
     });
   }
-  const error = ('error' in answer ? answer.error : null) ?? null;
+  const error = ('error' in body ? body.error : null) ?? null;
   if (status < 300 !== (error === null)) {
     throw new HttpClientError(
       'invalidResponse',
@@ -115,12 +116,12 @@ function readAnswer(text: string, status: number): object {
       status,
     });
   }
-  return answer;
+  return body;
 }
 
 /**
- * Until there is a connection (and, with TLS, trust in the other side) nothing can have been sent. One that was kept
- * alive and is used again is there from the start.
+ * Nothing can have been sent before there is a connection (and, with TLS, a trusted one). A reused keep-alive
+ * connection exists from the start.
  */
 function noteConnection(request: http.ClientRequest, connection: { made: boolean }): void {
   request.once('socket', (socket) => {
@@ -144,14 +145,14 @@ function explain(error: unknown, connected: boolean, timedOutAfterMs: number | n
 
 function toPackageResponse(
   response: http.IncomingMessage,
-  answer: object,
+  body: object,
 ): Awaited<ReturnType<HttpClient['makeRequest']>> {
   return {
     getStatusCode: () => statusOf(response),
     getHeaders: () => flatten(response.headers),
     getRawResponse: () => response,
     toStream: () => response,
-    toJSON: async () => answer,
+    toJSON: async () => body,
   };
 }
 

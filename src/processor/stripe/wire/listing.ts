@@ -6,19 +6,19 @@ import type { Pages, ProcessorOperation } from '../../processor.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { WireObject } from './wire-object.ts';
 
-/** The most that the processor gives at once. */
+/** The processor's largest page. */
 const pageSize = 100;
 
-/** A hundred million objects, which is more than any account of ours will hold. A listing that does not end is a bug. */
+/** A hundred million objects, more than any account holds. A listing that does not end is a bug. */
 export const resyncPagesMax = 1_000_000;
 
 /**
- * Ten thousand objects made since a call that went astray. The sweeper looks within minutes, when there are few; a
- * longer listing means that something else is wrong, and must not eat the rate of everybody's calls.
+ * Ten thousand objects created since a call of unknown effect. The sweeper looks within minutes, when there are few. A
+ * longer listing means that something else is wrong, and must not use up the processor's rate limit.
  */
 export const lookUpPagesMax = 100;
 
-/** How far the processor's clock may be from ours: generous, since looking too far back only costs a page. */
+/** The clock skew to allow for: generous, since looking too far back only costs a page. */
 const clockSkewMsMax = 300_000;
 
 export interface PageParams {
@@ -26,14 +26,14 @@ export interface PageParams {
   readonly starting_after?: string;
 }
 
-/** From an item, and when its page was true, to the result. */
+/** Maps an item, and the time span in which its page was true, to the result. */
 type MapItem<T> = (value: unknown, asOf: AsOf) => T;
 
 export type Fetch = (page: PageParams, options: Stripe.RequestOptions) => Promise<unknown>;
 
 /**
- * Page after page of a listing, each with the id after which the next one starts. Past `pagesMax` it fails rather than end
- * early, and so it does on an object that `map` does not understand: callers rely on a complete listing.
+ * The pages of a listing, each with the id after which the next one starts. Callers rely on a complete listing, so it
+ * fails past `pagesMax`, and on an object that `map` cannot read.
  */
 export async function* walkPages<T>(
   { call }: AdapterContext,
@@ -42,7 +42,7 @@ export async function* walkPages<T>(
   walk: {
     readonly pagesMax: number;
     readonly map: MapItem<T>;
-    /** Where to start; null at the beginning. */
+    /** The id to start after; null for the beginning. */
     readonly after: string | null;
   },
 ): AsyncGenerator<ListingPage<T>> {
@@ -52,7 +52,7 @@ export async function* walkPages<T>(
     const page = await call(operation, {
       kind: 'read',
       send: (options) => fetch(request, options),
-      take: (answer, asOf) => takePage(answer, (value) => walk.map(value, asOf)),
+      take: (response, asOf) => takePage(response, (value) => walk.map(value, asOf)),
     });
     yield page;
     if (page.next === null) return;
@@ -77,7 +77,7 @@ export async function* fetchPages<T>(
     yield items;
 }
 
-/** What cannot be mapped is left out and logged, because one odd object must not hide all others. */
+/** Objects that cannot be mapped are left out and logged, because one bad object must not hide all others. */
 export async function* mapPages<T>(
   context: AdapterContext,
   operation: ProcessorOperation,
@@ -89,7 +89,7 @@ export async function* mapPages<T>(
   for await (const items of fetchPages(context, operation, fetch, pagesMax, mapOrLog)) yield items.flat();
 }
 
-/** Maps to a list of one, or logs what cannot be mapped and maps it to none. */
+/** Returns a list of one, or logs an object that cannot be mapped and returns an empty list. */
 export function mapOrLeaveOut<T>(
   context: AdapterContext,
   operation: ProcessorOperation,
@@ -110,7 +110,7 @@ export function mapOrLeaveOut<T>(
   };
 }
 
-/** The id of the object that carries our id, among those that the listing holds. */
+/** The id of the object in the listing that carries the given Till id. */
 export async function findByLocalId(
   context: AdapterContext,
   operation: ProcessorOperation,
@@ -128,19 +128,19 @@ export async function findByLocalId(
   return null;
 }
 
-/** The wire's filter for what was made since. */
+/** The wire API's filter for objects created since. */
 export function createdSince(since: Date): { created: { gte: number } } {
   return { created: { gte: Math.max(0, Math.floor((since.getTime() - clockSkewMsMax) / 1000)) } };
 }
 
 interface ListingPage<T> {
   readonly items: readonly T[];
-  /** The id after which the next page starts; null on the last. */
+  /** The id after which the next page starts; null on the last page. */
   readonly next: string | null;
 }
 
-function takePage<T>(answer: unknown, map: (value: unknown) => T): ListingPage<T> {
-  const list = WireObject.parse(answer, 'list');
+function takePage<T>(response: unknown, map: (value: unknown) => T): ListingPage<T> {
+  const list = WireObject.parse(response, 'list');
   list.oneOf('object', ['list']);
   const values = list.array('data');
   const next = list.flag('has_more') ? WireObject.parse(values.at(-1), 'the last item').text('id') : null;

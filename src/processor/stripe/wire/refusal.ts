@@ -5,7 +5,7 @@ import type { ProcessorOutcome } from '../../processor.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { HttpClientError } from './http-client.ts';
 
-/** The processor's own answer to a call that it did not carry out. */
+/** The processor's response to a call that it did not carry out. */
 export interface Refusal {
   readonly status: number;
   readonly code: string | null;
@@ -13,29 +13,29 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** What a try that went wrong means. */
+/** The meaning of a failed attempt. */
 export interface FailedCall {
   readonly outcome: ProcessorOutcome;
   readonly code: FailureCode;
   readonly detail: string;
-  /** Whether the same call, under the same key, may go better a moment later. */
+  /** Whether the same call, under the same key, may succeed a moment later. */
   readonly worthRetrying: boolean;
-  /** Whether the work may have been done all the same. */
+  /** Whether the call may have taken effect. */
   readonly maybeDone: boolean;
   readonly retryAfterSeconds?: number;
   readonly replayed?: boolean;
-  /** Present if the processor understood the call and said no. */
+  /** Present if the processor understood the call and refused it. */
   readonly refusal?: Refusal;
 }
 
-/** When to come back, if the processor does not say: long enough for a hiccup to pass, short enough for a person. */
+/** When to retry if the processor does not say: long enough for a short fault to pass, short enough for a person. */
 const retryAfterSecondsDefault = 2;
-/** The longest wait that is passed on to callers; beyond it they had better ask again than believe. */
+/** The longest delay that is passed on to callers; beyond it they should rather retry early. */
 const retryAfterSecondsMax = 300;
-/** Enough for the processor's longest sentences. */
+/** Enough for the processor's longest messages. */
 const messageLengthMax = 500;
 
-/** A key makes the repetition safe; requests without one, such as cancellations, can be repeated anyway. */
+/** A key makes the retry safe; requests without one, such as cancellations, can be repeated anyway. */
 const retrySafely = 'Retry later, with the same idempotency key if you sent one.';
 
 const noReason =
@@ -44,7 +44,7 @@ const noReason =
 /** The one place that decides what an error of a call means. */
 export function classifyError(error: unknown): FailedCall {
   if (error instanceof UnmappableError) return invalidResponse(error.message);
-  // The package throws bare errors where it chokes on a field of an answer.
+  // The package throws plain errors when it cannot parse a field of a response.
   if (!(error instanceof Stripe.errors.StripeError)) return invalidResponse('it cannot be parsed');
   if (error instanceof Stripe.errors.StripeConnectionError) return classifyHttpError(error);
   const status = error.statusCode ?? 0;
@@ -63,7 +63,7 @@ export function classifyError(error: unknown): FailedCall {
       maybeDone: false,
     });
   }
-  // Another request under this very key is being worked on, or something it needs is locked.
+  // Another request under this key is in progress, or an object that it needs is locked.
   if (status === 409) {
     return unavailable(error, {
       detail: `The processor is still working on an earlier request. ${retrySafely}`,
@@ -78,8 +78,8 @@ export function classifyError(error: unknown): FailedCall {
     });
   }
   if (error instanceof Stripe.errors.StripeIdempotencyError) {
-    // The key is ours alone, so an earlier call of ours, worded by another version, has ended under it. What it made can be
-    // looked up; the key itself is of no more use.
+    // Only Till uses the key, so an earlier call of Till, phrased by another version, has ended under it. What it
+    // created can be looked up; the key itself cannot be used again.
     return { ...invalidResponse('it has another request under the same idempotency key'), replayed: true };
   }
   if (status === 404 && error.code !== 'resource_missing') {
@@ -89,7 +89,7 @@ export function classifyError(error: unknown): FailedCall {
   return rejected(error, status);
 }
 
-/** The failure that a caller sees. Of a read nothing can have been done; of a write it depends on every try. */
+/** The failure that a caller sees. A read has no effect; the effect of a write depends on every attempt. */
 export function callFailure(failed: FailedCall, effect: 'none' | 'unknown', cause: unknown): Failure {
   return new Failure(failed.code, failed.detail, {
     effect,
@@ -102,7 +102,7 @@ export function callFailure(failed: FailedCall, effect: 'none' | 'unknown', caus
 }
 
 function classifyHttpError(error: InstanceType<typeof Stripe.errors.StripeConnectionError>): FailedCall {
-  // What our HTTP client threw; the package keeps it here and types it as text.
+  // The error of Till's HTTP client; the package keeps it here and types it as text.
   const httpError: unknown = error.detail;
   if (!(httpError instanceof HttpClientError))
     return invalidResponse('the connection failed for an unknown reason');
@@ -117,7 +117,7 @@ function classifyHttpError(error: InstanceType<typeof Stripe.errors.StripeConnec
       retryAfterSeconds: retryAfterSecondsDefault,
     };
   }
-  // A gateway in between answers in its own words when what is behind it is down.
+  // A gateway in between sends its own response when the server behind it is down.
   const down = status !== null && (status >= 500 || status === 429);
   if (fault === 'invalidResponse' && !down) return invalidResponse(message);
   return {
@@ -133,7 +133,7 @@ function classifyHttpError(error: InstanceType<typeof Stripe.errors.StripeConnec
 type StripeError = InstanceType<typeof Stripe.errors.StripeError>;
 
 function unavailable(error: StripeError, what: { detail: string; maybeDone: boolean }): FailedCall {
-  // A remembered failure is repeated word for word for a day; so is, in effect, one that is marked as hopeless.
+  // A remembered failure is repeated for a day, word for word; so is, in effect, one that the processor marks as final.
   const replayed = header(error, 'idempotent-replayed') === 'true';
   return {
     ...what,
@@ -167,7 +167,7 @@ function rejected(error: StripeError, status: number): FailedCall {
   };
 }
 
-/** The package passes on whatever the wire had, of whatever type. */
+/** The package passes on whatever the wire had, of any type. */
 function messageOf(error: StripeError): string {
   return redactText(textOrNull(error.message) ?? '').slice(0, messageLengthMax);
 }
@@ -186,11 +186,11 @@ function header(error: StripeError, name: string): string | undefined {
   return error.headers?.[name];
 }
 
-/** The package hangs whole requests, answers and headers on its errors; a log must never see those. */
+/** The package attaches whole requests, responses and headers to its errors; a log must never contain those. */
 function withoutRequest(cause: unknown): Error {
   if (!(cause instanceof Stripe.errors.StripeError))
     return cause instanceof Error ? cause : new Error(String(cause));
-  // The processor's own name for the request is what its support will ask for.
+  // The processor's support asks for its request id.
   const request = cause.requestId ? ` (${cause.requestId})` : '';
   const kept = new Error(`${messageOf(cause)}${request}`);
   kept.name = cause.type;

@@ -1,13 +1,13 @@
 import { UnmappableError } from '../../event-facts.ts';
 import { isPersonalName } from '../events/personal-name.ts';
 
-/** The metadata key under which every object that Till makes carries its local id. */
+/** The metadata key under which every object that Till creates carries its local id. */
 export const localIdKey = 'till_id';
 
-/** 31 December 9999: the last day that every part from here to PostgreSQL and ISO 8601 can write. */
+/** 31 December 9999: the last day that every part, including PostgreSQL and ISO 8601, can represent. */
 const momentSecondsMax = 253_402_300_799;
 
-/** The processor's own limit for ids. Our indexes could not hold a much longer text. */
+/** The processor's own limit for ids. An index could not hold a much longer text. */
 const indexedLengthMax = 255;
 
 const currencyCode = /^[a-z]{3}$/;
@@ -15,8 +15,8 @@ const currencyCode = /^[a-z]{3}$/;
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 
 /**
- * A JSON object of the processor, read field by field. What is absent is told apart from what is null: a field that
- * an API version moved elsewhere must be an error that names it, never a null that looks like a value.
+ * A JSON object of the processor, read field by field. An absent field is distinguished from null: a field that an API
+ * version moved must be an error that names it, never a null that looks like a value.
  */
 export class WireObject {
   readonly path: string;
@@ -44,7 +44,7 @@ export class WireObject {
     return this.shortText('id');
   }
 
-  /** A text that an index must hold. */
+  /** A text that fits an index. */
   shortText(field: string): string {
     const value = this.text(field);
     if (value.length > indexedLengthMax)
@@ -57,12 +57,12 @@ export class WireObject {
     return value === null ? null : this.#text(field, value);
   }
 
-  /** For decorative fields, and those that the processor itself leaves out at times. */
+  /** For decorative fields, and for fields that the processor sometimes leaves out. */
   optionalText(field: string): string | null {
     return ifReadable(() => this.text(field));
   }
 
-  /** Many texts are free to be empty at the processor, and mean nothing then. */
+  /** At the processor many texts may be empty, which means that they have no value. */
   freeTextOrNull(field: string): string | null {
     return this.#present(field) === '' ? null : this.textOrNull(field);
   }
@@ -73,7 +73,7 @@ export class WireObject {
     return Number(value);
   }
 
-  /** An amount of money that has a lower bound wherever it is stored. */
+  /** An amount of money. Every stored amount has a lower bound. */
   amount(field: string, min = 0): number {
     const value = this.wholeNumber(field);
     if (value < min) throw this.#wrong(field, value, `an amount of at least ${min}`);
@@ -97,12 +97,14 @@ export class WireObject {
     return value;
   }
 
-  /** One that may be absent, too. A value of another type is an error: null would erase what the row has. */
+  /**
+   * Like `freeTextOrNull`, for a field that may be absent. Another type is an error: null would erase the row's value.
+   */
   optionalFreeText(field: string): string | null {
     return this.has(field) ? this.freeTextOrNull(field) : null;
   }
 
-  /** When the object was made. Only shown and sorted by, so a response without it is still good. */
+  /** When the object was created. Only used for display and sorting, so a response without it is still valid. */
   createdAt(fallback: Date): Date {
     return ifReadable(() => this.moment('created')) ?? fallback;
   }
@@ -117,7 +119,7 @@ export class WireObject {
     return ifReadable(() => this.moment(field));
   }
 
-  /** An id, or the object itself where it was expanded. */
+  /** An id, or the id of the object itself where it is expanded. */
   reference(field: string): string {
     const value = this.#present(field);
     return isRecord(value) ? this.object(field).text('id') : this.#text(field, value);
@@ -135,7 +137,7 @@ export class WireObject {
     return this.#present(field) === null ? null : this.object(field);
   }
 
-  /** The objects of a list, `data` of the wire's own list shape. */
+  /** The objects of a list, from `data` of the wire API's list shape. */
   list(field: string): WireObject[] {
     const data = this.object(field).array('data');
     return data.map((item, index) => WireObject.parse(item, `${this.path}.${field}.data[${index}]`));
@@ -151,7 +153,7 @@ export class WireObject {
     return value;
   }
 
-  /** One of the words we know. The processor's sets are open: a new word is an error, not a guess. */
+  /** One of the known values. The processor's sets are open: a new value is an error, not a guess. */
   oneOf<const Word extends string>(field: string, words: readonly Word[]): Word {
     const value = this.text(field);
     const known = words.find((word) => word === value);
@@ -159,20 +161,20 @@ export class WireObject {
     return known;
   }
 
-  /** Like `oneOf`, in our words. */
-  translate<Ours>(field: string, table: Readonly<Record<string, Ours>>): Ours {
+  /** Like `oneOf`, mapped to Till's values. */
+  translate<Mapped>(field: string, table: Readonly<Record<string, Mapped>>): Mapped {
     const word = this.oneOf(field, Object.keys(table));
-    const ours = table[word];
-    if (ours === undefined) throw this.#wrong(field, word, `one of ${Object.keys(table).join(', ')}`);
-    return ours;
+    const mapped = table[word];
+    if (mapped === undefined) throw this.#wrong(field, word, `one of ${Object.keys(table).join(', ')}`);
+    return mapped;
   }
 
-  /** Reading what was deleted yields a stump of id, kind and this mark. */
+  /** The read of a deleted object returns only its id, kind and this flag. */
   isDeleted(): boolean {
     return this.has('deleted') && this.flag('deleted');
   }
 
-  /** Whether this is the kind of object that was asked for. */
+  /** Throws unless this is the requested kind of object. */
   expectKind(kind: string): this {
     const found = this.text('object');
     if (found !== kind) throw new UnmappableError(`${this.path} is a ${found}, not a ${kind}`);
@@ -181,8 +183,8 @@ export class WireObject {
   }
 
   /**
-   * Our own id. Metadata can be edited by hand on the processor's pages, so what is not a UUID is none of ours:
-   * it must not reach a column of that type.
+   * Till's own id. Metadata can be edited by hand in the processor's dashboard, so a value that is not a UUID is
+   * ignored: it must not reach a column of that type.
    */
   localId(): string | null {
     const metadata = this.objectOrNull('metadata');
@@ -190,12 +192,12 @@ export class WireObject {
     return typeof value === 'string' && uuid.test(value) ? value : null;
   }
 
-  /** For objects that may come without metadata. */
+  /** For objects that may lack metadata. */
   optionalLocalId(): string | null {
     return this.has('metadata') ? this.localId() : null;
   }
 
-  /** Our id of an object that is referred to; null where only its id is shown. */
+  /** The Till id of a referenced object; null where only the object's own id is shown. */
   localIdOf(field: string): string | null {
     return isRecord(this.#present(field)) ? this.object(field).optionalLocalId() : null;
   }
@@ -208,24 +210,24 @@ export class WireObject {
 
   #text(field: string, value: unknown): string {
     if (typeof value !== 'string' || value === '') throw this.#wrong(field, value, 'a text');
-    // PostgreSQL cannot store it, and the failure there would look like one worth retrying.
+    // PostgreSQL cannot store NUL, and its error would look worth retrying.
     if (value.includes('\0')) throw new UnmappableError(`${this.path}.${field} contains a NUL character`);
-    // Half of a character would be stored as another one, and then not be found again.
+    // A lone surrogate would be stored as another character, and not be found again.
     if (!value.isWellFormed())
       throw new UnmappableError(`${this.path}.${field} contains an unpaired surrogate`);
     return value;
   }
 
   #wrong(field: string, value: unknown, expected: string): UnmappableError {
-    // The error is kept and logged, so it shows nothing of a person.
+    // The error is stored and logged, so it must not contain personal data.
     const seen = isPersonalName(field) ? `hidden (${typeof value})` : describe(value);
     return new UnmappableError(`${this.path}.${field} is ${seen}, not ${expected}`);
   }
 }
 
 /**
- * Reads a decorative field: null where it is absent or cannot be read. A charge that was made must not be lost because of
- * a field that Till only shows.
+ * Reads a decorative field: null where it is absent or unreadable. A charge must not be lost because of a field that
+ * Till only shows.
  */
 export function ifReadable<T>(read: () => T): T | null {
   try {
@@ -237,8 +239,8 @@ export function ifReadable<T>(read: () => T): T | null {
 }
 
 /**
- * The links of an object to our rows that a request already names. Null: the request does not name it, and the caller can
- * do without it.
+ * The links of an object to Till's rows that a request already names. Null: the request does not name it, and the
+ * caller does not need it.
  */
 export interface KnownLinks {
   readonly localId?: string | null;
@@ -248,20 +250,20 @@ export interface KnownLinks {
 }
 
 /**
- * The response to a request about one object, with its links to our rows as the request has them. A response that leaves
- * a link out must not fail a call that has had its effect. In events and listings only the links say whose an object is,
- * so there they must be readable.
+ * The response to a request about one object, with the request's own links to Till's rows. A response that omits a link
+ * must not fail a call that has taken effect. In events and listings only the links say whose an object is, so there
+ * they must be readable.
  */
-export function withKnownLinks(answer: unknown, { localId, ...references }: KnownLinks): unknown {
-  if (!isRecord(answer)) return answer;
-  const object = WireObject.parse(answer, 'answer');
+export function withKnownLinks(response: unknown, { localId, ...references }: KnownLinks): unknown {
+  if (!isRecord(response)) return response;
+  const object = WireObject.parse(response, 'answer');
   const links = Object.entries(references).map(([field, known]) => [
     field,
     known ?? ifReadable(() => object.reference(field)),
   ]);
-  const known = { ...answer, ...Object.fromEntries(links) };
+  const known = { ...response, ...Object.fromEntries(links) };
   if (localId === undefined) return known;
-  const ownMetadata = isRecord(answer['metadata']) ? answer['metadata'] : null;
+  const ownMetadata = isRecord(response['metadata']) ? response['metadata'] : null;
   return { ...known, metadata: localId === null ? ownMetadata : { [localIdKey]: localId } };
 }
 
@@ -269,7 +271,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** As much of a wrong text as helps to see what is wrong with it. */
+/** How much of an invalid text an error quotes. */
 const shownLengthMax = 60;
 
 function describe(value: unknown): string {

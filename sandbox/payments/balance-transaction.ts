@@ -1,0 +1,75 @@
+import type { Store } from '../state/store.ts';
+import type { BalanceTransaction, Charge } from '../wire/objects.ts';
+
+/** The processor's standard price for card payments: 2.9 % and 30 of the smallest unit. */
+const feeRate = 0.029;
+const feeFixed = 30;
+/** The processor pays out card payments after two days. */
+const availableAfterSeconds = 2 * 86_400;
+
+export interface NewBalanceTransaction {
+  readonly amount: number;
+  readonly currency: string;
+  readonly description: string | null;
+  readonly fee?: { readonly amount: number; readonly description: string };
+  readonly reportingCategory: string;
+  readonly source: string;
+  readonly type: BalanceTransaction['type'];
+  readonly isPending?: boolean;
+}
+
+/** Records a change of the account's balance. */
+export function addBalanceTransaction(store: Store, made: NewBalanceTransaction): BalanceTransaction {
+  const { amount, currency, fee } = made;
+  const now = store.worldNow();
+  return store.put(store.balanceTransactions, {
+    id: store.balanceTransactions.newId(),
+    object: 'balance_transaction',
+    amount,
+    available_on: made.isPending ? now + availableAfterSeconds : now,
+    balance_type: 'payments',
+    created: now,
+    currency,
+    description: made.description,
+    exchange_rate: null,
+    fee: fee?.amount ?? 0,
+    fee_details: fee === undefined ? [] : [{ ...fee, application: null, currency, type: 'stripe_fee' }],
+    net: amount - (fee?.amount ?? 0),
+    reporting_category: made.reportingCategory,
+    source: made.source,
+    status: made.isPending ? 'pending' : 'available',
+    type: made.type,
+  });
+}
+
+/** The id of the transaction that a captured charge adds to the balance. */
+export function chargeTransaction(
+  store: Store,
+  charge: Pick<Charge, 'id' | 'amount_captured' | 'currency' | 'description'>,
+): string {
+  const amount = charge.amount_captured;
+  return addBalanceTransaction(store, {
+    amount,
+    currency: charge.currency,
+    description: charge.description,
+    fee: { amount: Math.round(amount * feeRate) + feeFixed, description: 'Stripe processing fees' },
+    reportingCategory: 'charge',
+    source: charge.id,
+    type: 'charge',
+    isPending: true,
+  }).id;
+}
+
+/** Completes a charge whose capture was asynchronous, or returns it as it is. */
+export function settleCharge(store: Store, before: Charge): Charge {
+  if (!isUnsettled(before)) return before;
+  const after = store.change(store.charges, before, {
+    balance_transaction: chargeTransaction(store, before),
+  });
+  store.emitUpdated('charge.updated', before, after);
+  return after;
+}
+
+export function isUnsettled(charge: Charge): boolean {
+  return charge.paid && charge.captured && charge.balance_transaction === null;
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import Stripe from 'stripe';
+import { everything } from './schema/scenario.ts';
+import { errorMark, type SentBody, schemaViolations } from './schema/typed-bodies.ts';
+import { useReceiver, useSandbox } from './support.ts';
+
+test('every response and every event has the shape of the pinned version', async (t) => {
+  const receiver = await useReceiver(t);
+  const used = await useSandbox(t, { webhook: { url: receiver.url, secret: 'whsec_x' } });
+  const responses: SentBody[] = [];
+  const recording: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    const body: unknown = await response.clone().json();
+    const source = `${init?.method ?? 'GET'} ${String(input).replace(/^.*\/v1\//, '')}`;
+    responses.push(
+      response.ok
+        ? { source, body }
+        : { source: `${source}${errorMark}`, body: (body as { error: unknown }).error },
+    );
+    return response;
+  };
+  const stripe = new Stripe('sk_test_schema', {
+    host: '127.0.0.1',
+    port: used.sandbox.port,
+    protocol: 'http',
+    telemetry: false,
+    maxNetworkRetries: 0,
+    httpClient: Stripe.createFetchHttpClient(recording),
+  });
+  await everything(stripe, used);
+  await used.control('POST', 'delivery/flush');
+  const events = receiver.received.map(({ event }) => ({ source: `event ${event.type}`, body: event }));
+
+  const sent = new Set<string>(receiver.received.map(({ event }) => event.type));
+  assert.deepEqual(
+    emittedTypes().filter((type) => !sent.has(type)),
+    [],
+    'the scenario does not make the sandbox send these events',
+  );
+  assert.deepEqual(await schemaViolations([...responses, ...events]), []);
+});
+
+/** The event types that the sandbox's code names. */
+function emittedTypes(): string[] {
+  const folder = fileURLToPath(new URL('../../sandbox/', import.meta.url));
+  const code = globSync('**/*.ts', { cwd: folder, exclude: ['**/*.test.ts'] }).map((path) =>
+    readFileSync(`${folder}${path}`, 'utf8'),
+  );
+  const calls = code.flatMap((text) => [...text.matchAll(/\bemit(?:Updated)?\(([^;]*?);/g)]);
+  return [
+    ...new Set(
+      calls.flatMap(([, call = '']) =>
+        [...call.matchAll(/'([a-z_]+(?:\.[a-z_]+)+)'/g)].map(([, type = '']) => type),
+      ),
+    ),
+  ];
+}
+
+test('the check notices a missing, an unknown and a mistyped field, at any depth', async (t) => {
+  const { stripe } = await useSandbox(t);
+  const customer = { ...(await stripe.customers.create({ email: 'a@example.com' })) };
+  const [event] = (await stripe.events.list()).data;
+  const price = await stripe.prices.create({ currency: 'usd', unit_amount: 5, product_data: { name: 'P' } });
+  const { livemode: _, ...missing } = customer;
+  const settings = customer.invoice_settings;
+  const violations = await schemaViolations([
+    { source: 'valid', body: customer },
+    { source: 'missing', body: missing },
+    { source: 'unknown', body: { ...customer, colour: 'red' } },
+    { source: 'unknown below', body: { ...customer, invoice_settings: { ...settings, colour: 'red' } } },
+    { source: 'mistyped', body: { ...customer, created: '2026-01-01' } },
+    { source: 'list', body: { object: 'list', data: [missing], has_more: false, url: '/v1/customers' } },
+    { source: 'decimal', body: { ...price, unit_amount_decimal: 5 } },
+    { source: 'event', body: { ...event, data: { object: missing } } },
+    {
+      source: 'event before',
+      body: {
+        ...event,
+        data: { object: customer, previous_attributes: { invoice_settings: { footer: 1 } } },
+      },
+    },
+    { source: `error${errorMark}`, body: { message: 'No.', code: 'card_declined' } },
+  ]);
+  assert.deepEqual(
+    violations.map(({ source }) => source),
+    [
+      'missing',
+      'unknown',
+      'unknown below',
+      'mistyped',
+      'list',
+      'decimal',
+      'event',
+      'event before, previous_attributes',
+      'error (error)',
+    ],
+  );
+});
