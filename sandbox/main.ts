@@ -1,6 +1,5 @@
+import { type Command, parseCommand, UsageError, usage } from './command-line.ts';
 import { type SandboxLog, startSandbox } from './sandbox.ts';
-
-const defaultPort = 3001;
 
 const log: SandboxLog = (level, fields, message) => {
   if (level !== 'info') process.stderr.write(`${message} ${JSON.stringify(fields, describeErrors)}\n`);
@@ -10,19 +9,12 @@ function describeErrors(_key: string, value: unknown): unknown {
   return value instanceof Error ? (value.stack ?? value.message) : value;
 }
 
-const { SANDBOX_PORT, DATA_DIR, WEBHOOK_URL, WEBHOOK_SECRET } = process.env;
-const port = Number(SANDBOX_PORT ?? defaultPort);
-if (!Number.isInteger(port) || port < 0 || port > 65_535)
-  fail(`SANDBOX_PORT must be a port number, not "${SANDBOX_PORT}".`);
-if ((WEBHOOK_URL === undefined) !== (WEBHOOK_SECRET === undefined))
-  fail('Set both WEBHOOK_URL and WEBHOOK_SECRET, or neither.');
-
+const { port, host, dataDir, webhook } = readCommand();
 const sandbox = await startSandbox({
   port,
-  dataDir: DATA_DIR ?? './.till',
-  ...(WEBHOOK_URL === undefined || WEBHOOK_SECRET === undefined
-    ? {}
-    : { webhook: { url: WEBHOOK_URL, secret: WEBHOOK_SECRET } }),
+  ...(host === undefined ? {} : { host }),
+  ...(dataDir === undefined ? {} : { dataDir }),
+  ...(webhook === undefined ? {} : { webhook }),
   log,
 }).catch((error: unknown) => fail(`Failed to start the sandbox: ${String(error)}`));
 process.stdout.write(
@@ -39,6 +31,18 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
       (error: unknown) => fail(`Failed to stop the sandbox: ${String(error)}`),
     );
   });
+
+function readCommand(): Command {
+  try {
+    const command = parseCommand(process.argv.slice(2), process.env);
+    if (command !== null) return command;
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    fail(`${error.message}\n\n${usage}`);
+  }
+  process.stdout.write(usage);
+  process.exit(0);
+}
 
 function fail(message: string): never {
   process.stderr.write(`${message}\n`);

@@ -8,6 +8,7 @@ import { collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './colle
 import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
 import { invoiceLines, newItem, periodEndOf } from './subscription-items.ts';
 import { trialNoticeSeconds } from './subscription-life.ts';
+import { testClockIdOf } from './test-clock.ts';
 
 export interface NewSubscription {
   readonly customer: string;
@@ -146,6 +147,7 @@ function subscriptionObject(store: Store, made: NewSubscription, invoiceId: stri
     },
     pending_setup_intent: null,
     start_date: now,
+    test_clock: testClockIdOf(store, made.customer),
     status: made.trialEnd !== null ? 'trialing' : isFree ? 'active' : 'incomplete',
     trial_end: made.trialEnd,
     trial_settings: {
@@ -176,6 +178,5 @@ const unusedSubscriptionParts = {
   pending_invoice_item_interval: null,
   pending_update: null,
   schedule: null,
-  test_clock: null,
   transfer_data: null,
 };

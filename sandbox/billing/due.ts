@@ -2,18 +2,11 @@ import { chargeDueAt, chargeFallsDue } from '../payments/charge-life.ts';
 import { disputeDueAt, disputeFallsDue } from '../payments/dispute.ts';
 import { refundDueAt, settleRefund } from '../payments/refund.ts';
 import type { Changes } from '../state/changes.ts';
-import { MinHeap } from '../state/min-heap.ts';
 import type { Store } from '../state/store.ts';
 import { invoiceDueTimes, invoiceFallsDue } from './invoice-life.ts';
+import { type DueItem, kindOf, Schedule } from './schedule.ts';
 import { subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
-
-/** The kinds of objects that change over time. */
-const kinds = ['subscription', 'invoice', 'refund', 'charge', 'dispute'] as const;
-
-interface DueItem {
-  readonly kind: (typeof kinds)[number];
-  readonly id: string;
-}
+import { clockFailed, clockIsReady, deleteTestClock } from './test-clock.ts';
 
 /** Timers cannot exceed 24.8 days, and the clock jumps after the machine sleeps, so check at least this often. */
 const timerMsMax = 60 * 60 * 1_000;
@@ -22,17 +15,17 @@ const batchItems = 200;
 
 /**
  * Scheduled work: renewals, trial ends, retries, expiries. Due times follow from the objects' state, so the schedule is
- * not stored. An entry that no longer matches its object's state is skipped.
+ * not stored. The world's clock and each test clock have their own schedule.
  */
 export class Due {
   readonly #store: Store;
   readonly #baseUrl: () => string;
-  readonly #heap = new MinHeap<DueItem>();
-  /** The entries in the heap, so that an object that changes often is not scheduled twice for the same time. */
-  readonly #scheduled = new Set<string>();
+  readonly #ownSchedule = this.#newSchedule(null);
+  readonly #clockSchedules = new Map<string, Schedule>();
   readonly #onProblem: (fields: object, message: string) => void;
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> | null = null;
+  readonly #advancing = new Map<string, Promise<void>>();
   #closed = false;
 
   constructor(store: Store, baseUrl: () => string, onProblem: (fields: object, message: string) => void) {
@@ -48,21 +41,29 @@ export class Due {
       this.#push({ kind: 'subscription', id }, doneUntil);
     for (const { id } of this.#store.invoices.values()) this.#push({ kind: 'invoice', id }, 0);
     for (const { id } of this.#store.refunds.values()) this.#push({ kind: 'refund', id }, 0);
+    for (const { id } of this.#store.testClocks.values()) {
+      this.#push({ kind: 'test_clock', id }, 0);
+      this.#advanceClock(id);
+    }
     for (const { id } of this.#store.charges.values()) this.#push({ kind: 'charge', id }, 0);
     for (const { id } of this.#store.disputes.values()) this.#push({ kind: 'dispute', id }, 0);
     this.#setTimer();
   }
 
-  /** Moves the clock. Resolves when everything due by then is done, each item at its own time. */
+  /** Moves the world's clock. Resolves when everything due by then is done, each item at its own time. */
   async advanceTo(seconds: number): Promise<void> {
     while (this.#running !== null) await this.#running;
-    this.#running = this.#run(seconds).finally(() => {
-      this.#store.clock.release();
+    const { clock } = this.#store;
+    this.#running = this.#run(this.#ownSchedule, seconds, (at, work) => {
+      clock.holdAt(at);
+      work();
+    }).finally(() => {
+      clock.release();
       this.#running = null;
     });
     await this.#running;
     if (seconds > this.#store.now()) {
-      this.#store.clock.runOnFrom(seconds);
+      clock.runOnFrom(seconds);
       this.#store.changeSettings({});
     }
     await this.#store.written();
@@ -70,27 +71,59 @@ export class Due {
   }
 
   reset(): void {
-    this.#heap.clear();
-    this.#scheduled.clear();
+    this.#ownSchedule.clear();
+    this.#clockSchedules.clear();
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#running;
+    await Promise.all(this.#advancing.values());
   }
 
-  async #run(until: number): Promise<void> {
-    for (let done = 1; (this.#heap.firstAt ?? Number.POSITIVE_INFINITY) <= until && !this.#closed; done++) {
-      const next = this.#pop();
-      if (next === undefined || !this.#timesOf(next.item).includes(next.at)) continue;
-      this.#store.clock.holdAt(next.at);
-      this.#store.transact(null, () => this.#happen(next.item, next.at));
+  /** Does what is due by `until`. `atTime` lets an item happen at its own time. */
+  async #run(
+    schedule: Schedule,
+    until: number,
+    atTime: (at: number, work: () => void) => void,
+  ): Promise<void> {
+    for (let done = 1; !this.#closed; done++) {
+      const next = schedule.next(until);
+      if (next === undefined) return;
+      atTime(next.at, () => this.#store.transact(null, () => this.#happen(next.item, next.at)));
       if (done % batchItems === 0) {
         await this.#store.written();
         await new Promise((resolve) => setImmediate(resolve));
       }
     }
+  }
+
+  /** Moves a test clock to its target, if it is advancing, without delaying the response to the request. */
+  #advanceClock(id: string): void {
+    if (this.#advancing.has(id) || targetOf(this.#store, id) === undefined) return;
+    const advanced = this.#runClock(id)
+      .catch((error: unknown) => {
+        this.#onProblem({ error, testClock: id }, 'a test clock failed to advance');
+        this.#store.transact(null, () => clockFailed(this.#store, id));
+      })
+      .finally(() => {
+        this.#advancing.delete(id);
+        // The next step may have started while the last one was written.
+        if (!this.#closed) this.#advanceClock(id);
+      });
+    this.#advancing.set(id, advanced);
+  }
+
+  async #runClock(id: string): Promise<void> {
+    // The response to the request that advances the clock shows it as advancing.
+    await new Promise((resolve) => setImmediate(resolve));
+    const until = targetOf(this.#store, id);
+    if (until === undefined) return;
+    await this.#run(this.#scheduleOf(id), until, (at, work) => this.#store.clock.at(at, work));
+    if (!this.#closed && targetOf(this.#store, id) !== undefined)
+      this.#store.transact(null, () => clockIsReady(this.#store, id, until));
+    await this.#store.written();
   }
 
   #happen({ kind, id }: DueItem, at: number): void {
@@ -101,6 +134,9 @@ export class Due {
     } else if (kind === 'refund') {
       const refund = store.refunds.get(id);
       if (refund !== undefined) settleRefund(store, refund);
+    } else if (kind === 'test_clock') {
+      const clock = store.testClocks.get(id);
+      if (clock !== undefined) deleteTestClock(store, clock);
     } else if (kind === 'charge') {
       const charge = store.charges.get(id);
       if (charge !== undefined) chargeFallsDue(store, charge);
@@ -114,27 +150,42 @@ export class Due {
   }
 
   #note(changes: Changes): void {
-    const before = this.#heap.firstAt;
+    const before = this.#ownSchedule.firstAt;
     for (const { value } of changes.puts) {
-      const kind = kinds.find((known) => known === value.object);
-      if (kind !== undefined) this.#push({ kind, id: value.id }, this.#store.now());
+      const kind = kindOf(value.object);
+      if (kind !== undefined) this.#push({ kind, id: value.id }, this.#store.worldNow());
+      if (kind === 'test_clock') this.#advanceClock(value.id);
     }
-    if (this.#heap.firstAt !== before && this.#running === null) this.#setTimer();
+    for (const { collection, id } of changes.removals)
+      if (collection === this.#store.testClocks.name) this.#clockSchedules.delete(id);
+    if (this.#ownSchedule.firstAt !== before && this.#running === null) this.#setTimer();
   }
 
+  /** Schedules the item. Everything up to `doneUntil` is done, by the world's clock. */
   #push(item: DueItem, doneUntil: number): void {
-    for (const at of this.#timesOf(item, doneUntil)) {
-      const key = `${item.id} ${at}`;
-      if (this.#scheduled.has(key)) continue;
-      this.#scheduled.add(key);
-      this.#heap.push(at, item);
-    }
+    const clockId = this.#clockIdOf(item);
+    const frozenTime = this.#store.testClocks.get(clockId ?? '')?.frozen_time;
+    const times = this.#timesOf(item, this.#store.clock.frozenAt ?? frozenTime ?? doneUntil);
+    const schedule = clockId === null ? this.#ownSchedule : this.#scheduleOf(clockId);
+    for (const at of times) schedule.push(at, item);
   }
 
-  #pop(): { readonly at: number; readonly item: DueItem } | undefined {
-    const next = this.#heap.pop();
-    if (next !== undefined) this.#scheduled.delete(`${next.item.id} ${next.at}`);
-    return next;
+  #scheduleOf(clockId: string): Schedule {
+    const existing = this.#clockSchedules.get(clockId);
+    if (existing !== undefined) return existing;
+    const schedule = this.#newSchedule(clockId);
+    this.#clockSchedules.set(clockId, schedule);
+    return schedule;
+  }
+
+  #newSchedule(clockId: string | null): Schedule {
+    return new Schedule((item, at) => this.#clockIdOf(item) === clockId && this.#timesOf(item).includes(at));
+  }
+
+  /** The test clock that decides when the item is due; null for the world's clock. */
+  #clockIdOf({ kind, id }: DueItem): string | null {
+    if (kind === 'subscription') return this.#store.subscriptions.get(id)?.test_clock ?? null;
+    return kind === 'invoice' ? (this.#store.invoices.get(id)?.test_clock ?? null) : null;
   }
 
   #timesOf({ kind, id }: DueItem, doneUntil = 0): number[] {
@@ -150,7 +201,8 @@ export class Due {
     return at === null ? [] : [at];
   }
 
-  #timeOf(kind: 'refund' | 'charge' | 'dispute', id: string): number | null {
+  #timeOf(kind: 'refund' | 'charge' | 'dispute' | 'test_clock', id: string): number | null {
+    if (kind === 'test_clock') return this.#store.testClocks.get(id)?.deletes_after ?? null;
     const { refunds, charges, disputes } = this.#store;
     const refund = kind === 'refund' ? refunds.get(id) : undefined;
     if (refund !== undefined) return refundDueAt(this.#store, refund);
@@ -162,7 +214,7 @@ export class Due {
 
   #setTimer(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
-    const at = this.#heap.firstAt;
+    const at = this.#ownSchedule.firstAt;
     if (at === undefined || this.#closed) return;
     const waitMs = Math.min(timerMsMax, Math.max(0, (at - this.#store.now()) * 1_000));
     this.#timer = setTimeout(() => {
@@ -171,4 +223,9 @@ export class Due {
       );
     }, waitMs);
   }
+}
+
+/** The time that a test clock is advancing to. */
+function targetOf(store: Store, clockId: string): number | undefined {
+  return store.testClocks.get(clockId)?.status_details.advancing?.target_frozen_time;
 }

@@ -3,6 +3,7 @@ import type { Store } from '../state/store.ts';
 import type { Invoice, InvoiceItem, InvoiceLine, Pricing } from '../wire/objects.ts';
 import { badParam, type WireError, wrongState } from '../wire/wire-error.ts';
 import { withLines } from './invoice-object.ts';
+import { testClockIdOf } from './test-clock.ts';
 
 /** The processor's own limit for one invoice. */
 export const invoiceLinesMax = 250;
@@ -50,7 +51,7 @@ export function createInvoiceItem(store: Store, made: NewInvoiceItem): InvoiceIt
     quantity: made.quantity,
     quantity_decimal: String(made.quantity),
     tax_rates: [],
-    test_clock: null,
+    test_clock: testClockIdOf(store, made.customer),
   });
   store.emit('invoiceitem.created', item);
   if (made.invoice !== null) redraft(store, made.invoice, [...made.invoice.lines.data, lineOf(item)]);

@@ -6,6 +6,7 @@ import type { Store } from '../state/store.ts';
 import type { PaymentIntent, SetupIntent } from '../wire/objects.ts';
 import type { ControlResponse } from '../wire/server.ts';
 import { missing } from '../wire/wire-error.ts';
+import type { World } from '../worlds/world.ts';
 
 /** Completes the authentication that an intent requires, as the cardholder would. */
 export function completeIntent(store: Store, id: string, succeeded: boolean): PaymentIntent | SetupIntent {
@@ -23,7 +24,7 @@ export function completeIntent(store: Store, id: string, succeeded: boolean): Pa
 }
 
 /** The page that plays the cardholder's bank. It requires the intent's client secret. */
-export function authenticationPage(store: Store, id: string, query: string): ControlResponse {
+export function authenticationPage({ store, basePath }: World, id: string, query: string): ControlResponse {
   const intent = store.paymentIntents.get(id) ?? store.setupIntents.get(id);
   const secret = new URLSearchParams(query).get('secret');
   if (intent === undefined || secret === null || intent.client_secret !== secret)
@@ -46,7 +47,7 @@ export function authenticationPage(store: Store, id: string, query: string): Con
   }
   const amount = intent.object === 'payment_intent' ? display(intent.amount, intent.currency) : 'none';
   const returnUrl = intent.next_action?.redirect_to_url?.return_url ?? '';
-  const action = `/sandbox/authenticate/${encodeURIComponent(id)}?secret=${encodeURIComponent(secret)}&return_url=${encodeURIComponent(returnUrl)}`;
+  const action = `${basePath}/sandbox/authenticate/${encodeURIComponent(id)}?secret=${encodeURIComponent(secret)}&return_url=${encodeURIComponent(returnUrl)}`;
   return {
     status: 200,
     body: page(

@@ -77,9 +77,19 @@ export function parseFault(body: string, operationNames: readonly string[]): Fau
   };
 }
 
-type Input = Readonly<Record<string, unknown>>;
+export type Input = Readonly<Record<string, unknown>>;
 
 function fieldsOf(body: string, names: readonly string[]): Input {
+  const input = jsonObject(body);
+  for (const name of Object.keys(input))
+    if (!names.includes(name))
+      throw new ControlInputError(
+        `Unknown field "${name}". Known fields: ${names.map((known) => `"${known}"`).join(', ')}.`,
+      );
+  return input;
+}
+
+export function jsonObject(body: string): Input {
   let input: unknown;
   try {
     input = JSON.parse(body);
@@ -88,11 +98,6 @@ function fieldsOf(body: string, names: readonly string[]): Input {
   }
   if (typeof input !== 'object' || input === null || Array.isArray(input))
     throw new ControlInputError('The body must be a JSON object.');
-  for (const name of Object.keys(input))
-    if (!names.includes(name))
-      throw new ControlInputError(
-        `Unknown field "${name}". Known fields: ${names.map((known) => `"${known}"`).join(', ')}.`,
-      );
   // Checked above: an object that is not an array.
   return input as Input;
 }

@@ -1,8 +1,10 @@
-import type { Due } from '../billing/due.ts';
-import type { Store } from '../state/store.ts';
-import type { Deliverer } from '../webhooks/deliverer.ts';
+import { authenticateControl } from '../wire/authenticate.ts';
+import type { Operation } from '../wire/operation.ts';
+import { objectTime } from '../wire/request-clock.ts';
 import type { Control, ControlResponse } from '../wire/server.ts';
 import { WireError } from '../wire/wire-error.ts';
+import type { World } from '../worlds/world.ts';
+import type { Worlds } from '../worlds/worlds.ts';
 import { authenticationPage, completeIntent, invoicePage } from './authentication.ts';
 import {
   ControlInputError,
@@ -13,32 +15,48 @@ import {
   parseFault,
   parseSearchLag,
 } from './control-input.ts';
-import type { Faults } from './faults.ts';
+import { loadFixtures } from './fixtures.ts';
 
-export interface Controlled {
-  readonly store: Store;
-  readonly due: Due;
-  readonly deliverer: Deliverer;
-  readonly faults: Faults;
-  /** The operations that faults can apply to. */
-  readonly operationNames: readonly string[];
+/** One request to the control API of a world. */
+interface Request {
+  readonly body: string;
+  /** The id in the path; empty if the path has none. */
+  readonly id: string;
+  readonly query: string;
 }
 
-type Handler = (body: string, id: string, query: string) => Promise<ControlResponse> | ControlResponse;
+type Handler = (world: World, request: Request) => Promise<ControlResponse> | ControlResponse;
 
 const ok = (body: object): ControlResponse => ({ status: 200, body });
+const notFound = (method: string, path: string): ControlResponse => ({
+  status: 404,
+  body: { error: `Not found: ${method} ${path}` },
+});
 
-/** The sandbox's control API: JSON over HTTP for its clock, webhooks and faults, and the pages for cardholders. */
-export function createControl(controlled: Controlled): Control {
-  const handlers = handlersOf(controlled);
-  return async ({ method, path, query, body }) => {
-    const parts = path.split('/').slice(2);
-    const [area, id = '', ...rest] = parts;
-    const handler =
-      handlers[`${method} ${parts.join('/')}`] ?? handlers[[`${method} ${area}`, '*', ...rest].join('/')];
-    if (handler === undefined) return { status: 404, body: { error: `Not found: ${method} ${path}` } };
+/**
+ * The control API: JSON over HTTP for the clock, webhooks and faults of a world, and the pages for cardholders. The key
+ * in the request selects the world. Links to pages name it in their path, because browsers send no key.
+ */
+export function createControl(worlds: Worlds, operations: readonly Operation[]): Control {
+  const handlers = handlersOf(operations);
+  return async ({ method, path, query, body, authorization }) => {
     try {
-      return await handler(body, id, query);
+      const [, linked, local = path] = /^\/worlds\/([^/]+)(\/sandbox.*)$/.exec(path) ?? [];
+      const name = linked ?? authenticateControl(authorization);
+      if (method === 'DELETE' && local === '/sandbox/world') return await removeWorld(worlds, name);
+      const parts = local.split('/').slice(2);
+      const [area, id = '', ...rest] = parts;
+      const handler =
+        handlers[`${method} ${parts.join('/')}`] ?? handlers[[`${method} ${area}`, '*', ...rest].join('/')];
+      if (handler === undefined) return notFound(method, path);
+      // Opening a link must not create a world.
+      const world =
+        linked !== undefined
+          ? await worlds.find(linked)
+          : name === null
+            ? worlds.default
+            : await worlds.open(name);
+      return world === undefined ? notFound(method, path) : await handler(world, { body, id, query });
     } catch (error) {
       if (error instanceof ControlInputError) return { status: 400, body: { error: error.message } };
       if (error instanceof WireError) return { status: error.status, body: { error: error.message } };
@@ -47,80 +65,92 @@ export function createControl(controlled: Controlled): Control {
   };
 }
 
-function handlersOf({
-  store,
-  due,
-  deliverer,
-  faults,
-  operationNames,
-}: Controlled): Readonly<Record<string, Handler>> {
-  const clock = () => ok({ now: store.now(), offsetSeconds: store.clock.offsetSeconds });
-  const delivery = () => ok({ mode: deliverer.mode, endpoints: deliverer.waiting() });
-  const search = () => ok({ lagSeconds: store.settings.searchLagSeconds ?? 0 });
-  const authenticate = async (id: string, succeeded: boolean) => {
-    const intent = store.transact(null, () => completeIntent(store, id, succeeded));
-    await store.written();
-    return intent;
-  };
+async function removeWorld(worlds: Worlds, name: string | null): Promise<ControlResponse> {
+  if (name === null)
+    throw new ControlInputError(
+      'The default world cannot be removed. Send the key of the world (sk_test_world_NAME), or empty the default world with POST /sandbox/reset.',
+    );
+  return ok({ world: name, removed: await worlds.remove(name) });
+}
+
+const clock = ({ store }: World) => ok({ now: store.now(), offsetSeconds: store.clock.offsetSeconds });
+const search = ({ store }: World) => ok({ lagSeconds: store.settings.searchLagSeconds ?? 0 });
+const delivery = ({ deliverer }: World) => ok({ mode: deliverer.mode, endpoints: deliverer.waiting() });
+
+async function authenticate({ store }: World, id: string, succeeded: boolean): Promise<object> {
+  const kind = store.paymentIntents.get(id) === undefined ? store.setupIntents : store.paymentIntents;
+  const intent = store.clock.at(objectTime(store, kind.name, id), () =>
+    store.transact(null, () => completeIntent(store, id, succeeded)),
+  );
+  await store.written();
+  return intent;
+}
+
+function handlersOf(operations: readonly Operation[]): Readonly<Record<string, Handler>> {
+  const operationNames = operations.map(({ name }) => name);
+  const authenticateIntent: Handler = async (world, { body, id }) =>
+    ok(await authenticate(world, id, parseAuthentication(body)));
 
   return {
-    'GET ': () => ok({ now: store.now(), delivery: deliverer.mode, holds: store.counts() }),
+    'GET ': ({ store, deliverer, accountId }) =>
+      ok({ account: accountId, now: store.now(), delivery: deliverer.mode, holds: store.counts() }),
     'GET clock': clock,
-    'POST clock': async (body) => {
-      await due.advanceTo(parseClock(body, store.now()));
-      return clock();
+    'POST clock': async (world, { body }) => {
+      await world.due.advanceTo(parseClock(body, world.store.now()));
+      return clock(world);
     },
     'GET delivery': delivery,
-    'POST delivery': async (body) => {
-      deliverer.setMode(parseDelivery(body));
-      await store.written();
-      return delivery();
+    'POST delivery': async (world, { body }) => {
+      world.deliverer.setMode(parseDelivery(body));
+      await world.store.written();
+      return delivery(world);
     },
-    'POST delivery/flush': async () => {
-      await deliverer.flush();
-      return delivery();
+    'POST delivery/flush': async (world) => {
+      await world.deliverer.flush();
+      return delivery(world);
     },
-    'GET dunning': () => ok({ afterwards: store.settings.afterDunning }),
-    'POST dunning': async (body) => {
+    'GET dunning': ({ store }) => ok({ afterwards: store.settings.afterDunning }),
+    'POST dunning': async ({ store }, { body }) => {
       store.changeSettings({ afterDunning: parseDunning(body) });
       await store.written();
       return ok({ afterwards: store.settings.afterDunning });
     },
     'GET search': search,
-    'POST search': async (body) => {
+    'POST search': async (world, { body }) => {
+      const { store } = world;
       store.changeSettings({ searchLagSeconds: parseSearchLag(body) });
       if (store.settings.searchLagSeconds === 0) store.searchLag.clear();
       await store.written();
-      return search();
+      return search(world);
     },
-    'GET faults': () => ok({ faults: faults.list() }),
-    'POST faults': (body) => {
+    'GET faults': ({ faults }) => ok({ faults: faults.list() }),
+    'POST faults': ({ faults }, { body }) => {
       faults.set(parseFault(body, operationNames));
       return ok({ faults: faults.list() });
     },
-    'DELETE faults': () => {
+    'DELETE faults': ({ faults }) => {
       faults.clear();
       return ok({ faults: [] });
     },
+    'POST fixtures': async (world, { body }) => {
+      const objects = loadFixtures(world, operations, body);
+      await world.store.written();
+      return ok({ objects });
+    },
     'GET operations': () => ok({ operations: operationNames }),
-    'POST reset': async () => {
-      faults.clear();
-      due.reset();
-      await deliverer.reset();
-      await store.reset();
+    'POST reset': async (world) => {
+      await world.reset();
       return ok({ reset: true });
     },
-    'POST payment_intents/*/authenticate': async (body, id) =>
-      ok(await authenticate(id, parseAuthentication(body))),
-    'POST setup_intents/*/authenticate': async (body, id) =>
-      ok(await authenticate(id, parseAuthentication(body))),
-    'GET authenticate/*': (_, id, query) => authenticationPage(store, id, query),
-    'POST authenticate/*': async (body, id, query) => {
-      const page = authenticationPage(store, id, query);
+    'POST payment_intents/*/authenticate': authenticateIntent,
+    'POST setup_intents/*/authenticate': authenticateIntent,
+    'GET authenticate/*': (world, { id, query }) => authenticationPage(world, id, query),
+    'POST authenticate/*': async (world, { body, id, query }) => {
+      const page = authenticationPage(world, id, query);
       if (page.status !== 200) return page;
-      await authenticate(id, body.includes('result=succeeded'));
-      return authenticationPage(store, id, query);
+      await authenticate(world, id, body.includes('result=succeeded'));
+      return authenticationPage(world, id, query);
     },
-    'GET invoices/*': (_, id) => invoicePage(store, id),
+    'GET invoices/*': ({ store }, { id }) => invoicePage(store, id),
   };
 }

@@ -21,7 +21,7 @@ export interface NewBalanceTransaction {
 /** Records a change of the account's balance. */
 export function addBalanceTransaction(store: Store, made: NewBalanceTransaction): BalanceTransaction {
   const { amount, currency, fee } = made;
-  const now = store.now();
+  const now = store.worldNow();
   return store.put(store.balanceTransactions, {
     id: store.balanceTransactions.newId(),
     object: 'balance_transaction',

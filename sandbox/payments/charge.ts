@@ -35,7 +35,7 @@ export function createCharge(
     billing_details: method.billing_details,
     calculated_statement_descriptor: 'SANDBOX',
     captured,
-    created: store.now(),
+    created: store.worldNow(),
     currency: intent.currency,
     customer: intent.customer,
     description: intent.description,
@@ -53,7 +53,7 @@ export function createCharge(
     payment_method: method.id,
     payment_method_details: chargeDetails(
       method,
-      captured || decline !== null ? null : store.now() + authorizationSeconds,
+      captured || decline !== null ? null : store.worldNow() + authorizationSeconds,
     ),
     receipt_email: intent.receipt_email,
     receipt_number: null,

@@ -21,7 +21,7 @@ export function createDispute(store: Store, before: Charge): void {
   const kind = disputeOf(before);
   if (kind === undefined) return;
   const isInquiry = kind === 'inquiry';
-  const now = store.now();
+  const now = store.worldNow();
   const charge = store.change(store.charges, before, { disputed: true });
   const network = charge.payment_method_details?.card?.brand ?? 'visa';
   const dispute = store.put(store.disputes, {
@@ -170,7 +170,7 @@ function escalate(store: Store, before: Dispute): void {
     evidence: noEvidence,
     evidence_details: {
       ...before.evidence_details,
-      due_by: (Math.floor(store.now() / daySeconds) + responseDays + 1) * daySeconds - 1,
+      due_by: (Math.floor(store.worldNow() / daySeconds) + responseDays + 1) * daySeconds - 1,
       has_evidence: false,
     },
     is_charge_refundable: false,

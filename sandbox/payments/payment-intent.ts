@@ -43,7 +43,7 @@ export function createPaymentIntent(store: Store, made: NewPaymentIntent): Payme
     capture_method: made.captureMethod ?? 'automatic_async',
     client_secret: newId(`${id}_secret_`),
     confirmation_method: made.confirmationMethod ?? 'automatic',
-    created: store.now(),
+    created: store.worldNow(),
     currency: made.currency,
     customer: made.customer,
     customer_account: null,
@@ -137,7 +137,7 @@ export function cancelPaymentIntent(
   const canceled = store.change(store.paymentIntents, intent, {
     status: 'canceled',
     amount_capturable: 0,
-    canceled_at: store.now(),
+    canceled_at: store.worldNow(),
     cancellation_reason: reason,
     next_action: null,
   });

@@ -66,7 +66,7 @@ const expiry = { month: 12, year: 2_034 };
 
 export function createPaymentMethod(store: Store, data: PaymentMethodData): PaymentMethod {
   if (data.card === undefined) throw badParam('Missing required param: card.', 'card', 'parameter_missing');
-  checkExpiry(data.card.expMonth, data.card.expYear, store.now());
+  checkExpiry(data.card.expMonth, data.card.expYear, store.worldNow());
   const details = data.billing_details;
   return newPaymentMethod(store, data.card.testCard, {
     expMonth: data.card.expMonth,
@@ -238,7 +238,7 @@ function newPaymentMethod(
       three_d_secure_usage: { supported: true },
       wallet: null,
     },
-    created: store.now(),
+    created: store.worldNow(),
     customer: null,
     customer_account: null,
     livemode: false,

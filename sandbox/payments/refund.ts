@@ -40,7 +40,7 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
     amount,
     balance_transaction: isPending ? null : refundTransaction(store, { ...charge, id, amount }, -1),
     charge: charge.id,
-    created: store.now(),
+    created: store.worldNow(),
     currency: charge.currency,
     customer: charge.customer,
     customer_account: null,

@@ -32,7 +32,7 @@ export function createSetupIntent(
     automatic_payment_methods: made.automaticPaymentMethods,
     cancellation_reason: null,
     client_secret: newId(`${id}_secret_`),
-    created: store.now(),
+    created: store.worldNow(),
     customer: made.customer,
     description: made.description ?? null,
     excluded_payment_method_types: null,

@@ -4,6 +4,7 @@ import { address, type Shipping, shipping } from '../payments/address.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { attachChecked, createSource, detach, usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
+import { existing } from '../wire/existing.ts';
 import type { Customer } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
 import {
@@ -19,6 +20,7 @@ import {
 import { badParam, missing } from '../wire/wire-error.ts';
 import { listPage, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
+import { checkAttachable } from './test-clocks.ts';
 
 /** The processor's own limits. */
 const emailLengthMax = 512;
@@ -43,27 +45,34 @@ const changeable = {
 const customers = new Resource('customers', (store) => store.customers);
 
 export const customerOperations: readonly Operation[] = [
-  customers.operation('create', 'POST', { ...changeable, payment_method: text() }, ({ store }, params) => {
-    const blank = newCustomer(store);
-    const made: Customer = { ...blank, ...changesOf(blank, params) };
-    store.put(store.customers, made);
-    const { payment_method: methodId, invoice_settings: settings } = params;
-    const method =
-      methodId === undefined
-        ? null
-        : attachChecked(store, usablePaymentMethod(store, methodId, null), made.id, 'customer');
-    const defaultId = settings?.default_payment_method ?? null;
-    // A new customer's only payment method is the one in this request.
-    if (defaultId !== null && defaultId !== methodId) throw missing('PaymentMethod', defaultId, defaultParam);
-    const customer: Customer = {
-      ...made,
-      ...(defaultId === null || method === null ? {} : withDefault(made, method.id)),
-      ...sourceFrom(store, made.id, params),
-    };
-    store.put(store.customers, customer);
-    store.emit('customer.created', customer);
-    return customer;
-  }),
+  customers.operation(
+    'create',
+    'POST',
+    { ...changeable, payment_method: text(), test_clock: text() },
+    ({ store }, params) => {
+      checkAttachable(store, params.test_clock);
+      const blank = newCustomer(store, params.test_clock ?? null);
+      const made: Customer = { ...blank, ...changesOf(blank, params) };
+      store.put(store.customers, made);
+      const { payment_method: methodId, invoice_settings: settings } = params;
+      const method =
+        methodId === undefined
+          ? null
+          : attachChecked(store, usablePaymentMethod(store, methodId, null), made.id, 'customer');
+      const defaultId = settings?.default_payment_method ?? null;
+      // A new customer's only payment method is the one in this request.
+      if (defaultId !== null && defaultId !== methodId)
+        throw missing('PaymentMethod', defaultId, defaultParam);
+      const customer: Customer = {
+        ...made,
+        ...(defaultId === null || method === null ? {} : withDefault(made, method.id)),
+        ...sourceFrom(store, made.id, params),
+      };
+      store.put(store.customers, customer);
+      store.emit('customer.created', customer);
+      return customer;
+    },
+  ),
   customers.retrieve(),
   customers.operation('update', 'POST *', changeable, ({ store, id }, params) => {
     const before = existingCustomer(store, id, 'id');
@@ -89,10 +98,17 @@ export const customerOperations: readonly Operation[] = [
     return store.put(store.customers, { id, object: 'customer', deleted: true });
   }),
   customers.list(
-    { email: text(emailLengthMax) },
+    { email: text(emailLengthMax), test_clock: text() },
     {
-      within: ({ email }) => ({ email }),
-      where: () => (customer) => !customer.deleted,
+      check: (store, { test_clock: id }) => {
+        if (id !== undefined) existing(store.testClocks, id, 'test_clock');
+      },
+      within: ({ email, test_clock }) => ({ email, test_clock }),
+      // Customers of a test clock are only listed by their clock.
+      where:
+        (_store, { test_clock: id }) =>
+        (customer) =>
+          !customer.deleted && (customer.test_clock === null || customer.test_clock === id),
     },
   ),
   customers.operation(
@@ -127,7 +143,7 @@ function sourceFrom(
   };
 }
 
-function newCustomer(store: Store): Customer {
+function newCustomer(store: Store, testClock: string | null): Customer {
   return {
     id: store.customers.newId(),
     object: 'customer',
@@ -156,7 +172,7 @@ function newCustomer(store: Store): Customer {
     preferred_locales: [],
     shipping: null,
     tax_exempt: 'none',
-    test_clock: null,
+    test_clock: testClock,
   };
 }
 

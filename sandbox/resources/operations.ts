@@ -18,6 +18,7 @@ import { refundOperations } from './refunds.ts';
 import { setupIntentOperations } from './setup-intents.ts';
 import { subscriptionItemOperations } from './subscription-items.ts';
 import { subscriptionOperations } from './subscriptions.ts';
+import { testClockOperations } from './test-clocks.ts';
 import { webhookEndpointOperations } from './webhook-endpoints.ts';
 
 /** All operations of the wire API. */
@@ -41,5 +42,6 @@ export const operations: readonly Operation[] = [
   ...setupIntentOperations,
   ...subscriptionItemOperations,
   ...subscriptionOperations,
+  ...testClockOperations,
   ...webhookEndpointOperations,
 ];

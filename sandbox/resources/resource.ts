@@ -12,6 +12,8 @@ export interface ResourceOptions<T> {
   readonly show?: (store: Store, value: T) => object;
   /** Objects created before this time are hidden from callers. */
   readonly shownSince?: (store: Store) => number;
+  /** The path below `/v1/`, if it differs from the name. */
+  readonly path?: string;
 }
 
 export interface ListFilters<T, F extends Fields> {
@@ -31,6 +33,7 @@ export interface ListFilters<T, F extends Fields> {
  */
 export class Resource<T extends WireObject> {
   readonly #name: string;
+  readonly #path: string;
   readonly #collectionOf: (store: Store) => Collection<T>;
   readonly #show: (store: Store, value: T) => object;
   readonly #shownSince: (store: Store) => number;
@@ -38,9 +41,10 @@ export class Resource<T extends WireObject> {
   constructor(
     name: string,
     collectionOf: (store: Store) => Collection<T>,
-    { show = (_, value) => value, shownSince = () => 0 }: ResourceOptions<T> = {},
+    { show = (_, value) => value, shownSince = () => 0, path = name }: ResourceOptions<T> = {},
   ) {
     this.#name = name;
+    this.#path = path;
     this.#collectionOf = collectionOf;
     this.#show = show;
     this.#shownSince = shownSince;
@@ -60,7 +64,7 @@ export class Resource<T extends WireObject> {
     access: { readonly forBrowsers?: true } = {},
   ): Operation {
     const [method, rest] = splitRoute(route);
-    const path = rest === undefined ? this.#name : `${this.#name}/${rest}`;
+    const path = rest === undefined ? this.#path : `${this.#path}/${rest}`;
     return operation({ name: `${this.#name}.${verb}`, method, path, ...access }, fields, run);
   }
 
@@ -88,7 +92,7 @@ export class Resource<T extends WireObject> {
       const params = parsed as PageParams & Parsed<F>;
       filters.check?.(store, params);
       const where = filters.where?.(store, params);
-      const list = listPage(`/v1/${this.#name}`, this.#collectionOf(store), params, {
+      const list = listPage(`/v1/${this.#path}`, this.#collectionOf(store), params, {
         createdSince: this.#shownSince(store),
         within: filters.within?.(params),
         where: (value) =>

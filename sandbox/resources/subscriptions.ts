@@ -4,6 +4,7 @@ import { cancelSubscription } from '../billing/subscription-change.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import { mayUseOld } from '../wire/api-version.ts';
+import { existing } from '../wire/existing.ts';
 import type { Subscription } from '../wire/objects.ts';
 import type { Call, Operation } from '../wire/operation.ts';
 import {
@@ -106,10 +107,15 @@ export const subscriptionOperations: readonly Operation[] = [
   ),
   subscriptions.operation('resume', 'POST */resume', resumeParams, resume),
   subscriptions.list(
-    { customer: text(), price: text(), status: oneOf(...statuses, 'all', 'ended') },
+    { customer: text(), price: text(), status: oneOf(...statuses, 'all', 'ended'), test_clock: text() },
     {
-      within: ({ customer }) => ({ customer }),
+      check: (store, { test_clock: id }) => {
+        if (id !== undefined) existing(store.testClocks, id, 'test_clock');
+      },
+      within: ({ customer, test_clock }) => ({ customer, test_clock }),
+      // Subscriptions of a test clock are only listed by their clock or their customer.
       where: (_store, params) => (subscription) =>
+        (subscription.test_clock === null || (params.customer ?? params.test_clock) !== undefined) &&
         hasStatus(subscription.status, params.status) &&
         (params.price === undefined ||
           subscription.items.data.some(({ price }) => price.id === params.price)),

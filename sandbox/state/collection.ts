@@ -1,12 +1,16 @@
 import { newId } from '../ids.ts';
 import type { WireObject } from '../wire/objects.ts';
 import type { Range } from '../wire/params.ts';
-
-interface Entry<T> {
-  value: T;
-  readonly sequence: number;
-  readonly created: number;
-}
+import {
+  addTo,
+  bounds,
+  type Entry,
+  insert,
+  isBefore,
+  lowerBound,
+  removeEntry,
+  removeFrom,
+} from './ordered-entries.ts';
 
 export interface ListQuery<T> {
   /**
@@ -49,23 +53,26 @@ interface Index<T> {
 }
 
 /**
- * All objects of one kind, in order of creation. This is also the order of their `created` times, because the clock
- * only moves forward. Lists are read from an ordered index, newest first, and stop when the page is full.
+ * All objects of one kind, in order of their `created` times. Mostly this is the order in which they were added, because
+ * the clock only moves forward; only test clocks have other times. Lists are read from an ordered index, newest first, and stop when the page is full.
  */
 export class Collection<T extends WireObject> {
   readonly name: string;
   readonly noun: string;
+  readonly idPrefix: string;
   /** How many entries lists have read so far. Tests use it to tell an index lookup from a scan. */
   visited = 0;
   readonly #byId = new Map<string, Entry<T>>();
   readonly #ordered: Entry<T>[] = [];
   readonly #indexes: readonly Index<T>[];
   readonly #newId: () => string;
+  #chosenId: string | null = null;
   #sequence = 0;
 
   constructor({ name, noun, idPrefix, idLength, indexes = {} }: Kind<T>) {
     this.name = name;
     this.noun = noun;
+    this.idPrefix = idPrefix;
     this.#newId = () => newId(idPrefix, idLength);
     this.#indexes = Object.entries(indexes).map(([index, keysOf]) => ({
       name: index,
@@ -76,7 +83,19 @@ export class Collection<T extends WireObject> {
 
   /** An id for a new object of this kind. */
   newId(): string {
-    return this.#newId();
+    const chosen = this.#chosenId;
+    this.#chosenId = null;
+    return chosen ?? this.#newId();
+  }
+
+  /** Gives this id to the first object of this kind that the work creates. */
+  choosingId<R>(id: string, work: () => R): R {
+    this.#chosenId = id;
+    try {
+      return work();
+    } finally {
+      this.#chosenId = null;
+    }
   }
 
   get size(): number {
@@ -100,7 +119,7 @@ export class Collection<T extends WireObject> {
       const created = createdAt(value) ?? this.#ordered.at(-1)?.created ?? 0;
       const entry = { value, sequence: this.#sequence++, created };
       this.#byId.set(value.id, entry);
-      this.#ordered.push(entry);
+      insert(this.#ordered, entry);
       for (const index of this.#indexes)
         for (const key of index.keysOf(value)) addTo(index.entries, key, entry);
       return undefined;
@@ -119,10 +138,8 @@ export class Collection<T extends WireObject> {
   remove(id: string): void {
     const entry = this.#byId.get(id);
     if (entry === undefined) return;
-    this.#byId.delete(id);
     removeEntry(this.#ordered, entry);
-    for (const index of this.#indexes)
-      for (const key of index.keysOf(entry.value)) removeFrom(index.entries, key, entry);
+    this.#forget(entry.value);
   }
 
   /** Removes and returns the objects created before a time, oldest first, up to the first one that must stay. */
@@ -133,12 +150,27 @@ export class Collection<T extends WireObject> {
       count += 1;
     }
     const removed = this.#ordered.splice(0, count);
-    for (const entry of removed) {
-      this.#byId.delete(entry.value.id);
-      for (const index of this.#indexes)
-        for (const key of index.keysOf(entry.value)) removeFrom(index.entries, key, entry);
-    }
+    for (const { value } of removed) this.#forget(value);
     return removed.map(({ value }) => value);
+  }
+
+  /** Removes and returns the oldest objects beyond a number, except those that must stay. */
+  removeExcess(max: number, mayRemove: (value: T) => boolean): T[] {
+    let excess = this.#ordered.length - max;
+    if (excess <= 0) return [];
+    const removed: T[] = [];
+    for (const { value } of this.#ordered) {
+      if (excess === 0) break;
+      if (!mayRemove(value)) continue;
+      removed.push(value);
+      excess -= 1;
+    }
+    const ids = new Set(removed.map(({ id }) => id));
+    const kept = this.#ordered.filter(({ value }) => !ids.has(value.id));
+    this.#ordered.length = 0;
+    for (const entry of kept) this.#ordered.push(entry);
+    for (const value of removed) this.#forget(value);
+    return removed;
   }
 
   clear(): void {
@@ -165,19 +197,31 @@ export class Collection<T extends WireObject> {
     };
     const cursor = this.#byId.get(query.endingBefore ?? query.startingAfter ?? '');
     if (query.endingBefore !== undefined && cursor !== undefined) {
-      const next = lowerBound(entries, ({ sequence }) => sequence <= cursor.sequence);
+      const next = lowerBound(entries, (entry) => !isBefore(cursor, entry));
       for (let at = Math.max(first, next); at < end; at++) if (!take(entries[at])) break;
       return { data: matches.slice(0, query.limit).reverse(), hasMore: matches.length > query.limit };
     }
-    const stop =
-      cursor === undefined ? end : lowerBound(entries, ({ sequence }) => sequence < cursor.sequence);
+    const stop = cursor === undefined ? end : lowerBound(entries, (entry) => isBefore(entry, cursor));
     for (let at = Math.min(end, stop) - 1; at >= first; at--) if (!take(entries[at])) break;
     return { data: matches.slice(0, query.limit), hasMore: matches.length > query.limit };
+  }
+
+  hasIndex(name: string): boolean {
+    return this.#indexes.some((index) => index.name === name);
   }
 
   /** All objects under one key of an index, oldest first. */
   allWithin(index: string, key: string): T[] {
     return (this.#index(index).entries.get(key) ?? []).map((entry) => entry.value);
+  }
+
+  /** Removes the object from everything but the order. */
+  #forget(value: T): void {
+    const entry = this.#byId.get(value.id);
+    if (entry === undefined) return;
+    this.#byId.delete(value.id);
+    for (const index of this.#indexes)
+      for (const key of index.keysOf(value)) removeFrom(index.entries, key, entry);
   }
 
   #index(name: string): Index<T> {
@@ -192,60 +236,4 @@ function createdAt(value: WireObject): number | undefined {
   if ('created' in value && typeof value.created === 'number') return value.created;
   // An invoice item calls it `date`.
   return 'date' in value && typeof value.date === 'number' ? value.date : undefined;
-}
-
-function bounds<T>(
-  entries: readonly Entry<T>[],
-  created: Range | undefined,
-  createdSince = 0,
-): { first: number; end: number } {
-  const from = Math.max(createdSince, created?.gte ?? 0, created?.gt === undefined ? 0 : created.gt + 1);
-  const until = Math.min(
-    created?.lt ?? Number.POSITIVE_INFINITY,
-    created?.lte === undefined ? Number.POSITIVE_INFINITY : created.lte + 1,
-  );
-  return {
-    first: from === 0 ? 0 : lowerBound(entries, (entry) => entry.created < from),
-    end:
-      until === Number.POSITIVE_INFINITY
-        ? entries.length
-        : lowerBound(entries, (entry) => entry.created < until),
-  };
-}
-
-/** The position of the first entry for which `isBefore` is false. */
-function lowerBound<T>(entries: readonly Entry<T>[], isBefore: (entry: Entry<T>) => boolean): number {
-  let low = 0;
-  let high = entries.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const entry = entries[middle];
-    if (entry !== undefined && isBefore(entry)) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-function addTo<T>(index: Map<string, Entry<T>[]>, key: string | null, entry: Entry<T>): void {
-  if (key === null) return;
-  const entries = index.get(key);
-  if (entries === undefined) index.set(key, [entry]);
-  else
-    entries.splice(
-      lowerBound(entries, (other) => other.sequence < entry.sequence),
-      0,
-      entry,
-    );
-}
-
-function removeFrom<T>(index: Map<string, Entry<T>[]>, key: string | null, entry: Entry<T>): void {
-  const entries = key === null ? undefined : index.get(key);
-  if (entries === undefined || key === null) return;
-  removeEntry(entries, entry);
-  if (entries.length === 0) index.delete(key);
-}
-
-function removeEntry<T>(entries: Entry<T>[], entry: Entry<T>): void {
-  const at = lowerBound(entries, (other) => other.sequence < entry.sequence);
-  if (entries[at] === entry) entries.splice(at, 1);
 }

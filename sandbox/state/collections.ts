@@ -15,6 +15,7 @@ export class Collections {
     indexes: {
       metadata: metadataKeys,
       email: (customer) => ['email' in customer ? customer.email : null],
+      test_clock: (customer) => ['test_clock' in customer ? customer.test_clock : null],
     },
   });
   readonly products = this.#add<Wire.Product>({
@@ -49,13 +50,20 @@ export class Collections {
     name: 'payment_intents',
     noun: 'payment_intent',
     idPrefix: 'pi_',
-    indexes: { metadata: metadataKeys, customer: (intent) => [intent.customer] },
+    indexes: {
+      metadata: metadataKeys,
+      customer: (intent) => [intent.customer],
+      payment_method: (intent) => [intent.payment_method],
+    },
   });
   readonly setupIntents = this.#add<Wire.SetupIntent>({
     name: 'setup_intents',
     noun: 'setupintent',
     idPrefix: 'seti_',
-    indexes: { customer: (intent) => [intent.customer] },
+    indexes: {
+      customer: (intent) => [intent.customer],
+      payment_method: (intent) => [intent.payment_method],
+    },
   });
   readonly charges = this.#add<Wire.Charge>({
     name: 'charges',
@@ -100,6 +108,7 @@ export class Collections {
       customer: (subscription) => [subscription.customer],
       item: (subscription) => subscription.items.data.map(({ id }) => id),
       pending_setup_intent: (subscription) => [subscription.pending_setup_intent],
+      test_clock: (subscription) => [subscription.test_clock],
     },
   });
   readonly invoices = this.#add<Wire.Invoice>({
@@ -132,11 +141,34 @@ export class Collections {
       payment_intent: (payment) => [payment.payment.payment_intent],
     },
   });
+  readonly testClocks = this.#add<Wire.TestClock>({
+    name: 'test_clocks',
+    noun: 'test clock',
+    idPrefix: 'clock_',
+  });
   readonly webhookEndpoints = this.#add<Wire.WebhookEndpoint>({
     name: 'webhook_endpoints',
     noun: 'webhook endpoint',
     idPrefix: 'we_',
   });
+
+  /** The object with this id in the collection with this name. */
+  find(collection: string, id: string): Wire.WireObject | undefined {
+    return this.collection(collection)?.get(id);
+  }
+
+  /** The objects of all kinds under one key of an index, such as everything of one customer. */
+  allWithin(index: string, key: string): { readonly collection: AnyCollection; readonly id: string }[] {
+    return [...this.#byName.values()].flatMap((collection) =>
+      collection.hasIndex(index)
+        ? collection.allWithin(index, key).map(({ id }) => ({ collection, id }))
+        : [],
+    );
+  }
+
+  collection(name: string): AnyCollection | undefined {
+    return this.#byName.get(name);
+  }
 
   protected get byName(): ReadonlyMap<string, AnyCollection> {
     return this.#byName;

@@ -1,35 +1,38 @@
 import { createReadStream } from 'node:fs';
-import { type FileHandle, mkdir, open, rename, truncate } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rename, rm, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
  * An append-only file of JSON lines. Lines appended during a write go out together in the next write, so a hundred
  * concurrent requests cost one write. A request is answered only after `written()`, so a killed process loses nothing
- * that it acknowledged. A power failure may lose data, because the sandbox does not call fsync.
+ * that it acknowledged. A power failure may lose data, because the sandbox does not call fsync. The first line creates
+ * the file. It is closed when no line has been written for a while, so that thousands of idle journals hold no files.
  */
 export class Journal {
   readonly #path: string;
-  #file: FileHandle;
+  #file: FileHandle | null = null;
+  #idleTimer: NodeJS.Timeout | null = null;
+  #isRemoved = false;
   #waiting: string[] = [];
   #writing: Promise<void> | null = null;
   #appended = 0;
   #inFile = 0;
   #failure: Error | null = null;
 
-  private constructor(path: string, file: FileHandle) {
+  private constructor(path: string) {
     this.#path = path;
-    this.#file = file;
   }
 
-  /** Reads the existing lines and opens the file for appending. Drops an incomplete last line. */
+  /** Reads the existing lines. Drops an incomplete last line. */
   static async open(path: string, onLine: (line: unknown) => void): Promise<Journal> {
     await mkdir(dirname(path), { recursive: true });
     const goodBytes = await readLines(path, onLine);
     if (goodBytes !== null) await truncate(path, goodBytes);
-    return new Journal(path, await open(path, 'a'));
+    return new Journal(path);
   }
 
   append(line: unknown): void {
+    if (this.#isRemoved) return;
     this.#waiting.push(JSON.stringify(line));
     this.#appended += 1;
   }
@@ -49,8 +52,10 @@ export class Journal {
     const batch = this.#waiting;
     this.#waiting = [];
     try {
+      this.#file ??= await open(this.#path, 'a');
       await this.#file.appendFile(`${batch.join('\n')}\n`);
       this.#inFile += batch.length;
+      this.#closeWhenIdle();
     } catch (cause) {
       this.#failure = new Error(`failed to write ${this.#path}; restart the sandbox`, { cause });
       throw this.#failure;
@@ -62,6 +67,11 @@ export class Journal {
   /** Replaces the file atomically: after a crash there is either the old file or the new one. */
   async rewrite(lines: Iterable<unknown>): Promise<void> {
     await this.written();
+    while (this.#writing !== null) await this.#writing;
+    await this.#occupy(this.#replaceWith(lines));
+  }
+
+  async #replaceWith(lines: Iterable<unknown>): Promise<void> {
     const next = `${this.#path}.next`;
     const file = await open(next, 'w');
     let batch: string[] = [];
@@ -74,19 +84,55 @@ export class Journal {
     if (batch.length > 0) await file.appendFile(`${batch.join('\n')}\n`);
     await file.sync();
     await file.close();
-    await this.#file.close();
+    await this.#closeFile();
     await rename(next, this.#path);
-    this.#file = await open(this.#path, 'a');
   }
 
   async close(): Promise<void> {
     try {
       await this.written();
     } finally {
-      await this.#file.close();
+      await this.#closeFile();
     }
   }
+
+  /** Deletes the file. Later lines are dropped: a request may still be in progress. */
+  async remove(): Promise<void> {
+    this.#isRemoved = true;
+    await this.close();
+    await rm(this.#path, { force: true });
+    await rm(`${this.#path}.next`, { force: true });
+  }
+
+  #closeWhenIdle(): void {
+    if (this.#idleTimer !== null) this.#idleTimer.refresh();
+    else this.#idleTimer = setTimeout(() => this.#closeIfIdle(), idleMs).unref();
+  }
+
+  #closeIfIdle(): void {
+    if (this.#writing !== null || this.#waiting.length > 0) this.#closeWhenIdle();
+    else this.#occupy(this.#closeFile());
+  }
+
+  /** Lets lines wait until the work on the file is done. */
+  #occupy(work: Promise<void>): Promise<void> {
+    this.#writing = work.finally(() => {
+      this.#writing = null;
+    });
+    return this.#writing;
+  }
+
+  async #closeFile(): Promise<void> {
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+    this.#idleTimer = null;
+    const file = this.#file;
+    this.#file = null;
+    await file?.close();
+  }
 }
+
+/** Requests of one test follow each other faster than this. */
+const idleMs = 2_000;
 
 /** A line has about two kilobytes, so a batch has about a megabyte. */
 const rewriteBatchLines = 500;

@@ -14,6 +14,11 @@ export const memoLifetimeMs = 24 * 60 * 60 * 1_000;
 /** Remembered responses, oldest first. They expire in this order. */
 export class Memos {
   readonly #memos = new Map<string, Memo>();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
 
   get size(): number {
     return this.#memos.size;
@@ -26,6 +31,9 @@ export class Memos {
 
   set(key: string, memo: Memo): void {
     this.#memos.set(key, memo);
+    if (this.#memos.size <= this.#max) return;
+    const [oldest] = this.#memos.keys();
+    if (oldest !== undefined) this.#memos.delete(oldest);
   }
 
   entries(): Iterable<[string, Memo]> {

@@ -5,6 +5,8 @@
 export class SandboxClock {
   readonly #realNowMs: () => number;
   #offsetSeconds = 0;
+  /** The time of the test clock that the work in progress belongs to. */
+  #frozenAt: number | null = null;
   /** The due time of the item in progress. */
   #heldAt: number | null = null;
   /** Time never goes below the latest event, even if the machine's clock goes back: lists rely on this order. */
@@ -26,8 +28,29 @@ export class SandboxClock {
     return this.#realNowMs();
   }
 
-  /** Unix seconds. */
+  /** Unix seconds: the world's time, or the time of a test clock inside `at`. */
   now(): number {
+    return this.#frozenAt ?? this.worldNow();
+  }
+
+  /** The time of the test clock inside `at`. */
+  get frozenAt(): number | null {
+    return this.#frozenAt;
+  }
+
+  /** Runs the work at the time of a test clock; null is the world's time. The work is synchronous, so nothing else sees it. */
+  at<T>(seconds: number | null, work: () => T): T {
+    const before = this.#frozenAt;
+    this.#frozenAt = seconds;
+    try {
+      return work();
+    } finally {
+      this.#frozenAt = before;
+    }
+  }
+
+  /** The world's time, in Unix seconds. */
+  worldNow(): number {
     return Math.max(this.#latest, this.#heldAt ?? this.#running());
   }
 

@@ -7,11 +7,12 @@ import type { Journal } from './journal.ts';
 import { decodeLine, encodeLine, type JournalLine, snapshotLines } from './journal-line.ts';
 import { type Memo, Memos } from './memos.ts';
 import { previousAttributes } from './previous-attributes.ts';
+import { defaultRetention, type Retention, SpentObjects } from './retention.ts';
 import { SandboxClock } from './sandbox-clock.ts';
 import { SearchLag } from './search-lag.ts';
 import { defaultSettings, type Settings } from './settings.ts';
 
-/** Pruning is cheap at this rate, and expired events stay a small part of memory. */
+/** Pruning is cheap at this rate, and events that are no longer kept stay a small part of memory. */
 const pruneEveryEvents = 10_000;
 
 /**
@@ -22,7 +23,7 @@ export class Store extends Collections {
   readonly events = new Collection<StoredEvent>({ name: 'events', noun: 'event', idPrefix: 'evt_' });
 
   readonly clock: SandboxClock;
-  readonly memos = new Memos();
+  readonly memos: Memos;
   readonly deliveries = new Deliveries();
   readonly searchLag = new SearchLag();
   /** The endpoint from the start options, besides those registered through the API. */
@@ -33,10 +34,15 @@ export class Store extends Collections {
   #open: (Changes & { readonly undo: (() => void)[]; readonly cause: Cause }) | null = null;
   readonly #listeners: ((changes: Changes) => void)[] = [];
   #eventsSincePruning = 0;
+  readonly #retention: Retention;
+  readonly #spent: SpentObjects;
 
-  constructor(clock = new SandboxClock()) {
+  constructor(clock = new SandboxClock(), retention = defaultRetention) {
     super();
     this.clock = clock;
+    this.#retention = retention;
+    this.memos = new Memos(retention.memosMax);
+    this.#spent = new SpentObjects(retention.spentMax);
   }
 
   /** Calls the listener after each transaction with what it did. */
@@ -53,14 +59,20 @@ export class Store extends Collections {
     await this.#journal?.written();
   }
 
+  /** The time of billing objects, which test clocks can change. */
   now(): number {
     return this.clock.now();
+  }
+
+  /** The time of payments and events. Test clocks don't change it, as at the processor. */
+  worldNow(): number {
+    return this.clock.worldNow();
   }
 
   put<T extends Wire.WireObject>(collection: Collection<T>, value: T): T {
     const open = this.#transaction();
     const previous = collection.put(value);
-    this.searchLag.note(value.id, previous, this.now(), this.settings.searchLagSeconds ?? 0);
+    this.searchLag.note(value.id, previous, this.worldNow(), this.settings.searchLagSeconds ?? 0);
     open.undo.push(() => (previous === undefined ? collection.remove(value.id) : collection.put(previous)));
     open.puts.push({ collection: collection.name, value });
     return value;
@@ -87,7 +99,7 @@ export class Store extends Collections {
       id: this.events.newId(),
       object: 'event',
       type,
-      created: this.now(),
+      created: this.worldNow(),
       subject,
       previous,
       request:
@@ -163,7 +175,10 @@ export class Store extends Collections {
   /** Applies one line of the journal. Returns the real time at which it was written. */
   restore(raw: unknown): number {
     const line = decodeLine(raw);
-    for (const [name, value] of line.puts) this.byName.get(name)?.put(value);
+    for (const [name, value] of line.puts) {
+      this.byName.get(name)?.put(value);
+      this.#forgetSpent(name, value);
+    }
     for (const [name, id] of line.removals) this.byName.get(name)?.remove(id);
     for (const { event, endpointIds } of line.events) {
       this.events.put(event);
@@ -174,16 +189,19 @@ export class Store extends Collections {
     if (line.delivery !== null) this.deliveries.note(...line.delivery);
     if (line.settings !== null) this.settings = line.settings;
     if (line.offsetSeconds !== null) this.clock.offsetSeconds = line.offsetSeconds;
+    this.#pruneAfter(line.events.length);
     return line.atMs;
   }
 
-  /** Removes expired responses, and expired events that have no pending delivery. */
+  /** Removes expired responses, and events without a pending delivery that are expired or too many. */
   forgetExpired(): void {
     this.#eventsSincePruning = 0;
     this.memos.forgetExpired(this.clock.realNowMs());
-    const oldest = this.now() - eventLifetimeSeconds;
+    const oldest = this.worldNow() - eventLifetimeSeconds;
     const hasNoPending = ({ id }: StoredEvent) => this.deliveries.endpointIdsOf(id).length === 0;
     for (const { id } of this.events.removeOldest(oldest, hasNoPending)) this.deliveries.forget(id);
+    for (const { id } of this.events.removeExcess(this.#retention.eventsMax, hasNoPending))
+      this.deliveries.forget(id);
   }
 
   /** The shortest journal that restores the current state. */
@@ -196,6 +214,7 @@ export class Store extends Collections {
     this.events.clear();
     this.memos.clear();
     this.deliveries.clear();
+    this.#spent.clear();
     this.searchLag.clear();
     this.clock.reset();
     this.settings = defaultSettings;
@@ -225,8 +244,24 @@ export class Store extends Collections {
         encodeLine(changes, this.clock.realNowMs(), (id) => this.deliveries.endpointIdsOf(id)),
       );
     for (const listener of this.#listeners) listener(changes);
-    this.#eventsSincePruning += changes.events.length;
-    if (this.#eventsSincePruning >= pruneEveryEvents) this.forgetExpired();
+    for (const { collection, value } of changes.puts) this.#forgetSpent(collection, value);
+    this.#pruneAfter(changes.events.length);
+  }
+
+  #pruneAfter(newEvents: number): void {
+    this.#eventsSincePruning += newEvents;
+    if (this.#eventsSincePruning >= Math.min(pruneEveryEvents, this.#retention.eventsMax))
+      this.forgetExpired();
+  }
+
+  /** Not written to the journal: reading it forgets the same objects. */
+  #forgetSpent(collection: string, value: Wire.WireObject): void {
+    const forgotten = this.#spent.note(collection, value);
+    if (forgotten === undefined) return;
+    const isUsed = [this.paymentIntents, this.setupIntents].some(
+      (intents) => intents.allWithin('payment_method', forgotten.id).length > 0,
+    );
+    if (!isUsed) this.byName.get(forgotten.collection)?.remove(forgotten.id);
   }
 
   #endpointIdsFor(event: StoredEvent): string[] {

@@ -45,7 +45,11 @@ export class Deliverer {
     this.#builtIn = builtIn;
     this.#onProblem = onProblem;
     store.builtInEndpointId = builtIn === null ? null : builtInEndpointId;
-    store.onChanges(({ events }) => this.#enqueue(events));
+    store.onChanges(({ events, removals }) => {
+      this.#enqueue(events);
+      for (const { collection, id } of removals)
+        if (collection === store.webhookEndpoints.name) this.#forget(id);
+    });
   }
 
   /** Resumes the deliveries that an earlier process left pending. */
@@ -102,6 +106,15 @@ export class Deliverer {
             this.mode === 'shuffle' ? 1 + Math.random() * shuffleWindowMs : 0,
           );
       }
+  }
+
+  /** Gives up the pending deliveries to a deleted endpoint. */
+  #forget(endpointId: string): void {
+    const lane = this.#lanes.get(endpointId);
+    if (lane === undefined) return;
+    for (const { eventId, endpointId: waitsFor } of [...this.#store.deliveries.waiting()])
+      if (waitsFor === endpointId) this.#store.noteDelivery(eventId, endpointId, 'given_up');
+    lane.close().finally(() => this.#lanes.delete(endpointId));
   }
 
   #laneOf(endpointId: string): Lane {

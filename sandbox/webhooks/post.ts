@@ -4,12 +4,15 @@ import https from 'node:https';
 /** About as long as the processor waits for a response. */
 const timeoutMs = 20_000;
 
+/** Idle connections of many worlds would use up the receiver's and the sandbox's sockets. */
+const idleMs = 5_000;
+
 /** Sends webhooks over keep-alive connections. Only a 2xx is a success; a redirect is a failure. */
 export class Poster {
   readonly #agents: { readonly http: http.Agent; readonly https: https.Agent };
 
   constructor(socketsMax: number) {
-    const options = { keepAlive: true, maxSockets: socketsMax };
+    const options = { keepAlive: true, maxSockets: socketsMax, timeout: idleMs };
     this.#agents = { http: new http.Agent(options), https: new https.Agent(options) };
   }
 

@@ -1,12 +1,14 @@
 import { hash } from 'node:crypto';
-import type { Fault, Faults } from '../control/faults.ts';
+import type { Fault } from '../control/faults.ts';
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import { shapeOf } from '../versions/older-objects.ts';
+import type { World } from '../worlds/world.ts';
 import { checkVersion } from './api-version.ts';
 import { authenticate } from './authenticate.ts';
 import { canonicalForm, type FormMap, parseForm, shorten } from './form.ts';
 import type { Call, Operation } from './operation.ts';
+import { requestTime } from './request-clock.ts';
 import { badParam, type ErrorBody, WireError } from './wire-error.ts';
 
 export interface ApiRequest {
@@ -35,28 +37,26 @@ export interface ApiResponse {
 
 export type LogError = (fields: object, message: string) => void;
 
+/** Finds the world of a request. */
+export interface WorldLookup {
+  /** The world of all keys that name none. */
+  readonly default: World;
+  /** The world with this name. The first request opens it. */
+  open(name: string): World | Promise<World>;
+}
+
 /** The wire API without its sockets: turns a request into a response, or into none if a fault requires that. */
 export class Api {
-  readonly #store: Store;
-  readonly #faults: Faults;
+  readonly #worlds: WorldLookup;
   readonly #routes = new Map<string, Operation>();
-  readonly #keysInFlight = new Set<string>();
-  readonly #baseUrl: () => string;
-  readonly #accountId: string;
   readonly #logError: LogError;
 
   constructor(options: {
-    readonly store: Store;
-    readonly faults: Faults;
+    readonly worlds: WorldLookup;
     readonly operations: readonly Operation[];
-    readonly baseUrl: () => string;
-    readonly accountId: string;
     readonly logError: LogError;
   }) {
-    this.#store = options.store;
-    this.#faults = options.faults;
-    this.#baseUrl = options.baseUrl;
-    this.#accountId = options.accountId;
+    this.#worlds = options.worlds;
     this.#logError = options.logError;
     for (const operation of options.operations) {
       const route = `${operation.method} ${operation.path}`;
@@ -68,47 +68,46 @@ export class Api {
   /** Returns null if the connection must be closed without a response. */
   async respond(request: ApiRequest): Promise<ApiResponse | null> {
     const requestId = newId('req_', 14);
+    let world = this.#worlds.default;
     try {
-      return await this.#respond(request, requestId);
+      const { operation, id } = this.#route(request);
+      const form = parseForm(request.query);
+      if (request.body !== '') parseForm(request.body, form);
+      const { fromBrowser, worldName } = authenticate(request.authorization, form);
+      if (worldName !== null) world = await this.#worlds.open(worldName);
+      if (fromBrowser && !operation.forBrowsers) throw secretKeyRequired();
+      const version = request.version === undefined ? null : checkVersion(request.version);
+      const { store, accountId } = world;
+      const call: Call = { store, id, fromBrowser, baseUrl: world.baseUrl(), accountId, version };
+      return await this.#respond(request, requestId, world, operation, call, form);
     } catch (error) {
-      if (error instanceof WireError) return this.#failed(error.status, error.body, requestId);
+      const at = world.store.now();
+      if (error instanceof WireError) return failed(error.status, error.body, requestId, at);
       this.#logError(
         { error, method: request.method, path: request.path, requestId },
         'unexpected error in the sandbox',
       );
       const body: ErrorBody = { type: 'api_error', message: 'An unknown error occurred in the sandbox.' };
-      return this.#failed(500, body, requestId);
+      return failed(500, body, requestId, at);
     }
   }
 
-  async #respond(request: ApiRequest, requestId: string): Promise<ApiResponse | null> {
-    const { operation, id } = this.#route(request);
-    const form = parseForm(request.query);
-    if (request.body !== '') parseForm(request.body, form);
-    const { fromBrowser } = authenticate(request.authorization, form);
-    if (fromBrowser && !operation.forBrowsers)
-      throw new WireError(401, {
-        type: 'invalid_request_error',
-        code: 'secret_key_required',
-        message: 'This request requires a secret key. You sent a publishable key.',
-      });
-    const version = request.version === undefined ? null : checkVersion(request.version);
-    const call: Call = {
-      store: this.#store,
-      id,
-      fromBrowser,
-      baseUrl: this.#baseUrl(),
-      accountId: this.#accountId,
-      version,
-    };
+  async #respond(
+    request: ApiRequest,
+    requestId: string,
+    world: World,
+    operation: Operation,
+    call: Call,
+    form: FormMap,
+  ): Promise<ApiResponse | null> {
     const key = operation.method === 'POST' ? checkedKey(request.idempotencyKey) : null;
-    if (key === null) return this.#perform(request, requestId, operation, call, form, null);
-    if (this.#keysInFlight.has(key)) throw keyInUse(key);
-    this.#keysInFlight.add(key);
+    if (key === null) return this.#perform(request, requestId, world, operation, call, form, null);
+    if (world.keysInFlight.has(key)) throw keyInUse(key);
+    world.keysInFlight.add(key);
     try {
-      return await this.#perform(request, requestId, operation, call, form, key);
+      return await this.#perform(request, requestId, world, operation, call, form, key);
     } finally {
-      this.#keysInFlight.delete(key);
+      world.keysInFlight.delete(key);
     }
   }
 
@@ -118,6 +117,10 @@ export class Api {
     const fixed = this.#routes.get(`${method} ${parts.join('/')}`);
     if (fixed !== undefined && !parts.includes('*')) return { operation: fixed, id: '' };
     const operation = this.#routes.get([`${method} ${resource}`, '*', ...rest].join('/'));
+    // Some resources have a path of two parts, such as `test_helpers/test_clocks`.
+    const nested = this.#routes.get([`${method} ${resource}/${id}`, '*', ...rest.slice(1)].join('/'));
+    if (operation === undefined && nested !== undefined && rest[0] !== undefined && rest[0] !== '')
+      return { operation: nested, id: rest[0] };
     if (operation === undefined || parts.length < 2 || id === '')
       throw new WireError(404, {
         type: 'invalid_request_error',
@@ -129,6 +132,7 @@ export class Api {
   async #perform(
     request: ApiRequest,
     requestId: string,
+    { store, faults }: World,
     operation: Operation,
     call: Call,
     form: FormMap,
@@ -136,31 +140,33 @@ export class Api {
   ): Promise<ApiResponse | null> {
     const fingerprint = key === null ? '' : hash('sha1', canonicalForm(form), 'base64');
     const replay =
-      key === null ? null : this.#replay(key, request.path, fingerprint, requestId, call.version);
+      key === null ? null : this.#replay(store, key, request.path, fingerprint, requestId, call.version);
     if (replay !== null) return replay;
 
-    const fault = this.#faults.take(operation.name);
+    const fault = faults.take(operation.name);
     if (fault?.kind === 'reset_before') return null;
     if (fault?.kind === 'hang') {
-      await this.#faults.hang(request.gone);
+      await faults.hang(request.gone);
       return null;
     }
-    if (fault?.kind === 'latency') await this.#faults.wait(fault.latencyMs, request.gone);
+    if (fault?.kind === 'latency') await faults.wait(fault.latencyMs, request.gone);
 
     const memoOf = (status: number, body: object) => ({
       path: request.path,
       fingerprint,
       status,
       body,
-      atMs: this.#store.clock.realNowMs(),
+      atMs: store.clock.realNowMs(),
     });
     const cause = { requestId, idempotencyKey: key };
-    const response = this.#store.transact(cause, () => {
+    const time = requestTime(operation, call, form);
+    const work = () => {
       const { status, body, remembered } = this.#outcome(operation, call, form, fault, requestId);
-      if (key !== null && remembered) this.#store.remember(key, memoOf(status, body));
-      return { status, body, requestId, replayed: false, version: call.version, at: this.#store.now() };
-    });
-    if (operation.method !== 'GET') await this.#store.written();
+      if (key !== null && remembered) store.remember(key, memoOf(status, body));
+      return { status, body, requestId, replayed: false, version: call.version, at: store.worldNow() };
+    };
+    const response = store.clock.at(time, () => store.transact(cause, work));
+    if (operation.method !== 'GET') await store.written();
     return fault?.kind === 'reset_after' ? null : response;
   }
 
@@ -171,9 +177,9 @@ export class Api {
       return { status: 200, body: operation.run(call, form), remembered: true };
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
-      if (!error.keepsChanges) this.#store.undo();
+      if (!error.keepsChanges) call.store.undo();
       // The processor's own address: the sandbox has no page for requests.
-      const logUrl = `https://dashboard.stripe.com/${this.#accountId}/test/workbench/logs?object=${requestId}`;
+      const logUrl = `https://dashboard.stripe.com/${call.accountId}/test/workbench/logs?object=${requestId}`;
       // An error can contain the object that it is about.
       const shape = shapeOf(call.store, call.version) ?? ((value) => value);
       const body = { error: shape({ ...error.body, request_log_url: logUrl }) };
@@ -181,18 +187,15 @@ export class Api {
     }
   }
 
-  #failed(status: number, error: ErrorBody, requestId: string): ApiResponse {
-    return { status, body: { error }, requestId, replayed: false, version: null, at: this.#store.now() };
-  }
-
   #replay(
+    store: Store,
     key: string,
     path: string,
     fingerprint: string,
     requestId: string,
     version: string | null,
   ): ApiResponse | null {
-    const memo = this.#store.memos.find(key, this.#store.clock.realNowMs());
+    const memo = store.memos.find(key, store.clock.realNowMs());
     if (memo === undefined) return null;
     if (memo.path !== path)
       throw idempotencyError(
@@ -202,15 +205,20 @@ export class Api {
       throw idempotencyError(
         `The idempotency key '${shorten(key)}' was first used with other parameters. Use a new key for a different request.`,
       );
-    return {
-      status: memo.status,
-      body: memo.body,
-      requestId,
-      replayed: true,
-      version,
-      at: this.#store.now(),
-    };
+    return { status: memo.status, body: memo.body, requestId, replayed: true, version, at: store.now() };
   }
+}
+
+function failed(status: number, error: ErrorBody, requestId: string, at: number): ApiResponse {
+  return { status, body: { error }, requestId, replayed: false, version: null, at };
+}
+
+function secretKeyRequired(): WireError {
+  return new WireError(401, {
+    type: 'invalid_request_error',
+    code: 'secret_key_required',
+    message: 'This request requires a secret key. You sent a publishable key.',
+  });
 }
 
 function decodeSegment(segment: string): string {

@@ -1,14 +1,17 @@
 import type { FormMap } from './form.ts';
 import { WireError } from './wire-error.ts';
 
+export interface Identity {
+  readonly fromBrowser: boolean;
+  /** The world that the key names; null for the default world. */
+  readonly worldName: string | null;
+}
+
 /**
  * Accepts any test key: as a bearer token, as the user name of basic authentication, or, as browsers send it, as the
  * parameter `key`. Removes that parameter from the form.
  */
-export function authenticate(
-  authorization: string | undefined,
-  form: FormMap,
-): { readonly fromBrowser: boolean } {
+export function authenticate(authorization: string | undefined, form: FormMap): Identity {
   const parameter = form.get('key');
   if (typeof parameter === 'string' && parameter.startsWith('pk_')) form.delete('key');
   const key = keyFromHeader(authorization) ?? (typeof parameter === 'string' ? parameter : undefined);
@@ -18,12 +21,39 @@ export function authenticate(
       message:
         'No API key provided. Send it in the Authorization header, as a bearer token or as the user name.',
     });
-  if (/^(sk|rk)_test_\S+$/.test(key)) return { fromBrowser: false };
-  if (/^pk_test_\S+$/.test(key)) return { fromBrowser: true };
-  throw new WireError(401, {
-    type: 'invalid_request_error',
-    message: `Invalid API Key provided: ${masked(key)}`,
-  });
+  return identityOf(key);
+}
+
+/** The same for the control API, which also works without a key. A key that cannot be read is an error. */
+export function authenticateControl(authorization: string | undefined): string | null {
+  if (authorization === undefined || authorization === '') return null;
+  return identityOf(keyFromHeader(authorization) ?? '').worldName;
+}
+
+/** Long enough for the name of a test and a random id. Also short enough for a file name. */
+const worldNameLengthMax = 64;
+const worldName = new RegExp(`^[A-Za-z0-9_-]{1,${worldNameLengthMax}}$`);
+
+export function isWorldName(name: string): boolean {
+  return worldName.test(name);
+}
+
+function identityOf(key: string): Identity {
+  const [, kind, rest = ''] = /^(sk|rk|pk)_test_(\S+)$/.exec(key) ?? [];
+  if (kind === undefined) throw invalidKey(`Invalid API Key provided: ${masked(key)}`);
+  const name = rest.startsWith(worldPrefix) ? rest.slice(worldPrefix.length) : null;
+  // Using the default world for a misspelt name would mix the objects of two test suites.
+  if (name !== null && !isWorldName(name))
+    throw invalidKey(
+      `Invalid API Key provided: ${masked(key)}. After "${worldPrefix}" comes a name of 1 to ${worldNameLengthMax} letters, digits, hyphens and underscores.`,
+    );
+  return { fromBrowser: kind === 'pk', worldName: name };
+}
+
+const worldPrefix = 'world_';
+
+function invalidKey(message: string): WireError {
+  return new WireError(401, { type: 'invalid_request_error', message });
 }
 
 function keyFromHeader(authorization: string | undefined): string | undefined {

@@ -95,6 +95,8 @@ function referenced(store: Store, field: string, id: string): unknown {
     case 'price':
     case 'default_price':
       return store.prices.get(id);
+    case 'test_clock':
+      return store.testClocks.get(id);
     default:
       return undefined;
   }

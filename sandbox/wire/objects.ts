@@ -7,7 +7,7 @@ import type Stripe from 'stripe';
  */
 type WithIds<T, K extends keyof T> = Omit<T, K> & { [P in K]: Extract<T[P], string | null> };
 
-export type Customer = Omit<WithIds<Stripe.Customer, 'default_source'>, 'invoice_settings'> & {
+export type Customer = Omit<WithIds<Stripe.Customer, 'default_source' | 'test_clock'>, 'invoice_settings'> & {
   invoice_settings: WithIds<Stripe.Customer.InvoiceSettings, 'default_payment_method'>;
 };
 export type DeletedCustomer = Stripe.DeletedCustomer;
@@ -35,7 +35,7 @@ export type SubscriptionItem = Omit<Stripe.SubscriptionItem, 'plan' | 'price'> &
 export type Subscription = Omit<
   WithIds<
     Stripe.Subscription,
-    'customer' | 'default_payment_method' | 'latest_invoice' | 'pending_setup_intent'
+    'customer' | 'default_payment_method' | 'latest_invoice' | 'pending_setup_intent' | 'test_clock'
   >,
   'items'
 > & { items: List<SubscriptionItem> };
@@ -59,7 +59,7 @@ export type InvoiceItem = Omit<
   quantity_decimal: string;
 };
 export type Invoice = Omit<
-  WithIds<Stripe.Invoice, 'customer' | 'default_payment_method'>,
+  WithIds<Stripe.Invoice, 'customer' | 'default_payment_method' | 'test_clock'>,
   'lines' | 'parent'
 > & {
   lines: List<InvoiceLine>;
@@ -73,6 +73,7 @@ export type Invoice = Omit<
 export type InvoicePayment = WithIds<Stripe.InvoicePayment, 'invoice'> & {
   payment: { type: 'payment_intent'; payment_intent: string };
 };
+export type TestClock = Stripe.TestHelpers.TestClock;
 export type Account = Stripe.Account;
 export type WebhookEndpoint = Stripe.WebhookEndpoint & { secret: string };
 export type EventType = Stripe.Event.Type;

@@ -15,6 +15,7 @@ export type Control = (request: {
   path: string;
   query: string;
   body: string;
+  authorization: string | undefined;
 }) => Promise<ControlResponse>;
 
 /** The same limit as in Till. The largest valid request has some tens of kilobytes. */
@@ -55,8 +56,9 @@ async function serve(
   if (body === null)
     return send(response, 413, tooLarge, { 'content-type': 'application/json', connection: 'close' });
 
-  if (path === '/sandbox' || path.startsWith('/sandbox/')) {
-    const controlled = await control({ method, path, query, body });
+  const { authorization } = request.headers;
+  if (path === '/sandbox' || path.startsWith('/sandbox/') || path.startsWith('/worlds/')) {
+    const controlled = await control({ method, path, query, body, authorization });
     const isPage = typeof controlled.body === 'string';
     return send(
       response,
@@ -76,7 +78,7 @@ async function serve(
     path,
     query,
     body,
-    authorization: request.headers.authorization,
+    authorization,
     idempotencyKey: textOf(request.headers['idempotency-key']),
     version: textOf(request.headers['stripe-version']),
     gone,

@@ -243,6 +243,26 @@ test('nothing that is sent to the controls of the sandbox makes them fail with a
     fc.constantFrom('advanceSeconds', 'mode', 'operation', 'kind', 'status', 'times', 'delayMs', '__proto__'),
     fc.oneof(hostileJson, fc.constantFrom('"*"', '"error"', '"paused"', '"auto"', '0', '503')),
   );
+  const fixture = fc.tuple(
+    fc.constantFrom(
+      'customers',
+      'products',
+      'prices',
+      'payment_intents',
+      'events',
+      '__proto__',
+      'constructor',
+    ),
+    fc.array(
+      fc
+        .tuple(
+          fc.constantFrom('id', 'name', 'amount', 'metadata', 'items', 'secret', '__proto__'),
+          hostileJson,
+        )
+        .map(([name, json]) => `{"${name}":${json}}`),
+      { maxLength: 3 },
+    ),
+  );
   const body = fc.oneof(
     {
       weight: 20,
@@ -250,16 +270,26 @@ test('nothing that is sent to the controls of the sandbox makes them fail with a
         .array(field, { maxLength: 4 })
         .map((fields) => `{${fields.map(([name, json]) => `"${name}":${json}`).join(',')}}`),
     },
+    {
+      weight: 20,
+      arbitrary: fc
+        .array(fixture, { maxLength: 3 })
+        .map((kinds) => `{${kinds.map(([kind, objects]) => `"${kind}":[${objects.join(',')}]`).join(',')}}`),
+    },
     { weight: 5, arbitrary: hostileJson },
     { weight: 1, arbitrary: hugeBody },
   );
   const requests = fc.record({
     method: fc.constantFrom('GET', 'POST', 'DELETE', 'PUT'),
     // The clock is left alone: an hour there and back again is a test of its own, and a year takes its time.
-    path: fc.constantFrom('faults', 'delivery', 'delivery/flush', 'nothing', '..%2f', '%00', '%zz'),
+    path: fc.oneof(
+      fc.constant('fixtures'),
+      fc.constantFrom('faults', 'delivery', 'delivery/flush', 'world', 'nothing', '..%2f', '%00', '%zz'),
+    ),
+    authorization: fc.constantFrom('', 'Bearer sk_test_world_a', 'Bearer sk_test_world_../b', 'Basic !', 'x'),
     body,
   });
-  await fuzz(controlAmount, requests, async ({ method, path, body: text }) => {
+  await fuzz(controlAmount, requests, async ({ method, path, authorization, body: text }) => {
     const {
       status,
       headers,
@@ -267,7 +297,7 @@ test('nothing that is sent to the controls of the sandbox makes them fail with a
     } = await exchange({
       method,
       path: `/sandbox/${path}`,
-      headers: [],
+      headers: [['authorization', authorization]],
       body: Buffer.from(text),
       isChunked: false,
     });

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Due } from '../../sandbox/billing/due.ts';
+import type { Due } from '../../sandbox/billing/due.ts';
 import { completeIntent } from '../../sandbox/control/authentication.ts';
-import { Faults } from '../../sandbox/control/faults.ts';
 import { operations } from '../../sandbox/resources/operations.ts';
 import { SandboxClock } from '../../sandbox/state/sandbox-clock.ts';
-import { Store } from '../../sandbox/state/store.ts';
+import type { Store } from '../../sandbox/state/store.ts';
 import { Api } from '../../sandbox/wire/api.ts';
 import { WireError } from '../../sandbox/wire/wire-error.ts';
+import { World as SandboxWorld } from '../../sandbox/worlds/world.ts';
 import { assertProperty } from '../support/seeds.ts';
 
 const cards = [
@@ -94,19 +94,18 @@ interface World {
 }
 
 async function createWorld(afterDunning: 'cancel' | 'unpaid'): Promise<World> {
-  const store = new Store(new SandboxClock(() => 1_800_000_000_000));
-  store.changeSettings({ afterDunning });
-  const due = new Due(
-    store,
-    () => '',
-    (fields, message) => assert.fail(`${message} ${JSON.stringify(fields)}`),
-  );
-  const api = new Api({
-    store,
-    faults: new Faults(),
-    operations,
+  const world = new SandboxWorld({
     accountId: 'acct_sandbox',
-    baseUrl: () => '',
+    url: () => '',
+    basePath: '',
+    clock: new SandboxClock(() => 1_800_000_000_000),
+    log: (_level, fields, message) => assert.fail(`${message} ${JSON.stringify(fields)}`),
+  });
+  const { store, due } = world;
+  store.changeSettings({ afterDunning });
+  const api = new Api({
+    worlds: { default: world, open: () => world },
+    operations,
     logError: ({ error }: { error?: unknown }) => assert.fail(error as Error),
   });
   const call: World['call'] = async (method, path, body = '') => {

@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import Stripe from 'stripe';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/sandbox.ts';
 
@@ -25,13 +27,8 @@ export async function useSandbox(
 ): Promise<TestSandbox> {
   const sandbox = await startSandbox({ port: 0, ...options });
   t.after(() => sandbox.close());
-  const control: TestSandbox['control'] = async (method, path, body) => {
-    const response = await fetch(`${sandbox.url}/sandbox/${path}`, {
-      method,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    return { status: response.status, body: await response.json() };
-  };
+  const control: TestSandbox['control'] = (method, path, body) =>
+    callControl(sandbox.url, method, path, body);
   return {
     sandbox,
     stripe: clientOf(sandbox.port),
@@ -43,9 +40,40 @@ export async function useSandbox(
   };
 }
 
+/** A world of its own in a sandbox that others use too. */
+export interface TestWorld {
+  readonly stripe: Stripe;
+  readonly publishableKey: string;
+  control: TestSandbox['control'];
+}
+
+export function worldOf({ url, port }: Pick<Sandbox, 'url' | 'port'>, name: string): TestWorld {
+  const key = `sk_test_world_${name}`;
+  return {
+    stripe: clientOf(port, key),
+    publishableKey: `pk_test_world_${name}`,
+    control: (method, path, body) => callControl(url, method, path, body, { authorization: `Bearer ${key}` }),
+  };
+}
+
+export async function callControl(
+  url: string,
+  method: string,
+  path: string,
+  body?: object,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`${url}/sandbox/${path}`, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
 /** The official client, without retries of its own, so that a test sees every answer. */
-export function clientOf(port: number): Stripe {
-  return new Stripe('sk_test_sandbox', {
+export function clientOf(port: number, key = 'sk_test_sandbox'): Stripe {
+  return new Stripe(key, {
     host: '127.0.0.1',
     port,
     protocol: 'http',
@@ -137,4 +165,14 @@ export async function eventTypes(stripe: Stripe): Promise<string[]> {
   const types: string[] = [];
   for await (const event of stripe.events.list({ limit: 100 })) types.push(event.type);
   return types.reverse();
+}
+
+/** The size of the live objects on the heap. */
+export function heapUsedBytes(): number {
+  // The flag makes the collector callable for contexts created afterwards.
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  collect();
+  collect();
+  return process.memoryUsage().heapUsed;
 }

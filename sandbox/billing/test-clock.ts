@@ -1,0 +1,77 @@
+import type { Store } from '../state/store.ts';
+import type { TestClock } from '../wire/objects.ts';
+import { WireError } from '../wire/wire-error.ts';
+import { addIntervals, type Interval } from './calendar.ts';
+
+/** The processor's own limit. */
+const intervalsMax = 2;
+const yearsMax = 2;
+
+/** The id of the test clock that the customer is attached to. */
+export function testClockIdOf(store: Store, customerId: string): string | null {
+  const customer = store.customers.get(customerId);
+  return customer === undefined || customer.deleted ? null : (customer.test_clock ?? null);
+}
+
+/** The processor does not change objects of a clock that is advancing. */
+export function checkReady({ id, status }: TestClock): void {
+  if (status === 'advancing')
+    throw new WireError(429, {
+      type: 'invalid_request_error',
+      code: 'rate_limit',
+      message: `Test clock advancement underway - cannot perform modifications: ${id}`,
+    });
+}
+
+/** How far the clock may advance: two intervals of its shortest subscription, or two years without one. */
+export function advanceLimit(store: Store, { id, frozen_time: from }: TestClock): number {
+  const ends = store.subscriptions.allWithin('test_clock', id).flatMap(({ ended_at, items }) =>
+    ended_at !== null
+      ? []
+      : items.data.flatMap(({ price: { recurring } }) =>
+          recurring === null
+            ? []
+            : // The sandbox creates prices only with these four intervals; the package's type allows more.
+              [addIntervals(from, recurring.interval as Interval, intervalsMax * recurring.interval_count)],
+        ),
+  );
+  return Math.min(addIntervals(from, 'year', yearsMax), ...ends);
+}
+
+export function clockIsReady(store: Store, id: string, frozenTime: number): void {
+  const before = store.testClocks.get(id);
+  if (before === undefined) return;
+  const ready = store.change(store.testClocks, before, {
+    frozen_time: frozenTime,
+    status: 'ready',
+    status_details: {},
+  });
+  store.emit('test_helpers.test_clock.ready', ready);
+}
+
+export function clockFailed(store: Store, id: string): void {
+  const before = store.testClocks.get(id);
+  if (before === undefined) return;
+  const failed = store.change(store.testClocks, before, { status: 'internal_failure', status_details: {} });
+  store.emit('test_helpers.test_clock.internal_failure', failed);
+}
+
+/** Deletes the clock with its customers and everything that belongs to them. */
+export function deleteTestClock(store: Store, clock: TestClock): void {
+  for (const { id } of store.customers.allWithin('test_clock', clock.id)) {
+    removeWithin(store, 'customer', id);
+    store.remove(store.customers, id);
+  }
+  store.remove(store.testClocks, clock.id);
+  store.emit('test_helpers.test_clock.deleted', clock);
+}
+
+/** The indexes through which an object belongs to another one. */
+const ownerIndexes = ['payment_intent', 'charge', 'invoice', 'source'];
+
+function removeWithin(store: Store, index: string, key: string): void {
+  for (const { collection, id } of store.allWithin(index, key)) {
+    store.remove(collection, id);
+    for (const owner of ownerIndexes) removeWithin(store, owner, id);
+  }
+}

@@ -1,0 +1,71 @@
+import { parseArgs } from 'node:util';
+
+export interface Command {
+  readonly port: number;
+  readonly host: string | undefined;
+  /** Without it, the state is only in memory. */
+  readonly dataDir: string | undefined;
+  readonly webhook: { readonly url: string; readonly secret: string } | undefined;
+}
+
+/** Wrong options or variables. The message says what to do. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+const portDefault = 3001;
+const dataDirDefault = './.till';
+
+export const usage = `Usage: till-sandbox [--port PORT] [--host HOST] [--memory | --data-dir FOLDER]
+
+  --port PORT        the port to listen on; 0 takes any free port (SANDBOX_PORT; default ${portDefault})
+  --host HOST        the address to listen on (default 127.0.0.1)
+  --memory           keep the state in memory only, and write no files
+  --data-dir FOLDER  the folder for the state (DATA_DIR; default ${dataDirDefault})
+  --help             show this text
+
+WEBHOOK_URL and WEBHOOK_SECRET set an endpoint that receives every event of the default world.
+`;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads the options of the command line and the variables of the environment. Returns null if help is wanted. */
+export function parseCommand(args: readonly string[], environment: Environment): Command | null {
+  const options = parseOptions(args);
+  if (options.help) return null;
+  if (options.memory && options['data-dir'] !== undefined)
+    throw new UsageError('Give either --memory or --data-dir, not both.');
+  const { SANDBOX_PORT, DATA_DIR, WEBHOOK_URL: url, WEBHOOK_SECRET: secret } = environment;
+  if ((url === undefined) !== (secret === undefined))
+    throw new UsageError('Set both WEBHOOK_URL and WEBHOOK_SECRET, or neither.');
+  return {
+    port: options.port === undefined ? portOf(SANDBOX_PORT, 'SANDBOX_PORT') : portOf(options.port, '--port'),
+    host: options.host,
+    dataDir: options.memory ? undefined : (options['data-dir'] ?? DATA_DIR ?? dataDirDefault),
+    webhook: url === undefined || secret === undefined ? undefined : { url, secret },
+  };
+}
+
+function parseOptions(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        port: { type: 'string' },
+        host: { type: 'string' },
+        memory: { type: 'boolean', default: false },
+        'data-dir': { type: 'string' },
+        help: { type: 'boolean', default: false },
+      },
+    }).values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function portOf(text: string | undefined, name: string): number {
+  const port = Number(text ?? portDefault);
+  if (text === '' || !Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new UsageError(`${name} must be a port number, not "${text}".`);
+  return port;
+}

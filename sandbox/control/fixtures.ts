@@ -1,0 +1,156 @@
+import type { AnyCollection } from '../state/collections.ts';
+import type { FormMap, FormNode } from '../wire/form.ts';
+import { shorten } from '../wire/form.ts';
+import type { WireObject } from '../wire/objects.ts';
+import type { Operation } from '../wire/operation.ts';
+import { requestTime } from '../wire/request-clock.ts';
+import { WireError } from '../wire/wire-error.ts';
+import type { World } from '../worlds/world.ts';
+import { ControlInputError, type Input, jsonObject } from './control-input.ts';
+
+/** More than a test needs. Loading this many takes about a tenth of a second, in which no request is served. */
+const objectsMax = 1_000;
+/** As deep as parameters of the wire API. */
+const depthMax = 6;
+/** The processor's own limit for ids that callers choose. */
+const idLengthMax = 255;
+
+/** An object usually refers to objects of earlier kinds. Kinds that are not listed come last. */
+const order = [
+  'test_clocks',
+  'products',
+  'prices',
+  'payment_methods',
+  'customers',
+  'webhook_endpoints',
+  'setup_intents',
+  'payment_intents',
+  'subscriptions',
+];
+
+interface Kind {
+  readonly name: string;
+  readonly create: Operation;
+  readonly collection: AnyCollection;
+}
+
+/**
+ * Creates the objects that the JSON describes: for each kind, the parameters of its `create` operation, and optionally
+ * an `id`. Everything happens in one transaction, so an error in one object creates none.
+ */
+export function loadFixtures(
+  world: World,
+  operations: readonly Operation[],
+  body: string,
+): Record<string, object[]> {
+  const input = jsonObject(body);
+  const kinds = Object.keys(input)
+    .map((name) => kindOf(world, operations, name))
+    .toSorted((a, b) => rank(a) - rank(b));
+  const entries = kinds.flatMap((kind) => entriesOf(kind, input[kind.name]));
+  if (entries.length > objectsMax)
+    throw new ControlInputError(`A request can load at most ${objectsMax} objects, not ${entries.length}.`);
+  const loaded: Record<string, object[]> = {};
+  return world.store.transact(null, () => {
+    for (const { kind, fields, at } of entries) {
+      const objects = loaded[kind.name] ?? [];
+      objects.push(load(world, kind, fields, at));
+      loaded[kind.name] = objects;
+    }
+    return loaded;
+  });
+}
+
+function rank({ name }: Kind): number {
+  const position = order.indexOf(name);
+  return position < 0 ? order.length : position;
+}
+
+function kindOf({ store }: World, operations: readonly Operation[], name: string): Kind {
+  const create = operations.find((operation) => operation.name === `${name}.create`);
+  const collection = store.collection(name);
+  if (create !== undefined && collection !== undefined) return { name, create, collection };
+  const known = operations.flatMap((operation) =>
+    operation.name.endsWith('.create') ? [operation.name.slice(0, -'.create'.length)] : [],
+  );
+  throw new ControlInputError(`Unknown kind "${shorten(name)}". Known kinds: ${known.sort().join(', ')}.`);
+}
+
+function entriesOf(kind: Kind, list: unknown): { kind: Kind; fields: Input; at: string }[] {
+  if (!Array.isArray(list)) throw new ControlInputError(`"${kind.name}" must be a list of objects.`);
+  return list.map((fields: unknown, index) => {
+    const at = `${kind.name}[${index}]`;
+    if (!isObject(fields)) throw new ControlInputError(`${at} must be an object.`);
+    return { kind, fields, at };
+  });
+}
+
+function load(world: World, kind: Kind, { id, ...fields }: Input, at: string): object {
+  const { store, accountId } = world;
+  const isEndpoint = kind.name === store.webhookEndpoints.name;
+  const secret = isEndpoint ? fields['secret'] : undefined;
+  const form = formOf(isEndpoint ? { ...fields, secret: undefined } : fields, at);
+  const call = { store, id: '', fromBrowser: false, baseUrl: world.baseUrl(), accountId, version: null };
+  const create = () => {
+    // `create` operations return the object that they have created.
+    return kind.create.run(call, form) as WireObject;
+  };
+  try {
+    const created = store.clock.at(requestTime(kind.create, call, form), () =>
+      id === undefined ? create() : kind.collection.choosingId(checkedId(kind, id, at), create),
+    );
+    if (id !== undefined && created.id !== id)
+      throw new ControlInputError(`${at}: ids of this kind cannot be chosen.`);
+    return secret === undefined ? created : withSecret(world, created.id, secret, at);
+  } catch (error) {
+    if (error instanceof WireError) throw new ControlInputError(`${at}: ${error.message}`);
+    throw error;
+  }
+}
+
+function checkedId({ collection }: Kind, id: unknown, at: string): string {
+  if (
+    typeof id !== 'string' ||
+    !id.startsWith(collection.idPrefix) ||
+    id.length > idLengthMax ||
+    !/^[A-Za-z0-9_]+$/.test(id.slice(collection.idPrefix.length))
+  )
+    throw new ControlInputError(
+      `${at}: "id" must be "${collection.idPrefix}" followed by letters, digits or underscores, at most ${idLengthMax} characters.`,
+    );
+  if (collection.get(id) !== undefined) throw new ControlInputError(`${at}: "${id}" already exists.`);
+  return id;
+}
+
+/** Applications read their signing secret before a test starts, so the caller can choose it. */
+function withSecret({ store }: World, id: string, secret: unknown, at: string): object {
+  const endpoint = store.webhookEndpoints.get(id);
+  if (endpoint === undefined || typeof secret !== 'string' || !/^whsec_[A-Za-z0-9+/=_-]{1,249}$/.test(secret))
+    throw new ControlInputError(`${at}: "secret" must be "whsec_" followed by letters and digits.`);
+  return store.change(store.webhookEndpoints, endpoint, { secret });
+}
+
+/** The parameters as the wire API receives them. */
+function formOf(fields: Input, at: string, depth = 1): FormMap {
+  if (depth > depthMax)
+    throw new ControlInputError(`${at}: values can be nested at most ${depthMax} levels deep.`);
+  const form: FormMap = new Map();
+  for (const [name, value] of Object.entries(fields)) {
+    const node = nodeOf(value, `${at}.${shorten(name)}`, depth);
+    if (node !== undefined) form.set(name, node);
+  }
+  return form;
+}
+
+function nodeOf(value: unknown, at: string, depth: number): FormNode | undefined {
+  if (value === undefined) return undefined;
+  // An empty value unsets a parameter, as the official clients send null.
+  if (value === null) return '';
+  if (Array.isArray(value)) return formOf({ ...value }, at, depth + 1);
+  if (isObject(value)) return formOf(value, at, depth + 1);
+  return String(value);
+}
+
+function isObject(value: unknown): value is Input {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

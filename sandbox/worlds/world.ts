@@ -1,0 +1,107 @@
+import { Due } from '../billing/due.ts';
+import { Faults } from '../control/faults.ts';
+import type { Journal } from '../state/journal.ts';
+import type { Retention } from '../state/retention.ts';
+import type { SandboxClock } from '../state/sandbox-clock.ts';
+import { Store } from '../state/store.ts';
+import { type BuiltInEndpoint, Deliverer } from '../webhooks/deliverer.ts';
+
+export type WorldLog = (level: 'info' | 'warn' | 'error', fields: object, message: string) => void;
+
+export interface WorldOptions {
+  readonly accountId: string;
+  /** The sandbox's own address. */
+  readonly url: () => string;
+  /** The start of the paths of this world's pages, which tells them from those of other worlds. */
+  readonly basePath: string;
+  /** An endpoint that receives every event, besides those registered through the API. */
+  readonly webhook?: BuiltInEndpoint | undefined;
+  readonly log: WorldLog;
+  readonly clock?: SandboxClock;
+  readonly retention?: Retention | undefined;
+}
+
+/**
+ * One account with everything that belongs to it: objects, events, clock, scheduled work, webhooks, faults and
+ * idempotency keys. Worlds share nothing but the process. A world without scheduled work and pending webhooks has no
+ * timer and no open file.
+ */
+export class World {
+  readonly accountId: string;
+  readonly basePath: string;
+  /** The address that links to this world's pages start with. */
+  readonly baseUrl: () => string;
+  readonly store: Store;
+  readonly faults = new Faults();
+  readonly due: Due;
+  readonly deliverer: Deliverer;
+  /** The idempotency keys of requests in progress. */
+  readonly keysInFlight = new Set<string>();
+  #journal: Journal | null = null;
+  /** The time up to which an earlier process has completed the scheduled work. */
+  #doneUntil = 0;
+
+  constructor({ accountId, url, basePath, webhook, log, clock, retention }: WorldOptions) {
+    this.accountId = accountId;
+    this.basePath = basePath;
+    this.baseUrl = () => `${url()}${basePath}`;
+    this.store = new Store(clock, retention);
+    this.due = new Due(this.store, this.baseUrl, (fields, message) => log('error', fields, message));
+    this.deliverer = new Deliverer(this.store, webhook ?? null, (fields, message) =>
+      log('warn', fields, message),
+    );
+  }
+
+  /** Restores the state from the lines of the journal, and writes all later changes to it. */
+  async keepIn(openJournal: (onLine: (line: unknown) => void) => Promise<Journal>): Promise<void> {
+    const { store } = this;
+    let lines = 0;
+    let lastAtMs = 0;
+    this.#journal = await openJournal((line) => {
+      lines += 1;
+      lastAtMs = Math.max(lastAtMs, store.restore(line));
+    });
+    this.#doneUntil = Math.floor(lastAtMs / 1_000) + store.clock.offsetSeconds;
+    store.clock.catchUp();
+    store.keepIn(this.#journal);
+    store.forgetExpired();
+    if (lines > compactAboveLines && lines > compactAboveRatio * store.size) await store.compact();
+  }
+
+  /** Does the work that fell due while the world was closed, and resumes its deliveries. */
+  async start(): Promise<void> {
+    this.due.start(this.#doneUntil);
+    await this.due.advanceTo(this.store.now());
+    this.deliverer.start();
+  }
+
+  /** Removes everything in the world, and resets its clock. */
+  async reset(): Promise<void> {
+    this.faults.clear();
+    this.due.reset();
+    await this.deliverer.reset();
+    await this.store.reset();
+  }
+
+  async close(): Promise<void> {
+    await this.#stop();
+    await this.#journal?.close();
+  }
+
+  /** Closes the world and deletes its journal. */
+  async remove(): Promise<void> {
+    await this.#stop();
+    await this.#journal?.remove();
+  }
+
+  async #stop(): Promise<void> {
+    this.faults.clear();
+    await this.due.close();
+    await this.deliverer.close();
+  }
+}
+
+/** A shorter journal loads quickly anyway. */
+const compactAboveLines = 10_000;
+/** A rewritten journal has about one line per object. Rewrite it when a third of its lines are obsolete. */
+const compactAboveRatio = 1.5;

@@ -1,0 +1,165 @@
+import { mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Journal } from '../state/journal.ts';
+import type { Retention } from '../state/retention.ts';
+import type { BuiltInEndpoint } from '../webhooks/deliverer.ts';
+import { isWorldName } from '../wire/authenticate.ts';
+import { WireError } from '../wire/wire-error.ts';
+import { World, type WorldLog } from './world.ts';
+
+export interface WorldsOptions {
+  /** The folder for the journals. Without it, the state is only in memory. */
+  readonly folder: string | null;
+  readonly accountId: string;
+  /** The sandbox's own address. */
+  readonly url: () => string;
+  /** An endpoint that receives every event of the default world. */
+  readonly webhook?: BuiltInEndpoint | undefined;
+  readonly log: WorldLog;
+  readonly retention?: Retention | undefined;
+}
+
+/** Far more than parallel test suites need. An empty world takes about 20 kB. */
+const worldsMax = 10_000;
+
+/**
+ * The default world, and the worlds that keys name. Each world has its own journal, so that removing a world deletes
+ * one file, and a damaged file affects one world.
+ */
+export class Worlds {
+  readonly default: World;
+  readonly #options: WorldsOptions;
+  /** Open worlds, and worlds that are being opened or removed. */
+  readonly #named = new Map<string, World | Promise<World>>();
+  readonly #removals = new Map<string, Promise<void>>();
+  #restoring: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  constructor(options: WorldsOptions) {
+    this.#options = options;
+    this.default = new World({
+      accountId: options.accountId,
+      url: options.url,
+      basePath: '',
+      webhook: options.webhook,
+      log: options.log,
+      retention: options.retention,
+    });
+  }
+
+  /** Restores the default world. */
+  async load(): Promise<void> {
+    const { folder } = this.#options;
+    if (folder === null) return;
+    await this.default.keepIn((onLine) => Journal.open(join(folder, 'journal.jsonl'), onLine));
+  }
+
+  /** Starts the scheduled work and the deliveries of the default world, and then of all other worlds. */
+  async start(): Promise<void> {
+    await this.default.start();
+    const folder = this.#folder();
+    if (folder === null) return;
+    await mkdir(folder, { recursive: true });
+    const names = (await readdir(folder)).flatMap((file) => nameOf(file) ?? []);
+    this.#restoring = this.#restore(names);
+  }
+
+  /** The world with this name. The first call opens it. */
+  open(name: string): World | Promise<World> {
+    const known = this.#named.get(name);
+    if (known !== undefined) return known;
+    if (this.#named.size >= worldsMax)
+      throw new WireError(429, {
+        type: 'invalid_request_error',
+        code: 'rate_limit',
+        message: `The sandbox has ${worldsMax} worlds, which is the maximum. Remove some with DELETE /sandbox/world.`,
+      });
+    const opening = this.#open(name).then(
+      (world) => {
+        this.#named.set(name, world);
+        return world;
+      },
+      (error: unknown) => {
+        this.#named.delete(name);
+        throw error;
+      },
+    );
+    this.#named.set(name, opening);
+    return opening;
+  }
+
+  /** The world with this name, if there is one. */
+  async find(name: string): Promise<World | undefined> {
+    if (!this.#named.has(name)) await this.#restoring;
+    return this.#named.get(name);
+  }
+
+  /** Removes the world and everything in it. Returns whether there was one. */
+  async remove(name: string): Promise<boolean> {
+    const world = await this.find(name);
+    // Another request may have removed this world meanwhile, and a third one opened a new one.
+    if (world === undefined || this.#named.get(name) !== world) return false;
+    this.#named.delete(name);
+    const removal = world.remove();
+    this.#removals.set(name, removal);
+    try {
+      await removal;
+    } finally {
+      this.#removals.delete(name);
+    }
+    return true;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#restoring;
+    await Promise.allSettled(this.#removals.values());
+    const worlds = await Promise.allSettled([this.default, ...this.#named.values()]);
+    await Promise.all(
+      worlds.map((world) => (world.status === 'fulfilled' ? world.value.close() : undefined)),
+    );
+  }
+
+  async #open(name: string): Promise<World> {
+    // A world that is being removed under the same name still owns the file.
+    await this.#removals.get(name);
+    const world = new World({
+      accountId: `acct_world_${name}`,
+      url: this.#options.url,
+      basePath: `/worlds/${name}`,
+      log: (level, fields, message) => this.#options.log(level, { world: name, ...fields }, message),
+      retention: this.#options.retention,
+    });
+    const folder = this.#folder();
+    if (folder !== null) await world.keepIn((onLine) => Journal.open(join(folder, fileOf(name)), onLine));
+    await world.start();
+    return world;
+  }
+
+  /** Opens the worlds of an earlier process, one at a time, while requests are served. */
+  async #restore(names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      if (this.#closed) return;
+      try {
+        await this.open(name);
+      } catch (error) {
+        this.#options.log('error', { error, world: name }, 'failed to restore a world');
+      }
+    }
+  }
+
+  #folder(): string | null {
+    return this.#options.folder === null ? null : join(this.#options.folder, 'worlds');
+  }
+}
+
+/** Some file systems ignore case, so a capital letter is written as `+` and the small letter. */
+function fileOf(name: string): string {
+  return `${name.replaceAll(/[A-Z]/g, (letter) => `+${letter.toLowerCase()}`)}.jsonl`;
+}
+
+function nameOf(file: string): string | null {
+  if (!file.endsWith('.jsonl')) return null;
+  const name = file.slice(0, -'.jsonl'.length).replaceAll(/\+([a-z])/g, (_, letter) => letter.toUpperCase());
+  return isWorldName(name) && fileOf(name) === file ? name : null;
+}
