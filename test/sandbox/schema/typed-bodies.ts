@@ -120,6 +120,7 @@ const types: Readonly<Record<string, string>> = {
   refund: 'Stripe.Refund',
   setup_intent: 'Stripe.SetupIntent',
   subscription: 'Stripe.Subscription',
+  'test_helpers.test_clock': 'Stripe.TestHelpers.TestClock',
   webhook_endpoint: 'Stripe.WebhookEndpoint',
 };
 
@@ -134,7 +135,7 @@ function typeOf(body: Plain, source: string): string {
   }
   const type = types[String(kind)];
   if (type === undefined) throw new Error(`${source}: the check has no type for ${String(kind)}`);
-  return body['deleted'] === true ? type.replace('Stripe.', 'Stripe.Deleted') : type;
+  return body['deleted'] === true ? type.replace(/\w+$/, 'Deleted$&') : type;
 }
 
 function elementType(item: Plain, source: string): string {
