@@ -6,12 +6,27 @@ const returnUrl = 'https://example.com/done';
 
 /** Uses everything the sandbox offers, so that it sends every kind of response and event. */
 export async function everything(stripe: Stripe, { control, advance }: TestSandbox): Promise<void> {
+  await testClocks(stripe);
   const customer = await customersAndCards(stripe);
   await payments(stripe, customer.id, control);
   await billing(stripe, customer.id);
   await disputes(stripe, advance);
   await subscriptions(stripe, customer.id, advance);
   await endings(stripe, customer.id);
+}
+
+async function testClocks(stripe: Stripe): Promise<void> {
+  const { testClocks: clocks } = stripe.testHelpers;
+  const start = 1_800_000_000;
+  const { id } = await clocks.create({ frozen_time: start, name: 'Year' });
+  const customer = await stripe.customers.create({ test_clock: id });
+  await stripe.customers.retrieve(customer.id, { expand: ['test_clock'] });
+  await stripe.customers.list({ test_clock: id });
+  await refused(clocks.advance(id, { frozen_time: start }));
+  await clocks.advance(id, { frozen_time: start + 86_400 });
+  while ((await clocks.retrieve(id)).status === 'advancing');
+  await clocks.list();
+  await clocks.del(id);
 }
 
 async function customersAndCards(stripe: Stripe): Promise<Stripe.Customer> {

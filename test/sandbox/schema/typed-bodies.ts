@@ -123,6 +123,7 @@ const types: Readonly<Record<string, string>> = {
   setup_intent: 'Stripe.SetupIntent',
   subscription: 'Stripe.Subscription',
   subscription_item: 'Stripe.SubscriptionItem',
+  'test_helpers.test_clock': 'Stripe.TestHelpers.TestClock',
   webhook_endpoint: 'Stripe.WebhookEndpoint',
 };
 
@@ -137,7 +138,7 @@ function typeOf(body: Plain, source: string): string {
   }
   const type = types[String(kind)];
   if (type === undefined) throw new Error(`${source}: the check has no type for ${String(kind)}`);
-  return body['deleted'] === true ? type.replace('Stripe.', 'Stripe.Deleted') : type;
+  return body['deleted'] === true ? type.replace(/\w+$/, 'Deleted$&') : type;
 }
 
 function elementType(item: Plain, source: string): string {
