@@ -2,7 +2,7 @@ import type { WireObject } from '../wire/objects.ts';
 
 /** How much a world remembers of what nothing refers to any more. The processor has no such limits. */
 export interface Retention {
-  /** Events that have been delivered. A test suite reads far fewer, and they take some 300 MB. */
+  /** Events that have been delivered. A test suite reads far fewer, and they take some 130 MB. */
   readonly eventsMax: number;
   /** Responses to requests with an idempotency key. Clients retry within seconds. */
   readonly memosMax: number;
