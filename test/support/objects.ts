@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import type { Sql, TestProcessor } from './backend.ts';
+import { type Client, readJson } from './client.ts';
+
+/** The resources as the spec describes them, written down apart from the service's own schemas. */
+export interface CustomerBody {
+  readonly id: string;
+  readonly processorCustomerId: string;
+  readonly email: string;
+  readonly name: string | null;
+  readonly phone: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface PlanBody {
+  readonly id: string;
+  readonly processorProductId: string;
+  readonly processorPriceId: string;
+  readonly name: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly interval: string;
+  readonly active: boolean;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface PaymentBody {
+  readonly id: string;
+  readonly processorPaymentIntentId: string;
+  readonly customerId: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly status: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface RefundBody {
+  readonly id: string;
+  readonly processorRefundId: string;
+  readonly paymentId: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly status: string;
+  readonly reason: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface SubscriptionBody {
+  readonly id: string;
+  readonly processorSubscriptionId: string;
+  readonly customerId: string;
+  readonly planId: string;
+  readonly status: string;
+  readonly currentPeriodStart: string | null;
+  readonly currentPeriodEnd: string | null;
+  readonly trialEnd: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface InvoiceBody {
+  readonly id: string;
+  readonly processorInvoiceId: string;
+  readonly customerId: string | null;
+  readonly processorCustomerId: string | null;
+  readonly processorSubscriptionId: string | null;
+  readonly amountDue: number;
+  readonly amountPaid: number;
+  readonly currency: string;
+  readonly status: string;
+  readonly hostedInvoiceUrl: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface PageBody<Item> {
+  readonly data: readonly Item[];
+  readonly total: number;
+  readonly page: number;
+  readonly limit: number;
+}
+
+export interface CreatedPaymentBody {
+  readonly payment: PaymentBody;
+  readonly clientSecret: string | null;
+}
+
+export interface CreatedSubscriptionBody {
+  readonly subscription: SubscriptionBody;
+  readonly clientSecret: string | null;
+}
+
+export type RefundedBody = PaymentBody & { readonly refund: RefundBody };
+
+const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/**
+ * Asserts that the answer has exactly these fields. `id`, `createdAt` and `updatedAt` are the service's own: they must
+ * be there and well-formed, whatever they are.
+ */
+export function assertResource(
+  body: { readonly id: string; readonly createdAt: string; readonly updatedAt: string },
+  expected: Readonly<Record<string, unknown>>,
+): void {
+  const { id, createdAt, updatedAt, ...rest } = body;
+  assert.match(id, uuid7);
+  for (const time of [createdAt, updatedAt]) assert.equal(new Date(time).toISOString(), time);
+  assert.deepEqual(rest, expected);
+}
+
+/** Creates through the API. What the values leave out gets a default; a payment or subscription gets a new customer. */
+export async function createCustomer(
+  { call }: Client,
+  values: { readonly email?: string; readonly name?: string; readonly phone?: string } = {},
+): Promise<CustomerBody> {
+  return readJson(
+    await call('POST', '/customers', { email: 'ada@example.com', name: 'Ada', ...values }),
+    201,
+  );
+}
+
+export async function createPlan(
+  { call }: Client,
+  values: { readonly name?: string; readonly amount?: number; readonly interval?: string } = {},
+): Promise<PlanBody> {
+  const plan = { name: 'Gold', amount: 900, currency: 'eur', interval: 'month', ...values };
+  return readJson(await call('POST', '/plans', plan), 201);
+}
+
+export async function createPayment(
+  till: Client,
+  values: { readonly customerId?: string; readonly amount?: number } = {},
+): Promise<PaymentBody> {
+  const customerId = values.customerId ?? (await createCustomer(till)).id;
+  const order = { amount: 2_000, currency: 'eur', ...values, customerId };
+  const { payment } = await readJson<CreatedPaymentBody>(await till.call('POST', '/payments', order), 201);
+  return payment;
+}
+
+export async function createSubscription(
+  till: Client,
+  values: { readonly customerId?: string; readonly planId?: string; readonly trialPeriodDays?: number } = {},
+): Promise<CreatedSubscriptionBody> {
+  const customerId = values.customerId ?? (await createCustomer(till)).id;
+  const planId = values.planId ?? (await createPlan(till)).id;
+  return readJson(await till.call('POST', '/subscriptions', { ...values, customerId, planId }), 201);
+}
+
+type WithStripe = Pick<TestProcessor, 'stripe'>;
+
+/** A payment that is paid at the processor. Till does not know it yet. */
+export async function createPaidPayment(
+  till: Client & WithStripe,
+  {
+    card,
+    ...values
+  }: { readonly card?: string; readonly customerId?: string; readonly amount?: number } = {},
+): Promise<PaymentBody> {
+  const payment = await createPayment(till, values);
+  await confirmPayment(till, payment, card);
+  return payment;
+}
+
+/** Pays at the processor, as the frontend does. Till learns of it from webhooks only. */
+export async function confirmPayment(
+  till: WithStripe,
+  payment: { readonly processorPaymentIntentId: string },
+  card?: string,
+): Promise<void> {
+  await confirmIntent(till, payment.processorPaymentIntentId, card);
+}
+
+/** Pays what a client secret belongs to, such as the first invoice of a subscription. */
+export async function confirmSecret(
+  till: WithStripe,
+  clientSecret: string | null,
+  card?: string,
+): Promise<void> {
+  await confirmIntent(till, intentOf(clientSecret), card);
+}
+
+export async function confirmIntent(
+  { stripe }: WithStripe,
+  intentId: string,
+  card = 'pm_card_visa',
+): Promise<void> {
+  await stripe.paymentIntents.confirm(intentId, {
+    payment_method: card,
+    return_url: 'https://shop.example.com/done',
+  });
+}
+
+/** The id of the payment intent that a client secret belongs to. */
+export function intentOf(clientSecret: string | null): string {
+  assert.ok(clientSecret !== null);
+  return clientSecret.slice(0, clientSecret.indexOf('_secret_'));
+}
+
+export function readPayment(till: Client, { id }: { readonly id: string }): Promise<PaymentBody> {
+  return till.get(`/payments/${id}`);
+}
+
+export function readSubscription(till: Client, { id }: { readonly id: string }): Promise<SubscriptionBody> {
+  return till.get(`/subscriptions/${id}`);
+}
+
+export async function readRefunds(
+  till: Client,
+  { id }: { readonly id: string },
+): Promise<readonly RefundBody[]> {
+  return (await till.get<PageBody<RefundBody>>(`/payments/${id}/refunds`)).data;
+}
+
+/** The invoice with this id of the processor's, whichever customer it belongs to. */
+export async function readInvoice(
+  till: Client & { readonly sql: Sql },
+  processorInvoiceId: string,
+): Promise<InvoiceBody> {
+  const [row] = await till.sql<{ id: string }>(
+    'select id from till.invoices where processor_invoice_id = $1',
+    [processorInvoiceId],
+  );
+  assert(row, `there is no invoice ${processorInvoiceId}`);
+  return till.get(`/invoices/${row.id}`);
+}
