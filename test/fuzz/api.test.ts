@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
+import { testKey } from '../support/client.ts';
 import { loadOpenapi } from '../support/openapi-document.ts';
-import { apiKey, startWebhookTill } from '../webhooks/webhook-till.ts';
+import { startTill } from '../support/till.ts';
 import { type Change, keepJournal } from './change-journal.ts';
 import { exchangeWith, type WireAnswer } from './exchange.ts';
 import { fuzz } from './fuzz.ts';
@@ -45,7 +46,7 @@ const answerHeaders = [
   ],
 ];
 
-const till = await startWebhookTill({ after });
+const till = await startTill({ in: 'process', for: { after } });
 const { exchange, close } = exchangeWith(till.url);
 after(close);
 const document = await loadOpenapi(till.url);
@@ -103,7 +104,7 @@ async function send({ method, path, headers, body, isChunked }: FuzzRequest): Pr
   return exchange({
     method,
     path: stock.fill(path),
-    headers: hasOwnKey ? headers : [['x-api-key', apiKey], ...headers],
+    headers: hasOwnKey ? headers : [['x-api-key', testKey], ...headers],
     body: typeof body === 'string' ? Buffer.from(stock.fill(body)) : body,
     isChunked,
   });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { eventFixture } from '../fixtures/event-fixture.ts';
-import { readRefunds } from '../webhooks/shop.ts';
-import type { WebhookTill } from '../webhooks/webhook-till.ts';
+import { readRefunds } from '../support/objects.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 import { fillShelf } from './shelf.ts';
 
 /** The ids in the fixtures, and those of things that exist. */
@@ -11,7 +11,7 @@ export type Subjects = ReadonlyMap<string, string>;
 const localId = (digit: string) => `"0199d3a2-0000-7000-8000-00000000000${digit}"`;
 
 /** Things for events to be about, so that what is wrong in them gets as far as the rows. */
-export async function newSubjects(till: WebhookTill): Promise<Subjects> {
+export async function newSubjects(till: TillInProcess): Promise<Subjects> {
   const { customer, plan, open, paid, subscription } = await fillShelf(till);
   await till.post(`/payments/${paid.id}/refund`, { amount: 500 });
   await till.settle();

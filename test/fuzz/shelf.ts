@@ -1,13 +1,23 @@
-import { newCustomer, newPaidPayment, newPayment, newPlan, newSubscription, pay } from '../webhooks/shop.ts';
-import type { WebhookTill } from '../webhooks/webhook-till.ts';
+import {
+  confirmSecret,
+  createCustomer,
+  createPaidPayment,
+  createPayment,
+  createPlan,
+  createSubscription,
+} from '../support/objects.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 
 /** One fresh thing of each kind: an open payment and a paid one, an active subscription. Every mirror is up to date. */
-export async function fillShelf(till: WebhookTill) {
-  const [customer, plan] = [await newCustomer(till), await newPlan(till)];
-  const open = await newPayment(till, customer.id);
-  const paid = await newPaidPayment(till);
-  const { subscription, intentId } = await newSubscription(till, customer.id, plan.id);
-  await pay(till, intentId);
+export async function fillShelf(till: TillInProcess) {
+  const [customer, plan] = [await createCustomer(till), await createPlan(till)];
+  const open = await createPayment(till, { customerId: customer.id });
+  const paid = await createPaidPayment(till);
+  const { subscription, clientSecret } = await createSubscription(till, {
+    customerId: customer.id,
+    planId: plan.id,
+  });
+  await confirmSecret(till, clientSecret);
   await till.settle();
   return { customer, plan, open, paid, subscription };
 }

@@ -1,4 +1,5 @@
-import { eventOf, idOf, type WebhookTill } from '../webhooks/webhook-till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import { eventOf, idOf } from '../support/webhook-events.ts';
 import type { Resource } from './operation-parts.ts';
 import { fillShelf } from './shelf.ts';
 
@@ -9,7 +10,7 @@ const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 
 /** Things that exist, in as many states as possible, for requests to be about. */
 export class Stock {
-  readonly #till: WebhookTill;
+  readonly #till: TillInProcess;
   readonly #ids: Record<Resource, string[]> = {
     customers: [unknownId],
     plans: [unknownId],
@@ -19,7 +20,7 @@ export class Stock {
     'webhook-events': [unknownId],
   };
 
-  constructor(till: WebhookTill) {
+  constructor(till: TillInProcess) {
     this.#till = till;
   }
 

@@ -3,7 +3,8 @@ import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { type Documented, loadOpenapi } from '../support/openapi-document.ts';
 import { seedOf } from '../support/seeds.ts';
-import { eventOf, idOf, startWebhookTill } from '../webhooks/webhook-till.ts';
+import { startTill } from '../support/till.ts';
+import { eventOf, idOf } from '../support/webhook-events.ts';
 import { type Change, keepJournal } from './change-journal.ts';
 import { newSubjects } from './event-subjects.ts';
 import { fuzz } from './fuzz.ts';
@@ -16,7 +17,7 @@ const renewEvery = 50;
 /** Far more looks than a queue of a few hundred needs; each is a round trip to the database. */
 const looksMax = 2_000;
 
-const till = await startWebhookTill({ after });
+const till = await startTill({ in: 'process', for: { after } });
 const { operations, assertDocumented } = await loadOpenapi(till.url);
 const journal = await keepJournal(till);
 let subjects = await newSubjects(till);
@@ -104,7 +105,7 @@ test('no text of an event makes a line of its own in the log, a label in the met
   // The capture reads every write as one JSON value, so a line that was broken in two would have failed there.
   const forged = till.lines.filter(({ level, msg }) => level === 'fatal' || msg === 'forged');
   assert.deepEqual(forged, []);
-  assert.doesNotMatch(await (await till.call('/metrics')).text(), /forged|cookie/);
+  assert.doesNotMatch(await (await till.fetch('/metrics')).text(), /forged|cookie/);
 });
 
 /** Sends a signed body; the answer must be one that is documented. */
@@ -142,7 +143,7 @@ async function assertReadable({ table, after: row }: Change, what: string): Prom
     table === 'refunds'
       ? ['/api/v1/payments/{id}/refunds', row['payment_id']]
       : [`/api/v1/${table}/{id}`, row['id']];
-  const answer = await till.call(path.replace('{id}', String(id)));
+  const answer = await till.fetch(path.replace('{id}', String(id)));
   assert.equal(answer.status, 200, what);
   const contentType = answer.headers.get('content-type');
   assertDocumented(operationAt('GET', path), { status: 200, contentType, text: await answer.text() });
