@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { startFrame } from '../support/frame.ts';
 import { readOpenapi } from '../support/openapi.ts';
-import { projectFolder } from '../support/till-process.ts';
+import { projectFolder } from '../support/till-in-child.ts';
 
 interface MediaType {
   readonly schema?: object;

@@ -11,14 +11,15 @@ import { createLogger } from '../../src/platform/logger.ts';
 import { Database } from '../../src/platform/postgres.ts';
 import { AccountStore } from '../../src/processor/account/account-store.ts';
 import { compareAccount } from '../../src/processor/account/compare-account.ts';
-import { startTill } from '../../src/till/compose.ts';
+import { startTill as startWhole } from '../../src/till/compose.ts';
 import { loadConfig } from '../../src/till/config.ts';
 import { startAdapter } from '../processor/adapter.ts';
+import { testKey } from '../support/client.ts';
 import { captureLog, type LogLine } from '../support/log-capture.ts';
 import { readProblem } from '../support/problem.ts';
 import { freePort } from '../support/redis-server.ts';
 import { createTestDatabase } from '../support/test-database.ts';
-import { projectFolder, runTillUntilExit, testKey } from '../support/till-process.ts';
+import { projectFolder, runTillUntilExit } from '../support/till-in-child.ts';
 
 interface RunningTill {
   readonly url: string;
@@ -84,7 +85,7 @@ async function startInProcess(environment: Record<string, string>): Promise<Runn
     },
   });
   const config = loadConfig({ PORT: '0', SANDBOX_PORT: '0', ...environment }, projectFolder);
-  const till = await startTill(config, logger);
+  const till = await startWhole(config, logger);
   return {
     url: till.facts.url,
     lines,

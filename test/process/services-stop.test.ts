@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { claimState, creationCase, layGround } from '../support/creations.ts';
-import { type LabTill, startLab, startLabTill } from '../support/fault-lab.ts';
+import { startBackend } from '../support/backend.ts';
+import { claimStatus, createPrerequisites, creationCase } from '../support/creation-cases.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 
 const payments = creationCase('payments.create');
 
 test('when the services have stopped, the claims of all answered requests are completed', async (t) => {
-  const { lab, till } = await pay(t);
+  const { backend, till } = await pay(t);
   till.services.worker.start();
   await till.services.stop();
-  assert.equal(await claimState(lab, 'payments.create', 'answered'), 'completed');
+  assert.equal(await claimStatus(backend, 'payments.create', 'answered'), 'completed');
 });
 
 test('a service that a test started leaves no timer behind when the test ends', async (t) => {
@@ -28,11 +30,15 @@ test('a service that a test started leaves no timer behind when the test ends', 
 
 async function pay(
   t: TestContext,
-): Promise<{ readonly lab: Awaited<ReturnType<typeof startLab>>; readonly till: LabTill }> {
-  const lab = await startLab(t);
-  const till = await startLabTill(t, lab);
-  const ground = await layGround(lab, till.post);
-  const { status } = await till.post(payments.path(ground), payments.body(ground), 'answered');
+): Promise<{ readonly backend: Awaited<ReturnType<typeof startBackend>>; readonly till: TillInProcess }> {
+  const backend = await startBackend(t);
+  const till = await startTill({ in: 'process', on: backend });
+  const prerequisites = await createPrerequisites(backend, till);
+  const { status } = await till.tryPost(
+    payments.path(prerequisites),
+    payments.body(prerequisites),
+    'answered',
+  );
   assert.equal(status, payments.status);
-  return { lab, till };
+  return { backend, till };
 }

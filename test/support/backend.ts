@@ -37,7 +37,7 @@ export interface TestProcessor {
   /** The official client: what the frontend and the dashboard do. */
   readonly stripe: Stripe;
   /** The sandbox's own controls; see sandbox/README.md. */
-  control(path: string, body?: object, method?: 'POST' | 'DELETE'): Promise<unknown>;
+  control(path: string, body?: object, method?: 'GET' | 'POST' | 'DELETE'): Promise<unknown>;
   setFault(fault: SandboxFault): Promise<void>;
   clearFaults(): Promise<void>;
   /** Resolves when every fault that was set has met its request. */
@@ -57,10 +57,21 @@ export interface Backend extends TestProcessor {
 export interface BackendOptions {
   /** Another database than a new one on the shared server. */
   readonly databaseUrl?: string;
-  /** How the test itself reaches the database, where Till's own way is made to fail. */
-  readonly inspectionUrl?: string;
   /** `paused`: webhooks wait until the test asks for them. */
   readonly delivery?: 'paused' | 'running';
+  /** How often the official client retries a call. Not at all is the default. */
+  readonly stripeRetries?: number;
+}
+
+/** A lifetime that ends when its owner says so. */
+export function createLifetime(): Lifetime & { end(): Promise<void> } {
+  const works: (() => Promise<unknown>)[] = [];
+  return {
+    after: (work) => void works.push(work),
+    end: async () => {
+      for (const work of works.toReversed()) await work();
+    },
+  };
 }
 
 export async function startBackend(life: Lifetime, options: BackendOptions = {}): Promise<Backend> {
@@ -81,12 +92,12 @@ export async function startBackend(life: Lifetime, options: BackendOptions = {})
     },
   });
   atEnd(() => sandbox.close());
-  const processor = connectProcessor(sandbox.url);
+  const processor = connectProcessor(sandbox.url, options.stripeRetries);
   if (options.delivery !== 'running') await processor.control('delivery', { mode: 'paused' });
   return {
     ...processor,
     databaseUrl,
-    sql: openSql(options.inspectionUrl ?? databaseUrl, atEnd),
+    sql: openSql(databaseUrl, atEnd),
     deliverTo: (url) => {
       tillUrl = url;
     },
@@ -95,7 +106,7 @@ export async function startBackend(life: Lifetime, options: BackendOptions = {})
 }
 
 /** The official client and the controls of a sandbox that runs already. */
-export function connectProcessor(processorUrl: string): TestProcessor {
+export function connectProcessor(processorUrl: string, maxNetworkRetries = 0): TestProcessor {
   const { hostname, port } = new URL(processorUrl);
   const control: TestProcessor['control'] = async (path, body = {}, method = 'POST') => {
     const init = { method, ...(method === 'POST' ? { body: JSON.stringify(body) } : {}) };
@@ -108,16 +119,14 @@ export function connectProcessor(processorUrl: string): TestProcessor {
       port,
       protocol: 'http',
       telemetry: false,
-      maxNetworkRetries: 0,
+      maxNetworkRetries,
     }),
     control,
     setFault: async (fault) => void (await control('faults', fault)),
     clearFaults: async () => void (await control('faults', {}, 'DELETE')),
     faultsTaken: async () => {
       for (let look = 0; look < faultLooksMax; look += 1) {
-        const { faults } = await readSuccess<{ faults: unknown[] }>(
-          await fetch(`${processorUrl}/sandbox/faults`),
-        );
+        const { faults } = (await control('faults', {}, 'GET')) as { readonly faults: readonly unknown[] };
         if (faults.length === 0) return;
       }
       assert.fail('no request met the fault');

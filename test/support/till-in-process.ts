@@ -5,7 +5,7 @@ import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { type CrashPoints, noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
-import type { Logger } from '../../src/platform/logger.ts';
+import type { Logger, LogLevel } from '../../src/platform/logger.ts';
 import { MemoryCache } from '../../src/platform/memory-cache.ts';
 import { createMetrics, type Metrics } from '../../src/platform/metrics.ts';
 import { OwnerLock } from '../../src/platform/owner-lock.ts';
@@ -52,6 +52,7 @@ export interface ProcessOptions {
   readonly crashPoints?: CrashPoints;
   /** How many workers apply events in the background. Without any, the test applies them. */
   readonly workers?: number;
+  readonly logLevel?: LogLevel;
   /** At the end, fails if an error was logged. */
   readonly mustNotLogErrors?: boolean;
 }
@@ -139,7 +140,7 @@ function lifetimeOf({ for: life }: Place): Lifetime {
 }
 
 async function openParts(backend: Backend, options: ProcessOptions, ends: (() => unknown)[]) {
-  const { logger, lines } = captureLog();
+  const { logger, lines } = captureLog(options.logLevel);
   const metrics = createMetrics(metricLabels);
   const ownerLock = new OwnerLock({ url: backend.databaseUrl, logger });
   await ownerLock.acquire();

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { newId } from '../../src/platform/id.ts';
+import { assertMirrored, listAll, readMirroredIds } from '../support/checks/mirrors.ts';
 import {
   type CustomerBody,
   confirmPayment,
@@ -13,11 +14,15 @@ import {
   type PlanBody,
   type RefundBody,
 } from '../support/objects.ts';
+import {
+  assertSameResponses,
+  type RecordedResponse,
+  recordResponse,
+  recordResponses,
+} from '../support/recorded-responses.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
-import { assertStillTold, type Told, tell, tellEverything } from '../support/told-answers.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
-import { all, assertMirrored } from './model/compare-mirrors.ts';
 
 /** As after the restore of a backup that was made before anything else happened. */
 async function restoreEmpty(till: TillInProcess): Promise<void> {
@@ -41,7 +46,7 @@ async function newBuyer(till: TillInProcess, plan: PlanBody): Promise<CustomerBo
 }
 
 /** Some of everything that Till makes: live, changed, archived, canceled and deleted. */
-async function stock(till: TillInProcess) {
+async function createSome(till: TillInProcess) {
   const [plan, unused, archived] = [await createPlan(till), await createPlan(till), await createPlan(till)];
   await till.post(`/plans/${archived.id}/archive`);
   const buyer = await newBuyer(till, plan);
@@ -56,26 +61,21 @@ async function stock(till: TillInProcess) {
   return { plan, unused, archived, buyer, deleted, lonely, renamed };
 }
 
-const askOf = (till: TillInProcess) => (path: string) => till.fetch(`/api/v1${path}`);
-const everyAnswer = (till: TillInProcess, gone: readonly CustomerBody[]) =>
-  tellEverything(
-    askOf(till),
+const recordAll = (till: TillInProcess, gone: readonly CustomerBody[]) =>
+  recordResponses(
+    till,
     gone.map(({ id }) => id),
   );
-const ask = (till: TillInProcess, path: string) => tell(askOf(till), path);
 
 /** Every id answers as before, every row equals the processor's object, and every total is exact. */
-async function assertRecovered(till: TillInProcess, told: readonly Told[], customers: Iterable<string>) {
-  await assertStillTold(askOf(till), told);
-  const intents = await all(till.stripe.paymentIntents.list({ limit: 100 }));
-  await assertMirrored(
-    till.stripe,
-    { query: (text, values) => till.sql(text, values) },
-    {
-      customers: new Set(customers),
-      paymentIntents: new Set(intents.filter(({ metadata }) => 'till_id' in metadata).map(({ id }) => id)),
-    },
-  );
+async function assertRecovered(
+  till: TillInProcess,
+  recorded: readonly RecordedResponse[],
+  customers: Iterable<string>,
+) {
+  await assertSameResponses(till, recorded);
+  const { paymentIntents } = await readMirroredIds(till.stripe);
+  await assertMirrored(till.stripe, till.sql, { customers: new Set(customers), paymentIntents });
 }
 
 const processorIds = (customers: Readonly<Record<string, unknown>>) =>
@@ -86,7 +86,7 @@ const processorIds = (customers: Readonly<Record<string, unknown>>) =>
 describe('after the restore of a backup that knows nothing of it, everything is recovered under its id', () => {
   test('by a resync, with what was made on the dashboard', async (t) => {
     const till = await startTill({ in: 'process', for: t });
-    const made = await stock(till);
+    const made = await createSome(till);
     const [payment] = await till.sql<{ id: string }>(
       `select processor_payment_intent_id as id from till.payments where status = 'succeeded' limit 1`,
     );
@@ -97,58 +97,58 @@ describe('after the restore of a backup that knows nothing of it, everything is 
       trial_period_days: 7,
     });
     await till.settle();
-    const told = await everyAnswer(till, [made.deleted]);
+    const recorded = await recordAll(till, [made.deleted]);
     await restoreEmpty(till);
     await till.services.resync.all();
-    await assertRecovered(till, told, processorIds(made));
+    await assertRecovered(till, recorded, processorIds(made));
     assert.deepEqual(await till.sql('select 1 from till.webhook_events'), [], 'without a single event');
   });
 
   for (const order of ['newest first', 'oldest first'] as const) {
     test(`by events alone, ${order}`, async (t) => {
       const till = await startTill({ in: 'process', for: t });
-      const made = await stock(till);
-      const told = await everyAnswer(till, [made.deleted]);
-      const events = await all(till.stripe.events.list({ limit: 100 }));
+      const made = await createSome(till);
+      const recorded = await recordAll(till, [made.deleted]);
+      const events = await listAll(till.stripe.events.list({ limit: 100 }));
       await restoreEmpty(till);
       for (const event of order === 'newest first' ? events : events.toReversed())
         await till.take(JSON.stringify(event));
-      await assertRecovered(till, told, processorIds(made));
+      await assertRecovered(till, recorded, processorIds(made));
     });
   }
 
   test('by background recovery, which reads the list of events', async (t) => {
     const till = await startTill({ in: 'process', for: t });
-    const made = await stock(till);
-    const told = await everyAnswer(till, [made.deleted]);
+    const made = await createSome(till);
+    const recorded = await recordAll(till, [made.deleted]);
     await till.control('delivery', { mode: 'drop' });
     await restoreEmpty(till);
     await till.services.recovery.run();
     await till.drain();
-    await assertRecovered(till, told, processorIds(made));
+    await assertRecovered(till, recorded, processorIds(made));
     const failed = await till.sql(`select id from till.webhook_events where state in ('failed', 'pending')`);
     assert.deepEqual(failed, []);
   });
 
   test('by a resync of one customer: what is theirs and the plan that they use, and nothing else', async (t) => {
     const till = await startTill({ in: 'process', for: t });
-    const { buyer, deleted, lonely, plan } = await stock(till);
+    const { buyer, deleted, lonely, plan } = await createSome(till);
     const gone = await till.sql<{ id: string }>('select id from till.payments where customer_id = $1', [
       deleted.id,
     ]);
-    const told = (await everyAnswer(till, [])).filter(
+    const recorded = (await recordAll(till, [])).filter(
       ({ path, body }) =>
         path.endsWith(buyer.id) || path.endsWith(plan.id) || body['customerId'] === buyer.id,
     );
     await restoreEmpty(till);
     await till.services.resync.ofCustomer(buyer.id);
-    await assertStillTold(askOf(till), told);
-    assert.equal((await ask(till, `/customers/${lonely.id}`)).status, 404);
+    await assertSameResponses(till, recorded);
+    assert.equal((await recordResponse(till, `/customers/${lonely.id}`)).status, 404);
     assert.equal((await till.get<object[]>('/plans')).length, 1);
     // A deleted customer is found as long as the processor remembers the event.
     await till.services.resync.ofCustomer(deleted.id);
     for (const { id } of gone)
-      assert.equal((await ask(till, `/payments/${id}`)).body['customerId'], deleted.id);
+      assert.equal((await recordResponse(till, `/payments/${id}`)).body['customerId'], deleted.id);
     await assert.rejects(till.services.resync.ofCustomer(newId(new Date())), { code: 'not_found' });
   });
 });
@@ -159,8 +159,8 @@ describe('a customer that was deleted at the processor', () => {
     const buyer = await newBuyer(till, await createPlan(till));
     await till.stripe.customers.del(buyer.processorCustomerId);
     await till.settle();
-    const told = await everyAnswer(till, [buyer]);
-    return { buyer, told };
+    const recorded = await recordAll(till, [buyer]);
+    return { buyer, recorded };
   }
 
   const tombstones = (till: TillInProcess) =>
@@ -168,26 +168,26 @@ describe('a customer that was deleted at the processor', () => {
 
   test('and whose row was lost leaves a tombstone without personal data, under its id', async (t) => {
     const till = await startTill({ in: 'process', for: t });
-    const { buyer, told } = await deletedBuyer(till);
+    const { buyer, recorded } = await deletedBuyer(till);
     await restoreEmpty(till);
     await till.services.resync.all();
     assert.deepEqual(await tombstones(till), [
       { id: buyer.id, email: null, name: null, phone: null, gone: true },
     ]);
-    await assertStillTold(askOf(till), told);
+    await assertSameResponses(till, recorded);
   });
 
   test('so long ago that no event tells its id still holds its payments, subscriptions and invoices', async (t) => {
     const till = await startTill({ in: 'process', for: t });
-    const { buyer, told } = await deletedBuyer(till);
+    const { buyer, recorded } = await deletedBuyer(till);
     await till.control('clock', { advanceSeconds: 31 * 86_400 });
     await restoreEmpty(till);
     await till.services.resync.all();
     const [tombstone, ...others] = await tombstones(till);
     assert.deepEqual(others, []);
     assert.deepEqual({ ...tombstone, id: '' }, { id: '', email: null, name: null, phone: null, gone: true });
-    for (const { path, status, body } of told.filter(({ path }) => !path.includes('?'))) {
-      const answer = await ask(till, path);
+    for (const { path, status, body } of recorded.filter(({ path }) => !path.includes('?'))) {
+      const answer = await recordResponse(till, path);
       const expected = body['customerId'] === buyer.id ? { ...body, customerId: tombstone?.['id'] } : body;
       assert.deepEqual([path, answer.status, answer.body], [path, status, expected]);
     }
@@ -211,7 +211,7 @@ describe('a customer that was deleted at the processor', () => {
   test('is not brought back by its older events, which are stored without personal data', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     const { buyer } = await deletedBuyer(till);
-    const events = await all(till.stripe.events.list({ limit: 100 }));
+    const events = await listAll(till.stripe.events.list({ limit: 100 }));
     const isOwn = ({ type }: Stripe.Event) => ['customer.created', 'customer.deleted'].includes(type);
     const newestFirst = events.filter(isOwn);
     for (const own of [newestFirst, newestFirst.toReversed()]) {
@@ -247,7 +247,7 @@ describe('recovery', () => {
     const till = await startTill({ in: 'process', for: t });
     const customer = await createCustomer(till);
     await till.settle();
-    const events = await all(till.stripe.events.list({ limit: 100 }));
+    const events = await listAll(till.stripe.events.list({ limit: 100 }));
     const invoice = { id: 'in_standing_alone', customer: customer.processorCustomerId };
     await restoreEmpty(till);
     await till.take(eventOf('invoice.paid.newer', { ...invoice, parent: null }));
@@ -314,7 +314,7 @@ describe('recovery', () => {
 describe('a resync of everything corrects the totals of lists', () => {
   test('whichever way they are wrong, and tells by how much', async (t) => {
     const till = await startTill({ in: 'process', for: t });
-    await stock(till);
+    await createSome(till);
     await till.sql(`update till.list_counts set count = count + 3 where (resource, shard) in
       (select resource, min(shard) from till.list_counts where resource = 'customers' group by resource)`);
     await till.sql(`delete from till.list_counts where resource = 'invoices'`);

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
-import { createRandom } from '../../webhooks/model/random.ts';
+import { createRandom } from '../../support/random.ts';
 import { LoadClient } from './load-client.ts';
 import { Shopper } from './shopper.ts';
 
