@@ -6,7 +6,7 @@ import { seedOf } from '../support/seeds.ts';
 import { startTill } from '../support/till.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
 import { type Change, keepJournal } from './change-journal.ts';
-import { newSubjects } from './event-subjects.ts';
+import { createSubjects } from './event-subjects.ts';
 import { fuzz } from './fuzz.ts';
 import { hostileEvents, toBody } from './hostile-event.ts';
 
@@ -20,13 +20,13 @@ const looksMax = 2_000;
 const till = await startTill({ in: 'process', for: { after } });
 const { operations, assertDocumented } = await loadOpenapi(till.url);
 const journal = await keepJournal(till);
-let subjects = await newSubjects(till);
+let subjects = await createSubjects(till);
 let sent = 0;
 
 test('an event with any one place wrong is refused or settled at once, and one that failed has changed no mirror', async () => {
   const states = new Map<string, number>();
   await fuzz(amount, hostileEvents, async (event) => {
-    if (sent % renewEvery === 0) subjects = await newSubjects(till);
+    if (sent % renewEvery === 0) subjects = await createSubjects(till);
     sent += 1;
     await journal.take();
     // Each a second after the one before, so that no two tie.
@@ -66,7 +66,7 @@ test('signed rubbish is refused, and stores nothing', async () => {
 test('among hostile events that arrive all at once, the worker settles every one, and every good one is applied', async (t) => {
   const seed = seedOf('FUZZ');
   t.diagnostic(`FUZZ_SEED=${seed}`);
-  subjects = await newSubjects(till);
+  subjects = await createSubjects(till);
   const hostile = fc
     .sample(hostileEvents, { seed, numRuns: 300 })
     .map((event, index) => toBody(event, subjects, 1_900_000_000 + index));

@@ -15,13 +15,10 @@ test('when the services have stopped, the claims of all answered requests are co
 });
 
 test('a service that a test started leaves no timer behind when the test ends', async (t) => {
-  await t.test(
-    'started by startLabTill, with its worker, and ended right after a response',
-    async (inner) => {
-      const { till } = await pay(inner);
-      till.services.worker.start();
-    },
-  );
+  await t.test('started by startTill, with its worker, and ended right after a response', async (inner) => {
+    const { till } = await pay(inner);
+    till.services.worker.start();
+  });
   assert.deepEqual(
     process.getActiveResourcesInfo().filter((name) => name === 'Timeout'),
     [],

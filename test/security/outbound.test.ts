@@ -45,8 +45,8 @@ test('only the adapter makes requests of its own; nothing else in the service co
     });
   assert.deepEqual(reaching.toSorted(), [
     'src/http/failures/problem.ts',
-    'src/processor/stripe/wire/http-client.ts',
     'src/processor/stripe/stripe-processor.ts',
+    'src/processor/stripe/wire/http-client.ts',
   ]);
   assert.match(
     readFileSync('src/http/failures/problem.ts', 'utf8'),

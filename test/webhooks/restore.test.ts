@@ -231,6 +231,8 @@ describe('recovery', () => {
   test('of a customer whose address was cleared elsewhere asks the processor, and leaves it empty', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     const customer = await createCustomer(till);
+    // In another second, so that the event of the creation is applied first.
+    await till.control('clock', { advanceSeconds: 1 });
     await till.stripe.customers.update(customer.processorCustomerId, { email: '' });
     await till.control('delivery', { mode: 'drop' });
     await restoreEmpty(till);

@@ -8,8 +8,8 @@ import {
 } from '../support/objects.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
-/** One fresh thing of each kind: an open payment and a paid one, an active subscription. Every mirror is up to date. */
-export async function fillShelf(till: TillInProcess) {
+/** Creates one object of each kind: an open payment and a paid one, an active subscription. Every mirror is up to date. */
+export async function createOneOfEach(till: TillInProcess) {
   const [customer, plan] = [await createCustomer(till), await createPlan(till)];
   const open = await createPayment(till, { customerId: customer.id });
   const paid = await createPaidPayment(till);
