@@ -23,9 +23,13 @@ const unitTests = [
 /** They start nothing but the sandbox and HTTP servers in their own process, so they can share one. */
 const folders = { oneProcess: 'sandbox|processor|contract', faults: 'faults', load: 'load' };
 const oneProcessTests = [...unitTests, `test/@(${folders.oneProcess})/**/*.test.ts`];
-const serverTests = [`test/!(${Object.values(folders).join('|')})/**/*.test.ts`];
-/** They measure how long the service takes to notice a fault and to recover, so they don't share the machine with the tests above. */
-const faultTests = [`test/${folders.faults}/**/*.test.ts`];
+/** They measure how long Till takes to notice a fault and to recover, so they don't share the machine with the others. */
+const timedFaults = 'disk-full|failover|postgres|processor-faults|redis|rig|rolling-restart|till-faults';
+const faultTests = [`test/${folders.faults}/@(${timedFaults}).test.ts`];
+const serverTests = [
+  `test/!(${Object.values(folders).join('|')})/**/*.test.ts`,
+  `test/${folders.faults}/!(${timedFaults}).test.ts`,
+];
 /** It measures latencies under load, so it has the machine to itself. */
 const loadTests = [`test/${folders.load}/**/*.test.ts`];
 const longTests = [
@@ -49,28 +53,31 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   security: ['test/security/*.test.ts'],
   platform: ['test/platform/{migrate,owner-lock,partitioned-indexes,postgres}.test.ts'],
   'wire formats': ['test/fuzz/{raw-http,sandbox-wire}.test.ts'],
-  claims: ['test/faults/{claim-fence,frozen-transaction,idempotency,overtaking,sweeper,takeover}.test.ts'],
+  claims: [
+    'test/faults/{claim-fence,connections,frozen-transaction,idempotency,key-storm,overtaking,sweeper,takeover}.test.ts',
+  ],
 };
 /** What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. */
 const longestFirst = [
   'recovery and retention',
   'webhook events',
+  'claims',
   'the API',
   'test/process/start-stop.test.ts',
   'test/process/processor-account.test.ts',
   'test/webhooks/model.test.ts',
   'security',
+  'test/faults/crash-walk.test.ts',
   'test/platform/embedded-postgres.test.ts',
   'test/acceptance/restore.test.ts',
   'test/webhooks/recovery-progress.test.ts',
+  'test/faults/upgrade.test.ts',
   'test/webhooks/permutations.test.ts',
   'test/fuzz/api.test.ts',
   'test/webhooks/kills.test.ts',
   'test/fuzz/webhooks.test.ts',
-  'claims',
   'test/faults/till-faults.test.ts',
   'test/faults/rolling-restart.test.ts',
-  'test/faults/crash-walk.test.ts',
   'test/faults/processor-faults.test.ts',
   'test/faults/postgres.test.ts',
 ];

@@ -5,11 +5,11 @@ import { testKey } from '../support/client.ts';
 import { loadOpenapi } from '../support/openapi-document.ts';
 import { startTill } from '../support/till.ts';
 import { type Change, keepJournal } from './change-journal.ts';
-import { exchangeWith, type WireAnswer } from './exchange.ts';
 import { fuzz } from './fuzz.ts';
 import { IdPool } from './id-pool.ts';
 import type { FuzzRequest } from './operation-parts.ts';
 import { requestsTo } from './request-values.ts';
+import { createWireClient, type WireAnswer } from './wire-client.ts';
 
 /** In the short form, of each seed more than the 942 inputs after which the first one finds its bug. */
 const amount = { short: 3_000, long: 20_000 };
@@ -47,7 +47,7 @@ const answerHeaders = [
 ];
 
 const till = await startTill({ in: 'process', for: { after } });
-const { exchange, close } = exchangeWith(till.url);
+const { send: sendOverWire, close } = createWireClient(till.url);
 after(close);
 const document = await loadOpenapi(till.url);
 const idPool = new IdPool(till);
@@ -101,7 +101,7 @@ test('every operation was reached by valid requests that succeeded and by others
 
 async function send({ method, path, headers, body, isChunked }: FuzzRequest): Promise<WireAnswer> {
   const hasOwnKey = headers.some(([name]) => name === 'x-api-key');
-  return exchange({
+  return sendOverWire({
     method,
     path: idPool.insertIds(path),
     headers: hasOwnKey ? headers : [['x-api-key', testKey], ...headers],

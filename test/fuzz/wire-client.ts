@@ -1,0 +1,53 @@
+import { Agent, type IncomingHttpHeaders, request as openRequest } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { requestTimeoutMs } from '../../src/http/load/limits.ts';
+
+/** A request as it goes over the wire. The client adds the host and the framing of the body, and checks nothing. */
+export interface WireRequest {
+  readonly method: string;
+  readonly path: string;
+  /** In order, and a name may come twice. */
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: Buffer | null;
+  readonly isChunked: boolean;
+}
+
+export interface WireAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+export type SendOverWire = (request: WireRequest) => Promise<WireAnswer>;
+
+/** Sends requests to a server over one connection. A response that misses its deadline is an error. */
+export function createWireClient(url: string): { readonly send: SendOverWire; readonly close: () => void } {
+  const { hostname, port, host } = new URL(url);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  return {
+    close: () => agent.destroy(),
+    send: ({ method, path, headers, body, isChunked }) => {
+      const { promise, resolve, reject } = Promise.withResolvers<WireAnswer>();
+      const framing = isChunked
+        ? ['transfer-encoding', 'chunked']
+        : ['content-length', String(body?.length ?? 0)];
+      const isBare = body === null && !isChunked && ['GET', 'HEAD'].includes(method);
+      const outgoing = openRequest({
+        agent,
+        host: hostname,
+        port,
+        method,
+        path,
+        headers: ['host', host, ...headers.flat(), ...(isBare ? [] : framing)],
+        signal: AbortSignal.timeout(requestTimeoutMs),
+      });
+      outgoing.on('error', reject);
+      outgoing.on('response', (incoming) => {
+        const { statusCode: status = 0, headers: answered } = incoming;
+        text(incoming).then((content) => resolve({ status, headers: answered, text: content }), reject);
+      });
+      outgoing.end(body ?? undefined);
+      return promise;
+    },
+  };
+}
