@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setInterval } from 'node:timers/promises';
-import { testKey } from '../support/client.ts';
+import { type Method, readSuccess, testKey } from '../support/client.ts';
 import { copyCluster } from '../support/cluster-template.ts';
 import { startTill } from '../support/till.ts';
 
@@ -56,15 +56,8 @@ interface Customer {
 }
 
 /** What the client application sends. */
-async function api<T>(method: string, path: string, body?: object): Promise<T> {
-  const answer = await fetch(`${till.url}/api/v1${path}`, {
-    method,
-    headers: { 'x-api-key': testKey, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await answer.text();
-  assert.ok(answer.ok, `${method} ${path} answered ${answer.status}: ${text}`);
-  return JSON.parse(text);
+async function api<T>(method: Method, path: string, body?: object): Promise<T> {
+  return readSuccess(await till.call(method, path, body));
 }
 
 /** What a browser sends to the processor: the publishable key, a card, and the secret that it was given. */

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
-import { ApiGuard } from '../../src/http/access/api-guard.ts';
-import { ApiKeyRing } from '../../src/http/access/api-key.ts';
-import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { type CrashPoints, noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Logger, LogLevel } from '../../src/platform/logger.ts';
-import { MemoryCache } from '../../src/platform/memory-cache.ts';
 import { createMetrics, type Metrics } from '../../src/platform/metrics.ts';
 import { OwnerLock } from '../../src/platform/owner-lock.ts';
 import { Database } from '../../src/platform/postgres.ts';
@@ -17,7 +13,8 @@ import { Worker } from '../../src/sync/worker.ts';
 import { metricLabels } from '../../src/till/compose.ts';
 import { composeServices, registerRoutes, type Services } from '../../src/till/compose-services.ts';
 import { type Backend, type Lifetime, startBackend, webhookSecrets } from './backend.ts';
-import { type Client, createClient, readSuccess, testKey } from './client.ts';
+import { type Client, createClient, readSuccess } from './client.ts';
+import { createGuard } from './frame.ts';
 import { captureLog, type LogLine } from './log-capture.ts';
 import { signWebhook } from './webhook-events.ts';
 
@@ -242,15 +239,6 @@ async function countMetric(
     .filter((value) => !('metricName' in value) || String(value.metricName).endsWith('_count'))
     .filter(({ labels: own }) => Object.entries(labels).every(([label, text]) => Object(own)[label] === text))
     .reduce((sum, { value }) => sum + value, 0);
-}
-
-function createGuard(logger: Logger, requestsPerMinute: number): ApiGuard {
-  const cache = new MemoryCache(systemClock);
-  return new ApiGuard({
-    keys: new ApiKeyRing([{ name: 'tests', key: testKey }]),
-    limiter: new RateLimiter({ shared: cache, fallback: cache, clock: systemClock, logger }),
-    requestsPerMinute,
-  });
 }
 
 function assertNoErrors(lines: readonly LogLine[]): void {
