@@ -6,9 +6,9 @@ import { setTimeout } from 'node:timers/promises';
 export type Target = number | string;
 
 export interface LineOptions {
-  /** Sees each piece of a connection that a client sends, and may change its bytes. Called once for each connection. */
+  /** Called for each connection. What it returns sees each piece that the client sends, and may change its bytes. */
   readonly onSent?: () => (chunk: Buffer) => void;
-  /** What each piece of an answer waits for before it arrives; undefined if it arrives at once. */
+  /** What each piece of a response waits for before it arrives; undefined if it arrives at once. */
   readonly beforeAnswer?: () => Promise<unknown> | undefined;
 }
 
@@ -89,7 +89,7 @@ export class TcpLine {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** While the work runs, the port is closed, as it is when no process listens on it. */
+  /** Closes the port, as when no process listens on it. Returns what opens it again. */
   async closePort(): Promise<() => Promise<void>> {
     const { port } = this;
     await this.close();

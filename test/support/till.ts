@@ -2,7 +2,7 @@ import type { Backend, Lifetime } from './backend.ts';
 import { type ChildOptions, startInChild, type TillInChild } from './till-in-child.ts';
 import { type ProcessOptions, startInProcess, type TillInProcess } from './till-in-process.ts';
 
-/** Where a Till runs on: the backend that it shares, or a test's context, to get a backend of its own. */
+/** What a Till runs on: a backend that it shares, or, given only a test's context, a backend of its own. */
 type Place = { readonly on: Backend } | { readonly for: Lifetime };
 
 /**
@@ -31,5 +31,3 @@ export function startTill(
 ): Promise<TillInProcess | TillInChild> {
   return options.in === 'process' ? startInProcess(options) : startInChild(options);
 }
-
-export type { Backend, Lifetime } from './backend.ts';

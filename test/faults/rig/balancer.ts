@@ -7,8 +7,8 @@ const lookDelayMs = 100;
 const lookTimeoutMs = 2_000;
 
 /**
- * A load balancer as plain as they come: it knows nothing of HTTP but /health, and carries each new connection to the next
- * process that is healthy.
+ * A simple load balancer: it knows nothing of HTTP but /health, and leads each new connection to the next healthy
+ * process.
  */
 export async function startBalancer(targets: readonly { readonly url: string }[]): Promise<Front> {
   const healthy = new Set<string>();

@@ -19,8 +19,8 @@ export interface CheckOptions {
   /** Answers that the fault may lead to besides 2xx and the refusals that a client met; 503 unless told. */
   readonly failures?: readonly number[];
   /**
-   * Processes were killed. A payment's claim is completed after its answer; where a kill came between, the row is there and the
-   * claim is open, until the sweeper comes.
+   * Processes were killed. A payment's claim is completed after its response. A kill between the two leaves the row
+   * and an open claim, until the sweeper runs.
    */
   readonly killed?: boolean;
 }
