@@ -140,8 +140,9 @@ async function openParts(backend: Backend, options: ProcessOptions, ends: (() =>
   const { logger, lines } = captureLog(options.logLevel);
   const metrics = createMetrics(metricLabels);
   const ownerLock = new OwnerLock({ url: backend.databaseUrl, logger });
-  await ownerLock.acquire();
+  // Before it is acquired: one that fails to connect would try again for ever.
   ends.push(() => ownerLock.close());
+  await ownerLock.acquire();
   const deadlocks: string[] = [];
   const databaseUrl = options.databaseUrl ?? backend.databaseUrl;
   const database = new WatchedDatabase({
