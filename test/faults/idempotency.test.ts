@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer } from '../support/client.ts';
 import {
@@ -32,9 +32,11 @@ function assertOneAnswer(answers: readonly Answer[]): void {
   assert.match(String([...secrets][0]), /_secret_/);
 }
 
-test('fifty requests at once under one key make one payment, and all of them answer with it', async (t) => {
-  const backend = await startBackend(t);
-  const till = await startTill({ in: 'process', on: backend });
+/** For the tests that only need a Till. Each has its own customers and keys. */
+const backend = await startBackend({ after });
+const till = await startTill({ in: 'process', on: backend });
+
+test('fifty requests at once under one key make one payment, and all of them answer with it', async () => {
   const prerequisites = await createPrerequisites(backend, till);
   assertOneAnswer(
     await Promise.all(Array.from({ length: callers }, () => pay(till, prerequisites, 'fifty'))),
@@ -56,9 +58,7 @@ test('requests under one key to two processes on one database make one payment',
   await assertCreatedOnce(backend, prerequisites, payments, 'two');
 });
 
-test('the key may come in the body, in the header, or in both if they agree', async (t) => {
-  const backend = await startBackend(t);
-  const till = await startTill({ in: 'process', on: backend });
+test('the key may come in the body, in the header, or in both if they agree', async () => {
   const prerequisites = await createPrerequisites(backend, till);
   const body = payments.body(prerequisites);
   const inBody = await till.tryPost('/payments', { ...body, idempotencyKey: 'one' });
@@ -71,9 +71,7 @@ test('the key may come in the body, in the header, or in both if they agree', as
   await assertCreatedOnce(backend, prerequisites, payments, 'one');
 });
 
-test('each of the five creations has its keys to itself, replays its answer, and refuses another request', async (t) => {
-  const backend = await startBackend(t);
-  const till = await startTill({ in: 'process', on: backend });
+test('each of the five creations has its keys to itself, replays its answer, and refuses another request', async () => {
   const prerequisites = await createPrerequisites(backend, till);
   const others = {
     'customers.create': { email: 'other@example.com' },
@@ -117,9 +115,7 @@ test('a request waits for the one that is under way, and answers with what it ma
   assertOneAnswer(answers);
 });
 
-test('what the processor refuses because of its values frees the key for a corrected request', async (t) => {
-  const backend = await startBackend(t);
-  const till = await startTill({ in: 'process', on: backend });
+test('what the processor refuses because of its values frees the key for a corrected request', async () => {
   const prerequisites = await createPrerequisites(backend, till);
   const tooSmall = await till.tryPost(
     '/payments',
@@ -134,9 +130,7 @@ test('what the processor refuses because of its values frees the key for a corre
   await assertCreatedOnce(backend, prerequisites, payments, 'corrected');
 });
 
-test('a refund that the processor refuses frees its key and what was reserved for it', async (t) => {
-  const backend = await startBackend(t);
-  const till = await startTill({ in: 'process', on: backend });
+test('a refund that the processor refuses frees its key and what was reserved for it', async () => {
   const prerequisites = await createPrerequisites(backend, till);
   await backend.stripe.refunds.create({
     payment_intent: prerequisites.processorPaymentIntentId,
@@ -158,9 +152,7 @@ test('a refund that the processor refuses frees its key and what was reserved fo
   assert.equal(payment?.amount_refunded, 2_000);
 });
 
-test('a refund without a key that surely did nothing leaves nothing reserved: nobody could come back to it', async (t) => {
-  const backend = await startBackend(t);
-  const till = await startTill({ in: 'process', on: backend });
+test('a refund without a key that surely did nothing leaves nothing reserved: nobody could come back to it', async () => {
   const prerequisites = await createPrerequisites(backend, till);
   const refundAll = () => till.tryPost(`/payments/${prerequisites.paymentId}/refund`, {});
   await backend.setFault({ operation: 'refunds.create', kind: 'error', status: 429, times: triesPerCall });
@@ -196,25 +188,24 @@ const faults = [
   { kind: 'reset_after' },
 ] as const;
 
+const impatient = await startTill({
+  in: 'process',
+  on: backend,
+  limits: { deadlineMs: 350, tryTimeoutMs: 300, retriesMax: 0 },
+});
+
 for (const creation of creationCases) {
-  test(`${creation.operation}: however the processor fails, the claim stays, and the next request makes it once`, async (t) => {
-    const backend = await startBackend(t);
-    const patient = await startTill({ in: 'process', on: backend });
-    const hasty = await startTill({
-      in: 'process',
-      on: backend,
-      limits: { deadlineMs: 350, tryTimeoutMs: 300, retriesMax: 0 },
-    });
+  test(`${creation.operation}: however the processor fails, the claim stays, and the next request makes it once`, async () => {
     for (const fault of faults) {
-      const prerequisites = await createPrerequisites(backend, patient);
+      const prerequisites = await createPrerequisites(backend, till);
       const key = JSON.stringify(fault);
       await backend.setFault({ operation: creation.processorOperation, ...fault });
-      const failed = await hasty.tryPost(creation.path(prerequisites), creation.body(prerequisites), key);
+      const failed = await impatient.tryPost(creation.path(prerequisites), creation.body(prerequisites), key);
       const isSilent = fault.kind === 'hang' || fault.kind === 'latency';
       assert.equal(failed.status, isSilent ? 504 : 503, `${key} ${JSON.stringify(failed.body)}`);
       assert.equal(await claimStatus(backend, creation.operation, key), 'open', key);
       // The other process lives, and yet is not waited for: it has said that it gave up.
-      const resumed = await patient.tryPost(creation.path(prerequisites), creation.body(prerequisites), key);
+      const resumed = await till.tryPost(creation.path(prerequisites), creation.body(prerequisites), key);
       assert.equal(resumed.status, creation.status, `${key} ${JSON.stringify(resumed.body)}`);
       await assertCreatedOnce(backend, prerequisites, creation, key);
     }
