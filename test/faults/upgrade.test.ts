@@ -11,8 +11,8 @@ import { effort } from '../support/effort.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { createPayment } from '../support/objects.ts';
 import { createTestDatabase } from '../support/test-database.ts';
-import { startTill } from '../support/till.ts';
-import { projectFolder, type TillInChild } from '../support/till-in-child.ts';
+import { backendEnvironment, projectFolder } from '../support/till-in-child.ts';
+import { startWholeTill, type WholeTill } from '../support/whole-till.ts';
 import { OlderProcess } from './rig/older-process.ts';
 import { startRig } from './rig/rig.ts';
 import { seeds } from './rig/seeds.ts';
@@ -61,7 +61,8 @@ test('a release that is older than the database goes on serving, and starts', as
     await migrate({ url: rig.databaseUrl, folder: await folderWith(t, extraMigration(count)), logger });
   }
   await load.progressed(10);
-  const late = await startTill({ in: 'child', on: rig });
+  const late = await startWholeTill(backendEnvironment(rig));
+  rig.atEnd(() => late.stop());
   await late.logged('database schema newer than this release');
   assert.equal((await fetch(`${late.url}/health`)).status, 200);
   // Who holds what a migration needs, and needs what it holds, may be told to try again.
@@ -101,9 +102,11 @@ async function databaseAt(t: TestContext, known: number) {
   return { url: database.url, client };
 }
 
-async function startOn(t: TestContext, url: string): Promise<TillInChild> {
+async function startOn(t: TestContext, url: string): Promise<WholeTill> {
   const environment = { API_KEYS: testKey, DATABASE_URL: url, DATA_DIR: await folder(t) };
-  return startTill({ in: 'child', for: t, environment });
+  const till = await startWholeTill(environment);
+  t.after(() => till.stop());
+  return till;
 }
 
 /** Lists show what was there before, and new things can be made. */
