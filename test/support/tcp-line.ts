@@ -152,7 +152,8 @@ export class TcpLine {
         to.end();
       });
     });
-    from.on('error', () => to.resetAndDestroy());
+    // A socket file cannot be reset, only closed.
+    from.on('error', () => (to.remoteAddress === undefined ? to.destroy() : to.resetAndDestroy()));
     from.on('close', (hadError) => {
       // After an orderly end, the other side may still have something to send.
       if (hadError || !from.readableEnded) to.destroy();
