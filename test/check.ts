@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { effortVariable } from './support/effort.ts';
 import { globalSetup, globalTeardown } from './support/global-setup.ts';
-import { runFiles } from './support/run-files.ts';
+import { type FileGroup, runFiles } from './support/run-files.ts';
 
 /**
  * Everything that must hold before a change lands. `quick` leaves out what needs servers; `all` is the whole of it;
@@ -23,9 +23,13 @@ const unitTests = [
 /** They start nothing but the sandbox and HTTP servers in their own process, so they can share one. */
 const folders = { oneProcess: 'sandbox|processor|contract', faults: 'faults', load: 'load' };
 const oneProcessTests = [...unitTests, `test/@(${folders.oneProcess})/**/*.test.ts`];
-const serverTests = [`test/!(${Object.values(folders).join('|')})/**/*.test.ts`];
-/** They measure how long the service takes to notice a fault and to recover, so they don't share the machine with the tests above. */
-const faultTests = [`test/${folders.faults}/**/*.test.ts`];
+/** They measure how long Till takes to notice a fault and to recover, so they don't share the machine with the others. */
+const timedFaults = 'disk-full|failover|postgres|processor-faults|redis|rig|rolling-restart|till-faults';
+const faultTests = [`test/${folders.faults}/@(${timedFaults}).test.ts`];
+const serverTests = [
+  `test/!(${Object.values(folders).join('|')})/**/*.test.ts`,
+  `test/${folders.faults}/!(${timedFaults}).test.ts`,
+];
 /** It measures latencies under load, so it has the machine to itself. */
 const loadTests = [`test/${folders.load}/**/*.test.ts`];
 const longTests = [
@@ -36,26 +40,45 @@ const longTests = [
 /** Most tests wait as much as they work, so two more at a time than there are cores keep the cores busy. */
 const serverConcurrency = availableParallelism() + 2;
 const faultConcurrency = 2;
-/** The files that take longest start first, so that none of them runs alone at the end. The others follow by name. */
+/**
+ * Test files that share a process, because loading and warming up the code takes as long as most of their tests. They
+ * run one after the other. A file that is in no group has a process of its own.
+ */
+const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
+  'the API': ['test/api/*.test.ts'],
+  'webhook events': [
+    'test/webhooks/{answers,concurrency,events,inbox,operators,poison,receive,worker}.test.ts',
+  ],
+  'recovery and retention': ['test/webhooks/{event-list,recovery,restore,retention,retention-locks}.test.ts'],
+  security: ['test/security/*.test.ts'],
+  platform: ['test/platform/{migrate,owner-lock,partitioned-indexes,postgres}.test.ts'],
+  'wire formats': ['test/fuzz/{raw-http,sandbox-wire}.test.ts'],
+  claims: [
+    'test/faults/{claim-fence,connections,frozen-transaction,idempotency,key-storm,overtaking,sweeper,takeover}.test.ts',
+  ],
+};
+/** What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. */
 const longestFirst = [
+  'recovery and retention',
+  'webhook events',
+  'claims',
+  'the API',
   'test/process/start-stop.test.ts',
   'test/process/processor-account.test.ts',
   'test/webhooks/model.test.ts',
+  'security',
+  'test/faults/crash-walk.test.ts',
   'test/platform/embedded-postgres.test.ts',
-  'test/webhooks/recovery.test.ts',
-  'test/webhooks/restore.test.ts',
   'test/acceptance/restore.test.ts',
   'test/webhooks/recovery-progress.test.ts',
+  'test/faults/upgrade.test.ts',
   'test/webhooks/permutations.test.ts',
   'test/fuzz/api.test.ts',
   'test/webhooks/kills.test.ts',
-  'test/api/processor-failures.test.ts',
   'test/fuzz/webhooks.test.ts',
   'test/faults/till-faults.test.ts',
   'test/faults/rolling-restart.test.ts',
-  'test/faults/crash-walk.test.ts',
   'test/faults/processor-faults.test.ts',
-  'test/faults/idempotency.test.ts',
   'test/faults/postgres.test.ts',
 ];
 
@@ -105,19 +128,31 @@ async function test(name: string, patterns: readonly string[], concurrency: numb
   if (process.exitCode !== undefined) return;
   const unknown = patterns.filter((pattern) => globSync(pattern, { cwd: root }).length === 0);
   if (unknown.length > 0) throw new Error(`no such test file: ${unknown.join(', ')}`);
-  const rank = (file: string) =>
-    longestFirst.includes(file) ? longestFirst.indexOf(file) : longestFirst.length;
-  const ordered = globSync([...patterns], { cwd: root })
-    .sort()
-    .toSorted((a, b) => rank(a) - rank(b));
+  const groups = toGroups(
+    globSync([...patterns], { cwd: root }).sort(),
+    files.length === 0 && mode === 'all',
+  );
   process.stdout.write(`\n── ${name}\n`);
   const startedAtMs = performance.now();
-  const isOk = await runFiles(
-    ordered.map((file) => join(root, file)),
-    concurrency,
-  );
+  const isOk = await runFiles(groups, concurrency);
   if (!isOk) process.exitCode = 1;
   end(name, startedAtMs);
+}
+
+/** Puts files into their shared processes, if any are to be shared, and what takes longest first. */
+function toGroups(files: readonly string[], areShared: boolean): readonly FileGroup[] {
+  const shared = Object.entries(areShared ? sharedProcesses : {}).map(([name, patterns]) => {
+    const members = new Set(globSync([...patterns], { cwd: root }));
+    return { name, files: files.filter((file) => members.has(file)) };
+  });
+  const single = files
+    .filter((file) => !shared.some((group) => group.files.includes(file)))
+    .map((file) => ({ name: file, files: [file] }));
+  const rank = (name: string) =>
+    longestFirst.includes(name) ? longestFirst.indexOf(name) : longestFirst.length;
+  return [...shared.filter((group) => group.files.length > 0), ...single].toSorted(
+    (a, b) => rank(a.name) - rank(b.name),
+  );
 }
 
 /** Runs a command and prints what it said when it has ended, so that commands can run side by side. */

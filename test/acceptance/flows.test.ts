@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setInterval } from 'node:timers/promises';
+import { type Method, readSuccess, testKey } from '../support/client.ts';
 import { copyCluster } from '../support/cluster-template.ts';
-import { startTillProcess, testKey } from '../support/till-process.ts';
+import { startTill } from '../support/till.ts';
 
 /**
  * The typical flows of the spec, played from outside as a client application, its frontend and its customers play
@@ -13,7 +14,11 @@ import { startTillProcess, testKey } from '../support/till-process.ts';
  */
 const dataDir = await mkdtemp(join(tmpdir(), 'till-acceptance-'));
 copyCluster(dataDir);
-const till = await startTillProcess({ DATA_DIR: dataDir, API_KEY: testKey }, ['npm', 'start']);
+const till = await startTill({
+  in: 'child',
+  environment: { DATA_DIR: dataDir, API_KEY: testKey },
+  command: ['npm', 'start'],
+});
 after(async () => {
   await till.stop();
   await rm(dataDir, { recursive: true, force: true });
@@ -51,15 +56,8 @@ interface Customer {
 }
 
 /** What the client application sends. */
-async function api<T>(method: string, path: string, body?: object): Promise<T> {
-  const answer = await fetch(`${till.url}/api/v1${path}`, {
-    method,
-    headers: { 'x-api-key': testKey, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await answer.text();
-  assert.ok(answer.ok, `${method} ${path} answered ${answer.status}: ${text}`);
-  return JSON.parse(text);
+async function api<T>(method: Method, path: string, body?: object): Promise<T> {
+  return readSuccess(await till.call(method, path, body));
 }
 
 /** What a browser sends to the processor: the publishable key, a card, and the secret that it was given. */

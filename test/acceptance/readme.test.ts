@@ -5,11 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { projectFolder, startTillProcess } from '../support/till-process.ts';
+import { startTill } from '../support/till.ts';
+import { projectFolder } from '../support/till-in-child.ts';
 
 test("the README's first payment works as it is written", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'till-readme-'));
-  const till = await startTillProcess({ DATA_DIR: join(folder, '.till') }, ['npm', 'start']);
+  const till = await startTill({
+    in: 'child',
+    environment: { DATA_DIR: join(folder, '.till') },
+    command: ['npm', 'start'],
+  });
   t.after(async () => {
     await till.stop();
     await rm(folder, { recursive: true, force: true });

@@ -4,20 +4,17 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import pg from 'pg';
-import { Stripe } from 'stripe';
 import { findRunningPostgres } from '../../src/platform/embedded-postgres.ts';
+import { connectProcessor, openSql, type Sql } from '../support/backend.ts';
+import { eventsSettled } from '../support/checks/events.ts';
+import { assertMirrored, readMirroredIds } from '../support/checks/mirrors.ts';
+import { createClient, testKey } from '../support/client.ts';
+import { assertSameResponses, recordResponses } from '../support/recorded-responses.ts';
 import { freePort } from '../support/redis-server.ts';
-import { projectFolder, startTillProcess, type TillProcess, testKey } from '../support/till-process.ts';
-import { assertStillTold, tellEverything } from '../support/told-answers.ts';
-import { all, assertMirrored } from '../webhooks/model/compare-mirrors.ts';
-import { Trader } from './trader.ts';
-
-/** Between two looks at a queue that empties by itself. */
-const lookDelayMs = 50;
-const looksMax = 1_200;
+import { startTill } from '../support/till.ts';
+import { projectFolder, type TillInChild } from '../support/till-in-child.ts';
+import { SampleActivity } from './sample-activity.ts';
 
 /** The blocks of commands in the document: back up, restore, resync. */
 async function documentedCommands(): Promise<readonly [string, string, string]> {
@@ -30,7 +27,7 @@ async function documentedCommands(): Promise<readonly [string, string, string]> 
 }
 
 /** Till with its embedded parts, stopped and started again on the same data. */
-async function openShop(t: TestContext) {
+async function createShop(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), 'till-restore-'));
   const sandboxPort = await freePort();
   const environment = {
@@ -39,39 +36,32 @@ async function openShop(t: TestContext) {
     API_KEYS: testKey,
     SANDBOX_PORT: String(sandboxPort),
   };
-  let till: TillProcess | undefined;
+  let till: TillInChild | undefined;
   t.after(async () => {
     await till?.stop();
     await rm(folder, { recursive: true, force: true });
   });
-  const ask = (path: string, init: RequestInit = {}) =>
-    fetch(`${till?.url}/api/v1${path}`, {
-      ...init,
-      headers: { 'x-api-key': testKey, 'content-type': 'application/json', ...init.headers },
-    });
-  const stripe = new Stripe('sk_test_dashboard', {
-    host: '127.0.0.1',
-    port: sandboxPort,
-    protocol: 'http',
-    telemetry: false,
-    maxNetworkRetries: 0,
-  });
-  const inspect = async <Result>(work: (pool: pg.Pool) => Promise<Result>) => {
+  const processor = connectProcessor(`http://127.0.0.1:${sandboxPort}`);
+  const inspect = async <Result>(work: (sql: Sql) => Promise<Result>) => {
     const postgres = await findRunningPostgres(environment.DATA_DIR);
-    const pool = new pg.Pool({ connectionString: postgres.url, max: 1 });
+    const ends: (() => unknown)[] = [() => postgres.stop()];
     try {
-      return await work(pool);
+      return await work(openSql(postgres.url, (end) => void ends.push(end)));
     } finally {
-      await pool.end();
-      await postgres.stop();
+      for (const end of ends.toReversed()) await end();
     }
   };
+  const client = createClient({
+    get url() {
+      return till?.url ?? '';
+    },
+  });
   return {
-    ask,
-    stripe,
+    ...client,
+    stripe: processor.stripe,
     inspect,
     start: async () => {
-      till = await startTillProcess(environment);
+      till = await startTill({ in: 'child', environment });
     },
     stop: async () => {
       assert.equal(await till?.stop(), 0);
@@ -80,47 +70,29 @@ async function openShop(t: TestContext) {
       const options = { cwd: projectFolder, env: { ...process.env, ...environment } };
       return (await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands], options)).stdout;
     },
-    /** Until every event has been delivered and applied. */
-    settle: () =>
-      inspect(async (pool) => {
-        for (let looks = 0; looks < looksMax; looks += 1) {
-          const flushed = await fetch(`http://127.0.0.1:${sandboxPort}/sandbox/delivery/flush`, {
-            method: 'POST',
-            body: '{}',
-          });
-          assert.equal(flushed.status, 200);
-          await pool.query(`update till.webhook_events set next_try_at = now()
-            where state = 'pending' and next_try_at > now() and attempts > 0`);
-          const { rows } = await pool.query(
-            `select count(*)::int as count from till.webhook_events where state = 'pending'`,
-          );
-          if (rows[0].count === 0) return;
-          await setTimeout(lookDelayMs);
-        }
-        assert.fail('the queue does not empty');
-      }),
+    settle: () => inspect((sql) => eventsSettled(processor, sql)),
   };
 }
 
 test('a backup made and restored with the documented commands loses nothing that the processor knows', async (t) => {
   const [backUp, restore, resync] = await documentedCommands();
-  const shop = await openShop(t);
+  const shop = await createShop(t);
   await shop.start();
-  const traders = Array.from({ length: 2 }, (_, index) => new Trader(shop, index));
-  await Promise.all(traders.map((trader) => trader.open()));
-  await Promise.all(traders.map((trader) => trader.trade()));
+  const activities = Array.from({ length: 2 }, (_, index) => new SampleActivity(shop, index));
+  await Promise.all(activities.map((activity) => activity.begin()));
+  await Promise.all(activities.map((activity) => activity.createSome()));
   await shop.settle();
   await assert.rejects(shop.run(backUp), 'the copy of a running server is refused');
   await shop.stop();
   await shop.run(backUp);
 
   await shop.start();
-  await Promise.all(traders.map((trader) => trader.trade()));
-  await Promise.all(traders.map((trader) => trader.changeWhatWasThere()));
+  await Promise.all(activities.map((activity) => activity.createSome()));
+  await Promise.all(activities.map((activity) => activity.changeEarlier()));
   await shop.settle();
-  const deleted = traders.flatMap((trader) => trader.deleted);
-  const told = await tellEverything(
-    shop.ask,
+  const deleted = activities.flatMap((activity) => activity.deleted);
+  const recorded = await recordResponses(
+    shop,
     deleted.map(({ id }) => id),
   );
   await shop.stop();
@@ -129,23 +101,15 @@ test('a backup made and restored with the documented commands loses nothing that
   await shop.start();
   assert.match(await shop.run(resync), /Compared all objects that the processor lists/);
   await shop.settle();
-  await assertStillTold(shop.ask, told);
-  for (const { id } of deleted) assert.equal((await shop.ask(`/customers/${id}`)).status, 404);
-  const intents = await all(shop.stripe.paymentIntents.list({ limit: 100 }));
-  const live = await all(shop.stripe.customers.list({ limit: 100 }));
-  await shop.inspect(async (pool) => {
-    await assertMirrored(
-      shop.stripe,
-      { query: async (text, values = []) => (await pool.query(text, [...values])).rows },
-      {
-        customers: new Set([...live.map(({ id }) => id), ...deleted.map((one) => one.processorCustomerId)]),
-        paymentIntents: new Set(intents.filter(({ metadata }) => 'till_id' in metadata).map(({ id }) => id)),
-      },
-    );
-    const { rows: forgotten } = await pool.query(
+  await assertSameResponses(shop, recorded);
+  for (const { id } of deleted) assert.equal((await shop.call('GET', `/customers/${id}`)).status, 404);
+  const gone = deleted.map(({ processorCustomerId }) => processorCustomerId);
+  await shop.inspect(async (sql) => {
+    await assertMirrored(shop.stripe, sql, await readMirroredIds(shop.stripe, gone));
+    const kept = await sql(
       `select events.id from till.webhook_events as events join till.customers on processor_customer_id = object_id
        where deleted_at is not null and personal_data <> 'none' and erase_at is null`,
     );
-    assert.deepEqual(forgotten, [], 'whatever tells of a deleted customer is due to be erased');
+    assert.deepEqual(kept, [], 'every event about a deleted customer is due to be erased');
   });
 });

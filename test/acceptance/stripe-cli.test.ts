@@ -5,9 +5,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { setInterval } from 'node:timers/promises';
 import { eventTypes } from '../../src/processor/event-types.ts';
-import { type Service, useService } from '../support/service.ts';
+import type { Sql } from '../support/backend.ts';
+import { startTill } from '../support/till.ts';
 
 /** Installed with `npm ci --prefix test/stripe-cli`, apart from the service's own packages. */
 const command = resolve(
@@ -22,9 +22,6 @@ const unsupported = ['payment_intent.processing'];
 const triggersAtOnce = 3;
 /** A trigger takes less than a second. */
 const triggerTimeoutMs = 30_000;
-/** Far longer than the worker takes, even on a busy machine. */
-const processedTimeoutMs = 20_000;
-const askAgainDelayMs = 50;
 
 interface Outcome {
   readonly type: string;
@@ -33,8 +30,8 @@ interface Outcome {
 }
 
 test("the Stripe CLI's triggers succeed and their events reach Till", { skip }, async (t) => {
-  const service = await useService();
-  const cli = await useCli(t, service.processorUrl);
+  const till = await startTill({ in: 'process', for: t });
+  const cli = await useCli(t, till.processorUrl);
   const { said: help } = await cli('--help');
   const offered = new Set(help.split(/\s+/));
   const types = eventTypes.filter((type) => offered.has(type));
@@ -50,15 +47,15 @@ test("the Stripe CLI's triggers succeed and their events reach Till", { skip }, 
     failed.map(({ said }) => said).join('\n'),
   );
 
-  await service.control('POST', 'delivery/flush');
-  const states = await processedStates(service);
+  await till.settle();
+  const states = await statesByType(till);
   // Till takes in the invoices, and ignores other objects that it did not make.
   assert.deepEqual(
     types.filter((type) => states.has(type)),
     types.filter((type) => !unsupported.includes(type)),
   );
   for (const [type, found] of states) {
-    assert.equal(found.has('failed'), false, `${type} failed`);
+    assert.equal(found.has('failed') || found.has('pending'), false, `${type} was not applied`);
     if (type.startsWith('invoice.') && types.some((known) => known === type))
       assert.equal(found.has('processed'), true, `${type} was not processed`);
   }
@@ -82,15 +79,13 @@ async function useCli(t: TestContext, url: string): Promise<(argument: string) =
     });
 }
 
-/** The states of each type's events, once none is pending. */
-async function processedStates({ sql }: Service): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-  const signal = AbortSignal.timeout(processedTimeoutMs);
-  for await (const _ of setInterval(askAgainDelayMs, undefined, { signal })) {
-    const rows = await sql<{ type: string; states: string[] }>(
-      'select type, array_agg(distinct state) as states from till.webhook_events group by type',
-    );
-    if (rows.length > 0 && rows.every(({ states }) => !states.includes('pending')))
-      return new Map(rows.map(({ type, states }) => [type, new Set(states)]));
-  }
-  throw new Error('the events stayed pending');
+async function statesByType({
+  sql,
+}: {
+  readonly sql: Sql;
+}): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const rows = await sql<{ type: string; states: string[] }>(
+    'select type, array_agg(distinct state) as states from till.webhook_events group by type',
+  );
+  return new Map(rows.map(({ type, states }) => [type, new Set(states)]));
 }

@@ -1,23 +1,24 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
+import { readJson } from '../support/client.ts';
 import { assertRefused, wrongKeys } from '../support/invalid.ts';
-import { readProblem } from '../support/problem.ts';
 import {
   assertResource,
   type CustomerBody,
   confirmPayment,
-  makeCustomer,
-  makePayment,
-  makePlan,
-  makeSubscription,
+  createCustomer,
+  createPayment,
+  createPlan,
+  createSubscription,
   type PageBody,
   type PaymentBody,
   type SubscriptionBody,
-} from '../support/resources.ts';
-import { readJson, useService } from '../support/service.ts';
+} from '../support/objects.ts';
+import { readProblem } from '../support/problem.ts';
+import { startTill } from '../support/till.ts';
 
-const service = await useService();
-const { call, stripe, sql } = service;
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const { call, stripe, sql } = till;
 
 const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 const longestEmail = `${'a'.repeat(64)}@${`${'b'.repeat(61)}.`.repeat(3)}com`;
@@ -46,7 +47,8 @@ test('201: a customer is created here and at the processor, with exactly the fie
 });
 
 test('201: name and phone that are not given are null', async () => {
-  const customer = await makeCustomer(service, { email: 'grace@example.com' });
+  const answer = await call('POST', '/customers', { email: 'grace@example.com' });
+  const customer = await readJson<CustomerBody>(answer, 201);
   const { processorCustomerId } = customer;
   assertResource(customer, { processorCustomerId, email: 'grace@example.com', name: null, phone: null });
 });
@@ -54,7 +56,7 @@ test('201: name and phone that are not given are null', async () => {
 test('201: the longest values are taken as they are', async () => {
   assert.equal(longestEmail.length, 254);
   const values = { email: longestEmail, name: 'é'.repeat(256), phone: '5'.repeat(20) };
-  const created = await makeCustomer(service, values);
+  const created = await createCustomer(till, values);
   const read = await readJson<CustomerBody>(await call('GET', `/customers/${created.id}`), 200);
   assert.deepEqual([read.email, read.name, read.phone], [values.email, values.name, values.phone]);
 });
@@ -70,13 +72,13 @@ test('201: a repeated key answers with the first customer, and none is made twic
 });
 
 test('200: a customer is read as it was created', async () => {
-  const created = await makeCustomer(service, { name: 'Ada' });
+  const created = await createCustomer(till, { name: 'Ada' });
   assert.deepEqual(await readJson(await call('GET', `/customers/${created.id}`), 200), created);
   assert.deepEqual(await readJson(await call('GET', `/customers/${created.id.toUpperCase()}`), 200), created);
 });
 
 test('200: a change replaces what it names, null clears, and the rest stays, here and at the processor', async () => {
-  const created = await makeCustomer(service, { name: 'Ada', phone: '+15550100' });
+  const created = await createCustomer(till, { name: 'Ada', phone: '+15550100' });
   const { id, processorCustomerId } = created;
   const steps = [
     {
@@ -104,23 +106,23 @@ test('200: a change replaces what it names, null clears, and the rest stays, her
 });
 
 test('200: a change of nothing changes nothing, not even the time of the last change', async () => {
-  const created = await makeCustomer(service);
+  const created = await createCustomer(till);
   assert.deepEqual(await readJson(await call('PATCH', `/customers/${created.id}`, {}), 200), created);
   const same = { email: created.email };
   assert.deepEqual(await readJson(await call('PATCH', `/customers/${created.id}`, same), 200), created);
 });
 
 test('204: deleting erases the person, cancels what runs, and keeps what was paid readable', async () => {
-  const customer = await makeCustomer(service, {
+  const customer = await createCustomer(till, {
     email: 'gone@example.com',
     name: 'Gone',
     phone: '+15550199',
   });
-  const { payment } = await makePayment(service, { customerId: customer.id });
-  await confirmPayment(service, payment);
-  const { id: planId } = await makePlan(service);
-  const { subscription } = await makeSubscription(service, { customerId: customer.id, planId });
-  const trial = await makeSubscription(service, { customerId: customer.id, planId, trialPeriodDays: 7 });
+  const payment = await createPayment(till, { customerId: customer.id });
+  await confirmPayment(till, payment);
+  const { id: planId } = await createPlan(till);
+  const { subscription } = await createSubscription(till, { customerId: customer.id, planId });
+  const trial = await createSubscription(till, { customerId: customer.id, planId, trialPeriodDays: 7 });
 
   const deleted = await call('DELETE', `/customers/${customer.id}`);
   assert.deepEqual([deleted.status, await deleted.text()], [204, '']);
@@ -143,7 +145,7 @@ test('204: deleting erases the person, cancels what runs, and keeps what was pai
 });
 
 test('204: a customer that the processor deleted already can be deleted here', async () => {
-  const { id, processorCustomerId } = await makeCustomer(service);
+  const { id, processorCustomerId } = await createCustomer(till);
   await stripe.customers.del(processorCustomerId);
   assert.equal((await call('DELETE', `/customers/${id}`)).status, 204);
   await readProblem(await call('GET', `/customers/${id}`), 404, 'not_found');
@@ -190,7 +192,7 @@ test('400: a header key that is not sane, or differs from that of the body', asy
 });
 
 test('400: a change clears neither the address nor anything by an empty text, and knows no other fields', async () => {
-  const { id } = await makeCustomer(service);
+  const { id } = await createCustomer(till);
   await assertRefused((change) => call('PATCH', `/customers/${id}`, change), {
     email: [null, '', 'nobody', `${longestEmail}x`],
     name: ['', 'x'.repeat(257), []],
@@ -202,7 +204,7 @@ test('400: a change clears neither the address nor anything by an empty text, an
 });
 
 test('400: a parameter that the address does not know is named, on every operation', async () => {
-  const { id } = await makeCustomer(service);
+  const { id } = await createCustomer(till);
   const body = { email: 'ada@example.com' };
   for (const answer of [
     await call('POST', '/customers?idempotencyKey=k', body),
@@ -226,8 +228,8 @@ test('404: an id that nobody has, or that is no UUID', async () => {
 });
 
 test('404: a deleted customer is gone for everything, and takes nothing new', async () => {
-  const { id } = await makeCustomer(service);
-  const { id: planId } = await makePlan(service);
+  const { id } = await createCustomer(till);
+  const { id: planId } = await createPlan(till);
   await call('DELETE', `/customers/${id}`);
   for (const answer of [
     await call('GET', `/customers/${id}`),
@@ -244,7 +246,7 @@ test('404: a deleted customer is gone for everything, and takes nothing new', as
 });
 
 test('404: a change of a customer that the processor deleted meanwhile erases it here too', async () => {
-  const { id, processorCustomerId } = await makeCustomer(service);
+  const { id, processorCustomerId } = await createCustomer(till);
   await stripe.customers.del(processorCustomerId);
   await readProblem(await call('PATCH', `/customers/${id}`, { name: 'Back' }), 404, 'not_found');
   const [row] = await sql('select email from till.customers where id = $1', [id]);

@@ -5,7 +5,8 @@ import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { startFrame } from '../support/frame.ts';
 import { readOpenapi } from '../support/openapi.ts';
-import { projectFolder } from '../support/till-process.ts';
+import { startTill } from '../support/till.ts';
+import { projectFolder } from '../support/till-in-child.ts';
 
 interface MediaType {
   readonly schema?: object;
@@ -32,8 +33,9 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   })),
 );
 
-test('openapi.json is what the service serves; "npm run openapi" renews it', async () => {
-  assert.equal(committed, await readOpenapi());
+test('openapi.json is what the service serves; "npm run openapi" renews it', async (t) => {
+  const { url } = await startTill({ in: 'process', for: t });
+  assert.equal(committed, await readOpenapi(url));
 });
 
 test('it is OpenAPI 3.1, and every operation has a summary', () => {

@@ -6,7 +6,8 @@ import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '../../src/errors.ts';
-import { startFrame, testKey } from '../support/frame.ts';
+import { testKey } from '../support/client.ts';
+import { startFrame } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';
 import { sendRaw, sendRawForAll } from '../support/raw-http.ts';
 

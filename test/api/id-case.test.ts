@@ -1,20 +1,21 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
+import { readJson } from '../support/client.ts';
 import {
   type CreatedPaymentBody,
   type CreatedSubscriptionBody,
-  makeCustomer,
-  makePaidPayment,
-  makePayment,
-  makePlan,
-  makeSubscription,
+  createCustomer,
+  createPaidPayment,
+  createPayment,
+  createPlan,
+  createSubscription,
   type PageBody,
   type RefundedBody,
-} from '../support/resources.ts';
-import { readJson, useService } from '../support/service.ts';
+} from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
 
-const service = await useService();
-const { call, sql } = service;
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const { call, sql } = till;
 
 /** The same id, written in another case: all upper, and mixed. */
 const spellings = (id: string) => [
@@ -23,7 +24,7 @@ const spellings = (id: string) => [
 ];
 
 test('a refund repeated with its payment id in another case is the same refund', async () => {
-  const { id } = await makePaidPayment(service);
+  const { id } = await createPaidPayment(till);
   const refund = (paymentId: string) =>
     call('POST', `/payments/${paymentId}/refund`, { amount: 500 }, { 'idempotency-key': 'refund-case' });
   const first = await readJson<RefundedBody>(await refund(id.toUpperCase()), 200);
@@ -37,7 +38,7 @@ test('a refund repeated with its payment id in another case is the same refund',
 });
 
 test('a payment repeated with its customer id in another case is the same payment', async () => {
-  const { id } = await makeCustomer(service);
+  const { id } = await createCustomer(till);
   const pay = (customerId: string) =>
     call('POST', '/payments', { customerId, amount: 2_000, currency: 'eur', idempotencyKey: 'pay-case' });
   const first = await readJson<CreatedPaymentBody>(await pay(id.toUpperCase()), 201);
@@ -51,7 +52,7 @@ test('a payment repeated with its customer id in another case is the same paymen
 });
 
 test('a subscription repeated with its ids in another case is the same subscription', async () => {
-  const [customer, plan] = [await makeCustomer(service), await makePlan(service)];
+  const [customer, plan] = [await createCustomer(till), await createPlan(till)];
   const subscribe = (customerId: string, planId: string) =>
     call('POST', '/subscriptions', { customerId, planId, idempotencyKey: 'subscribe-case' });
   const first = await readJson<CreatedSubscriptionBody>(
@@ -69,10 +70,10 @@ test('a subscription repeated with its ids in another case is the same subscript
 });
 
 test('every resource is read, listed, changed and canceled by its id in any case', async () => {
-  const customer = await makeCustomer(service);
-  const plan = await makePlan(service);
-  const { payment } = await makePayment(service, { customerId: customer.id });
-  const { subscription } = await makeSubscription(service, { customerId: customer.id, planId: plan.id });
+  const customer = await createCustomer(till);
+  const plan = await createPlan(till);
+  const payment = await createPayment(till, { customerId: customer.id });
+  const { subscription } = await createSubscription(till, { customerId: customer.id, planId: plan.id });
   const [invoice] = await sql<{ id: string }>(
     `insert into till.invoices (id, processor_invoice_id, customer_id, amount_due, amount_paid, currency, status,
        processor_as_of, created_at, updated_at)

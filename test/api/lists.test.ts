@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import fc from 'fast-check';
+import { readJson } from '../support/client.ts';
+import { createCustomer, type PageBody } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
-import { makeCustomer, type PageBody } from '../support/resources.ts';
 import { assertProperty } from '../support/seeds.ts';
-import { readJson, useService } from '../support/service.ts';
+import { startTill } from '../support/till.ts';
 
-const service = await useService();
-const { call, sql } = service;
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const { call, sql } = till;
 
 interface Item {
   readonly id: string;
@@ -18,7 +19,7 @@ const resources = ['customers', 'payments', 'subscriptions', 'invoices'] as cons
 const ofCustomers = ['payments', 'subscriptions', 'invoices'] as const;
 type Resource = (typeof resources)[number];
 
-const [firstCustomer, secondCustomer] = [await makeCustomer(service), await makeCustomer(service)];
+const [firstCustomer, secondCustomer] = [await createCustomer(till), await createCustomer(till)];
 const plan = '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11';
 await sql(
   `insert into till.plans (id, processor_product_id, processor_price_id, name, amount, currency, interval,
@@ -169,7 +170,7 @@ test('a total always agrees with its page, while customers come and go', async (
   const before = (await list('customers', '')).total;
   let busy = true;
   const comeAndGo = async () => {
-    const customers = await Promise.all(Array.from({ length: 20 }, () => makeCustomer(service)));
+    const customers = await Promise.all(Array.from({ length: 20 }, () => createCustomer(till)));
     const leaving = customers.slice(0, 10);
     await Promise.all(leaving.map(({ id }) => call('DELETE', `/customers/${id}`)));
   };

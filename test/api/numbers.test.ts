@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { fieldsOf, queryOf } from '../fuzz/operation-parts.ts';
+import { testKey } from '../support/client.ts';
+import { createCustomer, createPaidPayment, createPayment, createPlan } from '../support/objects.ts';
 import { type Documented, loadOpenapi, type Schema } from '../support/openapi-document.ts';
 import { readProblem } from '../support/problem.ts';
-import { makeCustomer, makePaidPayment, makePayment, makePlan } from '../support/resources.ts';
-import { useService } from '../support/service.ts';
+import { startTill } from '../support/till.ts';
 
-const service = await useService();
-const { operations } = await loadOpenapi(service.url);
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const { operations } = await loadOpenapi(till.url);
 const api = operations.filter(({ isApi }) => isApi);
 
 /** Every other way to write a number, as it stands in an address: a query number is digits alone. */
@@ -68,7 +69,7 @@ test('400: every integer field of every body takes whole numbers within its limi
 });
 
 test('a JSON number may be written in any way that is the same whole number', async () => {
-  const { id } = await makeCustomer(service);
+  const { id } = await createCustomer(till);
   for (const amount of ['2000', '2000.0', '2e3', '200000e-2']) {
     const text = `{"customerId":"${id}","amount":${amount},"currency":"eur","idempotencyKey":"written-${id}"}`;
     const answer = await send('POST', '/api/v1/payments', text);
@@ -77,10 +78,10 @@ test('a JSON number may be written in any way that is the same whole number', as
 });
 
 function send(method: string, path: string, body?: string): Promise<Response> {
-  return fetch(`${service.url}${path}`, {
+  return fetch(`${till.url}${path}`, {
     method,
     headers: {
-      'x-api-key': service.key,
+      'x-api-key': testKey,
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     ...(body === undefined ? {} : { body }),
@@ -97,9 +98,7 @@ async function assertNames(answer: Response, path: string, what: string): Promis
 async function pathOf({ path }: Documented): Promise<string> {
   if (!path.includes('{id}')) return path;
   assert.ok(path.startsWith('/api/v1/payments/{id}/'), `nothing is made for ${path}`);
-  const { id } = path.endsWith('/refund')
-    ? await makePaidPayment(service)
-    : (await makePayment(service)).payment;
+  const { id } = path.endsWith('/refund') ? await createPaidPayment(till) : await createPayment(till);
   return path.replace('{id}', id);
 }
 
@@ -108,7 +107,7 @@ async function bodyOf({ requestBody }: Documented): Promise<object> {
   const example = requestBody?.content['application/json']?.example ?? {};
   return {
     ...example,
-    ...('customerId' in example ? { customerId: (await makeCustomer(service)).id } : {}),
-    ...('planId' in example ? { planId: (await makePlan(service)).id } : {}),
+    ...('customerId' in example ? { customerId: (await createCustomer(till)).id } : {}),
+    ...('planId' in example ? { planId: (await createPlan(till)).id } : {}),
   };
 }

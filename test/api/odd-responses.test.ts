@@ -4,35 +4,41 @@
  */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type AlteringLine, type Passing, startAlteringLine } from '../support/altering-line.ts';
-import { type Ground, layGround } from '../support/creations.ts';
-import { type Lab, type LabTill, startLab, startLabTill } from '../support/fault-lab.ts';
-import { testKey } from '../support/frame.ts';
+import { type Backend, startBackend } from '../support/backend.ts';
+import type { Method } from '../support/client.ts';
+import { createPrerequisites, type Prerequisites } from '../support/creation-cases.ts';
+import {
+  type PassingResponse,
+  type ProcessorProxy,
+  startProcessorProxy,
+} from '../support/processor-proxy.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 
 interface Scene {
-  readonly lab: Lab;
-  readonly line: AlteringLine;
-  readonly till: LabTill;
-  readonly ground: Ground;
+  readonly backend: Backend;
+  readonly proxy: ProcessorProxy;
+  readonly till: TillInProcess;
+  readonly prerequisites: Prerequisites;
   /** A request below /api/v1 that must succeed. */
-  readonly call: (method: string, path: string, body?: object) => Promise<Readonly<Record<string, unknown>>>;
+  readonly call: (method: Method, path: string, body?: object) => Promise<Readonly<Record<string, unknown>>>;
 }
 
 async function setScene(t: TestContext): Promise<Scene> {
-  const lab = await startLab(t);
-  const line = await startAlteringLine(lab);
-  const till = await startLabTill(t, lab, { processorUrl: line.url });
-  const call = async (method: string, path: string, body?: object) => {
-    const response = await fetch(`${till.url}/api/v1${path}`, {
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
+  const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+  const call = async (method: Method, path: string, body?: object) => {
+    const response = await till.call(
       method,
-      headers: { 'x-api-key': testKey, 'content-type': 'application/json' },
-      body: method === 'POST' || method === 'PATCH' ? JSON.stringify(body ?? {}) : null,
-    });
+      path,
+      method === 'POST' || method === 'PATCH' ? (body ?? {}) : undefined,
+    );
     const text = await response.text();
     assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);
     return JSON.parse(text);
   };
-  return { lab, line, till, ground: await layGround(lab, till.post), call };
+  return { backend, proxy, till, prerequisites: await createPrerequisites(backend, till), call };
 }
 
 interface OddCase {
@@ -83,7 +89,7 @@ const cases: readonly OddCase[] = [
     essential: customer,
     typed: ['email', 'name', 'phone'],
     prepare: async (scene) => async () => {
-      const { customerId } = scene.ground;
+      const { customerId } = scene.prerequisites;
       const answer = await scene.call('PATCH', `/customers/${customerId}`, { phone: '+1' });
       await assertStored(scene, '/customers', answer, { phone: '+1' });
     },
@@ -116,7 +122,7 @@ const cases: readonly OddCase[] = [
     response: /^POST \/v1\/payment_intents$/,
     essential: money,
     prepare: async (scene) => async () => {
-      const values = { customerId: scene.ground.customerId, amount: 700, currency: 'eur' };
+      const values = { customerId: scene.prerequisites.customerId, amount: 700, currency: 'eur' };
       const { payment } = await scene.call('POST', '/payments', values);
       // The shape that the API promises for a created payment.
       const answer = payment as Readonly<Record<string, unknown>>;
@@ -128,7 +134,7 @@ const cases: readonly OddCase[] = [
     response: /^POST \/v1\/payment_intents\/\w+\/cancel$/,
     essential: money,
     prepare: async (scene) => {
-      const values = { customerId: scene.ground.customerId, amount: 700, currency: 'eur' };
+      const values = { customerId: scene.prerequisites.customerId, amount: 700, currency: 'eur' };
       const { payment } = await scene.call('POST', '/payments', values);
       return async () => {
         const answer = await scene.call('POST', `/payments/${Object(payment).id}/cancel`);
@@ -141,7 +147,7 @@ const cases: readonly OddCase[] = [
     response: /^POST \/v1\/refunds$/,
     essential: ['id', 'object', 'amount', 'currency'],
     prepare: async (scene) => async () => {
-      const { paymentId } = scene.ground;
+      const { paymentId } = scene.prerequisites;
       const { refund } = await scene.call('POST', `/payments/${paymentId}/refund`, {
         amount: 3,
         reason: 'duplicate',
@@ -151,7 +157,7 @@ const cases: readonly OddCase[] = [
       assert(Array.isArray(data));
       assert.deepEqual(data[0], refund);
       const reserved = 'select 1 from till.refunds where processor_refund_id is null';
-      assert.deepEqual(await scene.lab.sql(reserved), []);
+      assert.deepEqual(await scene.backend.sql(reserved), []);
     },
   },
   {
@@ -159,7 +165,7 @@ const cases: readonly OddCase[] = [
     response: /^POST \/v1\/subscriptions$/,
     essential: subscription,
     prepare: async (scene) => async () => {
-      const { customerId, planId } = scene.ground;
+      const { customerId, planId } = scene.prerequisites;
       const answer = await scene.call('POST', '/subscriptions', { customerId, planId });
       // The shape that the API promises for a created subscription.
       const made = answer['subscription'] as Readonly<Record<string, unknown>>;
@@ -171,7 +177,7 @@ const cases: readonly OddCase[] = [
     response: /^DELETE \/v1\/subscriptions\/\w+$/,
     essential: subscription,
     prepare: async (scene) => {
-      const { customerId, planId } = scene.ground;
+      const { customerId, planId } = scene.prerequisites;
       const answer = await scene.call('POST', '/subscriptions', { customerId, planId });
       const id: unknown = Object(answer['subscription']).id;
       return async () => {
@@ -186,7 +192,7 @@ const cases: readonly OddCase[] = [
   },
 ];
 
-type Body = Passing['body'];
+type Body = PassingResponse['body'];
 
 /** A value that is surely not of the field's type. */
 function odd(value: unknown): unknown {
@@ -201,14 +207,14 @@ test('a response with only what it must say is enough', async (t) => {
       const request = async (change: (body: Body) => unknown) => {
         const send = await prepare(scene);
         let altered = 0;
-        scene.line.alter(({ method, path, body }) => {
+        scene.proxy.alterResponses(({ method, path, body }) => {
           if (!response.test(`${method} ${path}`)) return body;
           altered += 1;
           fields = Object.keys(body).filter((field) => !essential.includes(field));
           return change(body);
         });
         await send();
-        scene.line.stop();
+        scene.proxy.passUnaltered();
         assert.equal(altered, 1);
       };
       await request((body) => body);
@@ -225,8 +231,8 @@ test('a response with only what it must say is enough', async (t) => {
   }
 
   await t.test('plans.create: the product inside the response may say as little', async () => {
-    const { call, line } = scene;
-    line.alter(({ method, path, body }) => {
+    const { call, proxy } = scene;
+    proxy.alterResponses(({ method, path, body }) => {
       if (`${method} ${path}` !== 'POST /v1/prices') return body;
       const { id, object, active } = Object(body['product']);
       return { ...body, product: { id, object, active } };
@@ -247,11 +253,11 @@ test('a response that does not say how much, or of what, is not taken for succes
     await t.test(`${name} is a 502`, async () => {
       for (const field of essential) {
         const send = await prepare(scene);
-        scene.line.alter(({ method, path, body }) =>
+        scene.proxy.alterResponses(({ method, path, body }) =>
           response.test(`${method} ${path}`) ? { ...body, [field]: undefined } : body,
         );
         await assert.rejects(send(), /: 502 .*processor_bad_answer/, field);
-        scene.line.stop();
+        scene.proxy.passUnaltered();
       }
     });
   }
@@ -261,11 +267,11 @@ test('a refund whose status is null or unknown is recorded and blocks nothing', 
   const shared = await setScene(t);
   /** With a payment of its own. */
   const nextScene = async (): Promise<Scene> => {
-    shared.line.stop();
-    return { ...shared, ground: await layGround(shared.lab, shared.till.post) };
+    shared.proxy.passUnaltered();
+    return { ...shared, prerequisites: await createPrerequisites(shared.backend, shared.till) };
   };
-  const refundsOf = async ({ call, ground }: Scene) => {
-    const { data } = await call('GET', `/payments/${ground.paymentId}/refunds`);
+  const refundsOf = async ({ call, prerequisites }: Scene) => {
+    const { data } = await call('GET', `/payments/${prerequisites.paymentId}/refunds`);
     assert(Array.isArray(data));
     return data.map(({ amount, status }) => [amount, status]);
   };
@@ -274,56 +280,56 @@ test('a refund whose status is null or unknown is recorded and blocks nothing', 
   for (const status of statuses) {
     await t.test(`${status}: is recorded as pending, counts, and follows a later status`, async () => {
       const scene = await nextScene();
-      const { call, line, till, ground } = scene;
-      line.alter(({ path, body }) => (path === '/v1/refunds' ? withStatus(body, status) : body));
-      const after = await call('POST', `/payments/${ground.paymentId}/refund`);
+      const { call, proxy, till, prerequisites } = scene;
+      proxy.alterResponses(({ path, body }) => (path === '/v1/refunds' ? withStatus(body, status) : body));
+      const after = await call('POST', `/payments/${prerequisites.paymentId}/refund`);
       assert.equal(after['status'], 'refunded');
       assert.deepEqual(await refundsOf(scene), [[2_000, 'pending']]);
-      const again = await till.post(`/api/v1/payments/${ground.paymentId}/refund`, {});
+      const again = await till.tryPost(`/payments/${prerequisites.paymentId}/refund`, {});
       assert.equal(again.body['code'], 'payment_not_refundable');
-      line.stop();
-      await till.services.mirrors.refunds.ofPayments.refresh(ground.processorPaymentIntentId);
+      proxy.passUnaltered();
+      await till.services.mirrors.refunds.ofPayments.refresh(prerequisites.processorPaymentIntentId);
       assert.deepEqual(await refundsOf(scene), [[2_000, 'succeeded']]);
     });
   }
 
   await t.test('a status that was known stays as it was', async () => {
     const scene = await nextScene();
-    const { call, line, till, ground } = scene;
-    await call('POST', `/payments/${ground.paymentId}/refund`, { amount: 500 });
-    line.alter(({ path, body }) => (path === '/v1/refunds' ? withStatus(body, 'reversed') : body));
-    await till.services.mirrors.refunds.ofPayments.refresh(ground.processorPaymentIntentId);
+    const { call, proxy, till, prerequisites } = scene;
+    await call('POST', `/payments/${prerequisites.paymentId}/refund`, { amount: 500 });
+    proxy.alterResponses(({ path, body }) => (path === '/v1/refunds' ? withStatus(body, 'reversed') : body));
+    await till.services.mirrors.refunds.ofPayments.refresh(prerequisites.processorPaymentIntentId);
     assert.deepEqual(await refundsOf(scene), [[500, 'succeeded']]);
   });
 
   for (const status of statuses) {
     await t.test(`${status}: is found by our id, which frees what was reserved for it`, async () => {
       const scene = await nextScene();
-      const { lab, line, till, ground } = scene;
+      const { backend, proxy, till, prerequisites } = scene;
       // The response to the refund cannot be read, and another refund of the payment can never be.
-      const odd = await lab.dashboard.refunds.create({
-        payment_intent: ground.processorPaymentIntentId,
+      const odd = await backend.stripe.refunds.create({
+        payment_intent: prerequisites.processorPaymentIntentId,
         amount: 1,
       });
-      line.alter(({ method, path, body }) => {
+      proxy.alterResponses(({ method, path, body }) => {
         if (path !== '/v1/refunds') return body;
         return method === 'POST' ? { ...body, amount: 'odd' } : withStatus(body, status, odd.id);
       });
-      const path = `/api/v1/payments/${ground.paymentId}/refund`;
-      const lost = await till.post(path, { amount: 1_000 }, `lost-${status}`);
+      const path = `/payments/${prerequisites.paymentId}/refund`;
+      const lost = await till.tryPost(path, { amount: 1_000 }, `lost-${status}`);
       assert.equal(lost.status, 502, JSON.stringify(lost.body));
-      const blocked = await till.post(path, { amount: 1_500 });
+      const blocked = await till.tryPost(path, { amount: 1_500 });
       assert.equal(blocked.body['code'], 'refund_in_flight');
-      await lab.sql(
+      await backend.sql(
         `update till.idempotency_claims set attempted_at = attempted_at - interval '2 minutes',
            created_at = created_at - interval '2 minutes', leased_until = leased_until - interval '2 minutes'
          where completed_at is null`,
       );
       await till.services.sweeper.sweep();
       assert.deepEqual(await refundsOf(scene), [[1_000, 'pending']]);
-      const more = await till.post(path, { amount: 1_500 });
+      const more = await till.tryPost(path, { amount: 1_500 });
       assert.equal(more.body['code'], 'refund_exceeds_remaining');
-      const replayed = await till.post(path, { amount: 1_000 }, `lost-${status}`);
+      const replayed = await till.tryPost(path, { amount: 1_000 }, `lost-${status}`);
       assert.deepEqual([replayed.status, replayed.replayed], [200, true]);
     });
   }

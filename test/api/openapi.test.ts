@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { eventFixture } from '../fixtures/event-fixture.ts';
-import { type Documented, loadOpenapi, type Schema } from '../support/openapi-document.ts';
+import { testKey } from '../support/client.ts';
 import {
-  makeCustomer,
-  makePaidPayment,
-  makePayment,
-  makePlan,
-  makeSubscription,
-} from '../support/resources.ts';
-import { useService } from '../support/service.ts';
+  createCustomer,
+  createPaidPayment,
+  createPayment,
+  createPlan,
+  createSubscription,
+} from '../support/objects.ts';
+import { type Documented, loadOpenapi, type Schema } from '../support/openapi-document.ts';
+import { startTill } from '../support/till.ts';
 
 interface Request {
   /** What stands in place of `{id}`. */
@@ -21,11 +22,16 @@ interface Request {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const service = await useService();
-const limited = await useService({ RATE_LIMIT_PER_MINUTE: '1' });
-const { sql, control, call } = service;
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const limited = await startTill({
+  in: 'process',
+  for: { after },
+  requestsPerMinute: 1,
+  mustNotLogErrors: true,
+});
+const { sql, control, call } = till;
 
-const { operations, assertDocumented } = await loadOpenapi(service.url);
+const { operations, assertDocumented } = await loadOpenapi(till.url);
 const api = operations.filter(({ isApi }) => isApi);
 
 const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
@@ -33,13 +39,13 @@ const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 const seen = new Map<string, Set<string>>(api.map(({ name }) => [name, new Set()]));
 
 /** Sends the request and checks the answer against what is documented for its status and type. */
-async function send(operation: Documented, request: Request, to = service): Promise<number> {
+async function send(operation: Documented, request: Request, to = till): Promise<number> {
   const path = operation.path.replace('{id}', request.id ?? unknownId);
   const body = request.raw ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
   const answer = await fetch(`${to.url}${path}${request.query ?? ''}`, {
     method: operation.method,
     headers: {
-      'x-api-key': to.key,
+      'x-api-key': testKey,
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...request.headers,
     },
@@ -61,8 +67,8 @@ async function rightRequest(operation: Documented): Promise<Request> {
   const made = operation.path.includes('{id}') ? { id: await makeTarget(operation.path) } : {};
   if (example === undefined) return made;
   const ids = {
-    ...('customerId' in example ? { customerId: (await makeCustomer(service)).id } : {}),
-    ...('planId' in example ? { planId: (await makePlan(service)).id } : {}),
+    ...('customerId' in example ? { customerId: (await createCustomer(till)).id } : {}),
+    ...('planId' in example ? { planId: (await createPlan(till)).id } : {}),
   };
   return { ...made, body: { ...example, ...ids } };
 }
@@ -70,11 +76,11 @@ async function rightRequest(operation: Documented): Promise<Request> {
 async function makeTarget(path: string): Promise<string> {
   const [, , , resource = '', , action] = path.split('/');
   const makers: Readonly<Record<string, () => Promise<string>>> = {
-    customers: async () => (await makeCustomer(service)).id,
-    plans: async () => (await makePlan(service)).id,
+    customers: async () => (await createCustomer(till)).id,
+    plans: async () => (await createPlan(till)).id,
     payments: async () =>
-      action === 'refund' ? (await makePaidPayment(service)).id : (await makePayment(service)).payment.id,
-    subscriptions: async () => (await makeSubscription(service)).subscription.id,
+      action === 'refund' ? (await createPaidPayment(till)).id : (await createPayment(till)).id,
+    subscriptions: async () => (await createSubscription(till)).subscription.id,
     invoices: makeInvoice,
     'webhook-events': makeWebhookEvent,
   };
@@ -201,11 +207,11 @@ test('409: what the state of things forbids', async () => {
     assert.ok(found !== undefined, name);
     return found;
   };
-  const paid = await makePaidPayment(service);
+  const paid = await createPaidPayment(till);
   assert.equal(await send(operation('POST /api/v1/payments/{id}/cancel'), { id: paid.id }), 409);
-  const { payment } = await makePayment(service);
+  const payment = await createPayment(till);
   assert.equal(await send(operation('POST /api/v1/payments/{id}/refund'), { id: payment.id }), 409);
-  const { id: planId } = await makePlan(service);
+  const { id: planId } = await createPlan(till);
   await call('POST', `/plans/${planId}/archive`);
   const subscribe = operation('POST /api/v1/subscriptions');
   const right = await rightRequest(subscribe);
@@ -242,7 +248,7 @@ test('429: more requests than allowed', async () => {
 });
 
 test('502 and 503: whatever the processor does', async () => {
-  after(() => control('DELETE', 'faults'));
+  after(() => till.clearFaults());
   const calling = api.filter(({ responses }) => '502' in responses);
   assert.ok(calling.length >= 10);
   for (const [fault, status] of [
@@ -252,13 +258,13 @@ test('502 and 503: whatever the processor does', async () => {
     const requests = await Promise.all(
       calling.map(async (operation) => ({ operation, request: await rightRequest(operation) })),
     );
-    await control('POST', 'faults', { operation: '*', times: 1_000, ...fault });
+    await control('faults', { operation: '*', times: 1_000, ...fault });
     await Promise.all(
       requests.map(async ({ operation, request }) =>
         assert.equal(await send(operation, request), status, operation.name),
       ),
     );
-    await control('DELETE', 'faults');
+    await till.clearFaults();
   }
 });
 

@@ -1,20 +1,21 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
+import { readJson } from '../support/client.ts';
 import { assertRefused, wrongKeys } from '../support/invalid.ts';
-import { readProblem } from '../support/problem.ts';
 import {
   assertResource,
   type CreatedPaymentBody,
   confirmPayment,
-  makeCustomer,
-  makePaidPayment,
-  makePayment,
+  createCustomer,
+  createPaidPayment,
+  createPayment,
   type PaymentBody,
-} from '../support/resources.ts';
-import { readJson, useService } from '../support/service.ts';
+} from '../support/objects.ts';
+import { readProblem } from '../support/problem.ts';
+import { startTill } from '../support/till.ts';
 
-const service = await useService();
-const { call, stripe, sql } = service;
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const { call, stripe, sql } = till;
 
 const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 
@@ -23,7 +24,7 @@ async function statusOf({ id }: PaymentBody): Promise<string> {
 }
 
 test('201: a payment is created here and at the processor, with exactly the fields of the spec', async () => {
-  const customer = await makeCustomer(service);
+  const customer = await createCustomer(till);
   const values = { customerId: customer.id, amount: 2_000, currency: 'EUR' };
   const answer = await call('POST', '/payments', values);
   const { payment, clientSecret, ...rest } = await readJson<CreatedPaymentBody>(answer, 201);
@@ -40,7 +41,7 @@ test('201: a payment is created here and at the processor, with exactly the fiel
 });
 
 test('201: the smallest amount and the largest one', async () => {
-  const { id: customerId } = await makeCustomer(service);
+  const { id: customerId } = await createCustomer(till);
   for (const [amount, currency] of [
     [50, 'usd'],
     [999_999_999_999, 'idr'],
@@ -51,7 +52,7 @@ test('201: the smallest amount and the largest one', async () => {
 });
 
 test('201: a repeated key answers with the same payment and a secret read afresh; no second charge is made', async () => {
-  const customer = await makeCustomer(service);
+  const customer = await createCustomer(till);
   const body = { customerId: customer.id, amount: 2_000, currency: 'eur', idempotencyKey: 'payment-1' };
   const first = await readJson<CreatedPaymentBody>(await call('POST', '/payments', body), 201);
   const again = await call('POST', '/payments', { ...body, currency: 'Eur' });
@@ -62,10 +63,10 @@ test('201: a repeated key answers with the same payment and a secret read afresh
 });
 
 test('201: a repeated key after the payment was paid tells so, and has no secret left to confirm', async () => {
-  const { id: customerId } = await makeCustomer(service);
+  const { id: customerId } = await createCustomer(till);
   const body = { customerId, amount: 2_000, currency: 'eur', idempotencyKey: 'payment-2' };
   const { payment } = await readJson<CreatedPaymentBody>(await call('POST', '/payments', body), 201);
-  await confirmPayment(service, payment);
+  await confirmPayment(till, payment);
   for (let times = 0; times < 2; times += 1) {
     const again = await readJson<CreatedPaymentBody>(await call('POST', '/payments', body), 201);
     assert.deepEqual([again.payment.id, again.payment.status], [payment.id, 'succeeded']);
@@ -74,12 +75,12 @@ test('201: a repeated key after the payment was paid tells so, and has no secret
 });
 
 test('200: a payment is read as it was created, and no secret with it', async () => {
-  const { payment } = await makePayment(service);
+  const payment = await createPayment(till);
   assert.deepEqual(await readJson(await call('GET', `/payments/${payment.id}`), 200), payment);
 });
 
 test('200: an open payment is canceled here and at the processor, and again changes nothing', async () => {
-  const { payment } = await makePayment(service);
+  const payment = await createPayment(till);
   const path = `/payments/${payment.id}/cancel`;
   const canceled = await readJson<PaymentBody>(await call('POST', path), 200);
   assert.deepEqual({ ...canceled, updatedAt: '' }, { ...payment, status: 'canceled', updatedAt: '' });
@@ -89,14 +90,14 @@ test('200: an open payment is canceled here and at the processor, and again chan
 });
 
 test('200: a payment that waits for its customer can be canceled', async () => {
-  const { payment } = await makePayment(service);
-  await confirmPayment(service, payment, 'pm_card_authenticationRequired');
+  const payment = await createPayment(till);
+  await confirmPayment(till, payment, 'pm_card_authenticationRequired');
   const canceled = await readJson<PaymentBody>(await call('POST', `/payments/${payment.id}/cancel`), 200);
   assert.equal(canceled.status, 'canceled');
 });
 
 test('200: a payment that was canceled at the processor is corrected first', async () => {
-  const { payment } = await makePayment(service);
+  const payment = await createPayment(till);
   await stripe.paymentIntents.cancel(payment.processorPaymentIntentId);
   assert.equal(await statusOf(payment), 'requires_payment_method', 'the news has not arrived');
   const canceled = await readJson<PaymentBody>(await call('POST', `/payments/${payment.id}/cancel`), 200);
@@ -104,7 +105,7 @@ test('200: a payment that was canceled at the processor is corrected first', asy
 });
 
 test('200: twenty cancels at once all answer with the canceled payment', async () => {
-  const { payment } = await makePayment(service);
+  const payment = await createPayment(till);
   const answers = await Promise.all(
     Array.from({ length: 20 }, async () =>
       readJson<PaymentBody>(await call('POST', `/payments/${payment.id}/cancel`), 200),
@@ -125,7 +126,7 @@ test('400: every wrong value of a creation is named, unknown fields included', a
 });
 
 test('400: each field of a creation has its type and its limits, and nothing reaches the processor', async () => {
-  const customer = await makeCustomer(service);
+  const customer = await createCustomer(till);
   const values = { customerId: customer.id, amount: 2_000, currency: 'eur' };
   await assertRefused((change) => call('POST', '/payments', { ...values, ...change }), {
     customerId: [undefined, null, '', 7, customer.processorCustomerId, `urn:uuid:${customer.id}`],
@@ -139,7 +140,7 @@ test('400: each field of a creation has its type and its limits, and nothing rea
 });
 
 test('400: a key in the address, or two keys that differ', async () => {
-  const { id: customerId } = await makeCustomer(service);
+  const { id: customerId } = await createCustomer(till);
   const body = { customerId, amount: 2_000, currency: 'eur' };
   await readProblem(await call('POST', '/payments?idempotencyKey=k', body), 400, 'invalid_request');
   const both = await call('POST', '/payments', { ...body, idempotencyKey: 'a' }, { 'idempotency-key': 'b' });
@@ -154,7 +155,7 @@ test('404: an id that nobody has, or that is no UUID', async () => {
 });
 
 test('404: a customer that does not exist, and its key stays free', async () => {
-  const { id: customerId } = await makeCustomer(service);
+  const { id: customerId } = await createCustomer(till);
   const body = { amount: 2_000, currency: 'eur', idempotencyKey: 'payment-3' };
   const unknown = await call('POST', '/payments', { ...body, customerId: unknownId });
   assert.match((await readProblem(unknown, 404, 'not_found')).detail, /customer/);
@@ -162,7 +163,7 @@ test('404: a customer that does not exist, and its key stays free', async () => 
 });
 
 test('409: a payment that succeeded is not canceled; ours is corrected first and the answer tells the truth', async () => {
-  const payment = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
   assert.equal(await statusOf(payment), 'requires_payment_method', 'the news has not arrived');
   for (let times = 0; times < 2; times += 1) {
     const answer = await call('POST', `/payments/${payment.id}/cancel`);
@@ -170,15 +171,15 @@ test('409: a payment that succeeded is not canceled; ours is corrected first and
     assert.match(problem.detail, /succeeded/);
     assert.equal(await statusOf(payment), 'succeeded');
   }
-  const [row] = await sql<{ amount_received: string }>(
+  const [row] = await sql<{ amount_received: number }>(
     'select amount_received from till.payments where id = $1',
     [payment.id],
   );
-  assert.equal(row?.amount_received, '2000');
+  assert.equal(row?.amount_received, 2_000);
 });
 
 test('409: a refunded payment is not canceled', async () => {
-  const payment = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
   assert.equal((await call('POST', `/payments/${payment.id}/refund`)).status, 200);
   const answer = await call('POST', `/payments/${payment.id}/cancel`);
   const problem = await readProblem(answer, 409, 'payment_not_cancelable');
@@ -187,10 +188,10 @@ test('409: a refunded payment is not canceled', async () => {
 
 test('409: a payment that is paid while it is being canceled ends as the processor says, whoever wins', async () => {
   for (let round = 0; round < 5; round += 1) {
-    const { payment } = await makePayment(service);
+    const payment = await createPayment(till);
     const [canceled] = await Promise.all([
       call('POST', `/payments/${payment.id}/cancel`),
-      confirmPayment(service, payment).catch(() => undefined),
+      confirmPayment(till, payment).catch(() => undefined),
     ]);
     const { status } = await stripe.paymentIntents.retrieve(payment.processorPaymentIntentId);
     assert.equal(canceled.status, status === 'canceled' ? 200 : 409);
@@ -199,7 +200,7 @@ test('409: a payment that is paid while it is being canceled ends as the process
 });
 
 test('422: a key that was used for another payment', async () => {
-  const { id: customerId } = await makeCustomer(service);
+  const { id: customerId } = await createCustomer(till);
   const body = { customerId, amount: 2_000, currency: 'eur', idempotencyKey: 'payment-4' };
   await readJson(await call('POST', '/payments', body), 201);
   for (const change of [{ amount: 2_001 }, { currency: 'usd' }, { customerId: unknownId }]) {
@@ -209,7 +210,7 @@ test('422: a key that was used for another payment', async () => {
 });
 
 test('422: an amount below the smallest of its currency, with the code of the processor, and the key stays free', async () => {
-  const { id: customerId } = await makeCustomer(service);
+  const { id: customerId } = await createCustomer(till);
   const body = { customerId, amount: 1, currency: 'usd', idempotencyKey: 'payment-5' };
   const problem = await readProblem(await call('POST', '/payments', body), 422, 'processor_rejected');
   assert.equal(problem.processorCode, 'amount_too_small');
@@ -217,21 +218,21 @@ test('422: an amount below the smallest of its currency, with the code of the pr
 });
 
 test('422: a currency that the processor does not know', async () => {
-  const { id: customerId } = await makeCustomer(service);
+  const { id: customerId } = await createCustomer(till);
   const answer = await call('POST', '/payments', { customerId, amount: 2_000, currency: 'zzz' });
   await readProblem(answer, 422, 'processor_rejected');
 });
 
 test('404: a customer that is gone at the processor is corrected first', async () => {
-  const customer = await makeCustomer(service);
-  await service.stripe.customers.del(customer.processorCustomerId);
+  const customer = await createCustomer(till);
+  await till.stripe.customers.del(customer.processorCustomerId);
   const request = { customerId: customer.id, amount: 2_000, currency: 'eur' };
   await readProblem(await call('POST', '/payments', request), 404, 'not_found');
   await readProblem(await call('GET', `/customers/${customer.id}`), 404, 'not_found');
 });
 
 test('201: the same request with its ids and its currency in another case is the same request', async () => {
-  const customer = await makeCustomer(service);
+  const customer = await createCustomer(till);
   const request = { customerId: customer.id, amount: 2_000, currency: 'eur', idempotencyKey: 'another-case' };
   const first = await readJson<{ payment: { id: string } }>(await call('POST', '/payments', request), 201);
   const upper = { ...request, customerId: customer.id.toUpperCase(), currency: 'EUR' };

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
+import { readJson } from '../support/client.ts';
 import { assertRefused, wrongKeys } from '../support/invalid.ts';
+import { assertResource, createPlan, createSubscription, type PlanBody } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
-import { assertResource, makePlan, makeSubscription, type PlanBody } from '../support/resources.ts';
-import { readJson, useService } from '../support/service.ts';
+import { startTill } from '../support/till.ts';
 
-const service = await useService();
-const { call, stripe } = service;
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const { call, stripe } = till;
 
 const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 const values = { name: 'Gold', amount: 1_900, currency: 'eur', interval: 'month' };
@@ -26,7 +27,7 @@ test('201: a plan is a product and a price at the processor, with exactly the fi
 
 test('201: every interval, the free plan and the dearest one', async () => {
   for (const interval of ['day', 'week', 'month', 'year']) {
-    assert.equal((await makePlan(service, { interval })).interval, interval);
+    assert.equal((await createPlan(till, { interval })).interval, interval);
   }
   for (const amount of [0, 999_999_999_999]) {
     const answer = await call('POST', '/plans', { ...values, amount, currency: 'idr' });
@@ -45,12 +46,12 @@ test('201: a repeated key answers with the first plan, whatever the case of its 
 });
 
 test('200: a plan is read as it was created', async () => {
-  const plan = await makePlan(service);
+  const plan = await createPlan(till);
   assert.deepEqual(await readJson(await call('GET', `/plans/${plan.id}`), 200), plan);
 });
 
 test('200: archiving archives price and product, and again changes nothing', async () => {
-  const plan = await makePlan(service);
+  const plan = await createPlan(till);
   const archived = await readJson<PlanBody>(await call('POST', `/plans/${plan.id}/archive`), 200);
   assert.deepEqual({ ...archived, updatedAt: '' }, { ...plan, active: false, updatedAt: '' });
   assert.equal((await stripe.prices.retrieve(plan.processorPriceId)).active, false);
@@ -60,14 +61,14 @@ test('200: archiving archives price and product, and again changes nothing', asy
 });
 
 test('200: archiving leaves the subscriptions that there are alone', async () => {
-  const { id: planId } = await makePlan(service);
-  const { subscription } = await makeSubscription(service, { planId, trialPeriodDays: 7 });
+  const { id: planId } = await createPlan(till);
+  const { subscription } = await createSubscription(till, { planId, trialPeriodDays: 7 });
   await call('POST', `/plans/${planId}/archive`);
   assert.deepEqual(await readJson(await call('GET', `/subscriptions/${subscription.id}`), 200), subscription);
 });
 
 test('200: archiving twenty times at once gives twenty times the same plan', async () => {
-  const { id } = await makePlan(service);
+  const { id } = await createPlan(till);
   const answers = await Promise.all(
     Array.from({ length: 20 }, async () =>
       readJson<PlanBody>(await call('POST', `/plans/${id}/archive`), 200),
@@ -77,9 +78,9 @@ test('200: archiving twenty times at once gives twenty times the same plan', asy
 });
 
 test('200: the list is an array of all plans, newest first, or of the active ones alone', async () => {
-  const older = await makePlan(service);
-  const archived = await makePlan(service);
-  const newer = await makePlan(service);
+  const older = await createPlan(till);
+  const archived = await createPlan(till);
+  const newer = await createPlan(till);
   await call('POST', `/plans/${archived.id}/archive`);
   const list = async (query: string) => readJson<PlanBody[]>(await call('GET', `/plans${query}`), 200);
   const ids = (plans: readonly PlanBody[]) => plans.map(({ id }) => id);
@@ -114,7 +115,7 @@ test('400: each field of a creation has its type and its limits', async () => {
 });
 
 test('400: a filter that is neither true nor false, a parameter or a body that nobody asked for', async () => {
-  const { id } = await makePlan(service);
+  const { id } = await createPlan(till);
   for (const path of ['/plans?activeOnly=1', '/plans?activeOnly=', '/plans?page=1', `/plans/${id}?x=1`]) {
     await readProblem(await call('GET', path), 400, 'invalid_request');
   }

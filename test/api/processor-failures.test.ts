@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { readProblem } from '../support/problem.ts';
+import { after, test } from 'node:test';
+import type { Method } from '../support/client.ts';
 import {
-  makeCustomer,
-  makePaidPayment,
-  makePayment,
-  makePlan,
-  makeSubscription,
-} from '../support/resources.ts';
-import { type Method, useService } from '../support/service.ts';
+  createCustomer,
+  createPaidPayment,
+  createPayment,
+  createPlan,
+  createSubscription,
+} from '../support/objects.ts';
+import { readProblem } from '../support/problem.ts';
+import { startTill } from '../support/till.ts';
 
-const service = await useService();
-const { call, control } = service;
+/** Shorter than Till's own, which test/processor/limits.test.ts checks: a test cannot wait for those. */
+const limits = { deadlineMs: 2_000, tryTimeoutMs: 1_200 };
+const till = await startTill({ in: 'process', for: { after }, limits, mustNotLogErrors: true });
+const { call, control } = till;
 
 interface Operation {
   readonly name: string;
@@ -33,13 +36,13 @@ const operations: readonly Operation[] = [
   {
     name: 'change a customer',
     there: 'customers.update',
-    prepare: async () => ['PATCH', `/customers/${(await makeCustomer(service)).id}`, { name: 'Ada' }],
+    prepare: async () => ['PATCH', `/customers/${(await createCustomer(till)).id}`, { name: 'Ada' }],
     success: 200,
   },
   {
     name: 'delete a customer',
     there: 'customers.delete',
-    prepare: async () => ['DELETE', `/customers/${(await makeCustomer(service)).id}`],
+    prepare: async () => ['DELETE', `/customers/${(await createCustomer(till)).id}`],
     success: 204,
   },
   {
@@ -51,14 +54,14 @@ const operations: readonly Operation[] = [
   {
     name: 'archive a plan',
     there: 'products.update',
-    prepare: async () => ['POST', `/plans/${(await makePlan(service)).id}/archive`],
+    prepare: async () => ['POST', `/plans/${(await createPlan(till)).id}/archive`],
     success: 200,
   },
   {
     name: 'create a payment',
     there: 'payment_intents.create',
     prepare: async () => {
-      const { id: customerId } = await makeCustomer(service);
+      const { id: customerId } = await createCustomer(till);
       return ['POST', '/payments', { customerId, amount: 2_000, currency: 'eur' }];
     },
     success: 201,
@@ -66,28 +69,28 @@ const operations: readonly Operation[] = [
   {
     name: 'cancel a payment',
     there: 'payment_intents.cancel',
-    prepare: async () => ['POST', `/payments/${(await makePayment(service)).payment.id}/cancel`],
+    prepare: async () => ['POST', `/payments/${(await createPayment(till)).id}/cancel`],
     success: 200,
   },
   {
     name: 'refund a payment',
     there: 'refunds.create',
-    prepare: async () => ['POST', `/payments/${(await makePaidPayment(service)).id}/refund`, { amount: 500 }],
+    prepare: async () => ['POST', `/payments/${(await createPaidPayment(till)).id}/refund`, { amount: 500 }],
     success: 200,
   },
   {
     name: 'create a subscription',
     there: 'subscriptions.create',
     prepare: async () => {
-      const { id: customerId } = await makeCustomer(service);
-      return ['POST', '/subscriptions', { customerId, planId: (await makePlan(service)).id }];
+      const { id: customerId } = await createCustomer(till);
+      return ['POST', '/subscriptions', { customerId, planId: (await createPlan(till)).id }];
     },
     success: 201,
   },
   {
     name: 'cancel a subscription',
     there: 'subscriptions.cancel',
-    prepare: async () => ['DELETE', `/subscriptions/${(await makeSubscription(service)).subscription.id}`],
+    prepare: async () => ['DELETE', `/subscriptions/${(await createSubscription(till)).subscription.id}`],
     success: 200,
   },
 ];
@@ -107,10 +110,10 @@ async function meet(
     operations.map(async (operation) => ({ operation, request: await operation.prepare() })),
   );
   for (const { there } of operations) {
-    await control('POST', 'faults', { operation: there, times: everyTry, ...fault });
+    await control('faults', { operation: there, times: everyTry, ...fault });
   }
   await Promise.all(requests.map(async ({ operation, request }) => check(await call(...request), operation)));
-  await control('DELETE', 'faults');
+  await till.clearFaults();
   for (const { operation, request } of requests) {
     assert.equal((await call(...request)).status, operation.success, `${operation.name}, afterwards`);
   }

@@ -1,22 +1,21 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
+import { readJson } from '../support/client.ts';
 import { assertRefused, wrongKeys } from '../support/invalid.ts';
-import { useMirror } from '../support/mirror.ts';
-import { readProblem } from '../support/problem.ts';
 import {
   assertResource,
-  makePaidPayment,
-  makePayment,
+  createPaidPayment,
+  createPayment,
   type PageBody,
   type PaymentBody,
   type RefundBody,
   type RefundedBody,
-} from '../support/resources.ts';
-import { readJson, useService } from '../support/service.ts';
+} from '../support/objects.ts';
+import { readProblem } from '../support/problem.ts';
+import { startTill } from '../support/till.ts';
 
-const service = await useService();
-const { call, stripe, sql, control } = service;
-const { database, processor, services } = await useMirror(service);
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const { call, stripe, sql, control } = till;
 
 const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 
@@ -38,14 +37,8 @@ async function refundedThere({ processorPaymentIntentId }: PaymentBody): Promise
   return data.map(({ amount }) => amount).sort((a, b) => a - b);
 }
 
-/** Brings the news of a payment's refunds, as webhooks would. */
-async function bringNews({ processorPaymentIntentId }: PaymentBody): Promise<void> {
-  const facts = await processor.refunds.listOfPayment(processorPaymentIntentId);
-  await database.transaction((tx) => services.mirrors.refunds.apply(tx, facts, 'events'));
-}
-
 test('200: without a body all is refunded, and the answer is the payment and the record of its refund', async () => {
-  const payment = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
   const { refund: made, ...after } = await refund(payment);
   assert.deepEqual({ ...after, updatedAt: '' }, { ...payment, status: 'refunded', updatedAt: '' });
   const { processorRefundId } = made;
@@ -63,7 +56,7 @@ test('200: without a body all is refunded, and the answer is the payment and the
 });
 
 test('200: part after part is refunded until nothing is left; only then is the payment refunded', async () => {
-  const payment = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
   const steps = [
     { body: { amount: 500, reason: 'requested_by_customer' }, amount: 500, status: 'succeeded' },
     { body: { amount: 1, reason: 'duplicate' }, amount: 1, status: 'succeeded' },
@@ -78,7 +71,7 @@ test('200: part after part is refunded until nothing is left; only then is the p
 });
 
 test('200: the records of a payment are listed page by page, newest first', async () => {
-  const payment = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
   assert.deepEqual(await refundsOf(payment), { data: [], total: 0, page: 1, limit: 20 });
   const made: RefundBody[] = [];
   for (const amount of [100, 200, 300]) made.unshift((await refund(payment, { amount })).refund);
@@ -93,7 +86,7 @@ test('200: the records of a payment are listed page by page, newest first', asyn
 });
 
 test('200: a repeated key answers with the first refund, and none is made twice', async () => {
-  const payment = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
   const first = await refund(payment, { amount: 500, idempotencyKey: 'refund-1' });
   const again = await call(
     'POST',
@@ -107,23 +100,23 @@ test('200: a repeated key answers with the first refund, and none is made twice'
 });
 
 test('200: a repeated key for all that is left is the same request, though less is left by then', async () => {
-  const payment = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
   const first = await refund(payment, { idempotencyKey: 'refund-2' });
   assert.deepEqual(await refund(payment, { idempotencyKey: 'refund-2' }), first);
   assert.deepEqual(await refundedThere(payment), [2_000]);
 });
 
 test('200: a pending refund counts, and the payment is refunded at once', async () => {
-  const payment = await makePaidPayment(service, { card: 'pm_card_pendingRefund' });
+  const payment = await createPaidPayment(till, { card: 'pm_card_pendingRefund' });
   const after = await refund(payment);
   assert.deepEqual([after.status, after.refund.status], ['refunded', 'pending']);
 });
 
 test('200: a refund that fails later gives the payment back its succeeded, and the money can be refunded again', async () => {
-  const payment = await makePaidPayment(service, { card: 'pm_card_refundFail' });
+  const payment = await createPaidPayment(till, { card: 'pm_card_refundFail' });
   assert.equal((await refund(payment)).status, 'refunded');
-  await control('POST', 'clock', { advanceSeconds: 61 });
-  await bringNews(payment);
+  await control('clock', { advanceSeconds: 61 });
+  await till.settle();
   assert.equal(await statusOf(payment), 'succeeded');
   assert.deepEqual(
     (await refundsOf(payment)).data.map(({ status }) => status),
@@ -133,7 +126,7 @@ test('200: a refund that fails later gives the payment back its succeeded, and t
 });
 
 test('200: all that is left is what the processor says is left, if part was refunded on its dashboard', async () => {
-  const payment = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
   await stripe.refunds.create({ payment_intent: payment.processorPaymentIntentId, amount: 600 });
   const after = await refund(payment);
   assert.deepEqual([after.refund.amount, after.status], [1_400, 'refunded']);
@@ -143,23 +136,23 @@ test('200: all that is left is what the processor says is left, if part was refu
 });
 
 test('200: the list shows no refund that the processor has not been heard of yet', async () => {
-  const payment = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
   await refund(payment, { amount: 100 });
-  await control('POST', 'faults', { operation: 'refunds.create', kind: 'hang' });
+  await control('faults', { operation: 'refunds.create', kind: 'hang' });
   const pending = call('POST', `/payments/${payment.id}/refund`, { amount: 200 });
   const reserved = 'select 1 from till.refunds where payment_id = $1 and processor_refund_id is null';
   // The reservation is committed before the processor is called, which hangs until the fault is cleared.
   const deadline = AbortSignal.timeout(10_000);
   while ((await sql(reserved, [payment.id])).length === 0) deadline.throwIfAborted();
   const during = await refundsOf(payment);
-  await control('DELETE', 'faults');
+  await till.clearFaults();
   assert.deepEqual([during.data.map(({ amount }) => amount), during.total], [[100], 1]);
   assert.equal((await pending).status, 200);
   assert.equal((await refundsOf(payment)).total, 2);
 });
 
 test('400: each field has its type and its limits, and no others are known', async () => {
-  const payment = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
   await assertRefused((body) => call('POST', `/payments/${payment.id}/refund`, body), {
     amount: [0, -1, 1.5, '500', null, true],
     reason: ['', 'because', null, 7],
@@ -184,7 +177,7 @@ test('404: an id that nobody has, or that is no UUID', async () => {
 });
 
 test('409: a payment that is not paid, or canceled, is not refunded', async () => {
-  const { payment } = await makePayment(service);
+  const payment = await createPayment(till);
   const unpaid = await call('POST', `/payments/${payment.id}/refund`);
   assert.match((await readProblem(unpaid, 409, 'payment_not_refundable')).detail, /requires_payment_method/);
   await call('POST', `/payments/${payment.id}/cancel`);
@@ -194,7 +187,7 @@ test('409: a payment that is not paid, or canceled, is not refunded', async () =
 });
 
 test('409: more than is left is not refunded, and says how much that is', async () => {
-  const payment = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
   await refund(payment, { amount: 1_500 });
   const answer = await call('POST', `/payments/${payment.id}/refund`, { amount: 501 });
   assert.match((await readProblem(answer, 409, 'refund_exceeds_remaining')).detail, /5\.00 EUR.*\b500\b/);
@@ -203,7 +196,7 @@ test('409: more than is left is not refunded, and says how much that is', async 
 });
 
 test('409: what was refunded on the dashboard counts: ours is corrected first, then the answer tells the truth', async () => {
-  const whole = await makePaidPayment(service);
+  const whole = await createPaidPayment(till);
   await stripe.refunds.create({ payment_intent: whole.processorPaymentIntentId });
   for (let times = 0; times < 2; times += 1) {
     const answer = await call('POST', `/payments/${whole.id}/refund`, { amount: 500 });
@@ -215,7 +208,7 @@ test('409: what was refunded on the dashboard counts: ours is corrected first, t
     [2_000],
   );
 
-  const part = await makePaidPayment(service);
+  const part = await createPaidPayment(till);
   await stripe.refunds.create({ payment_intent: part.processorPaymentIntentId, amount: 1_800 });
   const answer = await call('POST', `/payments/${part.id}/refund`, { amount: 500 });
   const problem = await readProblem(answer, 409, 'refund_exceeds_remaining');
@@ -224,7 +217,7 @@ test('409: what was refunded on the dashboard counts: ours is corrected first, t
 });
 
 test('409: of twenty refunds of everything at once one goes through', async () => {
-  const payment = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
   const answers = await Promise.all(
     Array.from({ length: 20 }, () => call('POST', `/payments/${payment.id}/refund`, { amount: 2_000 })),
   );
@@ -235,7 +228,7 @@ test('409: of twenty refunds of everything at once one goes through', async () =
 });
 
 test('409: of twenty refunds of a third at once three go through', async () => {
-  const payment = await makePaidPayment(service, { amount: 3_000 });
+  const payment = await createPaidPayment(till, { amount: 3_000 });
   const answers = await Promise.all(
     Array.from({ length: 20 }, () => call('POST', `/payments/${payment.id}/refund`, { amount: 1_000 })),
   );
@@ -244,7 +237,7 @@ test('409: of twenty refunds of a third at once three go through', async () => {
 });
 
 test('409: a cancel and a refund at once: the refund goes through, the cancel is told the truth', async () => {
-  const payment = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
   const [canceled, refunded] = await Promise.all([
     call('POST', `/payments/${payment.id}/cancel`),
     call('POST', `/payments/${payment.id}/refund`),
@@ -254,8 +247,8 @@ test('409: a cancel and a refund at once: the refund goes through, the cancel is
 });
 
 test('422: a key that was used for another refund, or for one of another payment', async () => {
-  const payment = await makePaidPayment(service);
-  const other = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
+  const other = await createPaidPayment(till);
   await refund(payment, { amount: 500, idempotencyKey: 'refund-3' });
   for (const [{ id }, body] of [
     [payment, { amount: 501 }],
@@ -269,9 +262,9 @@ test('422: a key that was used for another refund, or for one of another payment
 });
 
 test('409: while nobody knows what became of a refund, the payment does not claim to be refunded', async () => {
-  const payment = await makePaidPayment(service);
+  const payment = await createPaidPayment(till);
   const refund = () => call('POST', `/payments/${payment.id}/refund`);
-  await service.control('POST', 'faults', { operation: 'refunds.create', kind: 'reset_before', times: 3 });
+  await till.control('faults', { operation: 'refunds.create', kind: 'reset_before', times: 3 });
   await readProblem(await refund(), 503, 'processor_unavailable');
   const { status } = await readJson<PaymentBody>(await call('GET', `/payments/${payment.id}`), 200);
   assert.equal(status, 'succeeded');

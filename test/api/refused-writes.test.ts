@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict';
-import { beforeEach, describe, test } from 'node:test';
-import { type ProblemBody, readProblem } from '../support/problem.ts';
+import { after, beforeEach, describe, test } from 'node:test';
+import { type Method, readJson } from '../support/client.ts';
 import {
   type CreatedPaymentBody,
-  makeCustomer,
-  makePaidPayment,
-  makePayment,
-  makePlan,
-  makeSubscription,
-} from '../support/resources.ts';
-import { type Method, readJson, useService } from '../support/service.ts';
+  createCustomer,
+  createPaidPayment,
+  createPayment,
+  createPlan,
+  createSubscription,
+} from '../support/objects.ts';
+import { type ProblemBody, readProblem } from '../support/problem.ts';
+import { startTill } from '../support/till.ts';
 
-const service = await useService();
-const { call, control } = service;
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const { call, control } = till;
 
 type Request = readonly [method: Method, path: string, body?: object];
 
@@ -32,7 +33,7 @@ const writes: readonly Write[] = [
     name: 'change a customer',
     there: 'customers.update',
     prepare: async () => {
-      const shown = `/customers/${(await makeCustomer(service)).id}`;
+      const shown = `/customers/${(await createCustomer(till)).id}`;
       return { request: ['PATCH', shown, { name: 'Grace' }], shown };
     },
     kind: 'customer',
@@ -41,7 +42,7 @@ const writes: readonly Write[] = [
     name: 'delete a customer',
     there: 'customers.delete',
     prepare: async () => {
-      const shown = `/customers/${(await makeCustomer(service)).id}`;
+      const shown = `/customers/${(await createCustomer(till)).id}`;
       return { request: ['DELETE', shown], shown };
     },
     kind: 'customer',
@@ -50,7 +51,7 @@ const writes: readonly Write[] = [
     name: 'archive a plan',
     there: 'prices.update',
     prepare: async () => {
-      const shown = `/plans/${(await makePlan(service)).id}`;
+      const shown = `/plans/${(await createPlan(till)).id}`;
       return { request: ['POST', `${shown}/archive`], shown };
     },
     kind: 'plan',
@@ -59,7 +60,7 @@ const writes: readonly Write[] = [
     name: 'create a payment',
     there: 'payment_intents.create',
     prepare: async () => {
-      const { id: customerId } = await makeCustomer(service);
+      const { id: customerId } = await createCustomer(till);
       const body = { customerId, amount: 2_000, currency: 'eur' };
       return { request: ['POST', '/payments', body], shown: `/customers/${customerId}` };
     },
@@ -69,7 +70,7 @@ const writes: readonly Write[] = [
     name: 'cancel a payment',
     there: 'payment_intents.cancel',
     prepare: async () => {
-      const shown = `/payments/${(await makePayment(service)).payment.id}`;
+      const shown = `/payments/${(await createPayment(till)).id}`;
       return { request: ['POST', `${shown}/cancel`], shown };
     },
     kind: 'payment',
@@ -78,7 +79,7 @@ const writes: readonly Write[] = [
     name: 'refund a payment',
     there: 'refunds.create',
     prepare: async () => {
-      const { id } = await makePaidPayment(service);
+      const { id } = await createPaidPayment(till);
       const shown = `/payments/${id}`;
       // Brings the mirror up to date: the payment is paid and one part of it is refunded.
       await readJson(await call('POST', `${shown}/refund`, { amount: 100 }), 200);
@@ -90,8 +91,8 @@ const writes: readonly Write[] = [
     name: 'create a subscription',
     there: 'subscriptions.create',
     prepare: async () => {
-      const { id: customerId } = await makeCustomer(service);
-      const { id: planId } = await makePlan(service);
+      const { id: customerId } = await createCustomer(till);
+      const { id: planId } = await createPlan(till);
       return {
         request: ['POST', '/subscriptions', { customerId, planId }],
         shown: `/customers/${customerId}`,
@@ -103,7 +104,7 @@ const writes: readonly Write[] = [
     name: 'cancel a subscription',
     there: 'subscriptions.cancel',
     prepare: async () => {
-      const { subscription } = await makeSubscription(service, { trialPeriodDays: 7 });
+      const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
       const shown = `/subscriptions/${subscription.id}`;
       return { request: ['DELETE', shown], shown };
     },
@@ -117,11 +118,11 @@ async function read(path: string): Promise<unknown> {
 
 /** Forgets everything at the processor, as a key of another account does. */
 async function emptyProcessor(): Promise<void> {
-  await control('POST', 'reset');
-  await control('POST', 'delivery', { mode: 'paused' });
+  await control('reset');
+  await control('delivery', { mode: 'paused' });
 }
 
-beforeEach(() => control('DELETE', 'faults'));
+beforeEach(() => till.clearFaults());
 
 for (const { name, there, prepare, kind } of writes)
   describe(name, () => {
@@ -133,7 +134,7 @@ for (const { name, there, prepare, kind } of writes)
       test(`422: the processor refuses with ${status}; the refusal is passed on and nothing changes`, async () => {
         const { request, shown } = await prepare();
         const before = await read(shown);
-        await control('POST', 'faults', { operation: there, kind: 'error', status, code });
+        await control('faults', { operation: there, kind: 'error', status, code });
         const problem = await readProblem(await call(...request), 422, 'processor_rejected');
         assert.equal(problem.processorCode, code);
         assert.match(problem.detail, new RegExp(`returns ${status} here`));
@@ -157,9 +158,9 @@ function assertNames(kind: string, { detail }: ProblemBody): void {
 
 describe('an unknown plan', () => {
   test('502: a subscription to a plan that the processor does not know', async () => {
-    const plan = await makePlan(service);
+    const plan = await createPlan(till);
     await emptyProcessor();
-    const { id: customerId } = await makeCustomer(service);
+    const { id: customerId } = await createCustomer(till);
     const answer = await call('POST', '/subscriptions', { customerId, planId: plan.id });
     assertNames('plan', await readProblem(answer, 502, 'processor_object_missing'));
     assert.deepEqual(await read(`/plans/${plan.id}`), plan);
@@ -168,7 +169,7 @@ describe('an unknown plan', () => {
 
 describe('a repeated creation', () => {
   test('502: of a payment that the processor does not know', async () => {
-    const { id: customerId } = await makeCustomer(service);
+    const { id: customerId } = await createCustomer(till);
     const body = { customerId, amount: 2_000, currency: 'eur', idempotencyKey: 'replayed-payment' };
     const { payment } = await readJson<CreatedPaymentBody>(await call('POST', '/payments', body), 201);
     await emptyProcessor();
@@ -178,7 +179,7 @@ describe('a repeated creation', () => {
   });
 
   test('502: of a subscription that the processor does not know', async () => {
-    const [{ id: customerId }, { id: planId }] = [await makeCustomer(service), await makePlan(service)];
+    const [{ id: customerId }, { id: planId }] = [await createCustomer(till), await createPlan(till)];
     const body = { customerId, planId, idempotencyKey: 'replayed-subscription' };
     await readJson(await call('POST', '/subscriptions', body), 201);
     await emptyProcessor();
@@ -189,15 +190,15 @@ describe('a repeated creation', () => {
 
 describe('the idempotency key of a request that met an unknown object', () => {
   test('is kept for the same request, which goes through once the right account answers', async () => {
-    const { id: customerId, processorCustomerId } = await makeCustomer(service);
+    const { id: customerId, processorCustomerId } = await createCustomer(till);
     const body = { customerId, amount: 2_000, currency: 'eur', idempotencyKey: 'wrong-account' };
-    await service.sql('update till.customers set processor_customer_id = $1 where id = $2', [
+    await till.sql('update till.customers set processor_customer_id = $1 where id = $2', [
       'cus_elsewhere',
       customerId,
     ]);
     await readProblem(await call('POST', '/payments', body), 502, 'processor_object_missing');
     await readProblem(await call('POST', '/payments', { ...body, amount: 1 }), 422, 'idempotency_key_reused');
-    await service.sql('update till.customers set processor_customer_id = $1 where id = $2', [
+    await till.sql('update till.customers set processor_customer_id = $1 where id = $2', [
       processorCustomerId,
       customerId,
     ]);
@@ -208,7 +209,7 @@ describe('the idempotency key of a request that met an unknown object', () => {
 
 describe('an unpaid payment', () => {
   test('502: is not refunded if the processor does not know it', async () => {
-    const { payment } = await makePayment(service);
+    const payment = await createPayment(till);
     await emptyProcessor();
     const answer = await call('POST', `/payments/${payment.id}/refund`);
     assertNames('payment', await readProblem(answer, 502, 'processor_object_missing'));

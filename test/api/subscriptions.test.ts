@@ -1,21 +1,22 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
+import { readJson } from '../support/client.ts';
 import { assertRefused, wrongKeys } from '../support/invalid.ts';
-import { readProblem } from '../support/problem.ts';
 import {
   assertResource,
   type CreatedSubscriptionBody,
   confirmSecret,
-  makeCustomer,
-  makePlan,
-  makeSubscription,
+  createCustomer,
+  createPlan,
+  createSubscription,
   type PlanBody,
   type SubscriptionBody,
-} from '../support/resources.ts';
-import { readJson, useService } from '../support/service.ts';
+} from '../support/objects.ts';
+import { readProblem } from '../support/problem.ts';
+import { startTill } from '../support/till.ts';
 
-const service = await useService();
-const { call, stripe } = service;
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const { call, stripe } = till;
 
 const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 const dayMs = 86_400_000;
@@ -25,8 +26,8 @@ async function readSubscription({ id }: SubscriptionBody): Promise<SubscriptionB
 }
 
 test('201: a subscription begins unpaid, with the secret of its first invoice and exactly the fields of the spec', async () => {
-  const customer = await makeCustomer(service);
-  const plan = await makePlan(service);
+  const customer = await createCustomer(till);
+  const plan = await createPlan(till);
   const values = { customerId: customer.id, planId: plan.id };
   const answer = await call('POST', '/subscriptions', values);
   const { subscription, clientSecret, ...rest } = await readJson<CreatedSubscriptionBody>(answer, 201);
@@ -54,7 +55,7 @@ test('201: a subscription begins unpaid, with the secret of its first invoice an
 
 test('201: a trial defers the first charge: the customer is entitled at once, and there is no secret', async () => {
   for (const trialPeriodDays of [1, 730]) {
-    const { subscription, clientSecret } = await makeSubscription(service, { trialPeriodDays });
+    const { subscription, clientSecret } = await createSubscription(till, { trialPeriodDays });
     assert.deepEqual([subscription.status, clientSecret], ['trialing', null]);
     const { trialEnd, currentPeriodStart, currentPeriodEnd } = subscription;
     assert.equal(trialEnd, currentPeriodEnd);
@@ -63,20 +64,20 @@ test('201: a trial defers the first charge: the customer is entitled at once, an
 });
 
 test('201: a trial of no days is none', async () => {
-  const { subscription, clientSecret } = await makeSubscription(service, { trialPeriodDays: 0 });
+  const { subscription, clientSecret } = await createSubscription(till, { trialPeriodDays: 0 });
   assert.deepEqual([subscription.status, subscription.trialEnd], ['incomplete', null]);
   assert.equal(typeof clientSecret, 'string');
 });
 
 test('201: a free plan has nothing to confirm, and is active at once', async () => {
-  const { id: planId } = await makePlan(service, { amount: 0 });
-  const { subscription, clientSecret } = await makeSubscription(service, { planId });
+  const { id: planId } = await createPlan(till, { amount: 0 });
+  const { subscription, clientSecret } = await createSubscription(till, { planId });
   assert.deepEqual([subscription.status, clientSecret], ['active', null]);
 });
 
 test('201: a repeated key answers with the same subscription and a secret read afresh; none is made twice', async () => {
-  const customer = await makeCustomer(service);
-  const { id: planId } = await makePlan(service);
+  const customer = await createCustomer(till);
+  const { id: planId } = await createPlan(till);
   const body = { customerId: customer.id, planId, idempotencyKey: 'subscription-1' };
   const first = await readJson<CreatedSubscriptionBody>(await call('POST', '/subscriptions', body), 201);
   const again = await call('POST', '/subscriptions', { ...body, trialPeriodDays: 0 });
@@ -87,11 +88,11 @@ test('201: a repeated key answers with the same subscription and a secret read a
 });
 
 test('201: a repeated key after the first invoice was paid tells so, and has no secret left to confirm', async () => {
-  const { id: customerId } = await makeCustomer(service);
-  const { id: planId } = await makePlan(service);
+  const { id: customerId } = await createCustomer(till);
+  const { id: planId } = await createPlan(till);
   const body = { customerId, planId, idempotencyKey: 'subscription-2' };
   const first = await readJson<CreatedSubscriptionBody>(await call('POST', '/subscriptions', body), 201);
-  await confirmSecret(service, first.clientSecret);
+  await confirmSecret(till, first.clientSecret);
   const again = await readJson<CreatedSubscriptionBody>(await call('POST', '/subscriptions', body), 201);
   assert.deepEqual([again.subscription.id, again.subscription.status], [first.subscription.id, 'active']);
   assert.equal(again.clientSecret, null);
@@ -99,8 +100,8 @@ test('201: a repeated key after the first invoice was paid tells so, and has no 
 });
 
 test('201: a repeated key answers although the plan has been archived since', async () => {
-  const { id: customerId } = await makeCustomer(service);
-  const { id: planId } = await makePlan(service);
+  const { id: customerId } = await createCustomer(till);
+  const { id: planId } = await createPlan(till);
   const body = { customerId, planId, idempotencyKey: 'subscription-3' };
   const first = await readJson<CreatedSubscriptionBody>(await call('POST', '/subscriptions', body), 201);
   await call('POST', `/plans/${planId}/archive`);
@@ -108,15 +109,15 @@ test('201: a repeated key answers although the plan has been archived since', as
 });
 
 test('200: a subscription is read as it was created, and no secret with it', async () => {
-  const { subscription } = await makeSubscription(service);
+  const { subscription } = await createSubscription(till);
   assert.deepEqual(await readSubscription(subscription), subscription);
 });
 
 test('200: a subscription is canceled at once, whatever its state, and again changes nothing', async () => {
-  const incomplete = await makeSubscription(service);
-  const trialing = await makeSubscription(service, { trialPeriodDays: 7 });
-  const paid = await makeSubscription(service);
-  await confirmSecret(service, paid.clientSecret);
+  const incomplete = await createSubscription(till);
+  const trialing = await createSubscription(till, { trialPeriodDays: 7 });
+  const paid = await createSubscription(till);
+  await confirmSecret(till, paid.clientSecret);
   for (const { subscription } of [incomplete, trialing, paid]) {
     const path = `/subscriptions/${subscription.id}`;
     const canceled = await readJson<SubscriptionBody>(await call('DELETE', path), 200);
@@ -129,7 +130,7 @@ test('200: a subscription is canceled at once, whatever its state, and again cha
 });
 
 test('200: a subscription that was canceled at the processor is corrected first', async () => {
-  const { subscription } = await makeSubscription(service, { trialPeriodDays: 7 });
+  const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
   await stripe.subscriptions.cancel(subscription.processorSubscriptionId);
   assert.equal((await readSubscription(subscription)).status, 'trialing', 'the news has not arrived');
   const answer = await call('DELETE', `/subscriptions/${subscription.id}`);
@@ -137,7 +138,7 @@ test('200: a subscription that was canceled at the processor is corrected first'
 });
 
 test('200: twenty cancels at once all answer with the canceled subscription', async () => {
-  const { subscription } = await makeSubscription(service, { trialPeriodDays: 7 });
+  const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
   const answers = await Promise.all(
     Array.from({ length: 20 }, async () =>
       readJson<SubscriptionBody>(await call('DELETE', `/subscriptions/${subscription.id}`), 200),
@@ -158,8 +159,8 @@ test('400: every wrong value of a creation is named, unknown fields included', a
 });
 
 test('400: each field of a creation has its type and its limits, and nothing reaches the processor', async () => {
-  const customer = await makeCustomer(service);
-  const plan = await makePlan(service);
+  const customer = await createCustomer(till);
+  const plan = await createPlan(till);
   const values = { customerId: customer.id, planId: plan.id };
   await assertRefused((change) => call('POST', '/subscriptions', { ...values, ...change }), {
     customerId: [undefined, null, '', 7, customer.processorCustomerId],
@@ -179,8 +180,8 @@ test('404: an id that nobody has, or that is no UUID', async () => {
 });
 
 test('404: a customer or a plan that does not exist is named', async () => {
-  const { id: customerId } = await makeCustomer(service);
-  const { id: planId } = await makePlan(service);
+  const { id: customerId } = await createCustomer(till);
+  const { id: planId } = await createPlan(till);
   const noCustomer = await call('POST', '/subscriptions', { customerId: unknownId, planId });
   assert.match((await readProblem(noCustomer, 404, 'not_found')).detail, /customer/);
   const noPlan = await call('POST', '/subscriptions', { customerId, planId: unknownId });
@@ -188,9 +189,9 @@ test('404: a customer or a plan that does not exist is named', async () => {
 });
 
 test('409: an archived plan takes no new subscription, and the key stays free for another plan', async () => {
-  const { id: customerId } = await makeCustomer(service);
-  const archived = await makePlan(service);
-  const active = await makePlan(service);
+  const { id: customerId } = await createCustomer(till);
+  const archived = await createPlan(till);
+  const active = await createPlan(till);
   await call('POST', `/plans/${archived.id}/archive`);
   const body = { customerId, planId: archived.id, idempotencyKey: 'subscription-4' };
   await readProblem(await call('POST', '/subscriptions', body), 409, 'plan_archived');
@@ -198,8 +199,8 @@ test('409: an archived plan takes no new subscription, and the key stays free fo
 });
 
 test('422: a key that was used for another subscription', async () => {
-  const { id: customerId } = await makeCustomer(service);
-  const { id: planId } = await makePlan(service);
+  const { id: customerId } = await createCustomer(till);
+  const { id: planId } = await createPlan(till);
   const body = { customerId, planId, idempotencyKey: 'subscription-5' };
   await readJson(await call('POST', '/subscriptions', body), 201);
   for (const change of [{ trialPeriodDays: 7 }, { planId: unknownId }, { customerId: unknownId }]) {
@@ -209,14 +210,14 @@ test('422: a key that was used for another subscription', async () => {
 });
 
 test('404 and 409: what the processor knows better is corrected first, and the answer tells the truth', async () => {
-  const [customer, plan] = [await makeCustomer(service), await makePlan(service)];
+  const [customer, plan] = [await createCustomer(till), await createPlan(till)];
   const request = { customerId: customer.id, planId: plan.id, idempotencyKey: 'behind' };
-  await service.stripe.prices.update(plan.processorPriceId, { active: false });
+  await till.stripe.prices.update(plan.processorPriceId, { active: false });
   await readProblem(await call('POST', '/subscriptions', request), 409, 'plan_archived');
   assert.equal((await readJson<PlanBody>(await call('GET', `/plans/${plan.id}`), 200)).active, false);
 
-  const { id: planId } = await makePlan(service);
-  await service.stripe.customers.del(customer.processorCustomerId);
+  const { id: planId } = await createPlan(till);
+  await till.stripe.customers.del(customer.processorCustomerId);
   await readProblem(await call('POST', '/subscriptions', { ...request, planId }), 404, 'not_found');
   await readProblem(await call('GET', `/customers/${customer.id}`), 404, 'not_found');
 });

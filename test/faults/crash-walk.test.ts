@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import type { CrashPoint } from '../../src/idempotency/crash-points.ts';
+import { type Backend, startBackend } from '../support/backend.ts';
 import {
-  assertMadeOnce,
+  assertCreatedOnce,
   type CreationCase,
+  createPrerequisites,
   creationCases,
-  type Ground,
-  layGround,
-} from '../support/creations.ts';
-import { type Lab, type Post, postTo, startLab } from '../support/fault-lab.ts';
-import { startTillProcess, testKey } from '../support/till-process.ts';
+  type Prerequisites,
+} from '../support/creation-cases.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 
 /** Every crash point there is: the compiler refuses a list that lacks one. */
 const crashPoints = Object.keys({
@@ -41,48 +42,47 @@ function isAnswered({ operation }: CreationCase, crashPoint: string): boolean {
   return operation === 'payments.create' && crashPoint === 'record.completed';
 }
 
-test('a process killed at any mark leaves what the same request finishes, once', async (t) => {
-  const lab = await startLab(t);
-  const survivor = await startTillProcess(environmentOf(lab));
-  lab.atEnd(() => survivor.stop());
-  const post = postTo(survivor.url, testKey);
+test('a process killed at any crash point leaves what the same request finishes, once', async (t) => {
+  const backend = await startBackend(t);
+  const survivor = await startTill({ in: 'process', on: backend });
 
   for (const crashPoint of crashPoints) {
-    await t.test(`killed at ${crashPoint}`, async (step) => {
-      const ground = await layGround(lab, post);
+    await t.test(`killed at ${crashPoint}`, async () => {
+      const prerequisites = await createPrerequisites(backend, survivor);
       const key = `killed-at-${crashPoint}`;
-      await crash(step, lab, ground, crashPoint, key);
+      await crash(backend, prerequisites, crashPoint, key);
       for (const creation of creationCases) {
-        const made = await creation.countMade(lab, ground);
+        const made = await creation.countAtProcessor(backend, prerequisites);
         assert.equal(made, madeBy.has(crashPoint) ? 1 : 0, `${creation.operation} before the retry`);
       }
       // That the owner is gone is known at once: were its lease waited for, this request would end in a 409.
-      await lab.sql(
+      await backend.sql(
         `update till.idempotency_claims set leased_until = now() + interval '1 day' where key = $1`,
         [key],
       );
-      await Promise.all(creationCases.map((creation) => finish(lab, post, ground, creation, key)));
+      await Promise.all(
+        creationCases.map((creation) => finish(backend, survivor, prerequisites, creation, key)),
+      );
     });
   }
 });
 
 /** Sends every kind of creation to a process that dies when all of them are at the crash point. */
 async function crash(
-  t: TestContext,
-  lab: Lab,
-  ground: Ground,
+  backend: Backend,
+  prerequisites: Prerequisites,
   crashPoint: string,
   key: string,
 ): Promise<void> {
-  const doomed = await startTillProcess(
-    { ...environmentOf(lab), CRASH_AT: crashPoint, CRASH_COUNT: String(creationCases.length) },
-    [process.execPath, 'test/support/crashing-till.ts'],
-  );
-  t.after(() => doomed.stop('SIGKILL'));
+  const doomed = await startTill({
+    in: 'child',
+    on: backend,
+    environment: { CRASH_AT: crashPoint, CRASH_COUNT: String(creationCases.length) },
+    command: [process.execPath, 'test/support/crashing-till.ts'],
+  });
   const died = once(doomed.child, 'exit');
-  const post = postTo(doomed.url, testKey);
   const outcomes = await Promise.allSettled(
-    creationCases.map(({ path, body }) => post(path(ground), body(ground), key)),
+    creationCases.map(({ path, body }) => doomed.tryPost(path(prerequisites), body(prerequisites), key)),
   );
   assert.deepEqual(
     outcomes.map(({ status }) => status),
@@ -93,28 +93,18 @@ async function crash(
 }
 
 async function finish(
-  lab: Lab,
-  post: Post,
-  ground: Ground,
+  backend: Backend,
+  till: TillInProcess,
+  prerequisites: Prerequisites,
   creation: CreationCase,
   key: string,
 ): Promise<void> {
-  const resumed = await post(creation.path(ground), creation.body(ground), key);
+  const resumed = await till.tryPost(creation.path(prerequisites), creation.body(prerequisites), key);
   assert.equal(resumed.status, creation.status, `${creation.operation}: ${JSON.stringify(resumed.body)}`);
-  await assertMadeOnce(lab, ground, creation, key);
-  const repeated = await post(creation.path(ground), creation.body(ground), key);
+  await assertCreatedOnce(backend, prerequisites, creation, key);
+  const repeated = await till.tryPost(creation.path(prerequisites), creation.body(prerequisites), key);
   assert.equal(repeated.status, creation.status);
   assert.equal(repeated.replayed, true);
   assert.deepEqual(repeated.body, resumed.body);
-  await assertMadeOnce(lab, ground, creation, key);
-}
-
-function environmentOf(lab: Lab): Record<string, string> {
-  return {
-    API_KEYS: testKey,
-    DATABASE_URL: lab.databaseUrl,
-    PROCESSOR_SECRET_KEY: 'sk_test_crash',
-    PROCESSOR_API_BASE: lab.processorUrl,
-    PROCESSOR_WEBHOOK_SECRET: 'whsec_crash',
-  };
+  await assertCreatedOnce(backend, prerequisites, creation, key);
 }

@@ -12,7 +12,7 @@ import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { effort } from '../support/effort.ts';
-import { Line } from '../support/line.ts';
+import { TcpLine } from '../support/tcp-line.ts';
 import { endure } from './rig/endure.ts';
 import { PostgresServer } from './rig/postgres-server.ts';
 import { startRig } from './rig/rig.ts';
@@ -28,7 +28,7 @@ const settings = { wal_level: 'replica', hot_standby: 'on' };
 
 test('the way to PostgreSQL crawls, then leads to another server', async (t) => {
   let primary = await PostgresServer.start(settings);
-  const line = await Line.open(primary.socketPath);
+  const line = await TcpLine.open(primary.socketPath);
   const rig = await startRig(t, { databaseUrl: primary.urlBy(line.port) });
   t.after(() => primary.remove());
   t.after(() => line.close());

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertMadeOnce, creationCase, layGround } from '../support/creations.ts';
-import { lineToDatabase } from '../support/database-line.ts';
-import { startLab, startLabTill } from '../support/fault-lab.ts';
+import { startBackend } from '../support/backend.ts';
+import { assertCreatedOnce, createPrerequisites, creationCase } from '../support/creation-cases.ts';
+import { lineToDatabase } from '../support/tcp-line.ts';
+import { startTill } from '../support/till.ts';
 
 const refunds = creationCase('refunds.create');
 /** In place of the ten seconds that the service itself sets, for which a test cannot wait. */
@@ -16,7 +17,7 @@ const limits = [
 
 for (const { code, parameter } of limits) {
   test(`503: a process frozen inside a transaction for so long that PostgreSQL ends the session (${code}), and the same request succeeds after it`, async (t) => {
-    const lab = await startLab(t);
+    const backend = await startBackend(t);
     let freezes = 0;
     const crashPoints = {
       // Inside the transaction that claims the key and reserves the amount.
@@ -27,17 +28,22 @@ for (const { code, parameter } of limits) {
       },
     };
     // Over TCP, as in production: on a socket file the connection breaks before anyone reads why the session ended.
-    const { line, url } = await lineToDatabase(lab.databaseUrl);
-    lab.atEnd(() => line.close());
-    const till = await startLabTill(t, { ...lab, databaseUrl: `${url}?${parameter}` }, { crashPoints });
-    const ground = await layGround(lab, till.post);
-    const refund = () => till.post(refunds.path(ground), refunds.body(ground), 'frozen');
+    const { line, url } = await lineToDatabase(backend.databaseUrl);
+    backend.atEnd(() => line.close());
+    const till = await startTill({
+      in: 'process',
+      on: backend,
+      databaseUrl: `${url}?${parameter}`,
+      crashPoints,
+    });
+    const prerequisites = await createPrerequisites(backend, till);
+    const refund = () => till.tryPost(refunds.path(prerequisites), refunds.body(prerequisites), 'frozen');
     freezes = 1;
     const failed = await refund();
     assert.equal(freezes, 0);
     assert.equal(failed.status, 503, JSON.stringify(failed.body));
     assert.equal(failed.body['code'], 'database_unavailable');
     assert.equal((await refund()).status, 200);
-    await assertMadeOnce(lab, ground, refunds, 'frozen');
+    await assertCreatedOnce(backend, prerequisites, refunds, 'frozen');
   });
 }

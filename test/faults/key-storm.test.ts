@@ -2,17 +2,20 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { CrashPoints } from '../../src/idempotency/crash-points.ts';
+import { startBackend } from '../support/backend.ts';
+import type { Answer } from '../support/client.ts';
 import {
-  assertMadeOnce,
+  assertCreatedOnce,
   type CreationCase,
-  claimState,
+  claimStatus,
+  createPrerequisites,
   creationCase,
-  type Ground,
-  layGround,
-} from '../support/creations.ts';
-import { type Answer, type LabTill, startLab, startLabTill } from '../support/fault-lab.ts';
-import { startGate } from '../support/gate.ts';
+  type Prerequisites,
+} from '../support/creation-cases.ts';
+import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { countStatements } from '../support/statement-counter.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 
 const payments = creationCase('payments.create');
 const refunds = creationCase('refunds.create');
@@ -28,8 +31,13 @@ const statementsPerWindowMax = 25;
 const fewWaiters = 2;
 const manyWaiters = 100;
 
-function send(till: LabTill, creation: CreationCase, ground: Ground, key: string): Promise<Answer> {
-  return till.post(creation.path(ground), creation.body(ground), key);
+function send(
+  till: TillInProcess,
+  creation: CreationCase,
+  prerequisites: Prerequisites,
+  key: string,
+): Promise<Answer> {
+  return till.tryPost(creation.path(prerequisites), creation.body(prerequisites), key);
 }
 
 /** Resolves once this many creations have arrived. */
@@ -56,36 +64,38 @@ function arrivals(): {
 for (const where of ['same process', 'other process'] as const) {
   for (const { creation, atProcessor } of cases) {
     test(`${creation.operation}, held by a request of the ${where}: many waiting requests cost the database as little as two`, async (t) => {
-      const lab = await startLab(t);
-      const gate = await startGate(lab);
-      const counter = await countStatements(lab);
+      const backend = await startBackend(t);
+      const proxy = await startProcessorProxy(backend);
+      const counter = await countStatements(backend);
       const { crashPoints, arrived } = arrivals();
-      const counted = { ...lab, databaseUrl: counter.databaseUrl };
-      const waiting = await startLabTill(t, counted, { processorUrl: gate.url, crashPoints });
+      const counted = { ...backend, databaseUrl: counter.databaseUrl };
+      const waiting = await startTill({ in: 'process', on: counted, processorUrl: proxy.url, crashPoints });
       const owner =
-        where === 'same process' ? waiting : await startLabTill(t, lab, { processorUrl: gate.url });
+        where === 'same process'
+          ? waiting
+          : await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
       const statements: number[] = [];
       for (const waiters of [fewWaiters, manyWaiters]) {
-        const ground = await layGround(lab, owner.post);
+        const prerequisites = await createPrerequisites(backend, owner);
         const key = `storm-of-${waiters}`;
-        gate.hold(atProcessor);
-        const first = send(owner, creation, ground, key);
-        await gate.nextHeld();
+        proxy.hold(atProcessor);
+        const first = send(owner, creation, prerequisites, key);
+        await proxy.nextHeld();
         const allArrived = arrived(waiters);
-        const others = Array.from({ length: waiters }, () => send(waiting, creation, ground, key));
+        const others = Array.from({ length: waiters }, () => send(waiting, creation, prerequisites, key));
         await allArrived;
         // Behind what they do on arrival.
-        await waiting.get(`/api/v1/payments/${ground.paymentId}`);
+        await waiting.tryGet(`/payments/${prerequisites.paymentId}`);
         await setTimeout(windowMs);
         const before = counter.count();
         await setTimeout(windowMs);
         statements.push(counter.count() - before);
-        gate.open();
+        proxy.releaseAll();
         const answers = await Promise.all([first, ...others]);
         assert.deepEqual([...new Set(answers.map(({ status }) => status))], [creation.status]);
         assert.equal(new Set(answers.map(creation.idOf)).size, 1);
         assert.equal(answers.filter(({ replayed }) => !replayed).length, 1);
-        await assertMadeOnce(lab, ground, creation, key);
+        await assertCreatedOnce(backend, prerequisites, creation, key);
       }
       t.diagnostic(`statements per second with ${fewWaiters} and ${manyWaiters} waiting: ${statements}`);
       for (const count of statements) assert.ok(count <= statementsPerWindowMax, `${statements}`);
@@ -94,89 +104,89 @@ for (const where of ['same process', 'other process'] as const) {
 }
 
 test('a different request under a key that is in use is refused at once, also among many that wait', async (t) => {
-  const lab = await startLab(t);
-  const gate = await startGate(lab);
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
   const { crashPoints, arrived } = arrivals();
   const tills = [
-    await startLabTill(t, lab, { processorUrl: gate.url, crashPoints }),
-    await startLabTill(t, lab, { processorUrl: gate.url, crashPoints }),
+    await startTill({ in: 'process', on: backend, processorUrl: proxy.url, crashPoints }),
+    await startTill({ in: 'process', on: backend, processorUrl: proxy.url, crashPoints }),
   ] as const;
   for (const { creation, atProcessor } of cases) {
-    const ground = await layGround(lab, tills[0].post);
-    gate.hold(atProcessor);
-    const first = send(tills[0], creation, ground, 'in-use');
-    await gate.nextHeld();
+    const prerequisites = await createPrerequisites(backend, tills[0]);
+    proxy.hold(atProcessor);
+    const first = send(tills[0], creation, prerequisites, 'in-use');
+    await proxy.nextHeld();
     const allArrived = arrived(10);
     const others = tills.flatMap((till) =>
-      Array.from({ length: 5 }, () => send(till, creation, ground, 'in-use')),
+      Array.from({ length: 5 }, () => send(till, creation, prerequisites, 'in-use')),
     );
     await allArrived;
     for (const till of tills) {
-      // The gate is still closed: were this one to wait, it would wait for ten seconds, and get a 409.
-      const body = { ...creation.body(ground), amount: 1_234 };
-      const different = await till.post(creation.path(ground), body, 'in-use');
+      // The first request is still held back. If this one waited, it would wait for ten seconds, and get a 409.
+      const body = { ...creation.body(prerequisites), amount: 1_234 };
+      const different = await till.tryPost(creation.path(prerequisites), body, 'in-use');
       assert.equal(different.status, 422, JSON.stringify(different.body));
       assert.equal(different.body['code'], 'idempotency_key_reused');
     }
-    gate.open();
+    proxy.releaseAll();
     const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
     assert.deepEqual([...new Set(statuses)], [creation.status]);
-    await assertMadeOnce(lab, ground, creation, 'in-use');
+    await assertCreatedOnce(backend, prerequisites, creation, 'in-use');
   }
 });
 
 test('each request that waits for one that the processor refuses gets its own turn', async (t) => {
-  const lab = await startLab(t);
-  const gate = await startGate(lab);
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
   const { crashPoints, arrived } = arrivals();
-  const till = await startLabTill(t, lab, { processorUrl: gate.url, crashPoints });
-  const other = await startLabTill(t, lab, { processorUrl: gate.url, crashPoints });
-  const ground = await layGround(lab, till.post);
-  gate.hold('/v1/payment_intents');
-  const tooSmall = { ...payments.body(ground), amount: 1 };
-  const first = till.post('/api/v1/payments', tooSmall, 'refused');
-  await gate.nextHeld();
+  const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url, crashPoints });
+  const other = await startTill({ in: 'process', on: backend, processorUrl: proxy.url, crashPoints });
+  const prerequisites = await createPrerequisites(backend, till);
+  proxy.hold('/v1/payment_intents');
+  const tooSmall = { ...payments.body(prerequisites), amount: 1 };
+  const first = till.tryPost('/payments', tooSmall, 'refused');
+  await proxy.nextHeld();
   const allArrived = arrived(20);
   const waiting = Array.from({ length: 20 }, (_, index) =>
-    (index % 2 === 0 ? till : other).post('/api/v1/payments', tooSmall, 'refused'),
+    (index % 2 === 0 ? till : other).tryPost('/payments', tooSmall, 'refused'),
   );
   await allArrived;
-  gate.open();
+  proxy.releaseAll();
   const answers = await Promise.all([first, ...waiting]);
   assert.deepEqual([...new Set(answers.map(({ body }) => body['code']))], ['processor_rejected']);
-  assert.equal(await claimState(lab, 'payments.create', 'refused'), 'none');
+  assert.equal(await claimStatus(backend, 'payments.create', 'refused'), 'none');
 });
 
 for (const [why, end] of [
-  ['its process is gone', (owner: LabTill) => owner.ownerLock.close()],
+  ['its process is gone', (owner: TillInProcess) => owner.ownerLock.close()],
   [
     'its lease runs out',
-    (_: LabTill, lab: { readonly sql: (text: string) => Promise<unknown> }) =>
-      lab.sql(
+    (_: TillInProcess, backend: { readonly sql: (text: string) => Promise<unknown> }) =>
+      backend.sql(
         `update till.idempotency_claims set leased_until = now() - interval '1 second' where completed_at is null`,
       ),
   ],
 ] as const) {
   test(`a claim is taken over by a request that is already waiting for it once ${why}`, async (t: TestContext) => {
-    const lab = await startLab(t);
-    const gate = await startGate(lab);
+    const backend = await startBackend(t);
+    const proxy = await startProcessorProxy(backend);
     const { crashPoints, arrived } = arrivals();
-    const owner = await startLabTill(t, lab, { processorUrl: gate.url });
-    const waiting = await startLabTill(t, lab, { crashPoints });
-    const ground = await layGround(lab, waiting.post);
-    gate.hold('/v1/payment_intents');
-    const first = send(owner, payments, ground, 'orphaned');
-    await gate.nextHeld();
-    await lab.sql(`update till.idempotency_claims set leased_until = now() + interval '1 day'`);
+    const owner = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+    const waiting = await startTill({ in: 'process', on: backend, crashPoints });
+    const prerequisites = await createPrerequisites(backend, waiting);
+    proxy.hold('/v1/payment_intents');
+    const first = send(owner, payments, prerequisites, 'orphaned');
+    await proxy.nextHeld();
+    await backend.sql(`update till.idempotency_claims set leased_until = now() + interval '1 day'`);
     const allArrived = arrived(10);
-    const others = Array.from({ length: 10 }, () => send(waiting, payments, ground, 'orphaned'));
+    const others = Array.from({ length: 10 }, () => send(waiting, payments, prerequisites, 'orphaned'));
     await allArrived;
-    await end(owner, lab);
+    await end(owner, backend);
     const answers = await Promise.all(others);
     assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
     assert.equal(answers.filter(({ replayed }) => !replayed).length, 1);
-    gate.open();
+    proxy.releaseAll();
     assert.equal((await first).status, 201);
-    await assertMadeOnce(lab, ground, payments, 'orphaned');
+    await assertCreatedOnce(backend, prerequisites, payments, 'orphaned');
   });
 }

@@ -1,20 +1,24 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { CrashPoint } from '../../src/idempotency/crash-points.ts';
+import { type Backend, startBackend } from '../support/backend.ts';
+import type { Answer } from '../support/client.ts';
 import {
-  assertMadeOnce,
+  assertCreatedOnce,
   type CreationCase,
+  createPrerequisites,
   creationCase,
-  type Ground,
-  layGround,
-} from '../support/creations.ts';
-import { type Answer, type Lab, type LabTill, startLab, startLabTill } from '../support/fault-lab.ts';
+  type Prerequisites,
+} from '../support/creation-cases.ts';
+import { confirmIntent } from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 
 /** A creation that stands still between the processor's answer and its own row. */
 interface StandingStill {
-  readonly lab: Lab;
-  readonly till: LabTill;
-  readonly ground: Ground;
+  readonly backend: Backend;
+  readonly till: TillInProcess;
+  readonly prerequisites: Prerequisites;
   /** Lets it go on, and checks what came of it. */
   readonly goOn: () => Promise<Answer>;
 }
@@ -34,31 +38,31 @@ async function standStill(
       await goesOn.promise;
     },
   };
-  const lab = await startLab(t);
-  lab.atEnd(goesOn.resolve);
-  const till = await startLabTill(t, lab, { crashPoints });
-  const ground = await layGround(lab, till.post);
+  const backend = await startBackend(t);
+  backend.atEnd(goesOn.resolve);
+  const till = await startTill({ in: 'process', on: backend, crashPoints });
+  const prerequisites = await createPrerequisites(backend, till);
   watched = crashPoint;
-  const answer = till.post(creation.path(ground), creation.body(ground), 'overtaken');
+  const answer = till.tryPost(creation.path(prerequisites), creation.body(prerequisites), 'overtaken');
   await reached.promise;
   return {
-    lab,
+    backend,
     till,
-    ground,
+    prerequisites,
     goOn: async () => {
       goesOn.resolve();
       const answered = await answer;
       assert.equal(answered.status, creation.status, JSON.stringify(answered.body));
       assert.equal(answered.replayed, false);
-      await assertMadeOnce(lab, ground, creation, 'overtaken');
+      await assertCreatedOnce(backend, prerequisites, creation, 'overtaken');
       return answered;
     },
   };
 }
 
 /** The id and the status that the one row of the creation has. */
-async function rowOf({ lab }: StandingStill, table: string, where: string, value: string) {
-  const rows = await lab.sql<{ id: string; status: string }>(
+async function rowOf({ backend }: StandingStill, table: string, where: string, value: string) {
+  const rows = await backend.sql<{ id: string; status: string }>(
     `select id, status from till.${table} where ${where} = $1`,
     [value],
   );
@@ -68,21 +72,15 @@ async function rowOf({ lab }: StandingStill, table: string, where: string, value
 
 test('a webhook that overtakes the row of a payment makes it, under the id that the answer has', async (t) => {
   const scene = await standStill(t, creationCase('payments.create'), 'record.before');
-  const { lab, till, ground } = scene;
-  const [intent] = (await lab.dashboard.paymentIntents.list({ customer: ground.processorCustomerId })).data;
+  const { backend, till, prerequisites } = scene;
+  const [intent] = (await backend.stripe.paymentIntents.list({ customer: prerequisites.processorCustomerId }))
+    .data;
   assert(intent);
-  await lab.dashboard.paymentIntents.confirm(intent.id, {
-    payment_method: 'pm_card_visa',
-    return_url: 'https://shop.example.com/done',
-  });
-  const present = await till.processor.payments.read(intent.id);
-  assert(present);
-  await till.database.transaction((tx) =>
-    till.services.mirrors.payments.apply(tx, [present.payment], 'events'),
-  );
-  const overtaking = await rowOf(scene, 'payments', 'customer_id', ground.customerId);
+  await confirmIntent(backend, intent.id);
+  await till.settle();
+  const overtaking = await rowOf(scene, 'payments', 'customer_id', prerequisites.customerId);
   const { body } = await scene.goOn();
-  const row = await rowOf(scene, 'payments', 'customer_id', ground.customerId);
+  const row = await rowOf(scene, 'payments', 'customer_id', prerequisites.customerId);
   assert.deepEqual(row, overtaking);
   assert.equal(row?.status, 'succeeded');
   assert.deepEqual(idAndStatus(body['payment']), row);
@@ -90,25 +88,19 @@ test('a webhook that overtakes the row of a payment makes it, under the id that 
 
 test('a webhook that overtakes the row of a subscription makes it, and is not undone by what was true before', async (t) => {
   const scene = await standStill(t, creationCase('subscriptions.create'), 'record.before');
-  const { lab, till, ground } = scene;
-  const [subscription] = (await lab.dashboard.subscriptions.list({ customer: ground.processorCustomerId }))
-    .data;
+  const { backend, till, prerequisites } = scene;
+  const [subscription] = (
+    await backend.stripe.subscriptions.list({ customer: prerequisites.processorCustomerId })
+  ).data;
   assert(subscription);
-  const { payments } = await lab.dashboard.invoices.retrieve(String(subscription.latest_invoice), {
+  const { payments } = await backend.stripe.invoices.retrieve(String(subscription.latest_invoice), {
     expand: ['payments'],
   });
-  await lab.dashboard.paymentIntents.confirm(String(payments?.data[0]?.payment.payment_intent), {
-    payment_method: 'pm_card_visa',
-    return_url: 'https://shop.example.com/done',
-  });
-  const present = await till.processor.subscriptions.read(subscription.id);
-  assert(present);
-  await till.database.transaction((tx) =>
-    till.services.mirrors.subscriptions.apply(tx, [present.subscription], 'events'),
-  );
-  const overtaking = await rowOf(scene, 'subscriptions', 'customer_id', ground.customerId);
+  await confirmIntent(backend, String(payments?.data[0]?.payment.payment_intent));
+  await till.settle();
+  const overtaking = await rowOf(scene, 'subscriptions', 'customer_id', prerequisites.customerId);
   const { body } = await scene.goOn();
-  const row = await rowOf(scene, 'subscriptions', 'customer_id', ground.customerId);
+  const row = await rowOf(scene, 'subscriptions', 'customer_id', prerequisites.customerId);
   assert.deepEqual(row, overtaking);
   assert.equal(row?.status, 'active');
   assert.deepEqual(idAndStatus(body['subscription']), row);
@@ -116,43 +108,36 @@ test('a webhook that overtakes the row of a subscription makes it, and is not un
 
 test('a webhook that overtakes the answer to a refund settles what was reserved, and counts it once', async (t) => {
   const scene = await standStill(t, creationCase('refunds.create'), 'record.before');
-  const { till, ground } = scene;
-  const facts = await till.processor.refunds.listOfPayment(ground.processorPaymentIntentId);
-  assert.equal(facts.length, 1);
-  await till.database.transaction((tx) => till.services.mirrors.refunds.apply(tx, facts, 'events'));
-  const overtaking = await rowOf(scene, 'refunds', 'payment_id', ground.paymentId);
+  const { till, prerequisites } = scene;
+  await till.settle();
+  const overtaking = await rowOf(scene, 'refunds', 'payment_id', prerequisites.paymentId);
   const { body } = await scene.goOn();
-  const row = await rowOf(scene, 'refunds', 'payment_id', ground.paymentId);
+  const row = await rowOf(scene, 'refunds', 'payment_id', prerequisites.paymentId);
   assert.deepEqual(row, overtaking);
   assert.deepEqual(idAndStatus(body['refund']), row);
-  const [payment] = await scene.lab.sql<{ amount_refunded: string }>(
+  const [payment] = await scene.backend.sql<{ amount_refunded: number }>(
     'select amount_refunded from till.payments where id = $1',
-    [ground.paymentId],
+    [prerequisites.paymentId],
   );
-  assert.equal(payment?.amount_refunded, '700');
+  assert.equal(payment?.amount_refunded, 700);
 });
 
 test('a webhook that meets the row of a payment whose claim is still open makes no second one', async (t) => {
   const scene = await standStill(t, creationCase('payments.create'), 'record.row');
-  const { lab, till, ground } = scene;
-  const [intent] = (await lab.dashboard.paymentIntents.list({ customer: ground.processorCustomerId })).data;
-  const present = await till.processor.payments.read(intent?.id ?? '');
-  assert(present);
-  const applied = till.database.transaction((tx) =>
-    till.services.mirrors.payments.apply(tx, [present.payment], 'events'),
-  );
+  const { backend, till, prerequisites } = scene;
+  const applied = till.settle();
   await scene.goOn();
   await applied;
-  assert.equal(await creationCase('payments.create').countRows(lab, ground), 1);
+  assert.equal(await creationCase('payments.create').countRows(backend, prerequisites), 1);
 });
 
 test('a refund that is only reserved is not listed: the processor has not heard of it yet', async (t) => {
   const scene = await standStill(t, creationCase('refunds.create'), 'call.before');
-  const path = `/api/v1/payments/${scene.ground.paymentId}/refunds`;
-  const reserved = await scene.till.get(path);
+  const path = `/payments/${scene.prerequisites.paymentId}/refunds`;
+  const reserved = await scene.till.tryGet(path);
   assert.deepEqual([reserved.body['total'], reserved.body['data']], [0, []]);
   const { body } = await scene.goOn();
-  const listed = await scene.till.get(path);
+  const listed = await scene.till.tryGet(path);
   assert.deepEqual([listed.body['total'], listed.body['data']], [1, [body['refund']]]);
 });
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { effort } from '../support/effort.ts';
-import { testKey } from '../support/till-process.ts';
-import { type ProcessorWire, startProcessorWire } from './rig/processor-wire.ts';
+import { TcpLine } from '../support/tcp-line.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 
 const rounds = effort({ short: 1, long: 20 });
@@ -24,8 +23,23 @@ const sandboxFaults = [
   { name: 'is slow', fault: { kind: 'latency', latencyMs: 300 } },
 ] as const;
 
+const page = '<html><body>Welcome to the proxy!</body></html>';
+const pageResponse = `HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: ${page.length}\r\n\r\n${page}`;
+
+/** Each starts a fault and returns what ends it. */
+const lineFaults: readonly (readonly [string, (line: TcpLine) => Promise<() => Promise<void>>])[] = [
+  ['down', (line) => line.closePort()],
+  [
+    'invalid responses: a page, as from a proxy put in between by mistake',
+    async (line) => {
+      line.answerWith(pageResponse);
+      return async () => line.answerWith(undefined);
+    },
+  ],
+];
+
 test('whatever the processor does, nothing is charged twice and no payment is lost', async (t) => {
-  const { rig } = await startWiredRig(t);
+  const { rig } = await startRigOnLine(t);
   const load = rig.startLoad();
   await load.progressed(20);
   for (let round = 0; round < rounds; round += 1) {
@@ -43,25 +57,25 @@ test('whatever the processor does, nothing is charged twice and no payment is lo
 });
 
 test('a processor that is down or answers rubbish costs 502 and 503, and nothing else', async (t) => {
-  const { rig, wire } = await startWiredRig(t);
+  const { rig, line } = await startRigOnLine(t);
   const load = rig.startLoad();
   await load.progressed(20);
   for (let round = 0; round < rounds; round += 1) {
-    for (const mode of ['down', 'invalidResponse'] as const) {
-      await wire.setMode(mode);
+    for (const [name, fail] of lineFaults) {
+      const mend = await fail(line);
       for (let met = 0; met < refusalsMin; met += 1) await load.meetsFault(performance.now());
       await assertHealthy(rig);
-      await wire.setMode('open');
-      t.diagnostic(`${mode}: served again after ${await took(() => load.progressed(1))} ms`);
+      await mend();
+      t.diagnostic(`${name}: served again after ${await took(() => load.progressed(1))} ms`);
       await load.progressed(10);
     }
   }
   await rig.check(load, { failures });
-  assert.ok(wire.connectionsPeak <= maxInFlight, `${wire.connectionsPeak} connections to the processor`);
+  assert.ok(line.connectionsPeak <= maxInFlight, `${line.connectionsPeak} connections to the processor`);
 });
 
 test('a processor that hangs holds a bounded number of calls; the rest is refused at once, and reads go on', async (t) => {
-  const { rig, wire } = await startWiredRig(t);
+  const { rig, line } = await startRigOnLine(t);
   const load = rig.startLoad();
   await load.progressed(20);
   await rig.control('faults', { operation: '*', kind: 'hang', times: 10_000 });
@@ -74,10 +88,10 @@ test('a processor that hangs holds a bounded number of calls; the rest is refuse
   assert.ok(tookMs < 5_000, `the refusals took ${tookMs.toFixed(0)} ms`);
   for (const { status, code, retryAfter } of refused)
     assert.deepEqual({ status, code, retryAfter }, { status: 503, code: 'overloaded', retryAfter: '1' });
-  const read = await fetch(`${rig.url()}/api/v1/customers`, { headers: { 'x-api-key': testKey } });
+  const read = await rig.client.call('GET', '/customers');
   assert.equal(read.status, 200);
   await assertHealthy(rig);
-  assert.ok(wire.connectionsPeak <= maxInFlight, `${wire.connectionsPeak} connections to the processor`);
+  assert.ok(line.connectionsPeak <= maxInFlight, `${line.connectionsPeak} connections to the processor`);
   await rig.control('faults', {}, 'DELETE');
   await Promise.all(callers);
   // Half of the calls that may be under way at a time, because the load has its own.
@@ -94,7 +108,7 @@ test('a processor that hangs holds a bounded number of calls; the rest is refuse
 });
 
 test('webhooks that stop for an hour and then come all at once are applied, each once', async (t) => {
-  const { rig } = await startWiredRig(t);
+  const { rig } = await startRigOnLine(t);
   const load = rig.startLoad();
   for (let round = 0; round < rounds; round += 1) {
     await rig.control('delivery', { mode: 'paused' });
@@ -106,17 +120,18 @@ test('webhooks that stop for an hour and then come all at once are applied, each
   await rig.check(load, { failures: [] });
 });
 
-async function startWiredRig(t: Parameters<typeof startRig>[0]) {
-  const { promise, resolve } = Promise.withResolvers<ProcessorWire>();
+/** A rig with a line between Till and its processor, which can fail in ways that the processor itself cannot. */
+async function startRigOnLine(t: Parameters<typeof startRig>[0]) {
+  const { promise, resolve } = Promise.withResolvers<TcpLine>();
   const rig = await startRig(t, {
     environment: { PROCESSOR_MAX_IN_FLIGHT: String(maxInFlight) },
-    wire: async (url) => {
-      const wire = await startProcessorWire(url);
-      resolve(wire);
-      return wire;
+    processorLine: async (url) => {
+      const line = await TcpLine.open(Number(new URL(url).port));
+      resolve(line);
+      return line;
     },
   });
-  return { rig, wire: await promise };
+  return { rig, line: await promise };
 }
 
 /** The processor's troubles are its own: Till serves what it can, and nobody need look elsewhere for it. */
@@ -137,11 +152,8 @@ interface Refusable {
 }
 
 async function createCustomer(rig: Rig, key: string): Promise<Refusable> {
-  const answer = await fetch(`${rig.url()}/api/v1/customers`, {
-    method: 'POST',
-    headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'idempotency-key': key },
-    body: JSON.stringify({ email: `${key}@example.com` }),
-  });
+  const body = { email: `${key}@example.com` };
+  const answer = await rig.client.call('POST', '/customers', body, { 'idempotency-key': key });
   // Every answer of the API is a JSON object.
   const { code } = (await answer.json()) as { readonly code?: string };
   return { status: answer.status, code, retryAfter: answer.headers.get('retry-after') };

@@ -7,17 +7,18 @@ import { type TestContext, test } from 'node:test';
 import { createClient } from '@redis/client';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { createLogger } from '../../src/platform/logger.ts';
+import { type Backend, startBackend } from '../support/backend.ts';
+import type { Answer, Client } from '../support/client.ts';
 import { copyCluster } from '../support/cluster-template.ts';
-import { creationCases, type Ground, layGround } from '../support/creations.ts';
+import { createPrerequisites, creationCases } from '../support/creation-cases.ts';
 import { dumpTables } from '../support/dump-tables.ts';
-import { type Answer, type Lab, type Post, postTo, startLab } from '../support/fault-lab.ts';
-import { freePort, type RedisServer, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
-import { startTillProcess, type TillProcess, testKey } from '../support/till-process.ts';
+import { type RedisServer, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInChild } from '../support/till-in-child.ts';
 
 interface Scene {
-  readonly lab: Lab;
-  readonly till: TillProcess;
-  readonly post: Post;
+  readonly backend: Backend;
+  readonly till: TillInChild;
   readonly dataDir: string;
   readonly postgres: { readonly url: string; stop(): Promise<void> };
   readonly redis: RedisServer;
@@ -27,9 +28,9 @@ test('no client secret is ever written: not to a table, the cache, the data fold
   skip: skipWithoutRedis(),
 }, async (t) => {
   const scene = await setScene(t);
-  const { lab, till } = scene;
+  const { backend, till } = scene;
   const answers = await runEveryFlow(scene);
-  const secrets = await secretsOf(lab, answers);
+  const secrets = await secretsOf(backend, answers);
   const requestId = String(answers.find(({ status }) => status >= 400)?.body['requestId']);
   const metrics = await (await fetch(`${till.url}/metrics`)).text();
   await till.stop();
@@ -71,72 +72,69 @@ test('no client secret is ever written: not to a table, the cache, the data fold
 });
 
 async function setScene(t: TestContext): Promise<Scene> {
-  const lab = await startLab(t);
+  const backend = await startBackend(t, { delivery: 'running' });
   const dataDir = await mkdtemp(join(tmpdir(), 'till-secrets-'));
-  lab.atEnd(() => rm(dataDir, { recursive: true, force: true }));
+  backend.atEnd(() => rm(dataDir, { recursive: true, force: true }));
   copyCluster(dataDir);
   const postgres = await startEmbeddedPostgres({
     dataDir,
     logger: createLogger('silent'),
     settings: { fsync: 'off', log_statement: 'all' },
   });
-  lab.atEnd(() => postgres.stop());
+  backend.atEnd(() => postgres.stop());
   const redis = await startOwnRedis();
   assert(redis);
-  lab.atEnd(() => redis.stop());
-  const port = await freePort();
-  const endpoint = await lab.dashboard.webhookEndpoints.create({
-    url: `http://127.0.0.1:${port}/webhooks/processor`,
-    enabled_events: ['*'],
+  backend.atEnd(() => redis.stop());
+  const till = await startTill({
+    in: 'child',
+    on: backend,
+    environment: {
+      LOG_LEVEL: 'trace',
+      DATA_DIR: dataDir,
+      DATABASE_URL: postgres.url,
+      REDIS_URL: redis.url,
+      // The rate limit is what the cache holds.
+      RATE_LIMIT_PER_MINUTE: '100000',
+    },
   });
-  const till = await startTillProcess({
-    PORT: String(port),
-    API_KEYS: testKey,
-    LOG_LEVEL: 'trace',
-    DATA_DIR: dataDir,
-    DATABASE_URL: postgres.url,
-    REDIS_URL: redis.url,
-    PROCESSOR_SECRET_KEY: 'sk_test_secrets',
-    PROCESSOR_API_BASE: lab.processorUrl,
-    PROCESSOR_WEBHOOK_SECRET: String(endpoint.secret),
-  });
-  lab.atEnd(() => till.stop());
-  return { lab, till, post: postTo(till.url, testKey), dataDir, postgres, redis };
+  return { backend, till, dataDir, postgres, redis };
 }
 
 /** Creations, their replays, every way in which they fail, what follows on them, and the webhooks of all that. */
-async function runEveryFlow({ lab, post }: Scene): Promise<readonly Answer[]> {
+async function runEveryFlow({ backend, till }: Scene): Promise<readonly Answer[]> {
   const answers: Answer[] = [];
-  const send: Post = async (path, body, key) => {
-    const answer = await post(path, body, key);
+  const send: Client['tryPost'] = async (path, body, key) => {
+    const answer = await till.tryPost(path, body, key);
     answers.push(answer);
     return answer;
   };
-  const grounds: Ground[] = [];
   for (const kind of ['none', 'error', 'reset_before', 'reset_after'] as const) {
-    const ground = await layGround(lab, send);
-    grounds.push(ground);
+    const prerequisites = await createPrerequisites(backend, { tryPost: send });
     for (const creation of creationCases) {
       const operation = creation.processorOperation;
-      if (kind !== 'none') await lab.misbehave({ operation, kind });
+      if (kind !== 'none') await backend.setFault({ operation, kind });
       for (let repetition = 0; repetition < 2; repetition += 1) {
-        const { status } = await send(creation.path(ground), creation.body(ground), kind);
+        const { status } = await send(creation.path(prerequisites), creation.body(prerequisites), kind);
         assert.equal(status, creation.status);
       }
-      await lab.misbehave({ operation, kind: 'error', status: 402 });
-      const { status } = await send(creation.path(ground), creation.body(ground), `${kind}-refused`);
+      await backend.setFault({ operation, kind: 'error', status: 402 });
+      const { status } = await send(
+        creation.path(prerequisites),
+        creation.body(prerequisites),
+        `${kind}-refused`,
+      );
       assert.ok(status === 409 || status === 422, String(status));
-      await lab.behave();
+      await backend.clearFaults();
     }
-    const { customerId, planId } = ground;
+    const { customerId, planId } = prerequisites;
     const trial = { customerId, planId, trialPeriodDays: 7 };
-    assert.equal((await send('/api/v1/subscriptions', trial)).body['clientSecret'], null);
-    await send('/api/v1/payments', { customerId, amount: 1, currency: 'eur' });
-    await send('/api/v1/payments', { customerId, amount: 'much', currency: 'eur' });
+    assert.equal((await send('/subscriptions', trial)).body['clientSecret'], null);
+    await send('/payments', { customerId, amount: 1, currency: 'eur' });
+    await send('/payments', { customerId, amount: 'much', currency: 'eur' });
   }
   const open = answers.flatMap(({ body }) => (isPayment(body['payment']) ? [body['payment'].id] : []));
-  for (const id of new Set(open)) await send(`/api/v1/payments/${id}/cancel`, {});
-  await fetch(`${lab.processorUrl}/sandbox/delivery/flush`, { method: 'POST' });
+  for (const id of new Set(open)) await send(`/payments/${id}/cancel`, {});
+  await backend.control('delivery/flush');
   return answers;
 }
 
@@ -145,11 +143,11 @@ function isPayment(value: unknown): value is { readonly id: string } {
 }
 
 /** Those that the service answered with, and every other that it may have been shown. */
-async function secretsOf({ dashboard }: Lab, answers: readonly Answer[]): Promise<readonly string[]> {
+async function secretsOf({ stripe }: Backend, answers: readonly Answer[]): Promise<readonly string[]> {
   const answered = answers.flatMap(({ body }) =>
     typeof body['clientSecret'] === 'string' ? [body['clientSecret']] : [],
   );
-  const intents = await dashboard.paymentIntents.list({ limit: 100 });
+  const intents = await stripe.paymentIntents.list({ limit: 100 });
   const all = intents.data.flatMap(({ client_secret }) => client_secret ?? []);
   assert.ok(new Set(answered).size >= 10 && all.length >= new Set(answered).size);
   return [...new Set([...answered, ...all])];

@@ -1,26 +1,28 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { type Backend, startBackend } from '../support/backend.ts';
 import {
-  assertMadeOnce,
+  assertCreatedOnce,
   type CreationCase,
-  claimState,
+  claimStatus,
+  createPrerequisites,
   creationCase,
   creationCases,
-  type Ground,
-  layGround,
-} from '../support/creations.ts';
-import { type Lab, type LabTill, startLab, startLabTill, triesPerCall } from '../support/fault-lab.ts';
-import { type Gate, startGate } from '../support/gate.ts';
+  type Prerequisites,
+} from '../support/creation-cases.ts';
+import { type ProcessorProxy, startProcessorProxy } from '../support/processor-proxy.ts';
+import { startTill } from '../support/till.ts';
+import { type TillInProcess, triesPerCall } from '../support/till-in-process.ts';
 
 const refunds = creationCase('refunds.create');
 const payments = creationCase('payments.create');
 
 interface Scene {
-  readonly lab: Lab;
-  readonly gate: Gate;
-  /** Behind the gate. */
-  readonly till: LabTill;
-  readonly ground: Ground;
+  readonly backend: Backend;
+  readonly proxy: ProcessorProxy;
+  /** Behind the proxy. */
+  readonly till: TillInProcess;
+  readonly prerequisites: Prerequisites;
   /** Sends a creation whose answer never arrives. */
   readonly abandon: (
     creation: CreationCase,
@@ -29,27 +31,27 @@ interface Scene {
   ) => Promise<void>;
 }
 
-async function setScene(t: Parameters<typeof startLab>[0]): Promise<Scene> {
-  const lab = await startLab(t);
-  const gate = await startGate(lab);
-  const till = await startLabTill(t, lab, { processorUrl: gate.url });
-  const hasty = await startLabTill(t, lab, { limits: { retriesMax: 0 } });
-  const ground = await layGround(lab, till.post);
+async function setScene(t: Parameters<typeof startBackend>[0]): Promise<Scene> {
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
+  const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+  const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
+  const prerequisites = await createPrerequisites(backend, till);
   return {
-    lab,
-    gate,
+    backend,
+    proxy,
     till,
-    ground,
+    prerequisites,
     abandon: async (creation, kind, key = 'abandoned') => {
-      await lab.misbehave({ operation: creation.processorOperation, kind });
-      const answer = await hasty.post(creation.path(ground), creation.body(ground), key);
+      await backend.setFault({ operation: creation.processorOperation, kind });
+      const answer = await hasty.tryPost(creation.path(prerequisites), creation.body(prerequisites), key);
       assert.equal(answer.status, 503, JSON.stringify(answer.body));
     },
   };
 }
 
 /** Lets time pass for every open claim. */
-async function age({ sql }: Lab, interval: string): Promise<void> {
+async function age({ sql }: Backend, interval: string): Promise<void> {
   await sql(
     `update till.idempotency_claims set attempted_at = attempted_at - $1::interval,
        created_at = created_at - $1::interval, leased_until = leased_until - $1::interval,
@@ -59,31 +61,35 @@ async function age({ sql }: Lab, interval: string): Promise<void> {
   );
 }
 
-async function sweepAndListWrites({ gate, till }: Scene): Promise<readonly string[]> {
-  const before = gate.seen.length;
+async function sweepAndListWrites({ proxy, till }: Scene): Promise<readonly string[]> {
+  const before = proxy.seen.length;
   await till.services.sweeper.sweep();
-  return gate.seen
+  return proxy.seen
     .slice(before)
     .flatMap(({ method, path }) => (method === 'GET' ? [] : [`${method} ${path}`]));
 }
 
-async function amountRefunded({ lab, ground }: Scene): Promise<number> {
-  const [row] = await lab.sql<{ amount_refunded: string }>(
+async function amountRefunded({ backend, prerequisites }: Scene): Promise<number> {
+  const [row] = await backend.sql<{ amount_refunded: number }>(
     'select amount_refunded + amount_reserved as amount_refunded from till.payments where id = $1',
-    [ground.paymentId],
+    [prerequisites.paymentId],
   );
   return Number(row?.amount_refunded);
 }
 
 test('what was made under an abandoned claim is adopted: the row appears and the claim is completed', async (t) => {
   const scene = await setScene(t);
-  const { lab, till, ground } = scene;
+  const { backend, till, prerequisites } = scene;
   for (const creation of creationCases) await scene.abandon(creation, 'reset_after');
-  await age(lab, '2 minutes');
+  await age(backend, '2 minutes');
   assert.deepEqual(await sweepAndListWrites(scene), []);
   for (const creation of creationCases) {
-    await assertMadeOnce(lab, ground, creation, 'abandoned');
-    const answer = await till.post(creation.path(ground), creation.body(ground), 'abandoned');
+    await assertCreatedOnce(backend, prerequisites, creation, 'abandoned');
+    const answer = await till.tryPost(
+      creation.path(prerequisites),
+      creation.body(prerequisites),
+      'abandoned',
+    );
     assert.equal(answer.status, creation.status);
     assert.equal(answer.replayed, true);
   }
@@ -92,100 +98,104 @@ test('what was made under an abandoned claim is adopted: the row appears and the
 
 test('where nothing was made the sweeper makes nothing, and the claim stays open for the same request', async (t) => {
   const scene = await setScene(t);
-  const { lab, till, ground } = scene;
+  const { backend, till, prerequisites } = scene;
   for (const creation of creationCases) await scene.abandon(creation, 'reset_before');
-  await age(lab, '2 minutes');
+  await age(backend, '2 minutes');
   assert.deepEqual(await sweepAndListWrites(scene), []);
   for (const creation of creationCases) {
-    assert.equal(await creation.countMade(lab, ground), 0);
-    assert.equal(await claimState(lab, creation.operation, 'abandoned'), 'open');
-    const answer = await till.post(creation.path(ground), creation.body(ground), 'abandoned');
+    assert.equal(await creation.countAtProcessor(backend, prerequisites), 0);
+    assert.equal(await claimStatus(backend, creation.operation, 'abandoned'), 'open');
+    const answer = await till.tryPost(
+      creation.path(prerequisites),
+      creation.body(prerequisites),
+      'abandoned',
+    );
     assert.equal(answer.status, creation.status, JSON.stringify(answer.body));
-    await assertMadeOnce(lab, ground, creation, 'abandoned');
+    await assertCreatedOnce(backend, prerequisites, creation, 'abandoned');
   }
 });
 
 test('a claim that somebody may be at work on is left alone', async (t) => {
   const scene = await setScene(t);
-  const { lab, gate, till, ground } = scene;
-  gate.hold('/v1/payment_intents');
-  const underWay = till.post(payments.path(ground), payments.body(ground), 'abandoned');
-  await gate.nextHeld();
+  const { backend, proxy, till, prerequisites } = scene;
+  proxy.hold('/v1/payment_intents');
+  const underWay = till.tryPost(payments.path(prerequisites), payments.body(prerequisites), 'abandoned');
+  await proxy.nextHeld();
   // As if it had been taken up again after a day.
-  await lab.sql(
+  await backend.sql(
     `update till.idempotency_claims set created_at = now() - interval '1 day' where completed_at is null`,
   );
-  const before = gate.seen.length;
+  const before = proxy.seen.length;
   await till.services.sweeper.sweep();
-  assert.equal(gate.seen.length, before);
-  gate.open();
+  assert.equal(proxy.seen.length, before);
+  proxy.releaseAll();
   assert.equal((await underWay).status, 201);
-  await assertMadeOnce(lab, ground, payments, 'abandoned');
+  await assertCreatedOnce(backend, prerequisites, payments, 'abandoned');
 });
 
 test('a claim is looked at again after twice as long, then twice that', async (t) => {
   const scene = await setScene(t);
   await scene.abandon(payments, 'reset_before');
   const lookUps = async () => {
-    const before = scene.gate.seen.length;
+    const before = scene.proxy.seen.length;
     await scene.till.services.sweeper.sweep();
-    return scene.gate.seen.length - before;
+    return scene.proxy.seen.length - before;
   };
-  await age(scene.lab, '61 seconds');
+  await age(scene.backend, '61 seconds');
   assert.equal(await lookUps(), 1);
   assert.equal(await lookUps(), 0);
-  await age(scene.lab, '55 seconds');
+  await age(scene.backend, '55 seconds');
   assert.equal(await lookUps(), 0);
-  await age(scene.lab, '10 seconds');
+  await age(scene.backend, '10 seconds');
   assert.equal(await lookUps(), 1);
-  await age(scene.lab, '100 seconds');
+  await age(scene.backend, '100 seconds');
   assert.equal(await lookUps(), 0);
 });
 
 test('what was reserved for a refund that came to nothing is given back after its time, and not before', async (t) => {
   const scene = await setScene(t);
-  const { lab, till, ground } = scene;
+  const { backend, till, prerequisites } = scene;
   await scene.abandon(refunds, 'reset_before');
   assert.equal(await amountRefunded(scene), 700);
-  await age(lab, '2 minutes');
+  await age(backend, '2 minutes');
   await till.services.sweeper.sweep();
   assert.equal(await amountRefunded(scene), 700, 'it may still be on its way');
-  await age(lab, '7 minutes');
+  await age(backend, '7 minutes');
   await till.services.sweeper.sweep();
   assert.equal(await amountRefunded(scene), 700, 'not ten minutes yet');
-  await age(lab, '10 minutes');
+  await age(backend, '10 minutes');
   await till.services.sweeper.sweep();
   assert.equal(await amountRefunded(scene), 0);
-  assert.equal(await refunds.countRows(lab, ground), 0);
-  const answer = await till.post(refunds.path(ground), refunds.body(ground), 'abandoned');
+  assert.equal(await refunds.countRows(backend, prerequisites), 0);
+  const answer = await till.tryPost(refunds.path(prerequisites), refunds.body(prerequisites), 'abandoned');
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
-  await assertMadeOnce(lab, ground, refunds, 'abandoned');
+  await assertCreatedOnce(backend, prerequisites, refunds, 'abandoned');
   assert.equal(await amountRefunded(scene), 700);
 });
 
 test('a refund that is asked for again while the sweeper looks keeps what is reserved for it', async (t) => {
   const scene = await setScene(t);
-  const { lab, gate, till } = scene;
+  const { backend, proxy, till } = scene;
   await scene.abandon(refunds, 'reset_before');
-  await age(lab, '15 minutes');
-  gate.hold('/v1/refunds', 'GET');
+  await age(backend, '15 minutes');
+  proxy.hold('/v1/refunds', 'GET');
   const sweep = till.services.sweeper.sweep();
-  const lookUp = await gate.nextHeld();
+  const lookUp = await proxy.nextHeld();
   // The look-up has been answered with nothing when the refund is made after all; only its answer is lost again.
-  await lookUp.holdAnswer();
+  await lookUp.holdResponse();
   await scene.abandon(refunds, 'reset_after');
-  gate.open();
+  proxy.releaseAll();
   await sweep;
-  assert.equal(await refunds.countMade(lab, scene.ground), 1);
+  assert.equal(await refunds.countAtProcessor(backend, scene.prerequisites), 1);
   assert.equal(await amountRefunded(scene), 700);
-  assert.equal(await refunds.countRows(lab, scene.ground), 1);
+  assert.equal(await refunds.countRows(backend, scene.prerequisites), 1);
 });
 
 test('claims that cannot be looked up hold up no others', async (t) => {
   const scene = await setScene(t);
-  const { lab, till, ground } = scene;
+  const { backend, till, prerequisites } = scene;
   // More than one sweep looks after, each of them older than the one that can be settled.
-  await lab.sql(
+  await backend.sql(
     `insert into till.idempotency_claims (operation, key, request_hash, resource_id, parent_id, owner, attempted_at,
        created_at, leased_until)
      select 'refunds.create', 'hopeless-' || n, '', gen_random_uuid(), gen_random_uuid(), 1, now() - interval '1 hour',
@@ -193,31 +203,36 @@ test('claims that cannot be looked up hold up no others', async (t) => {
      from generate_series(1, 60) n`,
   );
   await scene.abandon(payments, 'reset_after');
-  await age(lab, '2 minutes');
+  await age(backend, '2 minutes');
   await till.services.sweeper.sweep();
   await till.services.sweeper.sweep();
-  await assertMadeOnce(lab, ground, payments, 'abandoned');
+  await assertCreatedOnce(backend, prerequisites, payments, 'abandoned');
 });
 
 test('a processor that is down costs a sweep nothing but the sweep', async (t) => {
   const scene = await setScene(t);
-  const { lab, till, ground } = scene;
+  const { backend, till, prerequisites } = scene;
   await scene.abandon(payments, 'reset_after');
-  await age(lab, '2 minutes');
-  await lab.misbehave({ operation: 'payment_intents.list', kind: 'error', status: 503, times: triesPerCall });
+  await age(backend, '2 minutes');
+  await backend.setFault({
+    operation: 'payment_intents.list',
+    kind: 'error',
+    status: 503,
+    times: triesPerCall,
+  });
   await till.services.sweeper.sweep();
-  assert.equal(await claimState(lab, 'payments.create', 'abandoned'), 'open');
-  await age(lab, '10 minutes');
+  assert.equal(await claimStatus(backend, 'payments.create', 'abandoned'), 'open');
+  await age(backend, '10 minutes');
   await till.services.sweeper.sweep();
-  await assertMadeOnce(lab, ground, payments, 'abandoned');
+  await assertCreatedOnce(backend, prerequisites, payments, 'abandoned');
 });
 
 test('settled claims are forgotten after 25 hours, in batches; younger ones and open ones never', async (t) => {
   const scene = await setScene(t);
-  const { lab, till } = scene;
-  await lab.sql('delete from till.idempotency_claims');
+  const { backend, till } = scene;
+  await backend.sql('delete from till.idempotency_claims');
   const insert = (key: string, age: string, completed: boolean, rows: number) =>
-    lab.sql(
+    backend.sql(
       `insert into till.idempotency_claims (operation, key, request_hash, resource_id, owner, attempted_at, created_at,
          leased_until, completed_at)
        select 'customers.create', $1 || n, '', gen_random_uuid(), 1, now() - $2::interval, now() - $2::interval,
@@ -229,7 +244,7 @@ test('settled claims are forgotten after 25 hours, in batches; younger ones and 
   await insert('young-', '24 hours 59 minutes', true, 3);
   await insert('open-', '90 days', false, 3);
   await till.services.sweeper.sweep();
-  const left = await lab.sql<{ key: string }>('select key from till.idempotency_claims order by key');
+  const left = await backend.sql<{ key: string }>('select key from till.idempotency_claims order by key');
   assert.deepEqual(
     left.map(({ key }) => key),
     ['open-1', 'open-2', 'open-3', 'young-1', 'young-2', 'young-3'],

@@ -6,36 +6,45 @@ import { IdempotencyService } from '../../src/idempotency/idempotency-service.ts
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { failureOf } from '../processor/adapter.ts';
-import { assertMadeOnce, claimState, creationCase, type Ground, layGround } from '../support/creations.ts';
-import { type Answer, type Lab, type LabTill, startLab, startLabTill } from '../support/fault-lab.ts';
-import { startGate } from '../support/gate.ts';
+import { type Backend, startBackend } from '../support/backend.ts';
+import type { Answer } from '../support/client.ts';
+import {
+  assertCreatedOnce,
+  claimStatus,
+  createPrerequisites,
+  creationCase,
+  type Prerequisites,
+} from '../support/creation-cases.ts';
+import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { countStatements } from '../support/statement-counter.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 
 const payments = creationCase('payments.create');
 const refunds = creationCase('refunds.create');
 const paymentsAtProcessor = '/v1/payment_intents';
 
-async function pay(till: LabTill, ground: Ground, key: string): Promise<Answer> {
-  return till.post(payments.path(ground), payments.body(ground), key);
+async function pay(till: TillInProcess, prerequisites: Prerequisites, key: string): Promise<Answer> {
+  return till.tryPost(payments.path(prerequisites), payments.body(prerequisites), key);
 }
 
 /** As if the work on every open claim had taken longer than it may. */
-async function endLeases({ sql }: Lab): Promise<void> {
+async function endLeases({ sql }: Backend): Promise<void> {
   await sql(
     `update till.idempotency_claims set leased_until = now() - interval '1 second' where completed_at is null`,
   );
 }
 
 test('a claim that a living process is at work on is not taken over, and who waits too long is told', async (t) => {
-  const lab = await startLab(t);
-  const gate = await startGate(lab);
-  const owner = await startLabTill(t, lab, { processorUrl: gate.url });
-  const ground = await layGround(lab, owner.post);
-  gate.hold(paymentsAtProcessor);
-  const underWay = pay(owner, ground, 'busy');
-  await gate.nextHeld();
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
+  const owner = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+  const prerequisites = await createPrerequisites(backend, owner);
+  proxy.hold(paymentsAtProcessor);
+  const underWay = pay(owner, prerequisites, 'busy');
+  await proxy.nextHeld();
 
-  const other = await startLabTill(t, lab);
+  const other = await startTill({ in: 'process', on: backend });
   const impatient = new IdempotencyService({
     database: other.database,
     claims: new ClaimStore(10_000),
@@ -49,7 +58,7 @@ test('a claim that a living process is at work on is not taken over, and who wai
     impatient.create(
       {
         operation: 'payments.create',
-        parentIdOf: () => ground.customerId,
+        parentIdOf: () => prerequisites.customerId,
         prepare: () => assert.fail('it was taken over'),
         call: () => assert.fail('it was called'),
         find: () => assert.fail('it was looked up'),
@@ -57,62 +66,63 @@ test('a claim that a living process is at work on is not taken over, and who wai
         release: () => assert.fail('it was released'),
         replay: () => assert.fail('it was replayed'),
       },
-      { ...payments.body(ground), currency: 'eur' },
+      { ...payments.body(prerequisites), currency: 'eur' },
       'busy',
     ),
   );
   assert.equal(failure.code, 'idempotency_key_in_flight');
   assert.equal(failure.extras.retryAfterSeconds, 1);
-  gate.open();
+  proxy.releaseAll();
   assert.equal((await underWay).status, 201);
-  await assertMadeOnce(lab, ground, payments, 'busy');
+  await assertCreatedOnce(backend, prerequisites, payments, 'busy');
 });
 
 test('a process never works twice at once on one claim, even past its lease', async (t) => {
-  const lab = await startLab(t);
-  const gate = await startGate(lab);
-  const counter = await countStatements(lab);
-  const till = await startLabTill(
-    t,
-    { ...lab, databaseUrl: counter.databaseUrl },
-    { processorUrl: gate.url },
-  );
-  const ground = await layGround(lab, till.post);
-  gate.hold(paymentsAtProcessor);
-  const first = pay(till, ground, 'slow');
-  await gate.nextHeld();
-  await endLeases(lab);
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
+  const counter = await countStatements(backend);
+  const till = await startTill({
+    in: 'process',
+    on: backend,
+    databaseUrl: counter.databaseUrl,
+    processorUrl: proxy.url,
+  });
+  const prerequisites = await createPrerequisites(backend, till);
+  proxy.hold(paymentsAtProcessor);
+  const first = pay(till, prerequisites, 'slow');
+  await proxy.nextHeld();
+  await endLeases(backend);
   // The second request has looked at the claim once, and found it taken, when it looks again. The first look names its
   // statement twice: to prepare it, and to run it.
   const looked = counter.sent('find_claim', 3);
-  const second = pay(till, ground, 'slow');
-  await Promise.race([looked, gate.nextHeld()]);
-  gate.open();
+  const second = pay(till, prerequisites, 'slow');
+  await Promise.race([looked, proxy.nextHeld()]);
+  proxy.releaseAll();
   assert.deepEqual([(await first).replayed, (await second).replayed], [false, true]);
   const id = payments.idOf(await first);
-  const calls = gate.seen.filter(({ idempotencyKey }) => idempotencyKey?.includes(id));
+  const calls = proxy.seen.filter(({ idempotencyKey }) => idempotencyKey?.includes(id));
   assert.equal(calls.length, 1);
 });
 
 test('two processes at work on one claim, because the first is slow, make one payment and one row', async (t) => {
-  const lab = await startLab(t);
-  const gate = await startGate(lab);
-  const slow = await startLabTill(t, lab, { processorUrl: gate.url });
-  const quick = await startLabTill(t, lab);
-  const ground = await layGround(lab, quick.post);
-  gate.hold(paymentsAtProcessor);
-  const first = pay(slow, ground, 'overtaken');
-  await gate.nextHeld();
-  await endLeases(lab);
-  const second = await pay(quick, ground, 'overtaken');
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
+  const slow = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+  const quick = await startTill({ in: 'process', on: backend });
+  const prerequisites = await createPrerequisites(backend, quick);
+  proxy.hold(paymentsAtProcessor);
+  const first = pay(slow, prerequisites, 'overtaken');
+  await proxy.nextHeld();
+  await endLeases(backend);
+  const second = await pay(quick, prerequisites, 'overtaken');
   assert.equal(second.status, 201);
-  gate.open();
+  proxy.releaseAll();
   assert.deepEqual((await first).body, second.body);
-  await assertMadeOnce(lab, ground, payments, 'overtaken');
+  await assertCreatedOnce(backend, prerequisites, payments, 'overtaken');
 });
 
 test('what was made before its plan was archived is still the answer to the same request', async (t) => {
-  const lab = await startLab(t);
+  const backend = await startBackend(t);
   const stuck = Promise.withResolvers<void>();
   const called = Promise.withResolvers<void>();
   const pass = (crashPoint: string) => {
@@ -120,87 +130,88 @@ test('what was made before its plan was archived is still the answer to the same
     called.resolve();
     return stuck.promise;
   };
-  const survivor = await startLabTill(t, lab);
-  const ground = await layGround(lab, survivor.post);
-  const slow = await startLabTill(t, lab, { crashPoints: { pass } });
+  const survivor = await startTill({ in: 'process', on: backend });
+  const prerequisites = await createPrerequisites(backend, survivor);
+  const slow = await startTill({ in: 'process', on: backend, crashPoints: { pass } });
   const subscriptions = creationCase('subscriptions.create');
-  const subscribe = (till: LabTill) =>
-    till.post(subscriptions.path(ground), subscriptions.body(ground), 'archived-meanwhile');
+  const subscribe = (till: TillInProcess) =>
+    till.tryPost(subscriptions.path(prerequisites), subscriptions.body(prerequisites), 'archived-meanwhile');
   const first = subscribe(slow);
   await called.promise;
-  await endLeases(lab);
-  assert.equal((await survivor.post(`/api/v1/plans/${ground.planId}/archive`, {})).status, 200);
+  await endLeases(backend);
+  assert.equal((await survivor.tryPost(`/plans/${prerequisites.planId}/archive`, {})).status, 200);
   const second = await subscribe(survivor);
   assert.equal(second.status, 201, JSON.stringify(second.body));
   stuck.resolve();
   assert.equal((await first).status, 201);
-  await assertMadeOnce(lab, ground, subscriptions, 'archived-meanwhile');
+  await assertCreatedOnce(backend, prerequisites, subscriptions, 'archived-meanwhile');
 });
 
 test('who was overtaken frees nothing when its own call is refused', async (t) => {
-  const lab = await startLab(t);
-  const gate = await startGate(lab);
-  const slow = await startLabTill(t, lab, { processorUrl: gate.url });
-  const quick = await startLabTill(t, lab, { processorUrl: gate.url });
-  const ground = await layGround(lab, quick.post);
-  gate.hold('/v1/refunds');
-  const refund = (till: LabTill) => till.post(refunds.path(ground), refunds.body(ground), 'refused-late');
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
+  const slow = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+  const quick = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+  const prerequisites = await createPrerequisites(backend, quick);
+  proxy.hold('/v1/refunds');
+  const refund = (till: TillInProcess) =>
+    till.tryPost(refunds.path(prerequisites), refunds.body(prerequisites), 'refused-late');
   const first = refund(slow);
-  const heldFirst = await gate.nextHeld();
-  await endLeases(lab);
+  const heldFirst = await proxy.nextHeld();
+  await endLeases(backend);
   const second = refund(quick);
-  const heldSecond = await gate.nextHeld();
-  await lab.misbehave({ operation: 'refunds.create', kind: 'error', status: 402 });
+  const heldSecond = await proxy.nextHeld();
+  await backend.setFault({ operation: 'refunds.create', kind: 'error', status: 402 });
   heldFirst.release();
   assert.equal((await first).status, 409);
-  assert.equal(await claimState(lab, 'refunds.create', 'refused-late'), 'open');
-  assert.equal(await refunds.countRows(lab, ground), 1, 'the reservation is the other one’s');
+  assert.equal(await claimStatus(backend, 'refunds.create', 'refused-late'), 'open');
+  assert.equal(await refunds.countRows(backend, prerequisites), 1, 'the reservation is the other one’s');
   heldSecond.release();
   assert.equal((await second).status, 200);
-  await assertMadeOnce(lab, ground, refunds, 'refused-late');
+  await assertCreatedOnce(backend, prerequisites, refunds, 'refused-late');
 });
 
 test('two processes that both find the processor’s memory gone go on under one new key', async (t) => {
-  const lab = await startLab(t);
-  const gate = await startGate(lab);
-  const hasty = await startLabTill(t, lab, { limits: { retriesMax: 0 } });
-  const slow = await startLabTill(t, lab, { processorUrl: gate.url });
-  const quick = await startLabTill(t, lab, { processorUrl: gate.url });
-  const ground = await layGround(lab, quick.post);
-  await lab.misbehave({ operation: 'payment_intents.create', kind: 'reset_before' });
-  assert.equal((await pay(hasty, ground, 'forgotten')).status, 503);
-  await lab.sql(
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
+  const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
+  const slow = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+  const quick = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+  const prerequisites = await createPrerequisites(backend, quick);
+  await backend.setFault({ operation: 'payment_intents.create', kind: 'reset_before' });
+  assert.equal((await pay(hasty, prerequisites, 'forgotten')).status, 503);
+  await backend.sql(
     `update till.idempotency_claims set attempted_at = now() - interval '1 day' where completed_at is null`,
   );
-  gate.hold(paymentsAtProcessor, 'GET');
-  const first = pay(slow, ground, 'forgotten');
-  const firstLookUp = await gate.nextHeld();
-  await endLeases(lab);
-  const second = pay(quick, ground, 'forgotten');
-  const secondLookUp = await gate.nextHeld();
+  proxy.hold(paymentsAtProcessor, 'GET');
+  const first = pay(slow, prerequisites, 'forgotten');
+  const firstLookUp = await proxy.nextHeld();
+  await endLeases(backend);
+  const second = pay(quick, prerequisites, 'forgotten');
+  const secondLookUp = await proxy.nextHeld();
   // Both have looked, and found nothing, before either goes on.
-  gate.hold(paymentsAtProcessor);
+  proxy.hold(paymentsAtProcessor);
   firstLookUp.release();
   assert.equal((await first).status, 409);
   secondLookUp.release();
-  const write = await gate.nextHeld();
+  const write = await proxy.nextHeld();
   assert.match(write.idempotencyKey ?? '', /-2$/);
-  gate.open();
+  proxy.releaseAll();
   assert.equal((await second).status, 201);
-  await assertMadeOnce(lab, ground, payments, 'forgotten');
+  await assertCreatedOnce(backend, prerequisites, payments, 'forgotten');
 });
 
 test('what cannot be recorded is left for the next request, whichever process that meets', async (t) => {
-  const lab = await startLab(t);
-  const broken = await startLabTill(t, lab);
-  const other = await startLabTill(t, lab);
-  const ground = await layGround(lab, broken.post);
-  await lab.sql(`alter table till.payments add constraint out_of_order check (false) not valid`);
-  assert.equal((await pay(broken, ground, 'unrecorded')).status, 500);
-  await lab.sql('alter table till.payments drop constraint out_of_order');
+  const backend = await startBackend(t);
+  const broken = await startTill({ in: 'process', on: backend });
+  const other = await startTill({ in: 'process', on: backend });
+  const prerequisites = await createPrerequisites(backend, broken);
+  await backend.sql(`alter table till.payments add constraint out_of_order check (false) not valid`);
+  assert.equal((await pay(broken, prerequisites, 'unrecorded')).status, 500);
+  await backend.sql('alter table till.payments drop constraint out_of_order');
   // A lease that still ran would have to be waited for: for a day.
-  await lab.sql(`update till.idempotency_claims set leased_until = leased_until + interval '1 day'
+  await backend.sql(`update till.idempotency_claims set leased_until = leased_until + interval '1 day'
     where leased_until > now() and completed_at is null`);
-  assert.equal((await pay(other, ground, 'unrecorded')).status, 201);
-  await assertMadeOnce(lab, ground, payments, 'unrecorded');
+  assert.equal((await pay(other, prerequisites, 'unrecorded')).status, 201);
+  await assertCreatedOnce(backend, prerequisites, payments, 'unrecorded');
 });

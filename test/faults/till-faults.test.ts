@@ -3,10 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { testKey } from '../support/client.ts';
 import { effort } from '../support/effort.ts';
+import { createRandom } from '../support/random.ts';
 import { seedOf } from '../support/seeds.ts';
-import { testKey } from '../support/till-process.ts';
-import { createRandom } from '../webhooks/model/random.ts';
 import { startRig } from './rig/rig.ts';
 
 const killMinutes = effort({ short: 0, long: 10 });

@@ -6,11 +6,13 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { migrate } from '../../src/platform/migrate.ts';
+import { type Client, testKey } from '../support/client.ts';
 import { effort } from '../support/effort.ts';
-import { postTo } from '../support/fault-lab.ts';
 import { captureLog } from '../support/log-capture.ts';
+import { createPayment } from '../support/objects.ts';
 import { createTestDatabase } from '../support/test-database.ts';
-import { projectFolder, startTillProcess, type TillProcess, testKey } from '../support/till-process.ts';
+import { backendEnvironment, projectFolder } from '../support/till-in-child.ts';
+import { startWholeTill, type WholeTill } from '../support/whole-till.ts';
 import { OlderProcess } from './rig/older-process.ts';
 import { startRig } from './rig/rig.ts';
 import { seeds } from './rig/seeds.ts';
@@ -48,7 +50,7 @@ for (let known = 1; known <= migrations.length; known += 1)
         `rows of ${table} that are gone or changed`,
       );
     }
-    if (till !== undefined) await assertServes(till.url, client);
+    if (till !== undefined) await assertServes(till, client);
   });
 
 test('a release that is older than the database goes on serving, and starts', async (t) => {
@@ -59,13 +61,7 @@ test('a release that is older than the database goes on serving, and starts', as
     await migrate({ url: rig.databaseUrl, folder: await folderWith(t, extraMigration(count)), logger });
   }
   await load.progressed(10);
-  const late = await startTillProcess({
-    API_KEYS: testKey,
-    DATABASE_URL: rig.databaseUrl,
-    PROCESSOR_SECRET_KEY: 'sk_test_rig',
-    PROCESSOR_API_BASE: rig.processorUrl,
-    PROCESSOR_WEBHOOK_SECRET: 'whsec_rig',
-  });
+  const late = await startWholeTill(backendEnvironment(rig));
   rig.atEnd(() => late.stop());
   await late.logged('database schema newer than this release');
   assert.equal((await fetch(`${late.url}/health`)).status, 200);
@@ -106,25 +102,21 @@ async function databaseAt(t: TestContext, known: number) {
   return { url: database.url, client };
 }
 
-async function startOn(t: TestContext, url: string): Promise<TillProcess> {
-  const till = await startTillProcess({ API_KEYS: testKey, DATABASE_URL: url, DATA_DIR: await folder(t) });
+async function startOn(t: TestContext, url: string): Promise<WholeTill> {
+  const environment = { API_KEYS: testKey, DATABASE_URL: url, DATA_DIR: await folder(t) };
+  const till = await startWholeTill(environment);
   t.after(() => till.stop());
   return till;
 }
 
 /** Lists show what was there before, and new things can be made. */
-async function assertServes(url: string, client: pg.Client): Promise<void> {
+async function assertServes(till: Client, client: pg.Client): Promise<void> {
   for (const list of ['customers', 'payments', 'subscriptions', 'invoices']) {
-    const answer = await fetch(`${url}/api/v1/${list}`, { headers: { 'x-api-key': testKey } });
-    const { total } = (await answer.json()) as { readonly total: number };
+    const { total } = await till.get<{ readonly total: number }>(`/${list}`);
     const { rows } = await client.query<{ count: string }>(`select count(*) from till.${list}`);
     assert.equal(total, Number(rows[0]?.count), `the total of ${list}`);
   }
-  const post = postTo(url, testKey);
-  const customer = await post('/api/v1/customers', { email: 'ada@example.com' });
-  assert.equal(customer.status, 201);
-  const order = { customerId: customer.body['id'], amount: 2_000, currency: 'eur' };
-  assert.equal((await post('/api/v1/payments', order)).status, 201);
+  await createPayment(till);
 }
 
 async function folder(t: TestContext): Promise<string> {

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
+import { testKey } from '../support/client.ts';
 import { loadOpenapi } from '../support/openapi-document.ts';
-import { apiKey, startWebhookTill } from '../webhooks/webhook-till.ts';
+import { startTill } from '../support/till.ts';
 import { type Change, keepJournal } from './change-journal.ts';
-import { exchangeWith, type WireAnswer } from './exchange.ts';
 import { fuzz } from './fuzz.ts';
+import { IdPool } from './id-pool.ts';
 import type { FuzzRequest } from './operation-parts.ts';
 import { requestsTo } from './request-values.ts';
-import { Stock } from './stock.ts';
+import { createWireClient, type WireAnswer } from './wire-client.ts';
 
 /** In the short form, of each seed more than the 942 inputs after which the first one finds its bug. */
 const amount = { short: 3_000, long: 20_000 };
@@ -45,12 +46,12 @@ const answerHeaders = [
   ],
 ];
 
-const till = await startWebhookTill({ after });
-const { exchange, close } = exchangeWith(till.url);
+const till = await startTill({ in: 'process', for: { after } });
+const { send: sendOverWire, close } = createWireClient(till.url);
 after(close);
 const document = await loadOpenapi(till.url);
-const stock = new Stock(till);
-await stock.renew();
+const idPool = new IdPool(till);
+await idPool.refill();
 const journal = await keepJournal(till);
 
 const requests = fc.oneof(
@@ -68,7 +69,7 @@ let sent = 0;
 test(`no request, valid, nearly valid or hostile, gets a 5xx, an undocumented answer or, once refused, any row changed`, async () => {
   await fuzz(amount, requests, async (request) => {
     if (sent % renewEvery === 0) {
-      await stock.renew();
+      await idPool.refill();
       await journal.take();
     }
     sent += 1;
@@ -100,11 +101,11 @@ test('every operation was reached by valid requests that succeeded and by others
 
 async function send({ method, path, headers, body, isChunked }: FuzzRequest): Promise<WireAnswer> {
   const hasOwnKey = headers.some(([name]) => name === 'x-api-key');
-  return exchange({
+  return sendOverWire({
     method,
-    path: stock.fill(path),
-    headers: hasOwnKey ? headers : [['x-api-key', apiKey], ...headers],
-    body: typeof body === 'string' ? Buffer.from(stock.fill(body)) : body,
+    path: idPool.insertIds(path),
+    headers: hasOwnKey ? headers : [['x-api-key', testKey], ...headers],
+    body: typeof body === 'string' ? Buffer.from(idPool.insertIds(body)) : body,
     isChunked,
   });
 }
@@ -153,5 +154,5 @@ function isRead({ method }: FuzzRequest): boolean {
 
 function describe({ kind, method, path, body }: FuzzRequest, { status, text }: WireAnswer): string {
   const sentBody = body === null ? 'no body' : body.toString().slice(0, 500);
-  return `${kind} ${method} ${stock.fill(path).slice(0, 300)} with ${sentBody}: ${status} ${text.slice(0, 500)}`;
+  return `${kind} ${method} ${idPool.insertIds(path).slice(0, 300)} with ${sentBody}: ${status} ${text.slice(0, 500)}`;
 }

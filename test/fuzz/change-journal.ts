@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { WebhookTill } from '../webhooks/webhook-till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 
 /** A row that is not what it was. */
 export interface Change {
@@ -16,7 +16,7 @@ export interface ChangeJournal {
 }
 
 /** Writes down every change of every row, by triggers of its own, so that a test can tell that there was none. */
-export async function keepJournal({ sql }: Pick<WebhookTill, 'sql'>): Promise<ChangeJournal> {
+export async function keepJournal({ sql }: Pick<TillInProcess, 'sql'>): Promise<ChangeJournal> {
   await sql('create schema journal');
   await sql(
     `create table journal.changes (

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { eventFixture } from '../fixtures/event-fixture.ts';
-import { readRefunds } from '../webhooks/shop.ts';
-import type { WebhookTill } from '../webhooks/webhook-till.ts';
-import { fillShelf } from './shelf.ts';
+import { readRefunds } from '../support/objects.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import { createOneOfEach } from './one-of-each.ts';
 
 /** The ids in the fixtures, and those of things that exist. */
 export type Subjects = ReadonlyMap<string, string>;
@@ -10,9 +10,9 @@ export type Subjects = ReadonlyMap<string, string>;
 /** Our own ids, as the fixtures have them in their metadata; the last digit tells the resource. */
 const localId = (digit: string) => `"0199d3a2-0000-7000-8000-00000000000${digit}"`;
 
-/** Things for events to be about, so that what is wrong in them gets as far as the rows. */
-export async function newSubjects(till: WebhookTill): Promise<Subjects> {
-  const { customer, plan, open, paid, subscription } = await fillShelf(till);
+/** Creates objects for events to name, so that what is wrong in the events reaches the rows. */
+export async function createSubjects(till: TillInProcess): Promise<Subjects> {
+  const { customer, plan, open, paid, subscription } = await createOneOfEach(till);
   await till.post(`/payments/${paid.id}/refund`, { amount: 500 });
   await till.settle();
   const [refund] = await readRefunds(till, paid);
@@ -38,7 +38,7 @@ export async function newSubjects(till: WebhookTill): Promise<Subjects> {
   ]);
 }
 
-/** A fixture, told of the subjects. */
+/** A fixture with the ids of the subjects. */
 export function fixtureAbout(name: string, subjects: Subjects): string {
   const isRefund = name.includes('refund');
   const intent = isRefund ? subjects.get('refund "pi_1"') : subjects.get('"pi_1"');

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import type { Documented, Schema } from '../support/openapi-document.ts';
-import type { WireRequest } from './exchange.ts';
 import { rightValues } from './schema-values.ts';
+import type { WireRequest } from './wire-client.ts';
 
-/** Stands in a request for an id that only the running service knows; `stock.ts` puts it in. */
+/** A placeholder in a request for an id that only the running service knows. `id-pool.ts` replaces it. */
 export const resources = [
   'customers',
   'plans',

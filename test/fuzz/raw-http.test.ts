@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Frame, startFrame, testKey } from '../support/frame.ts';
+import { testKey } from '../support/client.ts';
+import { type Frame, startFrame } from '../support/frame.ts';
 import { type RawAnswer, sendRawForAll } from '../support/raw-http.ts';
 import { fuzz } from './fuzz.ts';
 

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { operations } from '../../sandbox/resources/operations.ts';
 import { customerAndPrice, incompleteSubscription, useSandbox } from '../sandbox/support.ts';
 import { sendRawForAll } from '../support/raw-http.ts';
-import { exchangeWith } from './exchange.ts';
 import { fuzz } from './fuzz.ts';
 import { hostileJson, hostileText, hugeBody } from './hostile-values.ts';
+import { createWireClient } from './wire-client.ts';
 
 const amount = { short: 1_000, long: 5_000 };
 const controlAmount = { short: 200, long: 1_000 };
@@ -237,7 +237,7 @@ test('nothing that is sent to the controls of the sandbox makes them fail with a
       if (level === 'error') problems.push({ fields, message });
     },
   });
-  const { exchange, close } = exchangeWith(sandbox.url);
+  const { send, close } = createWireClient(sandbox.url);
   t.after(close);
   const field = fc.tuple(
     fc.constantFrom('advanceSeconds', 'mode', 'operation', 'kind', 'status', 'times', 'delayMs', '__proto__'),
@@ -294,7 +294,7 @@ test('nothing that is sent to the controls of the sandbox makes them fail with a
       status,
       headers,
       text: answer,
-    } = await exchange({
+    } = await send({
       method,
       path: `/sandbox/${path}`,
       headers: [['authorization', authorization]],

@@ -3,9 +3,10 @@ import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { type Documented, loadOpenapi } from '../support/openapi-document.ts';
 import { seedOf } from '../support/seeds.ts';
-import { eventOf, idOf, startWebhookTill } from '../webhooks/webhook-till.ts';
+import { startTill } from '../support/till.ts';
+import { eventOf, idOf } from '../support/webhook-events.ts';
 import { type Change, keepJournal } from './change-journal.ts';
-import { newSubjects } from './event-subjects.ts';
+import { createSubjects } from './event-subjects.ts';
 import { fuzz } from './fuzz.ts';
 import { hostileEvents, toBody } from './hostile-event.ts';
 
@@ -16,16 +17,16 @@ const renewEvery = 50;
 /** Far more looks than a queue of a few hundred needs; each is a round trip to the database. */
 const looksMax = 2_000;
 
-const till = await startWebhookTill({ after });
+const till = await startTill({ in: 'process', for: { after } });
 const { operations, assertDocumented } = await loadOpenapi(till.url);
 const journal = await keepJournal(till);
-let subjects = await newSubjects(till);
+let subjects = await createSubjects(till);
 let sent = 0;
 
 test('an event with any one place wrong is refused or settled at once, and one that failed has changed no mirror', async () => {
   const states = new Map<string, number>();
   await fuzz(amount, hostileEvents, async (event) => {
-    if (sent % renewEvery === 0) subjects = await newSubjects(till);
+    if (sent % renewEvery === 0) subjects = await createSubjects(till);
     sent += 1;
     await journal.take();
     // Each a second after the one before, so that no two tie.
@@ -65,7 +66,7 @@ test('signed rubbish is refused, and stores nothing', async () => {
 test('among hostile events that arrive all at once, the worker settles every one, and every good one is applied', async (t) => {
   const seed = seedOf('FUZZ');
   t.diagnostic(`FUZZ_SEED=${seed}`);
-  subjects = await newSubjects(till);
+  subjects = await createSubjects(till);
   const hostile = fc
     .sample(hostileEvents, { seed, numRuns: 300 })
     .map((event, index) => toBody(event, subjects, 1_900_000_000 + index));
@@ -104,7 +105,7 @@ test('no text of an event makes a line of its own in the log, a label in the met
   // The capture reads every write as one JSON value, so a line that was broken in two would have failed there.
   const forged = till.lines.filter(({ level, msg }) => level === 'fatal' || msg === 'forged');
   assert.deepEqual(forged, []);
-  assert.doesNotMatch(await (await till.call('/metrics')).text(), /forged|cookie/);
+  assert.doesNotMatch(await (await till.fetch('/metrics')).text(), /forged|cookie/);
 });
 
 /** Sends a signed body; the answer must be one that is documented. */
@@ -142,7 +143,7 @@ async function assertReadable({ table, after: row }: Change, what: string): Prom
     table === 'refunds'
       ? ['/api/v1/payments/{id}/refunds', row['payment_id']]
       : [`/api/v1/${table}/{id}`, row['id']];
-  const answer = await till.call(path.replace('{id}', String(id)));
+  const answer = await till.fetch(path.replace('{id}', String(id)));
   assert.equal(answer.status, 200, what);
   const contentType = answer.headers.get('content-type');
   assertDocumented(operationAt('GET', path), { status: 200, contentType, text: await answer.text() });

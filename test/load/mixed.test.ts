@@ -5,13 +5,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import pg from 'pg';
 import { Stripe } from 'stripe';
 import type { Load } from '../faults/rig/load.ts';
 import type { Attempt } from '../faults/rig/load-client.ts';
 import { type Rig, startRig } from '../faults/rig/rig.ts';
+import { webhookSecrets } from '../support/backend.ts';
+import { testKey } from '../support/client.ts';
 import { effort } from '../support/effort.ts';
-import { testKey } from '../support/till-process.ts';
 import { type Hit, OpenLoop, type Shot } from './open-loop.ts';
 import { type Holding, holdingOf, median, percentile } from './process-watch.ts';
 
@@ -171,10 +171,7 @@ function shedShare(hits: readonly Hit[]): number {
 
 /** Every webhook that was acknowledged is in the inbox. */
 async function assertKept(rig: Rig, served: readonly Hit[]): Promise<void> {
-  const client = new pg.Client({ connectionString: rig.databaseUrl });
-  await client.connect();
-  const { rows } = await client.query<{ id: string }>('select id from till.webhook_events');
-  await client.end();
+  const rows = await rig.sql<{ id: string }>('select id from till.webhook_events');
   const kept = new Set(rows.map(({ id }) => id));
   const lost = served.filter(({ shot }) => shot.kind === 'webhook' && !kept.has(shot.id));
   assert.deepEqual(lost.slice(0, 3), [], `${lost.length} acknowledged webhooks are lost`);
@@ -196,7 +193,7 @@ function makeShots(paymentId: string, count: number, label: string): readonly Sh
       livemode: false,
       data: { object: { object: 'balance', available: [{ amount: index, currency: 'eur' }] } },
     });
-    const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret: 'whsec_rig' });
+    const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret: webhookSecrets[0] });
     const head = `POST /webhooks/processor HTTP/1.1\r\nhost: till\r\ncontent-type: application/json\r\n`;
     const length = `content-length: ${Buffer.byteLength(payload)}\r\n`;
     const bytes = Buffer.from(`${head}${length}stripe-signature: ${signature}\r\n\r\n${payload}`);

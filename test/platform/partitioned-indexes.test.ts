@@ -8,7 +8,7 @@ import { createLogger } from '../../src/platform/logger.ts';
 import { migrate } from '../../src/platform/migrate.ts';
 import { completePartitionedIndexes } from '../../src/platform/partitioned-indexes.ts';
 import { createTestDatabase } from '../support/test-database.ts';
-import { projectFolder } from '../support/till-process.ts';
+import { projectFolder } from '../support/till-in-child.ts';
 
 const logger = createLogger('silent');
 const migrationsFolder = join(projectFolder, 'migrations');

@@ -4,9 +4,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { Failure } from '../../src/errors.ts';
 import { Database, isOutage, type Transaction } from '../../src/platform/postgres.ts';
-import { lineToDatabase } from '../support/database-line.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { freePort } from '../support/redis-server.ts';
+import { lineToDatabase } from '../support/tcp-line.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 const { logger } = captureLog();
@@ -72,9 +72,12 @@ test('a statement that fails unseen fails its transaction, and says why, whateve
 });
 
 test('a begin that fails is followed by nothing that takes effect', async (t) => {
-  const { line, url } = await lineToDatabase(server.url);
+  const garbleBegin = (chunk: Buffer) => {
+    const at = chunk.indexOf('begin\0');
+    if (at >= 0) chunk.write('wrong\0', at);
+  };
+  const { line, url } = await lineToDatabase(server.url, { onSent: () => garbleBegin });
   t.after(() => line.close());
-  line.mishear('begin\0', 'wrong\0');
   const misled = new Database({ url, poolSize: 1, logger });
   t.after(() => misled.close());
   await database.query('truncate numbers');

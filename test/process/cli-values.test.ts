@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createTestDatabase } from '../support/test-database.ts';
-import { projectFolder } from '../support/till-process.ts';
+import { projectFolder } from '../support/till-in-child.ts';
 
 const database = await createTestDatabase();
 after(() => database.drop());

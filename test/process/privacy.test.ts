@@ -4,14 +4,18 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { testKey } from '../support/client.ts';
 import { copyCluster } from '../support/cluster-template.ts';
-import { startTillProcess, testKey } from '../support/till-process.ts';
+import { startTill } from '../support/till.ts';
 
 test('no key, secret or personal data of any request is in a log, in the metrics or in the data folder', async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'till-privacy-'));
   t.after(() => rm(dataDir, { recursive: true, force: true }));
   copyCluster(dataDir);
-  const till = await startTillProcess({ DATA_DIR: dataDir, API_KEYS: `shop:${testKey}`, LOG_LEVEL: 'trace' });
+  const till = await startTill({
+    in: 'child',
+    environment: { DATA_DIR: dataDir, API_KEYS: `shop:${testKey}`, LOG_LEVEL: 'trace' },
+  });
   t.after(() => till.stop());
   const hidden = {
     key: testKey,

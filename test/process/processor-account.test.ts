@@ -1,32 +1,23 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { EventEmitter, once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
-import { createLogger } from '../../src/platform/logger.ts';
 import { Database } from '../../src/platform/postgres.ts';
 import { AccountStore } from '../../src/processor/account/account-store.ts';
 import { compareAccount } from '../../src/processor/account/compare-account.ts';
-import { startTill } from '../../src/till/compose.ts';
-import { loadConfig } from '../../src/till/config.ts';
 import { startAdapter } from '../processor/adapter.ts';
-import { captureLog, type LogLine } from '../support/log-capture.ts';
+import { connectProcessor, type SandboxFault } from '../support/backend.ts';
+import { testKey } from '../support/client.ts';
+import { captureLog } from '../support/log-capture.ts';
 import { readProblem } from '../support/problem.ts';
 import { freePort } from '../support/redis-server.ts';
 import { createTestDatabase } from '../support/test-database.ts';
-import { projectFolder, runTillUntilExit, testKey } from '../support/till-process.ts';
-
-interface RunningTill {
-  readonly url: string;
-  readonly lines: readonly LogLine[];
-  /** Resolves with the first line of the log that has this message, from the start. */
-  readonly logged: (message: string) => Promise<LogLine>;
-  readonly stop: () => Promise<unknown>;
-}
+import { projectFolder, runTillUntilExit } from '../support/till-in-child.ts';
+import { startWholeTill, type WholeTill } from '../support/whole-till.ts';
 
 interface Stage {
   readonly databaseUrl: string;
@@ -35,7 +26,7 @@ interface Stage {
   /** The environment of a service on the stage's database, with a processor at this address. */
   readonly on: (processorUrl: string, secretKey?: string) => Record<string, string>;
   readonly sandbox: (accountId: string, port?: number) => Promise<Sandbox>;
-  readonly start: (environment: Record<string, string>) => Promise<RunningTill>;
+  readonly start: (environment: Record<string, string>) => Promise<WholeTill>;
 }
 
 async function setStage(t: TestContext): Promise<Stage> {
@@ -66,56 +57,22 @@ async function setStage(t: TestContext): Promise<Stage> {
       return sandbox;
     },
     start: async (environment) => {
-      const till = await startInProcess({ ...own, ...environment });
+      const till = await startWholeTill({ ...own, ...environment });
       ends.push(() => till.stop());
       return till;
     },
   };
 }
 
-/** The whole service, in this process. */
-async function startInProcess(environment: Record<string, string>): Promise<RunningTill> {
-  const lines: LogLine[] = [];
-  const written = new EventEmitter();
-  const logger = createLogger('info', {
-    write: (text: string) => {
-      lines.push(JSON.parse(text));
-      written.emit('line');
-    },
-  });
-  const config = loadConfig({ PORT: '0', SANDBOX_PORT: '0', ...environment }, projectFolder);
-  const till = await startTill(config, logger);
-  return {
-    url: till.facts.url,
-    lines,
-    logged: async (message) => {
-      for (;;) {
-        const line = lines.find(({ msg }) => msg === message);
-        if (line !== undefined) return line;
-        await once(written, 'line');
-      }
-    },
-    stop: till.stop,
-  };
-}
-
-function createCustomer({ url }: RunningTill, idempotencyKey = 'customer-1'): Promise<Response> {
-  return fetch(`${url}/api/v1/customers`, {
-    method: 'POST',
-    headers: {
-      'x-api-key': testKey,
-      'content-type': 'application/json',
-      'idempotency-key': idempotencyKey,
-    },
-    body: JSON.stringify({ email: 'ada@example.com' }),
-  });
+function createCustomer(till: WholeTill, idempotencyKey = 'customer-1'): Promise<Response> {
+  const body = { email: 'ada@example.com' };
+  return till.call('POST', '/customers', body, { 'idempotency-key': idempotencyKey });
 }
 
 const remembered = 'select account_id, livemode from till.processor_account';
 
-async function setFault({ url }: Sandbox, fault: object): Promise<void> {
-  const answer = await fetch(`${url}/sandbox/faults`, { method: 'POST', body: JSON.stringify(fault) });
-  assert.equal(answer.status, 200, await answer.text());
+async function setFault({ url }: Sandbox, fault: SandboxFault): Promise<void> {
+  await connectProcessor(url).setFault(fault);
 }
 
 /** The till command, in a process of its own. */
@@ -182,7 +139,7 @@ test('a server that does not know the call is used all the same: only the mode i
 });
 
 describe('a restricted key that may not read its account', () => {
-  const forbidden = { operation: 'account.retrieve', kind: 'error', status: 403, times: 100 };
+  const forbidden: SandboxFault = { operation: 'account.retrieve', kind: 'error', status: 403, times: 100 };
 
   test('is compared by its mode alone, with a warning, and a full key fills the account in later', async (t) => {
     const stage = await setStage(t);
@@ -196,7 +153,7 @@ describe('a restricted key that may not read its account', () => {
     const wrongMode = stage.start(stage.on(sandbox.url, 'rk_live_account'));
     await assert.rejects(wrongMode, /an unknown account in test mode.*in live mode/);
 
-    await fetch(`${sandbox.url}/sandbox/faults`, { method: 'DELETE' });
+    await connectProcessor(sandbox.url).clearFaults();
     await (await stage.start(stage.on(sandbox.url))).stop();
     assert.deepEqual(await stage.sql(remembered), [{ account_id: 'acct_one', livemode: false }]);
     await setFault(sandbox, forbidden);
@@ -236,7 +193,7 @@ describe('a processor that cannot be reached at the start', () => {
     await setFault(sandbox, { operation: 'account.retrieve', kind: 'hang', times: 100 });
     const till = await stage.start(stage.on(sandbox.url));
     await readProblem(await createCustomer(till), 503, 'processor_unavailable');
-    await fetch(`${sandbox.url}/sandbox/faults`, { method: 'DELETE' });
+    await connectProcessor(sandbox.url).clearFaults();
     await till.logged('processor account verified');
     assert.equal((await createCustomer(till)).status, 201);
   });

@@ -1,25 +1,24 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { claimState, creationCase, layGround } from '../support/creations.ts';
-import { type LabTill, startLab, startLabTill } from '../support/fault-lab.ts';
+import { startBackend } from '../support/backend.ts';
+import { claimStatus, createPrerequisites, creationCase } from '../support/creation-cases.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 
 const payments = creationCase('payments.create');
 
 test('when the services have stopped, the claims of all answered requests are completed', async (t) => {
-  const { lab, till } = await pay(t);
+  const { backend, till } = await pay(t);
   till.services.worker.start();
   await till.services.stop();
-  assert.equal(await claimState(lab, 'payments.create', 'answered'), 'completed');
+  assert.equal(await claimStatus(backend, 'payments.create', 'answered'), 'completed');
 });
 
 test('a service that a test started leaves no timer behind when the test ends', async (t) => {
-  await t.test(
-    'started by startLabTill, with its worker, and ended right after a response',
-    async (inner) => {
-      const { till } = await pay(inner);
-      till.services.worker.start();
-    },
-  );
+  await t.test('started by startTill, with its worker, and ended right after a response', async (inner) => {
+    const { till } = await pay(inner);
+    till.services.worker.start();
+  });
   assert.deepEqual(
     process.getActiveResourcesInfo().filter((name) => name === 'Timeout'),
     [],
@@ -28,11 +27,15 @@ test('a service that a test started leaves no timer behind when the test ends', 
 
 async function pay(
   t: TestContext,
-): Promise<{ readonly lab: Awaited<ReturnType<typeof startLab>>; readonly till: LabTill }> {
-  const lab = await startLab(t);
-  const till = await startLabTill(t, lab);
-  const ground = await layGround(lab, till.post);
-  const { status } = await till.post(payments.path(ground), payments.body(ground), 'answered');
+): Promise<{ readonly backend: Awaited<ReturnType<typeof startBackend>>; readonly till: TillInProcess }> {
+  const backend = await startBackend(t);
+  const till = await startTill({ in: 'process', on: backend });
+  const prerequisites = await createPrerequisites(backend, till);
+  const { status } = await till.tryPost(
+    payments.path(prerequisites),
+    payments.body(prerequisites),
+    'answered',
+  );
   assert.equal(status, payments.status);
-  return { lab, till };
+  return { backend, till };
 }

@@ -7,16 +7,12 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { testKey } from '../support/client.ts';
 import { copyCluster } from '../support/cluster-template.ts';
 import { freePort } from '../support/redis-server.ts';
 import { createTestDatabase } from '../support/test-database.ts';
-import {
-  projectFolder,
-  runTillUntilExit,
-  startTillProcess,
-  type TillProcess,
-  testKey,
-} from '../support/till-process.ts';
+import { startTill } from '../support/till.ts';
+import { projectFolder, runTillUntilExit, type TillInChild } from '../support/till-in-child.ts';
 
 async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'till-process-'));
@@ -38,7 +34,7 @@ async function processesOf(folder: string): Promise<readonly string[]> {
 
 test('the embedded default starts, stops with nothing left running, and finds its data again', async (t) => {
   const folder = await temporaryFolder(t);
-  const first = await startTillProcess({ DATA_DIR: folder });
+  const first = await startTill({ in: 'child', environment: { DATA_DIR: folder } });
   const key = (await readFile(join(folder, 'api-key'), 'utf8')).trim();
   assert.equal((await stat(join(folder, 'api-key'))).mode & 0o777, 0o600);
   const known = await fetch(`${first.url}/api/v1/nothing`, { headers: { 'x-api-key': key } });
@@ -51,7 +47,7 @@ test('the embedded default starts, stops with nothing left running, and finds it
   assert.equal(await first.stop('SIGTERM'), 0);
   assert.deepEqual(await processesOf(folder), []);
 
-  const second = await startTillProcess({ DATA_DIR: folder });
+  const second = await startTill({ in: 'child', environment: { DATA_DIR: folder } });
   const again = await fetch(`${second.url}/api/v1/nothing`, { headers: { 'x-api-key': key } });
   assert.equal(again.status, 404, 'the key is still the same');
   assert.ok(!second.lines.some((line) => line.msg === 'migration applied'), 'the schema is still there');
@@ -61,7 +57,7 @@ test('the embedded default starts, stops with nothing left running, and finds it
 test('a signal to npm alone stops the service behind it', async (t) => {
   const folder = await temporaryFolder(t);
   copyCluster(folder);
-  const npm = await startTillProcess({ DATA_DIR: folder }, ['npm', 'start']);
+  const npm = await startTill({ in: 'child', environment: { DATA_DIR: folder }, command: ['npm', 'start'] });
   assert.equal(await npm.stop('SIGTERM'), 0);
   assert.deepEqual(await processesOf(folder), []);
 });
@@ -126,15 +122,18 @@ test('a log that cannot be written costs the log, never the service', async (t) 
 });
 
 test('a log whose reader has stalled costs the log, never the service', async (t) => {
-  // A pipe that nobody reads takes 64 KiB or so, which is some hundred lines.
-  const { signalCode } = await serveAndStop(t, { stdout: 'pipe', requests: 2_000 });
+  // A pipe that nobody reads takes 64 KiB or so, which is about three hundred lines.
+  const { signalCode } = await serveAndStop(t, { stdout: 'pipe', requests: 600 });
   assert.equal(signalCode, 'SIGKILL', 'it ends, by itself, though not with what it would have said');
 });
 
 test('a closed terminal ends the service', async (t) => {
   const database = await createTestDatabase();
   t.after(() => database.drop());
-  const till = await startTillProcess({ DATABASE_URL: database.url, DATA_DIR: await temporaryFolder(t) });
+  const till = await startTill({
+    in: 'child',
+    environment: { DATABASE_URL: database.url, DATA_DIR: await temporaryFolder(t) },
+  });
   assert.equal(await till.stop('SIGHUP'), 0);
 });
 
@@ -194,7 +193,7 @@ test('production refuses what is generated or embedded, naming each missing vari
 test('a second service on the same folder or the same port is refused, saying why', async (t) => {
   const folder = await temporaryFolder(t);
   copyCluster(folder);
-  const till = await startTillProcess({ DATA_DIR: folder });
+  const till = await startTill({ in: 'child', environment: { DATA_DIR: folder } });
   const database = await createTestDatabase();
   t.after(() => database.drop());
   const sameFolder = await runTillUntilExit({ DATA_DIR: folder });
@@ -228,7 +227,10 @@ test('keys in a file are read again on SIGHUP; a broken file changes nothing', a
   const file = join(folder, 'keys');
   await writeFile(file, '# the shop\nshop:first-key\n\n');
   await chmod(file, 0o600);
-  const till = await startTillProcess({ DATABASE_URL: database.url, API_KEYS_FILE: file, DATA_DIR: folder });
+  const till = await startTill({
+    in: 'child',
+    environment: { DATABASE_URL: database.url, API_KEYS_FILE: file, DATA_DIR: folder },
+  });
   t.after(() => till.stop());
   const status = async (key: string) =>
     (await fetch(`${till.url}/api/v1/nothing`, { headers: { 'x-api-key': key } })).status;
@@ -248,11 +250,11 @@ test('keys in a file are read again on SIGHUP; a broken file changes nothing', a
 async function startOnOwnDatabase(
   t: TestContext,
   environment: Readonly<Record<string, string>> = {},
-): Promise<TillProcess> {
+): Promise<TillInChild> {
   const database = await createTestDatabase();
   t.after(() => database.drop());
   const own = { DATABASE_URL: database.url, API_KEY: testKey, DATA_DIR: await temporaryFolder(t) };
-  return startTillProcess({ ...own, ...environment });
+  return startTill({ in: 'child', environment: { ...own, ...environment } });
 }
 
 /** A request of which the service has everything but the body, as its word to go on tells. */

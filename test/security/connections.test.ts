@@ -4,7 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import type { ConnectionLimits } from '../../src/http/app.ts';
-import { type Frame, startFrame, testKey } from '../support/frame.ts';
+import { testKey } from '../support/client.ts';
+import { type Frame, startFrame } from '../support/frame.ts';
 
 /** Far more than a loopback connection buffers, so that an answer of this size is never all on its way. */
 const largeBytes = 64 * 1_048_576;

@@ -6,10 +6,18 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { createLogger } from '../../src/platform/logger.ts';
 import { migrate } from '../../src/platform/migrate.ts';
+import { startBackend } from '../support/backend.ts';
+import {
+  type CustomerBody,
+  confirmPayment,
+  createPayment,
+  createSubscription,
+  readPayment,
+} from '../support/objects.ts';
 import { createTestDatabase, runOnServer } from '../support/test-database.ts';
-import { projectFolder, runTillUntilExit, startTillProcess } from '../support/till-process.ts';
-import { type CustomerAnswer, newPayment, newSubscription, pay, readPayment } from '../webhooks/shop.ts';
-import { eventOf, startWebhookTill } from '../webhooks/webhook-till.ts';
+import { startTill } from '../support/till.ts';
+import { projectFolder, runTillUntilExit } from '../support/till-in-child.ts';
+import { eventOf } from '../support/webhook-events.ts';
 
 interface Roles {
   /** The address as the role that owns the schema, and as the one that the service runs as. */
@@ -38,42 +46,37 @@ async function makeRoles(url: string): Promise<Roles> {
 }
 
 test('the service does all of its work as a role that owns nothing', async (t) => {
-  let roles: Roles | undefined;
-  const till = await startWebhookTill(t, {
-    reachDatabase: async (url) => {
-      roles = await makeRoles(url);
-      assert.match(await migrateByCommand(roles.ownerUrl), /newest schema/);
-      await roles.grant();
-      return { url: roles.serviceUrl };
-    },
-  });
-  assert(roles);
-  const customer = await till.post<CustomerAnswer>('/customers', { email: 'ada@example.com' });
-  const payment = await newPayment(till, customer.id);
-  await newSubscription(till, customer.id);
-  await pay(till, payment.processorPaymentIntentId);
+  const backend = await startBackend(t);
+  const roles = await makeRoles(backend.databaseUrl);
+  assert.match(await migrateByCommand(roles.ownerUrl), /newest schema/);
+  await roles.grant();
+  const till = await startTill({ in: 'process', on: backend, databaseUrl: roles.serviceUrl });
+  const customer = await till.post<CustomerBody>('/customers', { email: 'ada@example.com' });
+  const payment = await createPayment(till, { customerId: customer.id });
+  await createSubscription(till, { customerId: customer.id });
+  await confirmPayment(till, payment);
   await till.settle();
   assert.equal((await readPayment(till, payment)).status, 'succeeded');
   await till.post(`/payments/${payment.id}/refund`);
   await till.services.sweeper.sweep();
   await till.services.recovery.run();
   await till.services.resync.all();
-  assert.equal((await till.call(`/api/v1/customers/${customer.id}`, { method: 'DELETE' })).status, 204);
+  assert.equal((await till.fetch(`/api/v1/customers/${customer.id}`, { method: 'DELETE' })).status, 204);
   await till.services.erasure.run();
 
   // A week is made, filled, grown old and dropped; one of its events failed and is kept.
   const old = `to_timestamp(${Math.floor(Date.now() / 1_000) - 200 * 86_400})`;
-  await till.sql(`select till.make_webhook_weeks(${old}, ${old})`);
+  await till.database.query(`select till.make_webhook_weeks(${old}, ${old})`);
   await till.take(eventOf('balance.available'));
-  await till.sql(
+  await till.database.query(
     `update till.webhook_events set created_at = ${old}, state = 'failed' where object_id is null`,
   );
   const weeks = `select count(*) as count from pg_inherits where inhparent = 'till.webhook_events'::regclass`;
-  const [before] = await till.sql<{ count: number }>(weeks);
+  const [before] = await till.database.query<{ count: number }>(weeks);
   await till.services.retention.run();
-  assert.deepEqual(await till.sql(weeks), [{ count: Number(before?.count) - 1 }]);
+  assert.deepEqual(await till.database.query(weeks), [{ count: Number(before?.count) - 1 }]);
   const kept = `select count(*) as count from till.webhook_events_other where state = 'failed'`;
-  assert.deepEqual(await till.sql(kept), [{ count: 1 }]);
+  assert.deepEqual(await till.database.query(kept), [{ count: 1 }]);
 
   for (const forbidden of [
     'create table till.mine ()',
@@ -86,7 +89,11 @@ test('the service does all of its work as a role that owns nothing', async (t) =
     'select passwd from pg_catalog.pg_shadow',
     `copy till.customers to program 'true'`,
   ]) {
-    await assert.rejects(till.sql(forbidden), /permission denied|must be owner|is not a week/, forbidden);
+    await assert.rejects(
+      till.database.query(forbidden),
+      /permission denied|must be owner|is not a week/,
+      forbidden,
+    );
   }
   assert.deepEqual(
     till.lines.filter(({ level }) => level === 'error' || level === 'fatal'),
@@ -106,8 +113,8 @@ test('a service whose role may not migrate starts on the newest schema, and says
   assert.match(refused.stderr, /0001_mirrors\.sql is missing.*npm run till -- migrate/);
   await migrate({ url: roles.ownerUrl, folder: 'migrations', logger: createLogger('silent') });
   await roles.grant();
-  const till = await startTillProcess({ DATABASE_URL: roles.serviceUrl, API_KEY: 'key-for-the-role-test' });
-  t.after(() => till.stop());
+  const environment = { DATABASE_URL: roles.serviceUrl, API_KEY: 'key-for-the-role-test' };
+  const till = await startTill({ in: 'child', for: t, environment });
   assert.equal((await fetch(`${till.url}/health`)).status, 200);
 });
 

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { dumpTables } from '../support/dump-tables.ts';
 import { effort } from '../support/effort.ts';
+import { type CustomerBody, confirmSecret, createPlan, createSubscription } from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import { eventOf, idOf } from '../support/webhook-events.ts';
 import { holdRows } from '../webhooks/row-lock.ts';
-import { type CustomerAnswer, newPlan, newSubscription, pay } from '../webhooks/shop.ts';
-import { eventOf, idOf, startWebhookTill, type WebhookTill } from '../webhooks/webhook-till.ts';
 
 /** What is to be forgotten, and found nowhere afterwards. */
 const person = {
@@ -15,8 +17,8 @@ const person = {
 const street = '12 Saint James Square';
 
 /** How a customer comes to be deleted. */
-const ways: Readonly<Record<string, (till: WebhookTill, customer: CustomerAnswer) => Promise<unknown>>> = {
-  'by the API': (till, { id }) => till.call(`/api/v1/customers/${id}`, { method: 'DELETE' }),
+const ways: Readonly<Record<string, (till: TillInProcess, customer: CustomerBody) => Promise<unknown>>> = {
+  'by the API': (till, { id }) => till.fetch(`/api/v1/customers/${id}`, { method: 'DELETE' }),
   'by a webhook': async (till, { processorCustomerId }) => {
     await till.stripe.customers.del(processorCustomerId);
     await till.settle();
@@ -30,10 +32,13 @@ const ways: Readonly<Record<string, (till: WebhookTill, customer: CustomerAnswer
 describe('a customer who is deleted', () => {
   for (const [way, remove] of Object.entries(ways)) {
     test(`${way} is found in no table and no log, whatever comes late, twice, again or fails`, async (t) => {
-      const till = await startWebhookTill(t);
-      const customer = await till.post<CustomerAnswer>('/customers', person);
-      const { intentId } = await newSubscription(till, customer.id, (await newPlan(till)).id);
-      await pay(till, intentId);
+      const till = await startTill({ in: 'process', for: t });
+      const customer = await till.post<CustomerBody>('/customers', person);
+      const { clientSecret } = await createSubscription(till, {
+        customerId: customer.id,
+        planId: (await createPlan(till)).id,
+      });
+      await confirmSecret(till, clientSecret);
       // So that the processor's own list has an event that tells of the person.
       await till.stripe.customers.update(customer.processorCustomerId, { description: person.name });
       const earlier = [...eventsAbout(customer), brokenEvent(customer)];
@@ -55,7 +60,7 @@ describe('a customer who is deleted', () => {
       await listEverythingAgain(till);
       await till.drain();
       assert.deepEqual(await traces(till), []);
-      assert.equal((await till.call(`/api/v1/customers/${customer.id}`)).status, 404);
+      assert.equal((await till.fetch(`/api/v1/customers/${customer.id}`)).status, 404);
       await till.services.erasure.run();
       assert.deepEqual(await traces(till), []);
     });
@@ -68,8 +73,8 @@ describe('a customer who is deleted', () => {
   ] as const)
     test(`is searched for once more, for an event that was being stored meanwhile, with a clock that is ${clockName}`, async (t) => {
       const clock = { now: () => new Date(Date.now() + aheadMs) };
-      const till = await startWebhookTill(t, { clock });
-      const customer = await till.post<CustomerAnswer>('/customers', person);
+      const till = await startTill({ in: 'process', for: t, clock });
+      const customer = await till.post<CustomerBody>('/customers', person);
       const event = updated(customer);
       await till.send(event);
       const [stored] = await till.sql<{ payload: string }>(
@@ -91,8 +96,8 @@ describe('a customer who is deleted', () => {
 
   const eventCount = effort({ short: 1_000, long: 100_000 });
   test(`has ${eventCount} events taken out of the inbox, also if the first search dies in the middle`, async (t) => {
-    const till = await startWebhookTill(t);
-    const customer = await till.post<CustomerAnswer>('/customers', person);
+    const till = await startTill({ in: 'process', for: t });
+    const customer = await till.post<CustomerBody>('/customers', person);
     const event = updated(customer);
     await till.take(event);
     await till.sql(
@@ -120,8 +125,8 @@ describe('a customer who is deleted', () => {
 });
 
 test('what an older release stored loses what no mirror needs, and says the same when it is replayed', async (t) => {
-  const till = await startWebhookTill(t);
-  const { id, processorCustomerId } = await till.post<CustomerAnswer>('/customers', person);
+  const till = await startTill({ in: 'process', for: t });
+  const { id, processorCustomerId } = await till.post<CustomerBody>('/customers', person);
   const events = [...eventsAbout({ processorCustomerId })];
   await till.take(...events);
   for (const event of events) {
@@ -138,11 +143,11 @@ test('what an older release stored loses what no mirror needs, and says the same
   for (const event of events) await till.post(`/webhook-events/${idOf(event)}/replay`);
   await till.drain();
   assert.deepEqual(await till.sql(invoices), before);
-  assert.equal((await till.get<CustomerAnswer>(`/customers/${id}`)).name, person.name);
+  assert.equal((await till.get<CustomerBody>(`/customers/${id}`)).name, person.name);
 });
 
 test('of a customer who is none of ours nothing is kept once the event has come to nothing', async (t) => {
-  const till = await startWebhookTill(t);
+  const till = await startTill({ in: 'process', for: t });
   const stranger = { processorCustomerId: 'cus_stranger' };
   const events = [updated(stranger), brokenEvent(stranger)];
   await till.take(...events);
@@ -156,8 +161,8 @@ test('of a customer who is none of ours nothing is kept once the event has come 
 });
 
 test('an event that cannot be read is reported without what it says of a person', async (t) => {
-  const till = await startWebhookTill(t);
-  const { processorCustomerId } = await till.post<CustomerAnswer>('/customers', person);
+  const till = await startTill({ in: 'process', for: t });
+  const { processorCustomerId } = await till.post<CustomerBody>('/customers', person);
   const phone = 447_700_900_123;
   const event = eventOf('customer.updated', { id: processorCustomerId, phone });
   await till.take(event);
@@ -170,7 +175,7 @@ test('an event that cannot be read is reported without what it says of a person'
   assert.doesNotMatch(`${row?.last_error} ${JSON.stringify(till.lines)}`, new RegExp(String(phone)));
 });
 
-type Whose = Pick<CustomerAnswer, 'processorCustomerId'>;
+type Whose = Pick<CustomerBody, 'processorCustomerId'>;
 
 function updated({ processorCustomerId: id }: Whose): string {
   const details = { ...person, address: { line1: street }, description: person.name };
@@ -212,13 +217,13 @@ function eventsAbout(customer: Whose): readonly string[] {
 }
 
 /** What of the person is anywhere in the database or in the log. */
-async function traces(till: WebhookTill): Promise<readonly string[]> {
+async function traces(till: TillInProcess): Promise<readonly string[]> {
   const everything = `${await dumpTables(till.databaseUrl)}\n${JSON.stringify(till.lines)}`;
   return [...Object.values(person), street].filter((text) => everything.includes(text));
 }
 
 /** Recovery reads the processor's whole list of events, as after a long outage. */
-async function listEverythingAgain(till: WebhookTill): Promise<void> {
+async function listEverythingAgain(till: TillInProcess): Promise<void> {
   await till.sql('delete from till.webhook_events');
   await till.sql(`update till.recovery set read_until = now() - interval '1 day', leased_until = now()`);
   assert.ok(await till.services.recovery.run());

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startFrame } from '../support/frame.ts';
 import { createTestDatabase } from '../support/test-database.ts';
-import { startTillProcess } from '../support/till-process.ts';
+import { startTill } from '../support/till.ts';
 
 const secrets = {
   API_KEYS: 'shop:api-key-that-nobody-may-see',
@@ -24,10 +24,11 @@ test('no secret is in a diagnostic report, in the arguments, or on any page of t
   const database = await createTestDatabase();
   t.after(() => database.drop());
   const password = /:([^:@]+)@/.exec(database.url)?.[1] ?? assert.fail('there is no password');
-  const till = await startTillProcess(
-    { ...secrets, DATABASE_URL: database.url, PROCESSOR_API_BASE: 'http://127.0.0.1:1' },
-    [process.execPath, '--report-on-signal', `--report-directory=${folder}`, 'src/main.ts'],
-  );
+  const till = await startTill({
+    in: 'child',
+    environment: { ...secrets, DATABASE_URL: database.url, PROCESSOR_API_BASE: 'http://127.0.0.1:1' },
+    command: [process.execPath, '--report-on-signal', `--report-directory=${folder}`, 'src/main.ts'],
+  });
   t.after(() => till.stop());
   till.child.kill('SIGUSR2');
   const { stderr } = till.child;

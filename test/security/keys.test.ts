@@ -3,7 +3,8 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { mock, type TestContext, test } from 'node:test';
 import { ApiKeyRing } from '../../src/http/access/api-key.ts';
-import { startFrame, testKey } from '../support/frame.ts';
+import { testKey } from '../support/client.ts';
+import { startFrame } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';
 
 const keys = ['first', 'second', 'third'].map((name) => ({ name, key: `key-of-the-${name}` }));

@@ -9,10 +9,11 @@ import { RedisCache } from '../../src/platform/redis-cache.ts';
 import { startAdapter } from '../processor/adapter.ts';
 import { newPayment } from '../processor/wire-objects.ts';
 import { type Certificates, makeCertificates } from '../support/certificates.ts';
+import { testKey } from '../support/client.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { type RedisServer, skipWithoutRedis, startTlsRedis } from '../support/redis-server.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
-import { startTillProcess, testKey } from '../support/till-process.ts';
+import { startTill } from '../support/till.ts';
 
 let certificates: Certificates;
 let stranger: Certificates;
@@ -99,11 +100,14 @@ describe('REDIS_URL', { skip: skipWithoutRedis() }, () => {
 
   test('and DATABASE_URL work over TLS with an authority that NODE_EXTRA_CA_CERTS names', async (t) => {
     const front = await startFront(t, 'tls');
-    const till = await startTillProcess({
-      API_KEYS: testKey,
-      NODE_EXTRA_CA_CERTS: certificates.authorityPath,
-      DATABASE_URL: front.url('localhost', 'sslmode=verify-full'),
-      REDIS_URL: redis.url,
+    const till = await startTill({
+      in: 'child',
+      environment: {
+        API_KEYS: testKey,
+        NODE_EXTRA_CA_CERTS: certificates.authorityPath,
+        DATABASE_URL: front.url('localhost', 'sslmode=verify-full'),
+        REDIS_URL: redis.url,
+      },
     });
     t.after(() => till.stop());
     const health = await fetch(`${till.url}/health`);

@@ -6,11 +6,11 @@ import { ApiKeyRing } from '../../src/http/access/api-key.ts';
 import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
 import { type AppParts, buildApp } from '../../src/http/app.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import type { Logger } from '../../src/platform/logger.ts';
 import { MemoryCache } from '../../src/platform/memory-cache.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
+import { testKey } from './client.ts';
 import { captureLog, type LogLine } from './log-capture.ts';
-
-export const testKey = 'test-key-0123456789';
 
 export interface Frame {
   readonly app: FastifyInstance;
@@ -28,8 +28,6 @@ export async function startFrame(
   options: Partial<AppParts> & { readonly requestsPerMinute?: number } = {},
 ): Promise<Frame> {
   const { logger, lines } = captureLog();
-  const cache = new MemoryCache(systemClock);
-  const limiter = new RateLimiter({ shared: cache, fallback: cache, clock: systemClock, logger });
   const app = await buildApp({
     logger,
     metrics: createMetrics({
@@ -37,11 +35,7 @@ export async function startFrame(
       processorOperations: [],
       mirrors: [],
     }),
-    guard: new ApiGuard({
-      keys: new ApiKeyRing([{ name: 'tests', key: testKey }]),
-      limiter,
-      requestsPerMinute: options.requestsPerMinute ?? 0,
-    }),
+    guard: createGuard(logger, options.requestsPerMinute ?? 0),
     dependencies: [],
     trustProxy: [],
     isStopping: () => false,
@@ -56,4 +50,14 @@ export async function startFrame(
   const call = (path: string, init: RequestInit = {}) =>
     fetch(`${url}${path}`, { ...init, headers: { 'x-api-key': testKey, ...init.headers } });
   return { app, url, port, lines, call };
+}
+
+/** Accepts the tests' key. 0 requests a minute turns the rate limit off. */
+export function createGuard(logger: Logger, requestsPerMinute: number): ApiGuard {
+  const cache = new MemoryCache(systemClock);
+  return new ApiGuard({
+    keys: new ApiKeyRing([{ name: 'tests', key: testKey }]),
+    limiter: new RateLimiter({ shared: cache, fallback: cache, clock: systemClock, logger }),
+    requestsPerMinute,
+  });
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { readJson } from './service.ts';
+import { readJson } from './client.ts';
 
 export interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;

@@ -1,19 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { clusterVariable, copyCluster } from './cluster-template.ts';
-import { startTillProcess } from './till-process.ts';
-
-/** The OpenAPI document as the service serves it, formatted as it is committed. */
-export async function readOpenapi(): Promise<string> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'till-openapi-'));
-  if (clusterVariable in process.env) copyCluster(dataDir);
-  const till = await startTillProcess({ DATA_DIR: dataDir });
-  try {
-    const answer = await fetch(`${till.url}/api/docs/openapi.json`);
-    return `${JSON.stringify(await answer.json(), null, 2)}\n`;
-  } finally {
-    await till.stop();
-    await rm(dataDir, { recursive: true, force: true });
-  }
+/** The OpenAPI document as a service serves it, formatted as it is committed. */
+export async function readOpenapi(url: string): Promise<string> {
+  const response = await fetch(`${url}/api/docs/openapi.json`);
+  return `${JSON.stringify(await response.json(), null, 2)}\n`;
 }

@@ -1,22 +1,50 @@
-import { relative } from 'node:path';
-import { run } from 'node:test';
-import { spec } from 'node:test/reporters';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { projectFolder } from './till-in-child.ts';
 
 /** Enough to see where the time goes. */
 const slowestMax = 15;
 
-/** Runs test files, each in a process of its own, in the order given. Resolves with whether all of them passed. */
-export async function runFiles(files: readonly string[], concurrency: number): Promise<boolean> {
-  const took: { readonly file: string; readonly ms: number }[] = [];
+/** Test files that share a process. */
+export interface FileGroup {
+  readonly name: string;
+  /** Paths in the project. */
+  readonly files: readonly string[];
+}
+
+/**
+ * Runs groups of test files, each group in a process of its own, in the order given. Prints what a group has to say
+ * when it ends. Resolves with whether all tests passed.
+ */
+export async function runFiles(groups: readonly FileGroup[], concurrency: number): Promise<boolean> {
+  const took: { readonly name: string; readonly ms: number }[] = [];
+  const waiting = groups.values();
   let isOk = true;
-  const events = run({ files: [...files], concurrency });
-  events.on('test:summary', ({ file, duration_ms, success }) => {
-    isOk &&= success;
-    if (file !== undefined) took.push({ file, ms: duration_ms });
-  });
-  for await (const text of events.compose(new spec())) process.stdout.write(String(text));
+  const lane = async () => {
+    // The lanes share the iterator, so that each group runs once.
+    for (const { name, files } of waiting) {
+      const startedAtMs = performance.now();
+      isOk = (await runGroup(name, files)) && isOk;
+      took.push({ name, ms: performance.now() - startedAtMs });
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, lane));
   const slowest = took.toSorted((a, b) => b.ms - a.ms).slice(0, slowestMax);
-  for (const { file, ms } of slowest)
-    process.stdout.write(`   ${(ms / 1_000).toFixed(1).padStart(6)} s  ${relative(process.cwd(), file)}\n`);
+  for (const { name, ms } of slowest)
+    process.stdout.write(`   ${(ms / 1_000).toFixed(1).padStart(6)} s  ${name}\n`);
   return isOk;
+}
+
+async function runGroup(name: string, files: readonly string[]): Promise<boolean> {
+  const args = ['--test', '--test-isolation=none', '--test-reporter=spec', ...files];
+  const child = spawn(process.execPath, args, { cwd: projectFolder, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [[code], output, errors] = await Promise.all([
+    once(child, 'exit'),
+    text(child.stdout),
+    text(child.stderr),
+  ]);
+  process.stdout.write(`\n▶ ${name}\n${output}`);
+  process.stderr.write(errors);
+  return code === 0;
 }

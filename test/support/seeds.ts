@@ -7,7 +7,10 @@ import { effort } from './effort.ts';
  * variable repeats it. A seed that has found a bug is added to the pinned ones and stays there.
  */
 const pinnedSeeds = {
-  /** Hostile requests, events and files, and every property checked with fast-check. 64245934 found that `page=1e400` returns 500. */
+  /**
+   * Hostile requests, events and files, and every property checked with fast-check. 64245934 found that `page=1e400`
+   * returns 500.
+   */
   FUZZ: [64_245_934, 1],
   /** Histories of the processor's objects, and the order in which their events arrive. */
   MODEL: [1, 2],

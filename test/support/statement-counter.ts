@@ -1,9 +1,8 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import type { Lab } from './fault-lab.ts';
+import type { Backend } from './backend.ts';
+import { lineToDatabase } from './tcp-line.ts';
 
 export interface StatementCounter {
-  /** The lab's database, reached through the counter. */
+  /** The backend's database, reached through the counter. */
   readonly databaseUrl: string;
   /** How many statements have been sent so far. */
   readonly count: () => number;
@@ -16,12 +15,11 @@ const headerBytes = 5;
 /** A statement without parameters, and the execution of one that has them. */
 const statementTypes = new Set(['Q', 'E']);
 
-/** Stands on the wire between a service and the lab's database, and counts the statements that pass. */
-export async function countStatements(lab: Lab): Promise<StatementCounter> {
-  const parts = /^(postgresql:\/\/[^@]+)@\/([^?]+)\?host=(.+)$/.exec(lab.databaseUrl);
-  if (parts === null) throw new Error('the test database has another kind of address than expected');
-  const [, credentials, name, host = ''] = parts;
-  const socketPath = `${decodeURIComponent(host)}/.s.PGSQL.5432`;
+/** Counts the statements that a Till sends to the backend's database. */
+export async function countStatements({
+  databaseUrl,
+  atEnd,
+}: Pick<Backend, 'databaseUrl' | 'atEnd'>): Promise<StatementCounter> {
   let count = 0;
   const waiting = new Set<{ readonly text: string; left: number; readonly resolve: () => void }>();
   const onMessage = (type: string, body: Buffer) => {
@@ -34,29 +32,10 @@ export async function countStatements(lab: Lab): Promise<StatementCounter> {
       waiter.resolve();
     }
   };
-  const sockets = new Set<Socket>();
-  const server = createServer((client) => {
-    const upstream = connect(socketPath);
-    client.on('data', messageReader(onMessage));
-    for (const [from, to] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(from);
-      from.pipe(to);
-      from.on('error', () => to.destroy());
-      from.on('close', () => to.destroy());
-    }
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  lab.atEnd(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  // A TCP server's address is an object; only a pipe's is a text.
-  const { port } = server.address() as AddressInfo;
+  const { line, url } = await lineToDatabase(databaseUrl, { onSent: () => messageReader(onMessage) });
+  atEnd(() => line.close());
   return {
-    databaseUrl: `${credentials}@127.0.0.1:${port}/${name}`,
+    databaseUrl: url,
     count: () => count,
     sent: (text, times) => new Promise((resolve) => waiting.add({ text, left: times, resolve })),
   };

@@ -37,8 +37,8 @@ export async function runOnServer(url: string, sql: string): Promise<void> {
 }
 
 /**
- * A pool for a test's own queries. `end()` resolves before the sessions have ended, so dropping the database right after
- * it may end them first; without a listener that error would fail the test.
+ * A pool for a test's own queries. `end()` resolves before the sessions have ended, so dropping the database right
+ * after it may end them first; without a listener that error would fail the test.
  */
 export function openPool(options: pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool(options);

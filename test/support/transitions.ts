@@ -3,17 +3,17 @@ import { type AsOf, asOfEvent } from '../../src/mirrors/facts.ts';
 import type { Origin, Verdict } from '../../src/mirrors/transition.ts';
 
 /**
- * What the decisions say of a pair of statuses, one that stands and one that arrives:
+ * The rule for a pair of statuses, the row's and the one that arrives:
  *
  * - `=` the same value: no change, though a newer one moves the row's time on
- * - `<` both are open: newer wins, older changes nothing, and the same second is settled by a refresh
- * - `!` what arrives is final, and beats what stands whatever the times
- * - `.` what stands is final, and stays
+ * - `<` neither is final: newer wins, older changes nothing, and the same second needs a refresh
+ * - `!` the status that arrives is final: it wins, whatever the times
+ * - `.` the row's status is final: it stays
  *
- * An answer to a call is the processor's present state, so its time does not matter; only what is final withstands it. If
- * the row has moved since the refresh began, either may be newer, and it is refreshed again.
+ * A response is the processor's present state, so its time does not matter, and only a final status stays. If the row
+ * has moved since the refresh began, either can be newer, and it is refreshed again.
  */
-export type Mark = '=' | '<' | '!' | '.';
+export type PairRule = '=' | '<' | '!' | '.';
 
 const seconds = { older: 999, 'same second': 1_000, newer: 1_001 } as const;
 export type When = keyof typeof seconds;
@@ -24,7 +24,7 @@ export const rowCreatedAt = rowAsOf.earliest;
 export const rowUpdatedAt = new Date('2026-01-01T00:00:00Z');
 export const testNow = new Date('2026-02-02T00:00:00Z');
 
-const outcomes: Readonly<Record<Mark, Readonly<Record<Origin, Readonly<Record<When, Verdict>>>>>> = {
+const outcomes: Readonly<Record<PairRule, Readonly<Record<Origin, Readonly<Record<When, Verdict>>>>>> = {
   '=': {
     event: { older: 'keep', 'same second': 'keep', newer: 'take' },
     present: { older: 'take', 'same second': 'take', newer: 'take' },
@@ -62,8 +62,8 @@ interface Outcome<Status> {
 }
 
 /**
- * Walks every pair of statuses at every time and from every source. The table has a line for each status that stands;
- * its marks are for the statuses that arrive, in the order of the lines.
+ * Walks every pair of statuses at every time and from every source. The table has a line for each status of the row;
+ * its rules are for the statuses that arrive, in the order of the lines.
  */
 export function assertTransitions<Status extends string>(
   table: Readonly<Record<Status, string>>,
@@ -72,17 +72,17 @@ export function assertTransitions<Status extends string>(
   // The keys of a record of statuses are statuses.
   const statuses = Object.keys(table) as Status[];
   for (const from of statuses) {
-    const marks = table[from].trim().split(/\s+/) as Mark[];
-    assert.equal(marks.length, statuses.length, `the line of ${from}`);
+    const rules = table[from].trim().split(/\s+/) as PairRule[];
+    assert.equal(rules.length, statuses.length, `the line of ${from}`);
     for (const [index, to] of statuses.entries()) {
-      const mark = marks[index];
-      assert.ok(mark !== undefined && mark in outcomes);
+      const rule = rules[index];
+      assert.ok(rule !== undefined && rule in outcomes);
       for (const origin of ['event', 'present', 'moved'] as const) {
         for (const [when, second] of Object.entries(seconds)) {
           const what = `${from} → ${to}, ${origin}, ${when}`;
           const asOf = atSecond(second);
           const outcome = take({ from, to, asOf, origin });
-          assert.equal(outcome.verdict, outcomes[mark][origin][when as When], what);
+          assert.equal(outcome.verdict, outcomes[rule][origin][when as When], what);
           if (outcome.verdict !== 'take') continue;
           assert.equal(outcome.status, to, what);
           assert.deepEqual(
@@ -90,7 +90,7 @@ export function assertTransitions<Status extends string>(
             asOf.earliest > rowAsOf.earliest ? asOf : rowAsOf,
             `${what}: time never goes back`,
           );
-          assert.deepEqual(outcome.updatedAt, mark === '=' ? rowUpdatedAt : testNow, what);
+          assert.deepEqual(outcome.updatedAt, rule === '=' ? rowUpdatedAt : testNow, what);
         }
       }
     }

@@ -6,26 +6,26 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Stripe } from 'stripe';
 import {
-  type CustomerAnswer,
-  newCustomer,
-  newPlan,
-  pay,
+  type CustomerBody,
+  confirmSecret,
+  createCustomer,
+  createPlan,
   readSubscription,
-  type SubscriptionAnswer,
-} from './shop.ts';
-import { startWebhookTill } from './webhook-till.ts';
+  type SubscriptionBody,
+} from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
 
-const till = await startWebhookTill({ after });
+const till = await startTill({ in: 'process', for: { after } });
 
 function rename(id: string, change: object): Promise<Response> {
-  return till.call(`/api/v1/customers/${id}`, {
+  return till.fetch(`/api/v1/customers/${id}`, {
     method: 'PATCH',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(change),
   });
 }
 
-const readName = async (id: string) => (await till.get<CustomerAnswer>(`/customers/${id}`)).name;
+const readName = async (id: string) => (await till.get<CustomerBody>(`/customers/${id}`)).name;
 
 /** The processor's events about an object, oldest first. */
 async function eventsOf(objectId: string): Promise<readonly Stripe.Event[]> {
@@ -36,7 +36,7 @@ async function eventsOf(objectId: string): Promise<readonly Stripe.Event[]> {
 const moveClock = (advanceSeconds: number) => till.control('clock', { advanceSeconds });
 
 test('a late event about the first of two changes does not undo the second', async () => {
-  const customer = await newCustomer(till);
+  const customer = await createCustomer(till);
   await moveClock(5);
   assert.equal((await rename(customer.id, { name: 'First' })).status, 200);
   await moveClock(5);
@@ -50,28 +50,28 @@ test('a late event about the first of two changes does not undo the second', asy
 });
 
 test('a repeated request reads the present state, which a late event does not overwrite', async () => {
-  const [{ id: customerId }, { id: planId }] = [await newCustomer(till), await newPlan(till)];
+  const [{ id: customerId }, { id: planId }] = [await createCustomer(till), await createPlan(till)];
   const order = { customerId, planId, idempotencyKey: 'replayed' };
-  const made = await till.post<{ subscription: SubscriptionAnswer; clientSecret: string }>(
+  const made = await till.post<{ subscription: SubscriptionBody; clientSecret: string }>(
     '/subscriptions',
     order,
   );
   const { subscription, clientSecret } = made;
-  await pay(till, clientSecret.slice(0, clientSecret.indexOf('_secret_')));
+  await confirmSecret(till, clientSecret);
   await moveClock(60);
   const [paid] = (await eventsOf(subscription.processorSubscriptionId)).slice(-1);
   assert(paid !== undefined);
   // A payment failed in between and was made good: of all this only the failure reaches Till, after the repeated request.
   const late = { ...paid, id: 'evt_late', created: paid.created + 30 };
   Object.assign(late.data.object, { status: 'past_due' });
-  const repeated = await till.post<{ subscription: SubscriptionAnswer }>('/subscriptions', order);
+  const repeated = await till.post<{ subscription: SubscriptionBody }>('/subscriptions', order);
   assert.equal(repeated.subscription.status, 'active');
   await till.take(JSON.stringify(late));
   assert.equal((await readSubscription(till, subscription)).status, 'active');
 });
 
 test('an event dated between a request and its response is settled by reading the processor', async () => {
-  const customer = await newCustomer(till);
+  const customer = await createCustomer(till);
   await moveClock(5);
   await till.control('faults', { operation: 'customers.update', kind: 'latency', latencyMs: 500, times: 1 });
   const renaming = rename(customer.id, { phone: '+15550100' });
@@ -84,12 +84,12 @@ test('an event dated between a request and its response is settled by reading th
   const updates = events.filter(({ type }) => type === 'customer.updated');
   assert.equal(updates.length, 2);
   await till.take(JSON.stringify(updates[0]));
-  const { name, phone } = await till.get<CustomerAnswer & { phone: string }>(`/customers/${customer.id}`);
+  const { name, phone } = await till.get<CustomerBody & { phone: string }>(`/customers/${customer.id}`);
   assert.deepEqual([name, phone], ['Dashboard', '+15550100']);
 });
 
 test('an event dated after the response is taken without a read', async () => {
-  const customer = await newCustomer(till);
+  const customer = await createCustomer(till);
   assert.equal((await rename(customer.id, { name: 'Ours' })).status, 200);
   await moveClock(2);
   await till.stripe.customers.update(customer.processorCustomerId, { name: 'Theirs' });
@@ -104,7 +104,7 @@ test('an event dated after the response is taken without a read', async () => {
 });
 
 test('a row that a resync found equal is not overwritten by a late event from before it', async () => {
-  const customer = await newCustomer(till);
+  const customer = await createCustomer(till);
   const { processorCustomerId } = customer;
   await moveClock(5);
   await till.stripe.customers.update(processorCustomerId, { name: 'Other' });

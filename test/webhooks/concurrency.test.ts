@@ -5,27 +5,29 @@ import type { Stripe } from 'stripe';
 import type { CustomerFacts } from '../../src/customers/customer.ts';
 import type { InvoiceFacts } from '../../src/invoices/invoice.ts';
 import { asOfEvent } from '../../src/mirrors/facts.ts';
-import { startTillProcess, type TillProcess, testKey } from '../support/till-process.ts';
-import { createApiClient } from './model/api-client.ts';
-import { inLanes } from './model/event-post.ts';
-import type { Pause } from './model/slow-wire.ts';
-import { openStage, type Stage, webhookSecret } from './model/stage.ts';
-import { startTillInProcess, type TillInProcess } from './model/till-in-process.ts';
+import {
+  confirmPayment,
+  createCustomer,
+  createPaidPayment,
+  createPayment,
+  type PageBody,
+  type PaymentBody,
+  readPayment,
+} from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInChild } from '../support/till-in-child.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import { inLanes } from './model/event-delivery.ts';
+import { type ModelBackend, startModelBackend, startModelTill } from './model/model-run.ts';
 
 test('of thirty concurrent deliveries of one event one is processed and 29 are duplicates', async (t) => {
-  const rig = await useRig(t);
-  const { till, stripe } = rig;
-  const { id, intentId } = await newPayment(rig, (await newCustomer(rig)).id);
-  await confirm(rig, intentId);
-  const [event] = await eventsOf(rig, 'payment_intent.succeeded');
-  const { body, signature } = signed(stripe, event ?? {});
+  const till = await start(t);
+  const payment = await createPaidPayment(till);
+  const [event] = await eventsOf(till, 'payment_intent.succeeded');
+  const sent = JSON.stringify(event);
   const answers = await Promise.all(
     Array.from({ length: 30 }, async () => {
-      const answer = await fetch(`${till.url}/webhooks/processor`, {
-        method: 'POST',
-        body,
-        headers: { 'content-type': 'application/json', 'stripe-signature': signature },
-      });
+      const answer = await till.send(sent);
       return { status: answer.status, body: await answer.text() };
     }),
   );
@@ -34,38 +36,34 @@ test('of thirty concurrent deliveries of one event one is processed and 29 are d
       ({ status, body }) => status === 200 && body === JSON.stringify({ received: true, duplicate }),
     ).length;
   assert.deepEqual([saying(false), saying(true)], [1, 29]);
-  await till.drain();
+  await till.drainAll();
   const metrics = await readMetrics(till.url);
   assert.equal(metrics.get('webhook_events_received_total{type="payment_intent.succeeded"}'), 1);
   assert.equal(metrics.get('webhook_events_processed_total{type="payment_intent.succeeded"}'), 1);
   assert.equal(metrics.get('webhook_events_duplicate_total'), 29);
   assert.equal(metrics.get('payments_succeeded_total'), 1);
-  assert.equal((await rig.api.call<{ status: string }>('GET', `payments/${id}`))?.status, 'succeeded');
+  assert.equal((await readPayment(till, payment)).status, 'succeeded');
 });
 
 test('workers in other processes notice events by themselves and apply each of them once', async (t) => {
-  const rig = await useRig(t);
-  const { till, stripe } = rig;
-  const others = await Promise.all([startWorker(t, rig), startWorker(t, rig)]);
-  const { id: customerId } = await newCustomer(rig);
-  const payments = await Promise.all(Array.from({ length: 30 }, () => newPayment(rig, customerId)));
-  for (const { intentId } of payments) await confirm(rig, intentId);
-  const events = await eventsOf(rig, 'payment_intent.created', 'payment_intent.succeeded');
+  const till = await start(t);
+  const others = await Promise.all([startWorker(till), startWorker(till)]);
+  const { id: customerId } = await createCustomer(till);
+  const payments = await Promise.all(Array.from({ length: 30 }, () => createPayment(till, { customerId })));
+  for (const payment of payments) await confirmPayment(till, payment);
+  const events = await eventsOf(till, 'payment_intent.created', 'payment_intent.succeeded');
   assert.equal(events.length, 60);
   // The process that takes the deliveries has no worker at work, so nobody tells the others.
-  await inLanes(8, [...events, ...events], async (event) => {
-    const { body, signature } = signed(stripe, event);
-    await till.post(body, signature);
-  });
+  await inLanes(8, [...events, ...events], (event) => deliver(till, event));
   await until(async () => (await till.services.webhookEvents.countPending()) === 0);
   const metrics = await Promise.all(others.map(({ url }) => readMetrics(url)));
   const sum = (name: string) => metrics.reduce((total, values) => total + (values.get(name) ?? 0), 0);
   assert.equal(sum('webhook_events_processed_total{type="payment_intent.created"}'), 30);
   assert.equal(sum('webhook_events_processed_total{type="payment_intent.succeeded"}'), 30);
   assert.equal(sum('payments_succeeded_total'), 30);
-  const { data } = (await rig.api.call<{ data: { status: string }[] }>('GET', 'payments?limit=100')) ?? {};
+  const { data } = await till.get<PageBody<PaymentBody>>('/payments?limit=100');
   assert.deepEqual(
-    data?.map(({ status }) => status),
+    data.map(({ status }) => status),
     payments.map(() => 'succeeded'),
   );
 });
@@ -74,22 +72,18 @@ test('an answer of the processor that a newer event has overtaken is not applied
   const asked = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   let isHolding = false;
-  const rig = await useRig(t, {
-    pause: () => {
-      if (!isHolding) return undefined;
-      isHolding = false;
-      asked.resolve();
-      return released.promise;
-    },
+  const till = await start(t, () => {
+    if (!isHolding) return undefined;
+    isHolding = false;
+    asked.resolve();
+    return released.promise;
   });
-  const { till, stripe } = rig;
-  const { id, processorCustomerId } = await newCustomer(rig);
+  const { id, processorCustomerId } = await createCustomer(till);
   const created = Math.floor(Date.now() / 1_000) + 60;
   const rename = async (name: string, at: number) => {
-    await stripe.customers.update(processorCustomerId, { name });
-    const [event] = await eventsOf(rig, 'customer.updated');
-    const { body, signature } = signed(stripe, { ...event, created: at });
-    await till.post(body, signature);
+    await till.stripe.customers.update(processorCustomerId, { name });
+    const [event] = await eventsOf(till, 'customer.updated');
+    await deliver(till, { ...event, created: at });
   };
   await rename('first', created);
   await rename('second', created);
@@ -100,23 +94,25 @@ test('an answer of the processor that a newer event has overtaken is not applied
   await till.services.eventApplier.applyBatch();
   released.resolve();
   await asking;
-  await till.drain();
-  assert.equal((await rig.api.call<{ name: string }>('GET', `customers/${id}`))?.name, 'third');
+  await till.drainAll();
+  assert.equal((await till.get<{ name: string }>(`/customers/${id}`)).name, 'third');
 });
 
 test('a batch locks the payments of its payments and of its refunds in one order', async (t) => {
-  const rig = await useRig(t);
-  const { till, stripe } = rig;
-  const { id: customerId } = await newCustomer(rig);
-  const [first, second] = [await newPayment(rig, customerId), await newPayment(rig, customerId)];
-  for (const { intentId } of [first, second]) await confirm(rig, intentId);
-  await stripe.refunds.create({ payment_intent: first.intentId });
-  const refunded = await eventsOf(rig, 'refund.created');
-  const paid = await eventsOf(rig, 'payment_intent.succeeded');
-  const isOfSecond = ({ data: { object } }: Stripe.Event) => 'id' in object && object.id === second.intentId;
+  const till = await start(t);
+  const { id: customerId } = await createCustomer(till);
+  const [first, second] = [
+    await createPayment(till, { customerId }),
+    await createPayment(till, { customerId }),
+  ];
+  for (const payment of [first, second]) await confirmPayment(till, payment);
+  await till.stripe.refunds.create({ payment_intent: first.processorPaymentIntentId });
+  const refunded = await eventsOf(till, 'refund.created');
+  const paid = await eventsOf(till, 'payment_intent.succeeded');
+  const isOfSecond = ({ data: { object } }: Stripe.Event) =>
+    'id' in object && object.id === second.processorPaymentIntentId;
   for (const event of [...refunded, ...paid.filter(isOfSecond)]) {
-    const { body, signature } = signed(stripe, event);
-    await till.post(body, signature);
+    await deliver(till, event);
   }
   const lock = 'select 1 from till.payments where id = $1 for no key update nowait';
   const processing = await till.database.transaction(async (tx) => {
@@ -131,9 +127,8 @@ test('a batch locks the payments of its payments and of its refunds in one order
 });
 
 test('batches that change a customer and record the invoice of another never wait in a circle', async (t) => {
-  const rig = await useRig(t);
-  const { till } = rig;
-  const [first, second] = [await newCustomer(rig), await newCustomer(rig)];
+  const till = await start(t);
+  const [first, second] = [await createCustomer(till), await createCustomer(till)];
   const { customers, invoices } = till.services.mirrors;
   const createdAt = new Date(Date.now() + 60_000);
   const asOf = asOfEvent(createdAt);
@@ -163,66 +158,29 @@ test('batches that change a customer and record the invoice of another never wai
   assert.deepEqual(till.deadlocks, []);
 });
 
-interface Rig extends Stage {
-  readonly till: TillInProcess;
-  readonly api: ReturnType<typeof createApiClient>;
+/** Till in this process, without workers: the test says when work is done, and by whom. */
+async function start(
+  t: TestContext,
+  beforeAnswer: Parameters<typeof startModelBackend>[1] = () => undefined,
+): Promise<TillInProcess & Pick<ModelBackend, 'lineUrl'>> {
+  const backend = await startModelBackend(t, beforeAnswer);
+  return { ...(await startModelTill(backend, 0)), lineUrl: backend.lineUrl };
 }
 
-/** Till in this process. Its workers stand still: a test says when work is done, and by whom. */
-async function useRig(t: TestContext, options: { readonly pause?: Pause } = {}): Promise<Rig> {
-  const stage = await openStage(options.pause ?? (() => undefined));
-  const till = await startTillInProcess({ ...stage, webhookSecret });
-  t.after(async () => {
-    await till.close();
-    await stage.close();
-  });
-  await till.stopWorkers();
-  return { ...stage, till, api: createApiClient({ url: () => till.url, apiKey: testKey }) };
+/** A worker in a process of its own, on the database and the processor of this Till. */
+function startWorker(till: TillInProcess & Pick<ModelBackend, 'lineUrl'>): Promise<TillInChild> {
+  const environment = { ROLE: 'worker', PROCESSOR_API_BASE: till.lineUrl };
+  return startTill({ in: 'child', on: till, environment });
 }
 
-async function startWorker(t: TestContext, { databaseUrl, processorUrl }: Rig): Promise<TillProcess> {
-  const worker = await startTillProcess({
-    ROLE: 'worker',
-    DATABASE_URL: databaseUrl,
-    PROCESSOR_SECRET_KEY: 'sk_test_till',
-    PROCESSOR_API_BASE: processorUrl,
-    PROCESSOR_WEBHOOK_SECRET: webhookSecret,
-  });
-  t.after(() => worker.stop());
-  return worker;
-}
-
-function signed(stripe: Stripe, event: object): { readonly body: string; readonly signature: string } {
-  const payload = JSON.stringify(event);
-  const signature = stripe.webhooks.generateTestHeaderString({ payload, secret: webhookSecret });
-  return { body: payload, signature };
-}
-
-async function newCustomer({ api }: Rig): Promise<{ id: string; processorCustomerId: string }> {
-  const values = { email: 'ada@example.com' };
-  const customer = await api.call<{ id: string; processorCustomerId: string }>('POST', 'customers', values);
-  assert(customer !== undefined);
-  return customer;
-}
-
-async function newPayment({ api }: Rig, customerId: string): Promise<{ id: string; intentId: string }> {
-  const values = { customerId, amount: 2_000, currency: 'eur' };
-  const made = await api.call<{ payment: { id: string; processorPaymentIntentId: string } }>(
-    'POST',
-    'payments',
-    values,
-  );
-  assert(made !== undefined);
-  return { id: made.payment.id, intentId: made.payment.processorPaymentIntentId };
-}
-
-async function confirm({ stripe }: Stage, intentId: string): Promise<void> {
-  const payment_method = 'pm_card_visa';
-  await stripe.paymentIntents.confirm(intentId, { payment_method, return_url: 'https://shop.example.com' });
+/** Sends an event, which must be acknowledged. */
+async function deliver(till: TillInProcess, event: object): Promise<void> {
+  const response = await till.send(JSON.stringify(event));
+  assert.equal(response.status, 200, await response.text());
 }
 
 /** Newest first. */
-async function eventsOf({ stripe }: Stage, ...types: string[]): Promise<Stripe.Event[]> {
+async function eventsOf({ stripe }: TillInProcess, ...types: string[]): Promise<Stripe.Event[]> {
   return stripe.events.list({ types, limit: 100 }).autoPagingToArray({ limit: 10_000 });
 }
 

@@ -5,8 +5,9 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { listEvents } from '../../src/webhooks/webhook-event-list-store.ts';
 import { effort } from '../support/effort.ts';
-import { projectFolder } from '../support/till-process.ts';
-import { startWebhookTill, type WebhookTill } from './webhook-till.ts';
+import { startTill } from '../support/till.ts';
+import { projectFolder } from '../support/till-in-child.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 
 const eventCount = effort({ short: 100_000, long: 5_000_000 });
 /** Pages of 8 kB that one statement may read. All events fill more than 7,000 in the short form, 350,000 in the long one. */
@@ -48,12 +49,12 @@ const filters: readonly Filter[] = [
   { objectId: 'in_7', type: 'invoice.updated', state: 'processed' },
 ];
 
-let till: WebhookTill;
+let till: TillInProcess;
 let client: pg.Client;
 const closers: (() => Promise<unknown>)[] = [];
 
 before(async () => {
-  till = await startWebhookTill({ after: (close) => void closers.push(close) });
+  till = await startTill({ in: 'process', for: { after: (close) => void closers.push(close) } });
   client = new pg.Client({ connectionString: till.databaseUrl });
   await client.connect();
   await client.query(`select till.make_webhook_weeks(now() - interval '90 days', now())`);

@@ -3,23 +3,24 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import { newId } from '../../src/platform/id.ts';
 import {
-  type CustomerAnswer,
-  newCustomer,
-  newPaidPayment,
-  newPayment,
-  newPlan,
-  newSubscription,
-  type PaymentAnswer,
-  type PlanAnswer,
-  pay,
+  type CustomerBody,
+  confirmSecret,
+  createCustomer,
+  createPaidPayment,
+  createPayment,
+  createPlan,
+  createSubscription,
+  type PaymentBody,
+  type PlanBody,
   readInvoice,
   readPayment,
   readRefunds,
   readSubscription,
-} from './shop.ts';
-import { eventOf, idOf, startWebhookTill } from './webhook-till.ts';
+} from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+import { eventOf, idOf } from '../support/webhook-events.ts';
 
-const till = await startWebhookTill({ after });
+const till = await startTill({ in: 'process', for: { after } });
 
 /** Later than anything that the sandbox has done, so that no second is shared; each call a second later still. */
 let seconds = 60;
@@ -39,7 +40,7 @@ async function stateOf(
   return row;
 }
 
-function intentOf(payment: PaymentAnswer, status: string, more: object = {}): object {
+function intentOf(payment: PaymentBody, status: string, more: object = {}): object {
   const { processorPaymentIntentId: id, amount, currency } = payment;
   return {
     id,
@@ -62,14 +63,14 @@ describe('payment_intent.*', () => {
     ['payment_intent.canceled', 'canceled', 'canceled'],
   ] as const) {
     test(`${type} makes the payment ${ours}`, async () => {
-      const payment = await newPayment(till);
+      const payment = await createPayment(till);
       await till.take(eventOf('payment_intent.succeeded', intentOf(payment, wire), { type, ...later() }));
       assert.equal((await readPayment(till, payment)).status, ours);
     });
   }
 
   test('payment_intent.payment_failed takes the payment back to its method, and every attempt is counted once', async () => {
-    const payment = await newPayment(till);
+    const payment = await createPayment(till);
     const before = await till.count('payments_failed_total');
     const action = eventOf('payment_intent.requires_action', intentOf(payment, 'requires_action'), later());
     const failures = [later(), later()].map((at) =>
@@ -79,13 +80,13 @@ describe('payment_intent.*', () => {
     assert.equal((await readPayment(till, payment)).status, 'requires_payment_method');
     assert.equal(await till.count('payments_failed_total'), before + 2);
     for (const failure of failures)
-      await till.call(`/api/v1/webhook-events/${idOf(failure)}/replay`, { method: 'POST' });
+      await till.fetch(`/api/v1/webhook-events/${idOf(failure)}/replay`, { method: 'POST' });
     await till.drain();
     assert.equal(await till.count('payments_failed_total'), before + 2);
   });
 
   test('a payment that succeeds is counted once, however often and in whatever words that is said', async () => {
-    const payment = await newPaidPayment(till);
+    const payment = await createPaidPayment(till);
     const before = await till.count('payments_succeeded_total');
     await till.settle();
     const said = [later(), later()].map((at) =>
@@ -93,14 +94,14 @@ describe('payment_intent.*', () => {
     );
     await till.take(...said, ...said);
     for (const event of said)
-      await till.call(`/api/v1/webhook-events/${idOf(event)}/replay`, { method: 'POST' });
+      await till.fetch(`/api/v1/webhook-events/${idOf(event)}/replay`, { method: 'POST' });
     await till.drain();
     assert.equal((await readPayment(till, payment)).status, 'succeeded');
     assert.equal(await till.count('payments_succeeded_total'), before + 1);
   });
 
   test('a payment of ours that is heard of before its row is written gets its row from the event, under our id', async () => {
-    const { id: customerId, processorCustomerId: customer } = await newCustomer(till);
+    const { id: customerId, processorCustomerId: customer } = await createCustomer(till);
     const id = '0199d3a2-0000-7000-8000-0000000000aa';
     const before = await till.count('payments_succeeded_total');
     const object = { id: `pi_${randomUUID()}`, customer, metadata: { till_id: id } };
@@ -112,7 +113,7 @@ describe('payment_intent.*', () => {
   });
 
   test("a payment of a stranger's, or one that Till did not make, is ignored and counted so", async () => {
-    const { processorCustomerId } = await newCustomer(till);
+    const { processorCustomerId } = await createCustomer(till);
     const type = 'payment_intent.succeeded';
     const before = await till.count('webhook_events_ignored_total', { type });
     const succeeded = await till.count('payments_succeeded_total');
@@ -130,8 +131,8 @@ describe('payment_intent.*', () => {
 });
 
 describe('refunds', () => {
-  async function paid(card?: string): Promise<PaymentAnswer> {
-    const payment = await newPaidPayment(till, card);
+  async function paid(card?: string): Promise<PaymentBody> {
+    const payment = await createPaidPayment(till, card === undefined ? {} : { card });
     await till.settle();
     return payment;
   }
@@ -207,12 +208,12 @@ describe('refunds', () => {
       (await readRefunds(till, payment)).map(({ amount, status }) => [amount, status]),
       [[payment.amount, 'succeeded']],
     );
-    const again = await till.call(`/api/v1/payments/${payment.id}/refund`, { method: 'POST' });
+    const again = await till.fetch(`/api/v1/payments/${payment.id}/refund`, { method: 'POST' });
     assert.equal(again.status, 409);
   });
 
   test('a refund that is heard of long before its payment is not forgotten once the payment has a row', async () => {
-    const customer = await newCustomer(till);
+    const customer = await createCustomer(till);
     const madeLongAgo = newId(new Date(Date.now() - 3_600_000));
     await till.control('delivery', { mode: 'paused' });
     const intent = await till.stripe.paymentIntents.create({
@@ -230,7 +231,7 @@ describe('refunds', () => {
       eventOf('payment_intent.requires_action', { ...intent, status: 'requires_action' }, later()),
     );
     await till.take(eventOf('payment_intent.succeeded', { ...intent }, later()));
-    const { status } = await till.get<PaymentAnswer>(`/payments/${madeLongAgo}`);
+    const { status } = await till.get<PaymentBody>(`/payments/${madeLongAgo}`);
     assert.equal(status, 'refunded');
     await till.settle();
   });
@@ -269,27 +270,27 @@ describe('refunds', () => {
 });
 
 describe('customer.*', () => {
-  const wireOf = ({ processorCustomerId: id, id: till_id }: CustomerAnswer, more: object = {}) => ({
+  const wireOf = ({ processorCustomerId: id, id: till_id }: CustomerBody, more: object = {}) => ({
     ...{ id, metadata: { till_id } },
     ...more,
   });
 
   test('customer.updated: the customer follows', async () => {
-    const customer = await newCustomer(till);
+    const customer = await createCustomer(till);
     const object = wireOf(customer, { email: 'grace@example.com', name: 'Grace', phone: '+1' });
     await till.take(eventOf('customer.updated', object, later()));
-    const { email, name } = await till.get<CustomerAnswer>(`/customers/${customer.id}`);
+    const { email, name } = await till.get<CustomerBody>(`/customers/${customer.id}`);
     assert.deepEqual([email, name], ['grace@example.com', 'Grace']);
   });
 
   test('customer.deleted erases, and a late customer.updated brings nothing back', async () => {
-    const customer = await newCustomer(till);
+    const customer = await createCustomer(till);
     await till.take(eventOf('customer.deleted', wireOf(customer), later()));
     await till.take(eventOf('customer.updated', wireOf(customer, { email: 'back@example.com' }), later()));
     await till.take(
       eventOf('customer.updated', wireOf(customer, { email: 'back@example.com' }), { created: 1 }),
     );
-    assert.equal((await till.call(`/api/v1/customers/${customer.id}`)).status, 404);
+    assert.equal((await till.fetch(`/api/v1/customers/${customer.id}`)).status, 404);
     assert.deepEqual(
       await till.sql('select email, name, phone from till.customers where id = $1', [customer.id]),
       [{ email: null, name: null, phone: null }],
@@ -297,9 +298,9 @@ describe('customer.*', () => {
   });
 
   test('what happens to a deleted customer is still taken in', async () => {
-    const customer = await newCustomer(till);
-    const payment = await newPayment(till, customer.id);
-    const { subscription } = await newSubscription(till, customer.id);
+    const customer = await createCustomer(till);
+    const payment = await createPayment(till, { customerId: customer.id });
+    const { subscription } = await createSubscription(till, { customerId: customer.id });
     await till.settle();
     await till.stripe.customers.del(customer.processorCustomerId);
     await till.settle();
@@ -313,7 +314,7 @@ describe('customer.*', () => {
 
   test('a customer that changed before it could be recorded is recorded as it is by then', async () => {
     const request = { email: 'late@example.com', name: 'Before', idempotencyKey: randomUUID() };
-    const { id, processorCustomerId } = await till.post<CustomerAnswer>('/customers', request);
+    const { id, processorCustomerId } = await till.post<CustomerBody>('/customers', request);
     // As after a crash between the processor's answer and our own commit.
     await till.sql('delete from till.customers where id = $1', [id]);
     await till.sql(
@@ -328,8 +329,8 @@ describe('customer.*', () => {
       'processed',
       'it carries an id of ours: the row is made from it',
     );
-    assert.equal((await till.post<CustomerAnswer>('/customers', request)).id, id);
-    assert.equal((await till.get<CustomerAnswer>(`/customers/${id}`)).name, 'After');
+    assert.equal((await till.post<CustomerBody>('/customers', request)).id, id);
+    assert.equal((await till.get<CustomerBody>(`/customers/${id}`)).name, 'After');
   });
 
   test("a stranger's customer is ignored", async () => {
@@ -342,10 +343,10 @@ describe('customer.*', () => {
 });
 
 describe('product.* and price.*', () => {
-  const readPlan = ({ id }: PlanAnswer) => till.get<PlanAnswer>(`/plans/${id}`);
+  const readPlan = ({ id }: PlanBody) => till.get<PlanBody>(`/plans/${id}`);
 
   test('product.updated and price.updated: name and whether it is active follow', async () => {
-    const plan = await newPlan(till);
+    const plan = await createPlan(till);
     const product = { id: plan.processorProductId, name: 'Platinum', active: true };
     await till.take(eventOf('product.updated', product, later()));
     assert.deepEqual(await readPlan(plan).then(({ name, active }) => [name, active]), ['Platinum', true]);
@@ -357,21 +358,21 @@ describe('product.* and price.*', () => {
   });
 
   test('product.deleted: the plan is archived', async () => {
-    const plan = await newPlan(till);
+    const plan = await createPlan(till);
     await till.take(eventOf('product.deleted', { id: plan.processorProductId, name: plan.name }, later()));
     assert.equal((await readPlan(plan)).active, false);
   });
 
   test('price.deleted: the plan is archived, also in the second in which it was made, and stays so', async () => {
-    const plan = await newPlan(till);
+    const plan = await createPlan(till);
     const price = { id: plan.processorPriceId, product: plan.processorProductId };
     const { created } = await till.stripe.prices.retrieve(plan.processorPriceId);
     await till.take(eventOf('price.deleted', price, { created }));
     assert.equal((await readPlan(plan)).active, false);
     await till.take(eventOf('price.updated', { ...price, active: true }, { created: created - 1 }));
     assert.equal((await readPlan(plan)).active, false);
-    const { customerId } = await newPayment(till);
-    const refused = await till.call('/api/v1/subscriptions', {
+    const { customerId } = await createPayment(till);
+    const refused = await till.fetch('/api/v1/subscriptions', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ customerId, planId: plan.id }),
@@ -412,8 +413,8 @@ describe('customer.subscription.*', () => {
       ['customer.subscription.resumed', 'active', 'active'],
     ] as const) {
       test(`${type} in the ${shape} shape: ${wire} is ${ours}, and the period follows`, async () => {
-        const plan = await newPlan(till);
-        const { subscription } = await newSubscription(till, undefined, plan.id);
+        const plan = await createPlan(till);
+        const { subscription } = await createSubscription(till, { planId: plan.id });
         const { created: start } = later();
         const object = {
           id: subscription.processorSubscriptionId,
@@ -431,7 +432,7 @@ describe('customer.subscription.*', () => {
   }
 
   test('a subscription that was made on the dashboard, for a customer and plan of ours, is mirrored', async () => {
-    const [customer, plan] = [await newCustomer(till), await newPlan(till)];
+    const [customer, plan] = [await createCustomer(till), await createPlan(till)];
     const made = await till.stripe.subscriptions.create({
       customer: customer.processorCustomerId,
       items: [{ price: plan.processorPriceId }],
@@ -448,8 +449,8 @@ describe('customer.subscription.*', () => {
   });
 
   test('another plan of ours is followed, and a price that is no plan of ours leaves the plan as it was', async () => {
-    const { subscription } = await newSubscription(till);
-    const other = await newPlan(till);
+    const { subscription } = await createSubscription(till);
+    const other = await createPlan(till);
     const { created: start } = later();
     for (const [price, planId] of [
       ['price_stranger', subscription.planId],
@@ -474,7 +475,7 @@ describe('customer.subscription.*', () => {
   };
 
   test('a subscription made on the dashboard with an add-on before our plan is mirrored under our plan', async () => {
-    const [customer, plan, addOn] = [await newCustomer(till), await newPlan(till), await newAddOn()];
+    const [customer, plan, addOn] = [await createCustomer(till), await createPlan(till), await newAddOn()];
     const made = await till.stripe.subscriptions.create({
       customer: customer.processorCustomerId,
       items: [{ price: addOn }, { price: plan.processorPriceId }],
@@ -492,10 +493,10 @@ describe('customer.subscription.*', () => {
   });
 
   test('an add-on, of another plan of ours too, leaves the plan as it was; without the first item the other is followed', async () => {
-    const plan = await newPlan(till);
-    const { subscription, intentId } = await newSubscription(till, undefined, plan.id);
-    await pay(till, intentId);
-    const other = await newPlan(till);
+    const plan = await createPlan(till);
+    const { subscription, clientSecret } = await createSubscription(till, { planId: plan.id });
+    await confirmSecret(till, clientSecret);
+    const other = await createPlan(till);
     const id = subscription.processorSubscriptionId;
     const [first] = (await till.stripe.subscriptions.retrieve(id)).items.data;
     assert(first);
@@ -514,7 +515,11 @@ describe('customer.subscription.*', () => {
 
   for (const shape of ['newer', 'older']) {
     test(`items that come and go on the dashboard end the same in every order of events, in the ${shape} shape`, async () => {
-      const [customer, gold, silver] = [await newCustomer(till), await newPlan(till), await newPlan(till)];
+      const [customer, gold, silver] = [
+        await createCustomer(till),
+        await createPlan(till),
+        await createPlan(till),
+      ];
       const { created: start } = later();
       const itemOf = (price: string, created: number) => {
         const item = { id: `si_${created}`, object: 'subscription_item', created };
@@ -550,7 +555,7 @@ describe('customer.subscription.*', () => {
   }
 
   test("a stranger's subscription, or one to no plan of ours, is ignored and counted so", async () => {
-    const [customer, plan] = [await newCustomer(till), await newPlan(till)];
+    const [customer, plan] = [await createCustomer(till), await createPlan(till)];
     const type = 'customer.subscription.updated';
     const before = await till.count('webhook_events_ignored_total', { type });
     const strangers = [
@@ -563,11 +568,11 @@ describe('customer.subscription.*', () => {
   });
 
   test('a life on the sandbox: paid, renewed, failed, canceled; its invoices are there, its payments are not', async () => {
-    const customer = await newCustomer(till);
-    const { subscription, intentId } = await newSubscription(till, customer.id);
+    const customer = await createCustomer(till);
+    const { subscription, clientSecret } = await createSubscription(till, { customerId: customer.id });
     const payments = await till.sql('select 1 from till.payments where customer_id = $1', [customer.id]);
-    await pay(till, intentId, 'pm_card_chargeCustomerFail').catch(() => {});
-    await pay(till, intentId);
+    await confirmSecret(till, clientSecret, 'pm_card_chargeCustomerFail').catch(() => {});
+    await confirmSecret(till, clientSecret);
     await till.settle();
     assert.equal((await readSubscription(till, subscription)).status, 'active');
     await till.control('clock', { advanceSeconds: 32 * 86_400 });
@@ -613,7 +618,7 @@ describe('invoice.*', () => {
       ['invoice.updated', 'deleted', 'void'],
     ] as const) {
       test(`${type} (${wire}) in the ${shape} shape makes an invoice that is ${ours}, and changes one`, async () => {
-        const customer = await newCustomer(till);
+        const customer = await createCustomer(till);
         const fresh = { id: `in_${randomUUID()}`, customer: customer.processorCustomerId };
         const known = { id: `in_${randomUUID()}`, customer: customer.processorCustomerId };
         const name = `invoice.paid.${shape}`;
@@ -635,7 +640,7 @@ describe('invoice.*', () => {
   }
 
   test('invoice.deleted as API version 2020-08-27 sends it voids the invoice', async () => {
-    const { processorCustomerId: customer } = await newCustomer(till);
+    const { processorCustomerId: customer } = await createCustomer(till);
     const object = { id: `in_${randomUUID()}`, customer };
     await till.take(
       eventOf('invoice.paid.older', { ...object, status: 'draft' }, { type: 'invoice.created' }),
@@ -660,8 +665,8 @@ describe('invoice.*', () => {
 
 describe('a status that nobody knows', () => {
   test('fails the event at once, is not retried, and leaves the row as it was', async () => {
-    const payment = await newPayment(till);
-    const { subscription } = await newSubscription(till, payment.customerId);
+    const payment = await createPayment(till);
+    const { subscription } = await createSubscription(till, { customerId: payment.customerId });
     const before = [await readPayment(till, payment), await readSubscription(till, subscription)];
     const failed = await till.count('webhook_events_failed_total');
     const events = [
@@ -694,7 +699,7 @@ describe('a status that nobody knows', () => {
   });
 
   test('holds up none of the events that came with it', async () => {
-    const payment = await newPayment(till);
+    const payment = await createPayment(till);
     const odd = eventOf('payment_intent.succeeded', intentOf(payment, 'half_paid'), later());
     const good = eventOf('payment_intent.succeeded', intentOf(payment, 'succeeded'), later());
     await till.take(odd, good);

@@ -4,15 +4,17 @@ import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { Failure } from '../../src/errors.ts';
 import type { ProcessorEvent } from '../../src/processor/processor.ts';
-import { startOnLine } from './database-line.ts';
-import { eventOf, idOf, sign, startWebhookTill, type WebhookTill } from './webhook-till.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import { startTillOnLine } from '../support/till-on-line.ts';
+import { eventOf, idOf, signWebhook } from '../support/webhook-events.ts';
 
 /** As many as the inbox lets wait, and as many as it writes at once. */
 const waitingMax = 5_000;
 const batchMax = 200;
 
 /** Someone else who holds the inbox, so that whatever is being stored waits until he lets go. */
-async function holdInbox({ databaseUrl }: WebhookTill) {
+async function holdInbox({ databaseUrl }: TillInProcess) {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   await client.query('begin');
@@ -26,21 +28,21 @@ async function holdInbox({ databaseUrl }: WebhookTill) {
 }
 
 /** Counts the statements that insert into the inbox: each has a time of its own, however many rows it brings. */
-async function countStatements(till: WebhookTill): Promise<number> {
+async function countStatements(till: TillInProcess): Promise<number> {
   const [row] = await till.sql<{ count: number }>(
     'select count(distinct xmin::text) as count from till.webhook_events',
   );
   return row?.count ?? 0;
 }
 
-function toEvent(till: WebhookTill, body: string): ProcessorEvent {
-  const verified = till.processor.verifyWebhook(Buffer.from(body), sign(body), new Date());
+function toEvent(till: TillInProcess, body: string): ProcessorEvent {
+  const verified = till.processor.verifyWebhook(Buffer.from(body), signWebhook(body), new Date());
   assert(verified.outcome === 'event');
   return verified.event;
 }
 
 test('events that come while one is being stored share the next statement', async (t) => {
-  const till = await startWebhookTill(t);
+  const till = await startTill({ in: 'process', for: t });
   const held = await holdInbox(till);
   const events = Array.from({ length: 2 * batchMax + 1 }, () => eventOf('balance.available'));
   const receipts = events.map((event) => till.services.inbox.receive(toEvent(till, event)));
@@ -53,7 +55,7 @@ test('events that come while one is being stored share the next statement', asyn
 });
 
 test('of two equal events in one statement one is stored and one is a duplicate', async (t) => {
-  const till = await startWebhookTill(t);
+  const till = await startTill({ in: 'process', for: t });
   const held = await holdInbox(till);
   const twin = toEvent(till, eventOf('balance.available'));
   const first = till.services.inbox.receive(toEvent(till, eventOf('balance.available')));
@@ -66,7 +68,7 @@ test('of two equal events in one statement one is stored and one is a duplicate'
 });
 
 test('a row that cannot be stored fails alone; those that share its statement are stored', async (t) => {
-  const till = await startWebhookTill(t);
+  const till = await startTill({ in: 'process', for: t });
   await till.sql(
     `alter table till.webhook_events add constraint no_poison check (payload not like '%poison%')`,
   );
@@ -85,7 +87,7 @@ test('a row that cannot be stored fails alone; those that share its statement ar
 });
 
 test('the waiting line is bounded: past it the processor is told to come back, and the others are stored', async (t) => {
-  const till = await startWebhookTill(t);
+  const till = await startTill({ in: 'process', for: t });
   const held = await holdInbox(till);
   const template = toEvent(till, eventOf('balance.available'));
   const receive = (number: number) => till.services.inbox.receive({ ...template, id: `evt_${number}` });
@@ -104,7 +106,7 @@ test('the waiting line is bounded: past it the processor is told to come back, a
 });
 
 test('when the database is away, a whole batch is told so at once instead of each row finding out', async (t) => {
-  const { till, line } = await startOnLine(t);
+  const { till, line } = await startTillOnLine(t);
   line.cut();
   const events = Array.from({ length: 50 }, () => toEvent(till, eventOf('balance.available')));
   const receipts = events.map((event) => till.services.inbox.receive(event).catch((error: unknown) => error));

@@ -10,15 +10,15 @@ import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { Stripe } from 'stripe';
 import { startSandbox } from '../../sandbox/sandbox.ts';
+import { testKey } from '../support/client.ts';
 import { copyCluster } from '../support/cluster-template.ts';
 import { effort } from '../support/effort.ts';
 import { mainServerPid } from '../support/embedded-postgres-processes.ts';
+import { createRandom } from '../support/random.ts';
+import { RestartableTill } from '../support/restartable-till.ts';
 import { seedOf } from '../support/seeds.ts';
-import { testKey } from '../support/till-process.ts';
 import { type ApiClient, createApiClient } from './model/api-client.ts';
-import { inLanes } from './model/event-post.ts';
-import { MortalTill } from './model/mortal-till.ts';
-import { createRandom } from './model/random.ts';
+import { inLanes } from './model/event-delivery.ts';
 
 const eventsCount = Number(process.env['KILL_EVENTS'] ?? effort({ short: 1_000, long: 20_000 }));
 const customersCount = 20;
@@ -36,7 +36,7 @@ test(`of ${eventsCount} events every acknowledged one is applied, through ${kill
   const dataDir = await mkdtemp(join(tmpdir(), 'till-kills-'));
   copyCluster(dataDir);
   const sandbox = await startSandbox({ port: 0 });
-  const till = await MortalTill.start({
+  const till = await RestartableTill.start({
     DATA_DIR: dataDir,
     PROCESSOR_SECRET_KEY: 'sk_test_till',
     PROCESSOR_API_BASE: sandbox.url,
@@ -49,7 +49,7 @@ test(`of ${eventsCount} events every acknowledged one is applied, through ${kill
     await sandbox.close();
     await rm(dataDir, { recursive: true, force: true });
   });
-  const api = createApiClient({ url: () => till.url, apiKey: testKey });
+  const api = createApiClient(till.client);
   const customers = await Promise.all(Array.from({ length: customersCount }, () => newCustomer(api)));
   const events = renamingsOf(customers, eventsCount);
   const seed = seedOf('MODEL');
@@ -59,7 +59,7 @@ test(`of ${eventsCount} events every acknowledged one is applied, through ${kill
   let acknowledged = 0;
   await inLanes(sendersCount, shuffled(events, seed), async (event) => {
     const payload = JSON.stringify(event);
-    await till.post(
+    await till.deliver(
       payload,
       Stripe.webhooks.generateTestHeaderString({ payload, secret: webhookSecret, timestamp: nowSeconds() }),
     );

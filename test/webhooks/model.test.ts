@@ -1,7 +1,7 @@
 /**
  * The promise of the webhook pipeline, tried on random histories: whatever order, repetition, delay or loss the events
  * arrive with, however often Till is killed, the mirrors end equal to the processor's own objects, and each effect is
- * counted once. `model/world.ts` says what can happen in a history, `model/event-post.ts` what happens to its events.
+ * counted once. `model/world.ts` says what can happen in a history, `model/event-delivery.ts` what happens to its events.
  *
  * By hand, for longer or again:
  *   MODEL_RUNS=20000 npm run test:faults -- test/webhooks/model.test.ts
@@ -25,13 +25,20 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { eventTypes } from '../../src/processor/event-types.ts';
+import { createLifetime } from '../support/backend.ts';
 import { effort } from '../support/effort.ts';
+import { createRandom } from '../support/random.ts';
+import { RestartableTill } from '../support/restartable-till.ts';
 import { type SeededRun, seededRuns } from '../support/seeds.ts';
-import { testKey } from '../support/till-process.ts';
-import { MortalTill } from './model/mortal-till.ts';
-import { createRandom } from './model/random.ts';
-import { openStage, Play, type Stage, usualPause, webhookSecret } from './model/stage.ts';
-import { startTillInProcess, type TillInProcess } from './model/till-in-process.ts';
+import { backendEnvironment } from '../support/till-in-child.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import {
+  type ModelBackend,
+  ModelRun,
+  startModelBackend,
+  startModelTill,
+  usualPause,
+} from './model/model-run.ts';
 import { type World, worldOf } from './model/world.ts';
 
 const historiesPerWorld = 100;
@@ -60,22 +67,22 @@ interface Check {
   /** Of the histories that were asked for. */
   readonly share: number;
   readonly historiesPerWorld: number;
-  readonly live: (world: World, stage: Stage) => Promise<void>;
+  readonly live: (world: World, backend: ModelBackend) => Promise<void>;
 }
 
 async function checkWorlds(t: TestContext, { share, historiesPerWorld, live }: Check): Promise<void> {
-  const onStage = async (world: World) => {
-    const stage = await openStage(usualPause(world.deliverySeed));
+  const liveOnce = async (world: World) => {
+    const life = createLifetime();
     try {
-      await live(world, stage);
+      await live(world, await startModelBackend(life, usualPause(world.deliverySeed)));
     } finally {
-      await stage.close();
+      await life.end();
     }
   };
   const check = async ({ seed, runs, repeat }: SeededRun) => {
     t.diagnostic(repeat);
     const numRuns = Math.ceil((runs * share) / historiesPerWorld);
-    const property = fc.asyncProperty(worldOf(historiesPerWorld), onStage);
+    const property = fc.asyncProperty(worldOf(historiesPerWorld), liveOnce);
     // A world is too large to be read or shrunk; the error names the object and what it should have been.
     const result = await fc.check(property, { seed, numRuns, endOnFailure: true });
     if (result.errorInstance !== null) throw result.errorInstance;
@@ -89,38 +96,43 @@ async function checkWorlds(t: TestContext, { share, historiesPerWorld, live }: C
   for (const result of await Promise.allSettled(lanes)) if (result.status === 'rejected') throw result.reason;
 }
 
-async function live(world: World, stage: Stage): Promise<void> {
-  const { databaseUrl, processorUrl } = stage;
-  const till = await startTillInProcess({ databaseUrl, processorUrl, webhookSecret });
-  try {
-    const play = new Play(world, stage, { url: () => till.url, apiKey: testKey }, till.post);
-    await play.begin();
-    for (let round = 0; round < play.rounds; round += 1) {
-      // What came of the last round arrives while this one happens, so that answers of the processor can be overtaken.
-      await Promise.all([play.play(round), play.post.deliver('due')]);
-      await play.endRound(round);
-      await play.assertNotOlder(till.database);
-    }
-    await play.post.deliver('all');
-    await till.stopWorkers();
-    await stage.clearFaults();
-    await till.services.recovery.run();
-    await till.drain();
-    await play.assertMirrored(till.database);
-    await assertCounted(till, play);
-    assert.deepEqual(till.deadlocks, []);
-  } finally {
-    await till.close();
+async function live(world: World, backend: ModelBackend): Promise<void> {
+  const till = await startModelTill(backend);
+  const run = new ModelRun(world, backend, till, (body, signature) => deliver(till, body, signature));
+  await run.begin();
+  for (let round = 0; round < run.rounds; round += 1) {
+    // The events of the last round arrive during this one, so that they can overtake the processor's responses.
+    await Promise.all([run.play(round), run.delivery.deliver('due')]);
+    await run.endRound(round);
+    await run.assertNotOlder(backend.sql);
   }
+  await run.delivery.deliver('all');
+  await till.stopWorkers();
+  await backend.clearFaults();
+  await till.services.recovery.run();
+  await till.drainAll();
+  await run.assertMirrored(backend.sql);
+  await assertCounted(till, run);
+  assert.deepEqual(till.deadlocks, []);
+  await till.stop();
+}
+
+/** Sends a webhook, which must be acknowledged. */
+async function deliver(till: TillInProcess, body: string, signature: string): Promise<void> {
+  const response = await till.send(body, { 'stripe-signature': signature });
+  assert.equal(response.status, 200, await response.text());
 }
 
 /** Counters tell of every effect, and of none twice. */
-async function assertCounted({ metrics }: TillInProcess, { post, paymentIntents }: Play): Promise<void> {
-  const own = post.events.filter(
+async function assertCounted(
+  { metrics }: TillInProcess,
+  { delivery, paymentIntents }: ModelRun,
+): Promise<void> {
+  const own = delivery.events.filter(
     ({ data: { object } }) => object.object === 'payment_intent' && paymentIntents.has(object.id),
   );
   const ofType = (type: string) => own.filter((event) => event.type === type).length;
-  const known = post.events.filter(({ type }) => eventTypes.some((known) => known === type));
+  const known = delivery.events.filter(({ type }) => eventTypes.some((known) => known === type));
   const settled = (await sumOf(metrics.webhookEventsProcessed)) + (await sumOf(metrics.webhookEventsIgnored));
   assert.deepEqual(
     {
@@ -156,53 +168,39 @@ async function countOf(counter: Counter, type: string): Promise<number> {
   return (await sumOf(counter)) - (await sumOf(counter, type));
 }
 
-async function liveWithKills(world: World, stage: Stage): Promise<void> {
-  const { databaseUrl, processorUrl } = stage;
-  const mortal = await MortalTill.start({
-    DATABASE_URL: databaseUrl,
-    PROCESSOR_SECRET_KEY: 'sk_test_till',
-    PROCESSOR_API_BASE: processorUrl,
-    PROCESSOR_WEBHOOK_SECRET: webhookSecret,
-    API_KEYS: testKey,
-    LOG_LEVEL: 'info',
-    REDIS_URL: 'memory://',
+async function liveWithKills(world: World, backend: ModelBackend): Promise<void> {
+  const till = await RestartableTill.start({
+    ...backendEnvironment(backend),
+    PROCESSOR_API_BASE: backend.lineUrl,
   });
+  backend.atEnd(() => till.stop('SIGKILL'));
   const random = createRandom(world.deliverySeed);
   let kills = 0;
-  const play = new Play(world, stage, { url: () => mortal.url, apiKey: testKey }, async (body, signature) => {
-    await mortal.post(body, signature);
+  const run = new ModelRun(world, backend, till.client, async (body, signature) => {
+    await till.deliver(body, signature);
     if (kills >= killsPerWorld || random() > 0.05) return;
     kills += 1;
-    mortal.kill();
+    till.kill();
   });
-  try {
-    await play.begin();
-    for (let round = 0; round < play.rounds; round += 1) {
-      await play.play(round);
-      await play.endRound(round);
-      await play.post.deliver('due');
-      await mortal.isUp();
-    }
-    await play.post.deliver('all');
-  } finally {
-    await mortal.end();
+  await run.begin();
+  for (let round = 0; round < run.rounds; round += 1) {
+    await run.play(round);
+    await run.endRound(round);
+    await run.delivery.deliver('due');
+    await till.isUp();
   }
-  await stage.clearFaults();
-  await assertMirroredAfterDeath(stage, play);
+  await run.delivery.deliver('all');
+  await till.stop('SIGKILL');
+  await backend.clearFaults();
+  await assertMirroredAfterKill(backend, run);
 }
 
-/** What the last process left behind is finished by the next one. */
-async function assertMirroredAfterDeath(stage: Stage, play: Play): Promise<void> {
-  const { databaseUrl, processorUrl } = stage;
-  const till = await startTillInProcess({ databaseUrl, processorUrl, webhookSecret });
-  try {
-    await till.stopWorkers();
-    // The dead process may have held the lease, which would hold us up for five minutes.
-    await till.database.query('update till.recovery set leased_until = now()');
-    await till.services.recovery.run();
-    await till.drain();
-    await play.assertMirrored(till.database);
-  } finally {
-    await till.close();
-  }
+/** The next process finishes what the killed one left. */
+async function assertMirroredAfterKill(backend: ModelBackend, run: ModelRun): Promise<void> {
+  const till = await startModelTill(backend, 0);
+  // The killed process may have held the lease, and this one would wait for it for five minutes.
+  await backend.sql('update till.recovery set leased_until = now()');
+  await till.services.recovery.run();
+  await till.drainAll();
+  await run.assertMirrored(backend.sql);
 }

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { createPaidPayment, createPayment, readPayment, readRefunds } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import { eventOf, idOf } from '../support/webhook-events.ts';
 import { holdRows } from './row-lock.ts';
-import { newPaidPayment, newPayment, readPayment, readRefunds } from './shop.ts';
-import { eventOf, idOf, startWebhookTill, type WebhookTill } from './webhook-till.ts';
 
 interface EventAnswer {
   readonly id: string;
@@ -34,19 +36,19 @@ const counters = [
   'payments_failed_total',
 ];
 
-async function countAll(till: WebhookTill): Promise<readonly number[]> {
+async function countAll(till: TillInProcess): Promise<readonly number[]> {
   return Promise.all(counters.map((name) => till.count(name)));
 }
 
-async function replay(till: WebhookTill, event: string): Promise<EventAnswer> {
-  const answer = await till.call(`/api/v1/webhook-events/${idOf(event)}/replay`, { method: 'POST' });
+async function replay(till: TillInProcess, event: string): Promise<EventAnswer> {
+  const answer = await till.fetch(`/api/v1/webhook-events/${idOf(event)}/replay`, { method: 'POST' });
   assert.equal(answer.status, 200);
   return (await answer.json()) as EventAnswer; // Its fields are what the tests look at.
 }
 
 describe('the list of events', () => {
   test('is newest first, in pages, and can be narrowed by state, type and object', async (t) => {
-    const till = await startWebhookTill(t);
+    const till = await startTill({ in: 'process', for: t });
     const at = Math.floor(Date.now() / 1_000) - 100;
     const paid = [0, 1, 2].map((index) =>
       eventOf('invoice.paid.newer', { id: `in_${index}` }, { id: `evt_paid_${index}`, created: at + index }),
@@ -91,9 +93,9 @@ describe('the list of events', () => {
   });
 
   test('refuses what it does not know, and whoever has no key', async (t) => {
-    const till = await startWebhookTill(t);
+    const till = await startTill({ in: 'process', for: t });
     for (const query of ['state=lost', 'page=0', 'limit=101', 'object=in_1']) {
-      await readProblem(await till.call(`/api/v1/webhook-events?${query}`), 400, 'invalid_request');
+      await readProblem(await till.fetch(`/api/v1/webhook-events?${query}`), 400, 'invalid_request');
     }
     for (const [method, path] of [
       ['GET', ''],
@@ -108,8 +110,8 @@ describe('the list of events', () => {
 
 describe('one event', () => {
   test('shows its payload without secrets, its attempts and its error', async (t) => {
-    const till = await startWebhookTill(t);
-    const { customerId, ...payment } = await newPayment(till);
+    const till = await startTill({ in: 'process', for: t });
+    const { customerId, ...payment } = await createPayment(till);
     const object = {
       id: payment.processorPaymentIntentId,
       status: 'half_paid',
@@ -131,7 +133,7 @@ describe('one event', () => {
   });
 
   test('while it is pending, tells when it is tried next', async (t) => {
-    const till = await startWebhookTill(t);
+    const till = await startTill({ in: 'process', for: t });
     const event = eventOf('invoice.paid.newer');
     await till.send(event);
     const shown = await till.get<EventAnswer>(`/webhook-events/${idOf(event)}`);
@@ -140,10 +142,10 @@ describe('one event', () => {
   });
 
   test('that is not there is a 404, whatever its id looks like', async (t) => {
-    const till = await startWebhookTill(t);
+    const till = await startTill({ in: 'process', for: t });
     for (const id of ['evt_unknown', randomUUID(), 'a%20b', '%F0%9F%92%B3', '%00', 'evt_%00']) {
-      await readProblem(await till.call(`/api/v1/webhook-events/${id}`), 404, 'not_found');
-      const again = await till.call(`/api/v1/webhook-events/${id}/replay`, { method: 'POST' });
+      await readProblem(await till.fetch(`/api/v1/webhook-events/${id}`), 404, 'not_found');
+      const again = await till.fetch(`/api/v1/webhook-events/${id}/replay`, { method: 'POST' });
       await readProblem(again, 404, 'not_found');
     }
   });
@@ -151,8 +153,8 @@ describe('one event', () => {
 
 describe('a replay', () => {
   test('of what was processed, ignored at the door or ignored later changes no row and no counter', async (t) => {
-    const till = await startWebhookTill(t);
-    const payment = await newPaidPayment(till);
+    const till = await startTill({ in: 'process', for: t });
+    const payment = await createPaidPayment(till);
     await till.settle();
     const intent = { id: payment.processorPaymentIntentId, metadata: { till_id: payment.id } };
     const events = [
@@ -178,7 +180,7 @@ describe('a replay', () => {
   });
 
   test('of what is still pending is tried at once and counted once', async (t) => {
-    const till = await startWebhookTill(t);
+    const till = await startTill({ in: 'process', for: t });
     const event = eventOf('invoice.paid.newer');
     await till.send(event);
     await till.sql(
@@ -194,8 +196,8 @@ describe('a replay', () => {
   });
 
   test('of an event about which the processor is just being asked leaves it applied and counted once', async (t) => {
-    const till = await startWebhookTill(t);
-    const payment = await newPaidPayment(till);
+    const till = await startTill({ in: 'process', for: t });
+    const payment = await createPaidPayment(till);
     await till.settle();
     await till.control('delivery', { mode: 'drop' });
     const payment_intent = payment.processorPaymentIntentId;
@@ -218,8 +220,8 @@ describe('a replay', () => {
 });
 
 test('an event about several objects that must be asked for is counted once, and only when all are settled', async (t) => {
-  const till = await startWebhookTill(t);
-  const payment = await newPaidPayment(till);
+  const till = await startTill({ in: 'process', for: t });
+  const payment = await createPaidPayment(till);
   await till.settle();
   const payment_intent = payment.processorPaymentIntentId;
   const refunds = [

@@ -28,11 +28,9 @@ import {
   takeSubscriptionFacts,
 } from '../../src/subscriptions/subscription.ts';
 import { effort } from '../support/effort.ts';
+import { createRandom } from '../support/random.ts';
 import { seedOf } from '../support/seeds.ts';
-import { testKey } from '../support/till-process.ts';
-import { createRandom } from './model/random.ts';
-import { openStage, Play, webhookSecret } from './model/stage.ts';
-import { startTillInProcess } from './model/till-in-process.ts';
+import { ModelRun, startModelBackend, startModelTill } from './model/model-run.ts';
 import type { Command, World } from './model/world.ts';
 
 const epochMs = Date.UTC(2026, 0, 1);
@@ -114,13 +112,8 @@ test("every order of a customer's events ends as the processor's customer is", (
 });
 
 test('a sample of the orders ends the same through the inbox, the workers and the database', async (t) => {
-  const stage = await openStage(() => undefined);
-  const till = await startTillInProcess({ ...stage, webhookSecret });
-  t.after(async () => {
-    await till.close();
-    await stage.close();
-  });
-  await till.stopWorkers();
+  const backend = await startModelBackend(t, () => undefined);
+  const till = await startModelTill(backend, 0);
   const world: World = {
     histories: Array.from({ length: samplesOfEach }, () => sampleLives).flat(),
     // A minute later refunds that fail have failed; a week later subscriptions have renewed.
@@ -128,16 +121,19 @@ test('a sample of the orders ends the same through the inbox, the workers and th
     faults: [],
     deliverySeed: 1,
   };
-  const play = new Play(world, stage, { url: () => till.url, apiKey: testKey }, till.post);
-  await play.begin();
-  for (let round = 0; round < play.rounds; round += 1) {
-    await play.play(round);
-    await play.endRound(round);
+  const run = new ModelRun(world, backend, till, async (body, signature) => {
+    const response = await till.send(body, { 'stripe-signature': signature });
+    assert.equal(response.status, 200, await response.text());
+  });
+  await run.begin();
+  for (let round = 0; round < run.rounds; round += 1) {
+    await run.play(round);
+    await run.endRound(round);
   }
   const seed = seedOf('MODEL');
   t.diagnostic(`MODEL_SEED=${seed}`);
   const random = createRandom(seed);
-  const queues = [...byCustomer(play.post.events).values()].map((events) =>
+  const queues = [...byCustomer(run.delivery.events).values()].map((events) =>
     events.map((event) => ({ event, at: random() })).toSorted((a, b) => a.at - b.at),
   );
   assert.equal(queues.length, world.histories.length);
@@ -145,11 +141,11 @@ test('a sample of the orders ends the same through the inbox, the workers and th
   for (let step = 0; step < Math.max(...queues.map(({ length }) => length)); step += 1) {
     for (const queue of queues) {
       const next = queue[step];
-      if (next !== undefined) await play.post.deliverOne(next.event);
+      if (next !== undefined) await run.delivery.deliverOne(next.event);
     }
-    await till.drain();
+    await till.drainAll();
   }
-  await play.assertMirrored(till.database);
+  await run.assertMirrored(backend.sql);
 });
 
 /** Each life is lived so many times, and its events arrive in another order each time. */

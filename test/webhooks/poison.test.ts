@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { attemptsMax } from '../../src/webhooks/webhook-event.ts';
-import { eventOf, idOf, sign, startWebhookTill, type WebhookTill } from './webhook-till.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import { eventOf, idOf, signWebhook } from '../support/webhook-events.ts';
 
 const goodEvents = 1_000;
 
@@ -12,13 +14,13 @@ interface EventRow extends Record<string, unknown> {
 }
 
 /** The write of one row fails, as if its values broke a rule of the database. */
-async function poison(till: WebhookTill, processorInvoiceId: string): Promise<void> {
+async function poison(till: TillInProcess, processorInvoiceId: string): Promise<void> {
   await till.sql(
     `alter table till.invoices add constraint poisoned check (processor_invoice_id <> '${processorInvoiceId}')`,
   );
 }
 
-async function rowOf(till: WebhookTill, event: string): Promise<EventRow> {
+async function rowOf(till: TillInProcess, event: string): Promise<EventRow> {
   const [row] = await till.sql<EventRow>(
     'select state, attempts, last_error from till.webhook_events where id = $1',
     [idOf(event)],
@@ -28,13 +30,13 @@ async function rowOf(till: WebhookTill, event: string): Promise<EventRow> {
 }
 
 /** As if its time had come. */
-async function becomeDue(till: WebhookTill): Promise<void> {
+async function becomeDue(till: TillInProcess): Promise<void> {
   await till.sql(`update till.webhook_events set next_try_at = now() where state = 'pending'`);
 }
 
-async function receive(till: WebhookTill, events: readonly string[]): Promise<void> {
+async function receive(till: TillInProcess, events: readonly string[]): Promise<void> {
   const receipts = events.map((body) => {
-    const verified = till.processor.verifyWebhook(Buffer.from(body), sign(body), new Date());
+    const verified = till.processor.verifyWebhook(Buffer.from(body), signWebhook(body), new Date());
     assert(verified.outcome === 'event');
     return till.services.inbox.receive(verified.event);
   });
@@ -42,7 +44,7 @@ async function receive(till: WebhookTill, events: readonly string[]): Promise<vo
 }
 
 test('an event that cannot be applied delays none of a thousand, ends failed, and is applied by a replay once it can be', async (t) => {
-  const till = await startWebhookTill(t);
+  const till = await startTill({ in: 'process', for: t });
   await poison(till, 'in_poison');
   const events = Array.from({ length: goodEvents }, (_, index) =>
     eventOf('invoice.paid.newer', { id: `in_${index}` }),
@@ -92,7 +94,7 @@ test('an event that cannot be applied delays none of a thousand, ends failed, an
 });
 
 test('a good event about the same object is applied although a poisoned one came with it', async (t) => {
-  const till = await startWebhookTill(t);
+  const till = await startTill({ in: 'process', for: t });
   await till.sql(`alter table till.invoices add constraint poisoned check (amount_due <> 666)`);
   const at = Math.floor(Date.now() / 1_000);
   const poisoned = eventOf('invoice.paid.newer', { status: 'open', amount_due: 666 }, { created: at });
@@ -110,7 +112,7 @@ test('a good event about the same object is applied although a poisoned one came
 });
 
 test('a processor that cannot be asked delays only the event that needs the answer', async (t) => {
-  const till = await startWebhookTill(t);
+  const till = await startTill({ in: 'process', for: t });
   await till.take(eventOf('invoice.paid.newer', { id: 'in_tied', status: 'draft' }, { created: 1_000_000 }));
   // The same second, another value: only the processor can tell.
   const tied = eventOf('invoice.paid.newer', { id: 'in_tied', status: 'open' }, { created: 1_000_000 });

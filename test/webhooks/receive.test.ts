@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, describe, test } from 'node:test';
+import { webhookSecrets } from '../support/backend.ts';
 import { readProblem } from '../support/problem.ts';
-import { startOnLine } from './database-line.ts';
-import { eventOf, idOf, sign, startWebhookTill, webhookSecrets } from './webhook-till.ts';
+import { startTill } from '../support/till.ts';
+import { startTillOnLine } from '../support/till-on-line.ts';
+import { eventOf, idOf, signWebhook } from '../support/webhook-events.ts';
 
-const till = await startWebhookTill({ after }, { requestsPerMinute: 1 });
+const till = await startTill({ in: 'process', for: { after }, requestsPerMinute: 1 });
 const bodyBytesMax = 1_048_576;
 const now = () => Math.floor(Date.now() / 1_000);
 
@@ -44,17 +46,17 @@ describe('a signed event', () => {
   test('is accepted under either name of the header, from any secret and among other signatures', async () => {
     for (const secret of webhookSecrets) {
       const event = eventOf('invoice.paid.newer');
-      await accepted(await till.send(event, { 'stripe-signature': sign(event, secret) }));
+      await accepted(await till.send(event, { 'stripe-signature': signWebhook(event, secret) }));
     }
     const renamed = eventOf('invoice.paid.newer');
     const answer = await fetch(`${till.url}/webhooks/processor`, {
       method: 'POST',
-      headers: { 'processor-signature': sign(renamed) },
+      headers: { 'processor-signature': signWebhook(renamed) },
       body: renamed,
     });
     await accepted(answer);
     const several = eventOf('invoice.paid.newer');
-    const [time = '', good = ''] = sign(several).split(',');
+    const [time = '', good = ''] = signWebhook(several).split(',');
     const header = [time, `v1=${'0'.repeat(64)}`, 'v0=old', good].join(',');
     await accepted(await till.send(several, { 'stripe-signature': header }));
   });
@@ -69,7 +71,7 @@ describe('a signed event', () => {
   test('is accepted without any type', async () => {
     const event = eventOf('invoice.paid.newer');
     const body = new Blob([event]);
-    const headers = { 'stripe-signature': sign(event) };
+    const headers = { 'stripe-signature': signWebhook(event) };
     await accepted(await fetch(`${till.url}/webhooks/processor`, { method: 'POST', headers, body }));
   });
 
@@ -99,12 +101,12 @@ describe('a signed event', () => {
 
 describe('a signature that proves nothing', () => {
   const event = eventOf('invoice.paid.newer');
-  const valid = sign(event);
+  const valid = signWebhook(event);
   const [time = '', signature = ''] = valid.split(',');
   for (const [what, header] of [
-    ['made with another secret', sign(event, 'whsec_wrong')],
-    ['of another body', sign(`${event} `)],
-    ['301 seconds old', sign(event, webhookSecrets[0], now() - 301)],
+    ['made with another secret', signWebhook(event, 'whsec_wrong')],
+    ['of another body', signWebhook(`${event} `)],
+    ['301 seconds old', signWebhook(event, webhookSecrets[0], now() - 301)],
     ['empty', ''],
     ['without a time', signature],
     ['without a signature', time],
@@ -123,7 +125,7 @@ describe('a signature that proves nothing', () => {
 
   test('from more than 300 seconds ahead is refused', async () => {
     // A second more, because one may pass on the way.
-    const header = sign(event, webhookSecrets[0], now() + 302);
+    const header = signWebhook(event, webhookSecrets[0], now() + 302);
     await readProblem(await till.send(event, { 'stripe-signature': header }), 400, 'invalid_signature');
   });
 
@@ -139,7 +141,7 @@ describe('a signature that proves nothing', () => {
   test('holds for 299 seconds either way', async () => {
     for (const skew of [-299, 299]) {
       const skewed = eventOf('invoice.paid.newer');
-      const header = sign(skewed, webhookSecrets[0], now() + skew);
+      const header = signWebhook(skewed, webhookSecrets[0], now() + skew);
       await accepted(await till.send(skewed, { 'stripe-signature': header }));
     }
   });
@@ -287,7 +289,7 @@ test('an event of an unknown version is applied, and each such version warned ab
 });
 
 test('while the database is away nothing is acknowledged, and once it is back the same event is stored', async (t) => {
-  const { till: cutOff, line } = await startOnLine(t);
+  const { till: cutOff, line } = await startTillOnLine(t);
   const event = eventOf('invoice.paid.newer');
   await accepted(await cutOff.send(eventOf('invoice.paid.newer')));
   line.cut();

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
-import pg from 'pg';
-import { Stripe } from 'stripe';
-import { startSandbox } from '../../sandbox/sandbox.ts';
-import { createTestDatabase } from '../support/test-database.ts';
-import { startTillProcess, testKey } from '../support/till-process.ts';
-import { type CustomerAnswer, newPaidPayment, type PaymentAnswer, readPayment } from './shop.ts';
-import { type Lifetime, startWebhookTill, type WebhookTill } from './webhook-till.ts';
+import { describe, test } from 'node:test';
+import { type Lifetime, startBackend } from '../support/backend.ts';
+import { type CustomerBody, createPaidPayment, readPayment } from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 
 /** More looks than anything here needs; each is a round trip to the database or the service. */
 const looksMax = 100_000;
@@ -15,19 +12,19 @@ const renames = 230;
 
 const listingsFail = { operation: 'events.list', kind: 'error', status: 503, times: 100 };
 const listingPasses = { operation: 'events.list', kind: 'latency', latencyMs: 1 };
-const listingHangs = { operation: 'events.list', kind: 'hang' };
+const listingHangs = { operation: 'events.list', kind: 'hang' } as const;
 
 /** Till on a processor whose webhooks never arrive. */
-async function startDeaf(life: Lifetime): Promise<WebhookTill> {
-  const till = await startWebhookTill(life);
+async function startDeaf(life: Lifetime): Promise<TillInProcess> {
+  const till = await startTill({ in: 'process', for: life });
   await till.control('delivery', { mode: 'drop' });
   return till;
 }
 
 /** Pages of events, the oldest of which says that this payment succeeded. */
-async function missPages(till: WebhookTill) {
-  const payment = await newPaidPayment(till);
-  const { processorCustomerId } = await till.get<CustomerAnswer>(`/customers/${payment.customerId}`);
+async function missPages(till: TillInProcess) {
+  const payment = await createPaidPayment(till);
+  const { processorCustomerId } = await till.get<CustomerBody>(`/customers/${payment.customerId}`);
   await Promise.all(
     Array.from({ length: renames }, (_, index) =>
       till.stripe.customers.update(processorCustomerId, { name: `Ada ${index}` }),
@@ -37,7 +34,7 @@ async function missPages(till: WebhookTill) {
 }
 
 /** One run that reads one page and fails at the next. */
-async function readOnePage(till: WebhookTill): Promise<void> {
+async function readOnePage(till: TillInProcess): Promise<void> {
   await till.control('faults', listingPasses);
   await till.control('faults', listingsFail);
   await assert.rejects(till.services.recovery.run(), { code: 'processor_unavailable' });
@@ -77,7 +74,7 @@ describe('a listing of events that fails', () => {
     const till = await startDeaf(t);
     await missPages(till);
     await readOnePage(till);
-    const late = await newPaidPayment(till);
+    const late = await createPaidPayment(till);
     await till.services.recovery.run();
     await till.drain();
     assert.equal((await readPayment(till, late)).status, 'succeeded');
@@ -99,7 +96,7 @@ describe('a listing of events that fails', () => {
 
 test('a position in the future, written by a clock that ran ahead, hides no events', async (t) => {
   const till = await startDeaf(t);
-  const payment = await newPaidPayment(till);
+  const payment = await createPaidPayment(till);
   await till.sql(`update till.recovery set read_until = now() + interval '1 day'`);
   await till.services.recovery.run();
   await till.drain();
@@ -143,60 +140,19 @@ describe('the lease of a run', () => {
   });
 });
 
-test('a process that is killed during recovery is replaced at once: the next start applies what was missed', async () => {
-  const database = await createTestDatabase();
-  after(() => database.drop());
-  const sandbox = await startSandbox({ port: 0 });
-  after(() => sandbox.close());
-  const control = async (method: string, path: string, body: object = {}) => {
-    const response = await fetch(`${sandbox.url}/sandbox/${path}`, { method, body: JSON.stringify(body) });
-    assert.equal(response.status, 200);
-  };
-  const start = () =>
-    startTillProcess({
-      API_KEYS: testKey,
-      DATABASE_URL: database.url,
-      PROCESSOR_SECRET_KEY: 'sk_test_recovery',
-      PROCESSOR_API_BASE: sandbox.url,
-      PROCESSOR_WEBHOOK_SECRET: 'whsec_recovery',
-    });
-  const call = async <Answer>(url: string, path: string, body?: object) => {
-    const response = await fetch(`${url}/api/v1${path}`, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers: { 'x-api-key': testKey, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    assert.ok(response.ok);
-    return (await response.json()) as Answer; // The caller names what it reads of it.
-  };
-
-  await control('POST', 'faults', { ...listingHangs, times: 100 });
-  const first = await start();
-  after(() => first.stop('SIGKILL'));
-  const { id: customerId } = await call<{ id: string }>(first.url, '/customers', {
-    email: 'ada@example.com',
-  });
-  const order = { customerId, amount: 2_000, currency: 'eur' };
-  const { payment } = await call<{ payment: PaymentAnswer }>(first.url, '/payments', order);
-  const stripe = new Stripe('sk_test_dashboard', { host: '127.0.0.1', port: sandbox.port, protocol: 'http' });
-  await stripe.paymentIntents.confirm(payment.processorPaymentIntentId, {
-    payment_method: 'pm_card_visa',
-    return_url: 'https://example.com',
-  });
+test('a process that is killed during recovery is replaced at once: the next start applies what was missed', async (t) => {
+  const backend = await startBackend(t);
+  await backend.setFault({ ...listingHangs, times: 100 });
+  const first = await startTill({ in: 'child', on: backend });
+  const payment = await createPaidPayment({ ...first, stripe: backend.stripe });
   // Its recovery holds the lease while it waits for the processor.
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
   const leases = 'select from till.recovery where owner is not null and leased_until > now()';
-  await until(async () => (await client.query(leases)).rowCount === 1);
-  await client.end();
+  await until(async () => (await backend.sql(leases)).length === 1);
   await first.stop('SIGKILL');
-  await control('DELETE', 'faults');
+  await backend.clearFaults();
 
-  const second = await start();
-  after(() => second.stop());
+  const second = await startTill({ in: 'child', on: backend });
   await second.logged('stale recovery lease taken over');
   await second.logged('missed events found');
-  await until(
-    async () => (await call<PaymentAnswer>(second.url, `/payments/${payment.id}`)).status === 'succeeded',
-  );
+  await until(async () => (await readPayment(second, payment)).status === 'succeeded');
 });

@@ -2,24 +2,21 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Database } from '../../src/platform/postgres.ts';
 import { RecoveryStore } from '../../src/sync/recovery-store.ts';
+import type { Lifetime } from '../support/backend.ts';
 import { captureLog } from '../support/log-capture.ts';
 import {
-  type CustomerAnswer,
-  newCustomer,
-  newPaidPayment,
-  newPayment,
-  newSubscription,
-  pay,
+  type CustomerBody,
+  confirmSecret,
+  createCustomer,
+  createPaidPayment,
+  createPayment,
+  createSubscription,
   readPayment,
   readRefunds,
   readSubscription,
-} from './shop.ts';
-import {
-  type Lifetime,
-  startWebhookTill,
-  type WebhookTill,
-  type WebhookTillOptions,
-} from './webhook-till.ts';
+} from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+import type { ProcessOptions, TillInProcess } from '../support/till-in-process.ts';
 
 interface RecoveryRow extends Record<string, unknown> {
   readonly read_until: Date | null;
@@ -27,13 +24,13 @@ interface RecoveryRow extends Record<string, unknown> {
 }
 
 /** Till on a processor whose webhooks never arrive. */
-async function startDeaf(life: Lifetime, options?: WebhookTillOptions): Promise<WebhookTill> {
-  const till = await startWebhookTill(life, options);
+async function startDeaf(life: Lifetime, options?: ProcessOptions): Promise<TillInProcess> {
+  const till = await startTill({ in: 'process', for: life, ...options });
   await till.control('delivery', { mode: 'drop' });
   return till;
 }
 
-async function recovery(till: WebhookTill): Promise<RecoveryRow> {
+async function recovery(till: TillInProcess): Promise<RecoveryRow> {
   const [row] = await till.sql<RecoveryRow>(
     'select read_until, leased_until > now() as is_leased from till.recovery',
   );
@@ -42,25 +39,25 @@ async function recovery(till: WebhookTill): Promise<RecoveryRow> {
 }
 
 /** As if the list had been read up to then. */
-async function readUntil(till: WebhookTill, interval: string): Promise<void> {
+async function readUntil(till: TillInProcess, interval: string): Promise<void> {
   await till.sql('update till.recovery set read_until = now() + $1::interval', [interval]);
 }
 
-async function recover(till: WebhookTill): Promise<void> {
+async function recover(till: TillInProcess): Promise<void> {
   await till.services.recovery.run();
   await till.drain();
 }
 
-const listings = (till: WebhookTill) =>
+const listings = (till: TillInProcess) =>
   till.count('processor_request_duration_seconds', { operation: 'events.list' });
 
 describe('events that no webhook brought', () => {
   test('are found in the list, of every type and over several pages, and applied', async (t) => {
     const till = await startDeaf(t);
-    const payment = await newPaidPayment(till);
-    const { subscription, intentId } = await newSubscription(till, payment.customerId);
-    await pay(till, intentId);
-    const { processorCustomerId } = await till.get<CustomerAnswer>(`/customers/${payment.customerId}`);
+    const payment = await createPaidPayment(till);
+    const { subscription, clientSecret } = await createSubscription(till, { customerId: payment.customerId });
+    await confirmSecret(till, clientSecret);
+    const { processorCustomerId } = await till.get<CustomerBody>(`/customers/${payment.customerId}`);
     const renames = Array.from({ length: 110 }, (_, index) => `Ada ${index}`);
     await Promise.all(renames.map((name) => till.stripe.customers.update(processorCustomerId, { name })));
     assert.equal((await readPayment(till, payment)).status, 'requires_payment_method');
@@ -77,7 +74,7 @@ describe('events that no webhook brought', () => {
     );
     const there = await till.stripe.customers.retrieve(processorCustomerId);
     assert(!there.deleted);
-    assert.equal((await till.get<CustomerAnswer>(`/customers/${payment.customerId}`)).name, there.name);
+    assert.equal((await till.get<CustomerBody>(`/customers/${payment.customerId}`)).name, there.name);
 
     const [stored] = await till.sql<{ count: number }>('select count(*) as count from till.webhook_events');
     assert.ok(Number(stored?.count) > renames.length);
@@ -87,8 +84,8 @@ describe('events that no webhook brought', () => {
   });
 
   test('are taken in once, whether the list or a webhook brings them first', async (t) => {
-    const till = await startWebhookTill(t);
-    const payment = await newPaidPayment(till);
+    const till = await startTill({ in: 'process', for: t });
+    const payment = await createPaidPayment(till);
     await recover(till);
     const [before] = await till.sql<{ count: number }>('select count(*) as count from till.webhook_events');
     const duplicates = await till.count('webhook_events_duplicate_total');
@@ -104,7 +101,7 @@ describe('events that no webhook brought', () => {
 
   test('are looked for from where the list was last read, with ten minutes of overlap', async (t) => {
     const till = await startDeaf(t);
-    const payment = await newPaidPayment(till);
+    const payment = await createPaidPayment(till);
     await readUntil(till, '-1 hour');
     const { read_until } = await recovery(till);
     await recover(till);
@@ -117,7 +114,7 @@ describe('events that no webhook brought', () => {
     let aheadMs = 3_600_000;
     const till = await startDeaf(t, { clock: { now: () => new Date(Date.now() + aheadMs) } });
     await recover(till);
-    const payment = await newPaidPayment(till);
+    const payment = await createPaidPayment(till);
     aheadMs = 0;
     await recover(till);
     assert.equal((await readPayment(till, payment)).status, 'succeeded');
@@ -140,7 +137,7 @@ describe('events that no webhook brought', () => {
 
   test('are not passed over when they happen between the two listings of a run', async (t) => {
     const till = await startDeaf(t);
-    const customer = await newCustomer(till);
+    const customer = await createCustomer(till);
     await till.control('faults', { operation: 'events.list', kind: 'latency', latencyMs: 1 });
     await till.control('faults', { operation: 'events.list', kind: 'hang' });
     const run = till.services.recovery.run();
@@ -148,11 +145,11 @@ describe('events that no webhook brought', () => {
     // The first listing is over, the second hangs: what happens now, the second alone may see.
     await till.stripe.customers.update(customer.processorCustomerId, { name: 'Grace' });
     await till.control('clock', { advanceSeconds: 3_600 });
-    await newSubscription(till, customer.id);
+    await createSubscription(till, { customerId: customer.id });
     await till.control('faults', {}, 'DELETE');
     await run;
     await recover(till);
-    assert.equal((await till.get<CustomerAnswer>(`/customers/${customer.id}`)).name, 'Grace');
+    assert.equal((await till.get<CustomerBody>(`/customers/${customer.id}`)).name, 'Grace');
   });
 
   test('are read by one process at a time', async (t) => {
@@ -169,7 +166,7 @@ describe('events that no webhook brought', () => {
 
   test('are not looked for after more than 30 days, when the list has holes: everything is compared', async (t) => {
     const till = await startDeaf(t);
-    const payment = await newPaidPayment(till);
+    const payment = await createPaidPayment(till);
     await readUntil(till, '-31 days');
     await till.services.recovery.run();
     assert.equal(await listings(till), 0);
@@ -184,7 +181,7 @@ describe('events that no webhook brought', () => {
 describe('rows that have been quiet for too long', () => {
   test('a payment that was paid without a word is corrected, counted and logged', async (t) => {
     const till = await startDeaf(t);
-    const payment = await newPaidPayment(till);
+    const payment = await createPaidPayment(till);
     await till.sql(`update till.payments set created_at = now() - interval '11 minutes'`);
     await till.services.recovery.run();
     assert.equal((await readPayment(till, payment)).status, 'succeeded');
@@ -196,7 +193,7 @@ describe('rows that have been quiet for too long', () => {
 
   test('a payment is looked at ten minutes after it was made, then at growing distances, for seven days', async (t) => {
     const till = await startDeaf(t);
-    await newPayment(till);
+    await createPayment(till);
     const reads = () => till.count('processor_request_duration_seconds', { operation: 'payments.read' });
     for (const [created, checked, isDue] of [
       ['5 minutes', null, false],
@@ -220,7 +217,7 @@ describe('rows that have been quiet for too long', () => {
 
   test('a payment that cannot be compared does not keep the others from it', async (t) => {
     const till = await startDeaf(t);
-    const payments = [await newPaidPayment(till), await newPaidPayment(till)];
+    const payments = [await createPaidPayment(till), await createPaidPayment(till)];
     await till.sql(`update till.payments set created_at = now() - interval '11 minutes'`);
     const poisoned = payments[0]?.id;
     await till.sql(
@@ -234,8 +231,8 @@ describe('rows that have been quiet for too long', () => {
 
   test('a subscription whose period is over without a word is corrected, one that goes on is left alone', async (t) => {
     const till = await startDeaf(t);
-    const { subscription } = await newSubscription(till);
-    await newSubscription(till);
+    const { subscription } = await createSubscription(till);
+    await createSubscription(till);
     const truth = await readSubscription(till, subscription);
     await till.sql(
       `update till.subscriptions set current_period_end = now() - interval '2 hours' where id = $1`,
@@ -252,11 +249,11 @@ describe('rows that have been quiet for too long', () => {
 
   test('what is final is never looked at', async (t) => {
     const till = await startDeaf(t);
-    const payment = await newPaidPayment(till);
-    const canceled = await newPayment(till);
+    const payment = await createPaidPayment(till);
+    const canceled = await createPayment(till);
     await till.post(`/payments/${canceled.id}/cancel`);
-    const { subscription } = await newSubscription(till);
-    await till.call(`/api/v1/subscriptions/${subscription.id}`, { method: 'DELETE' });
+    const { subscription } = await createSubscription(till);
+    await till.fetch(`/api/v1/subscriptions/${subscription.id}`, { method: 'DELETE' });
     await recover(till);
     assert.equal((await readPayment(till, payment)).status, 'succeeded');
     await till.sql(`update till.payments set created_at = now() - interval '1 hour'`);
@@ -268,8 +265,8 @@ describe('rows that have been quiet for too long', () => {
 
   test('a look that the processor did not answer was no look: the next run takes it up', async (t) => {
     const till = await startDeaf(t);
-    const payments = [await newPaidPayment(till), await newPaidPayment(till)];
-    const { subscription } = await newSubscription(till);
+    const payments = [await createPaidPayment(till), await createPaidPayment(till)];
+    const { subscription } = await createSubscription(till);
     await till.sql(`update till.payments set created_at = now() - interval '11 minutes'`);
     await till.sql(`update till.subscriptions set current_period_end = now() - interval '2 hours'`);
     await till.control('faults', {
@@ -294,10 +291,10 @@ describe('rows that have been quiet for too long', () => {
 
 describe('a resync', () => {
   /** One of everything, true to the processor. */
-  async function stock(till: WebhookTill) {
-    const payment = await newPaidPayment(till);
-    const { subscription, intentId } = await newSubscription(till, payment.customerId);
-    await pay(till, intentId);
+  async function stock(till: TillInProcess) {
+    const payment = await createPaidPayment(till);
+    const { subscription, clientSecret } = await createSubscription(till, { customerId: payment.customerId });
+    await confirmSecret(till, clientSecret);
     await recover(till);
     await till.post(`/payments/${payment.id}/refund`, { amount: 500 });
     await recover(till);
@@ -305,7 +302,7 @@ describe('a resync', () => {
   }
 
   /** Changes what Till holds of everything, behind its back. */
-  async function tamper(till: WebhookTill): Promise<void> {
+  async function tamper(till: TillInProcess): Promise<void> {
     await till.sql(`update till.customers set name = 'Mallory'`);
     await till.sql(`update till.plans set name = 'Lead', price_active = false`);
     await till.sql(`update till.payments set intent_status = 'processing', amount_received = 0`);
@@ -314,7 +311,7 @@ describe('a resync', () => {
     await till.sql(`update till.invoices set status = 'open', amount_paid = 0`);
   }
 
-  async function mirrors(till: WebhookTill) {
+  async function mirrors(till: TillInProcess) {
     return Promise.all(
       [
         'select email, name, phone from till.customers order by id',
@@ -327,7 +324,7 @@ describe('a resync', () => {
     );
   }
 
-  const drift = async (till: WebhookTill) =>
+  const drift = async (till: TillInProcess) =>
     Promise.all(
       ['customer', 'plan', 'payment', 'refund', 'subscription', 'invoice'].map((resource) =>
         till.count('mirror_drift_total', { resource }),
@@ -353,14 +350,14 @@ describe('a resync', () => {
     const till = await startDeaf(t);
     const { payment } = await stock(till);
     const truth = await mirrors(till);
-    const bystander = await newCustomer(till);
+    const bystander = await createCustomer(till);
     await tamper(till);
     await till.services.resync.ofCustomer(payment.customerId);
     assert.deepEqual(await drift(till), [1, 0, 1, 1, 1, 1]);
     const [customers, , ...money] = await mirrors(till);
     assert.deepEqual(customers?.[0], truth[0]?.[0]);
     assert.deepEqual(money, truth.slice(2));
-    assert.equal((await till.get<CustomerAnswer>(`/customers/${bystander.id}`)).name, 'Mallory');
+    assert.equal((await till.get<CustomerBody>(`/customers/${bystander.id}`)).name, 'Mallory');
     await assert.rejects(till.services.resync.ofCustomer('0199d3a2-0000-7000-8000-0000000000ff'), {
       code: 'not_found',
     });
@@ -396,7 +393,7 @@ describe('a resync', () => {
     for (const which of ['all', 'ofCustomer'] as const) {
       const till = await startDeaf(t);
       const { payment, subscription } = await stock(till);
-      const { processorCustomerId } = await till.get<CustomerAnswer>(`/customers/${payment.customerId}`);
+      const { processorCustomerId } = await till.get<CustomerBody>(`/customers/${payment.customerId}`);
       await till.stripe.customers.del(processorCustomerId);
       if (which === 'all') await till.services.resync.all();
       else await till.services.resync.ofCustomer(payment.customerId);
@@ -422,7 +419,7 @@ describe('a resync', () => {
 });
 
 test('a run whose lease ran out can neither renew it nor give back that of the run that took over', async (t) => {
-  const till = await startWebhookTill(t);
+  const till = await startTill({ in: 'process', for: t });
   const database = new Database({ url: till.databaseUrl, poolSize: 1, logger: captureLog().logger });
   try {
     const store = new RecoveryStore();

@@ -2,77 +2,80 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { newId } from '../../src/platform/id.ts';
-import { assertStillTold, type Told, tell, tellEverything } from '../support/told-answers.ts';
-import { all, assertMirrored } from './model/compare-mirrors.ts';
+import { assertMirrored, listAll, readMirroredIds } from '../support/checks/mirrors.ts';
 import {
-  type CustomerAnswer,
-  newCustomer,
-  newPayment,
-  newPlan,
-  newSubscription,
-  type PlanAnswer,
-  pay,
-  type RefundAnswer,
-} from './shop.ts';
-import { eventOf, idOf, startWebhookTill, type WebhookTill } from './webhook-till.ts';
+  type CustomerBody,
+  confirmPayment,
+  confirmSecret,
+  createCustomer,
+  createPayment,
+  createPlan,
+  createSubscription,
+  type PlanBody,
+  type RefundBody,
+} from '../support/objects.ts';
+import {
+  assertSameResponses,
+  type RecordedResponse,
+  recordResponse,
+  recordResponses,
+} from '../support/recorded-responses.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import { eventOf, idOf } from '../support/webhook-events.ts';
 
 /** As after the restore of a backup that was made before anything else happened. */
-async function restoreEmpty(till: WebhookTill): Promise<void> {
+async function restoreEmpty(till: TillInProcess): Promise<void> {
   await till.sql(`truncate till.customers, till.plans, till.payments, till.refunds, till.subscriptions,
     till.invoices, till.idempotency_claims, till.webhook_events, till.list_counts`);
   await till.sql(`update till.recovery set read_until = now() - interval '1 hour'`);
 }
 
 /** A customer that has paid, got something back and subscribed. */
-async function newBuyer(till: WebhookTill, plan: PlanAnswer): Promise<CustomerAnswer> {
-  const customer = await newCustomer(till);
-  const payment = await newPayment(till, customer.id);
-  await pay(till, payment.processorPaymentIntentId);
+async function newBuyer(till: TillInProcess, plan: PlanBody): Promise<CustomerBody> {
+  const customer = await createCustomer(till);
+  const payment = await createPayment(till, { customerId: customer.id });
+  await confirmPayment(till, payment);
   await till.settle();
   await till.post(`/payments/${payment.id}/refund`, { amount: 500 });
-  const { intentId } = await newSubscription(till, customer.id, plan.id);
-  await pay(till, intentId);
-  await newPayment(till, customer.id);
+  const { clientSecret } = await createSubscription(till, { customerId: customer.id, planId: plan.id });
+  await confirmSecret(till, clientSecret);
+  await createPayment(till, { customerId: customer.id });
   await till.settle();
   return customer;
 }
 
 /** Some of everything that Till makes: live, changed, archived, canceled and deleted. */
-async function stock(till: WebhookTill) {
-  const [plan, unused, archived] = [await newPlan(till), await newPlan(till), await newPlan(till)];
+async function createSome(till: TillInProcess) {
+  const [plan, unused, archived] = [await createPlan(till), await createPlan(till), await createPlan(till)];
   await till.post(`/plans/${archived.id}/archive`);
   const buyer = await newBuyer(till, plan);
   const deleted = await newBuyer(till, plan);
-  const lonely = await newCustomer(till);
-  const renamed = await newCustomer(till);
+  const lonely = await createCustomer(till);
+  const renamed = await createCustomer(till);
   await till.stripe.customers.update(renamed.processorCustomerId, { name: 'Grace' });
-  const canceled = await newPayment(till, renamed.id);
+  const canceled = await createPayment(till, { customerId: renamed.id });
   await till.post(`/payments/${canceled.id}/cancel`);
-  assert.equal((await till.call(`/api/v1/customers/${deleted.id}`, { method: 'DELETE' })).status, 204);
+  assert.equal((await till.fetch(`/api/v1/customers/${deleted.id}`, { method: 'DELETE' })).status, 204);
   await till.settle();
   return { plan, unused, archived, buyer, deleted, lonely, renamed };
 }
 
-const askOf = (till: WebhookTill) => (path: string) => till.call(`/api/v1${path}`);
-const everyAnswer = (till: WebhookTill, gone: readonly CustomerAnswer[]) =>
-  tellEverything(
-    askOf(till),
+const recordAll = (till: TillInProcess, gone: readonly CustomerBody[]) =>
+  recordResponses(
+    till,
     gone.map(({ id }) => id),
   );
-const ask = (till: WebhookTill, path: string) => tell(askOf(till), path);
 
 /** Every id answers as before, every row equals the processor's object, and every total is exact. */
-async function assertRecovered(till: WebhookTill, told: readonly Told[], customers: Iterable<string>) {
-  await assertStillTold(askOf(till), told);
-  const intents = await all(till.stripe.paymentIntents.list({ limit: 100 }));
-  await assertMirrored(
-    till.stripe,
-    { query: (text, values) => till.sql(text, values) },
-    {
-      customers: new Set(customers),
-      paymentIntents: new Set(intents.filter(({ metadata }) => 'till_id' in metadata).map(({ id }) => id)),
-    },
-  );
+async function assertRecovered(
+  till: TillInProcess,
+  recorded: readonly RecordedResponse[],
+  customers: Iterable<string>,
+) {
+  await assertSameResponses(till, recorded);
+  const { paymentIntents } = await readMirroredIds(till.stripe);
+  await assertMirrored(till.stripe, till.sql, { customers: new Set(customers), paymentIntents });
 }
 
 const processorIds = (customers: Readonly<Record<string, unknown>>) =>
@@ -82,8 +85,8 @@ const processorIds = (customers: Readonly<Record<string, unknown>>) =>
 
 describe('after the restore of a backup that knows nothing of it, everything is recovered under its id', () => {
   test('by a resync, with what was made on the dashboard', async (t) => {
-    const till = await startWebhookTill(t);
-    const made = await stock(till);
+    const till = await startTill({ in: 'process', for: t });
+    const made = await createSome(till);
     const [payment] = await till.sql<{ id: string }>(
       `select processor_payment_intent_id as id from till.payments where status = 'succeeded' limit 1`,
     );
@@ -94,105 +97,105 @@ describe('after the restore of a backup that knows nothing of it, everything is 
       trial_period_days: 7,
     });
     await till.settle();
-    const told = await everyAnswer(till, [made.deleted]);
+    const recorded = await recordAll(till, [made.deleted]);
     await restoreEmpty(till);
     await till.services.resync.all();
-    await assertRecovered(till, told, processorIds(made));
+    await assertRecovered(till, recorded, processorIds(made));
     assert.deepEqual(await till.sql('select 1 from till.webhook_events'), [], 'without a single event');
   });
 
   for (const order of ['newest first', 'oldest first'] as const) {
     test(`by events alone, ${order}`, async (t) => {
-      const till = await startWebhookTill(t);
-      const made = await stock(till);
-      const told = await everyAnswer(till, [made.deleted]);
-      const events = await all(till.stripe.events.list({ limit: 100 }));
+      const till = await startTill({ in: 'process', for: t });
+      const made = await createSome(till);
+      const recorded = await recordAll(till, [made.deleted]);
+      const events = await listAll(till.stripe.events.list({ limit: 100 }));
       await restoreEmpty(till);
       for (const event of order === 'newest first' ? events : events.toReversed())
         await till.take(JSON.stringify(event));
-      await assertRecovered(till, told, processorIds(made));
+      await assertRecovered(till, recorded, processorIds(made));
     });
   }
 
   test('by background recovery, which reads the list of events', async (t) => {
-    const till = await startWebhookTill(t);
-    const made = await stock(till);
-    const told = await everyAnswer(till, [made.deleted]);
+    const till = await startTill({ in: 'process', for: t });
+    const made = await createSome(till);
+    const recorded = await recordAll(till, [made.deleted]);
     await till.control('delivery', { mode: 'drop' });
     await restoreEmpty(till);
     await till.services.recovery.run();
     await till.drain();
-    await assertRecovered(till, told, processorIds(made));
+    await assertRecovered(till, recorded, processorIds(made));
     const failed = await till.sql(`select id from till.webhook_events where state in ('failed', 'pending')`);
     assert.deepEqual(failed, []);
   });
 
   test('by a resync of one customer: what is theirs and the plan that they use, and nothing else', async (t) => {
-    const till = await startWebhookTill(t);
-    const { buyer, deleted, lonely, plan } = await stock(till);
+    const till = await startTill({ in: 'process', for: t });
+    const { buyer, deleted, lonely, plan } = await createSome(till);
     const gone = await till.sql<{ id: string }>('select id from till.payments where customer_id = $1', [
       deleted.id,
     ]);
-    const told = (await everyAnswer(till, [])).filter(
+    const recorded = (await recordAll(till, [])).filter(
       ({ path, body }) =>
         path.endsWith(buyer.id) || path.endsWith(plan.id) || body['customerId'] === buyer.id,
     );
     await restoreEmpty(till);
     await till.services.resync.ofCustomer(buyer.id);
-    await assertStillTold(askOf(till), told);
-    assert.equal((await ask(till, `/customers/${lonely.id}`)).status, 404);
+    await assertSameResponses(till, recorded);
+    assert.equal((await recordResponse(till, `/customers/${lonely.id}`)).status, 404);
     assert.equal((await till.get<object[]>('/plans')).length, 1);
     // A deleted customer is found as long as the processor remembers the event.
     await till.services.resync.ofCustomer(deleted.id);
     for (const { id } of gone)
-      assert.equal((await ask(till, `/payments/${id}`)).body['customerId'], deleted.id);
+      assert.equal((await recordResponse(till, `/payments/${id}`)).body['customerId'], deleted.id);
     await assert.rejects(till.services.resync.ofCustomer(newId(new Date())), { code: 'not_found' });
   });
 });
 
 describe('a customer that was deleted at the processor', () => {
   /** Deleted by hand, so that its deletion can be forgotten as after 30 days. */
-  async function deletedBuyer(till: WebhookTill) {
-    const buyer = await newBuyer(till, await newPlan(till));
+  async function deletedBuyer(till: TillInProcess) {
+    const buyer = await newBuyer(till, await createPlan(till));
     await till.stripe.customers.del(buyer.processorCustomerId);
     await till.settle();
-    const told = await everyAnswer(till, [buyer]);
-    return { buyer, told };
+    const recorded = await recordAll(till, [buyer]);
+    return { buyer, recorded };
   }
 
-  const tombstones = (till: WebhookTill) =>
+  const tombstones = (till: TillInProcess) =>
     till.sql('select id, email, name, phone, deleted_at is not null as gone from till.customers');
 
   test('and whose row was lost leaves a tombstone without personal data, under its id', async (t) => {
-    const till = await startWebhookTill(t);
-    const { buyer, told } = await deletedBuyer(till);
+    const till = await startTill({ in: 'process', for: t });
+    const { buyer, recorded } = await deletedBuyer(till);
     await restoreEmpty(till);
     await till.services.resync.all();
     assert.deepEqual(await tombstones(till), [
       { id: buyer.id, email: null, name: null, phone: null, gone: true },
     ]);
-    await assertStillTold(askOf(till), told);
+    await assertSameResponses(till, recorded);
   });
 
   test('so long ago that no event tells its id still holds its payments, subscriptions and invoices', async (t) => {
-    const till = await startWebhookTill(t);
-    const { buyer, told } = await deletedBuyer(till);
+    const till = await startTill({ in: 'process', for: t });
+    const { buyer, recorded } = await deletedBuyer(till);
     await till.control('clock', { advanceSeconds: 31 * 86_400 });
     await restoreEmpty(till);
     await till.services.resync.all();
     const [tombstone, ...others] = await tombstones(till);
     assert.deepEqual(others, []);
     assert.deepEqual({ ...tombstone, id: '' }, { id: '', email: null, name: null, phone: null, gone: true });
-    for (const { path, status, body } of told.filter(({ path }) => !path.includes('?'))) {
-      const answer = await ask(till, path);
+    for (const { path, status, body } of recorded.filter(({ path }) => !path.includes('?'))) {
+      const answer = await recordResponse(till, path);
       const expected = body['customerId'] === buyer.id ? { ...body, customerId: tombstone?.['id'] } : body;
       assert.deepEqual([path, answer.status, answer.body], [path, status, expected]);
     }
   });
 
   test('after the backup is erased again, and so are its events', async (t) => {
-    const till = await startWebhookTill(t);
-    const customer = await newCustomer(till);
+    const till = await startTill({ in: 'process', for: t });
+    const customer = await createCustomer(till);
     await till.stripe.customers.update(customer.processorCustomerId, { name: 'Countess Lovelace' });
     await till.settle();
     await till.control('delivery', { mode: 'drop' });
@@ -202,13 +205,13 @@ describe('a customer that was deleted at the processor', () => {
     const rows = await till.sql<{ payload: string }>('select payload from till.webhook_events');
     assert.ok(rows.length > 0);
     assert.ok(rows.every(({ payload }) => !payload.includes('Lovelace')));
-    assert.equal((await till.call(`/api/v1/customers/${customer.id}`)).status, 404);
+    assert.equal((await till.fetch(`/api/v1/customers/${customer.id}`)).status, 404);
   });
 
   test('is not brought back by its older events, which are stored without personal data', async (t) => {
-    const till = await startWebhookTill(t);
+    const till = await startTill({ in: 'process', for: t });
     const { buyer } = await deletedBuyer(till);
-    const events = await all(till.stripe.events.list({ limit: 100 }));
+    const events = await listAll(till.stripe.events.list({ limit: 100 }));
     const isOwn = ({ type }: Stripe.Event) => ['customer.created', 'customer.deleted'].includes(type);
     const newestFirst = events.filter(isOwn);
     for (const own of [newestFirst, newestFirst.toReversed()]) {
@@ -216,7 +219,7 @@ describe('a customer that was deleted at the processor', () => {
       for (const event of own) await till.take(JSON.stringify(event));
       // What was stored before its deletion was known is erased like that of any other customer.
       if (own !== newestFirst) await till.services.erasure.run();
-      assert.equal((await till.call(`/api/v1/customers/${buyer.id}`)).status, 404);
+      assert.equal((await till.fetch(`/api/v1/customers/${buyer.id}`)).status, 404);
       const kept = await till.sql<{ payload: string }>('select payload from till.webhook_events');
       assert.equal(kept.length, 2);
       assert.ok(kept.every(({ payload }) => !payload.includes(buyer.email)));
@@ -226,25 +229,27 @@ describe('a customer that was deleted at the processor', () => {
 
 describe('recovery', () => {
   test('of a customer whose address was cleared elsewhere asks the processor, and leaves it empty', async (t) => {
-    const till = await startWebhookTill(t);
-    const customer = await newCustomer(till);
+    const till = await startTill({ in: 'process', for: t });
+    const customer = await createCustomer(till);
+    // In another second, so that the event of the creation is applied first.
+    await till.control('clock', { advanceSeconds: 1 });
     await till.stripe.customers.update(customer.processorCustomerId, { email: '' });
     await till.control('delivery', { mode: 'drop' });
     await restoreEmpty(till);
     await till.services.recovery.run();
     await till.drain();
-    const answer = await till.get<CustomerAnswer>(`/customers/${customer.id}`);
+    const answer = await till.get<CustomerBody>(`/customers/${customer.id}`);
     assert.deepEqual([answer.name, answer.email === ''], ['Ada', false], 'the older event knew it');
     await restoreEmpty(till);
     await till.services.resync.all();
-    assert.equal((await till.get<CustomerAnswer>(`/customers/${customer.id}`)).email, '');
+    assert.equal((await till.get<CustomerBody>(`/customers/${customer.id}`)).email, '');
   });
 
   test('gives invoices that were stored without a customer their customer', async (t) => {
-    const till = await startWebhookTill(t);
-    const customer = await newCustomer(till);
+    const till = await startTill({ in: 'process', for: t });
+    const customer = await createCustomer(till);
     await till.settle();
-    const events = await all(till.stripe.events.list({ limit: 100 }));
+    const events = await listAll(till.stripe.events.list({ limit: 100 }));
     const invoice = { id: 'in_standing_alone', customer: customer.processorCustomerId };
     await restoreEmpty(till);
     await till.take(eventOf('invoice.paid.newer', { ...invoice, parent: null }));
@@ -255,9 +260,9 @@ describe('recovery', () => {
   });
 
   test("follows a subscription to a plan that was lost, and reads nothing for a stranger's objects", async (t) => {
-    const till = await startWebhookTill(t);
-    const { subscription } = await newSubscription(till);
-    const other = await newPlan(till);
+    const till = await startTill({ in: 'process', for: t });
+    const { subscription } = await createSubscription(till);
+    const other = await createPlan(till);
     await till.settle();
     await till.sql('delete from till.plans where id = $1', [other.id]);
     const { items } = await till.stripe.subscriptions.retrieve(subscription.processorSubscriptionId);
@@ -288,11 +293,11 @@ describe('recovery', () => {
   });
 
   test('of a refund that was reserved when the backup was made ends equal to the processor', async (t) => {
-    const till = await startWebhookTill(t);
-    const payment = await newPayment(till);
-    await pay(till, payment.processorPaymentIntentId);
+    const till = await startTill({ in: 'process', for: t });
+    const payment = await createPayment(till);
+    await confirmPayment(till, payment);
     await till.settle();
-    const { refund } = await till.post<{ refund: RefundAnswer }>(`/payments/${payment.id}/refund`, {
+    const { refund } = await till.post<{ refund: RefundBody }>(`/payments/${payment.id}/refund`, {
       amount: 700,
     });
     // As the backup has it: reserved, and the processor not heard of yet.
@@ -310,8 +315,8 @@ describe('recovery', () => {
 
 describe('a resync of everything corrects the totals of lists', () => {
   test('whichever way they are wrong, and tells by how much', async (t) => {
-    const till = await startWebhookTill(t);
-    await stock(till);
+    const till = await startTill({ in: 'process', for: t });
+    await createSome(till);
     await till.sql(`update till.list_counts set count = count + 3 where (resource, shard) in
       (select resource, min(shard) from till.list_counts where resource = 'customers' group by resource)`);
     await till.sql(`delete from till.list_counts where resource = 'invoices'`);
@@ -329,11 +334,11 @@ describe('a resync of everything corrects the totals of lists', () => {
   });
 
   test('exactly, while rows are being made and another resync corrects them too', async (t) => {
-    const till = await startWebhookTill(t);
-    await newCustomer(till);
+    const till = await startTill({ in: 'process', for: t });
+    await createCustomer(till);
     await till.sql('update till.list_counts set count = count + 5');
     await Promise.all([
-      ...Array.from({ length: 20 }, () => newCustomer(till)),
+      ...Array.from({ length: 20 }, () => createCustomer(till)),
       till.services.resync.correctTotals(),
       till.services.resync.correctTotals(),
     ]);

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import pg from 'pg';
 import { effort } from '../support/effort.ts';
-import { newCustomer } from './shop.ts';
-import { eventOf, idOf, startWebhookTill, type WebhookTill } from './webhook-till.ts';
+import { createCustomer } from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import { eventOf, idOf } from '../support/webhook-events.ts';
 
 /** A request waits for at most three locks of 100 ms each; the rest is for a machine that is busy with other tests. */
 const requestMsMax = 3_000;
@@ -14,14 +16,14 @@ const eventCount = effort({ short: 50_000, long: 500_000 });
 const daySeconds = 86_400;
 const oldSeconds = Math.floor(Date.now() / 1_000) - 60 * daySeconds;
 
-async function connect(till: WebhookTill): Promise<pg.Client> {
+async function connect(till: TillInProcess): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: till.databaseUrl });
   await client.connect();
   return client;
 }
 
 /** A week of which every 100th event has failed and every 1,000th is pending; the others are processed. */
-async function fillOldWeek(till: WebhookTill, count: number): Promise<string> {
+async function fillOldWeek(till: TillInProcess, count: number): Promise<string> {
   const client = await connect(till);
   await client.query('select till.make_webhook_weeks(to_timestamp($1), to_timestamp($1))', [oldSeconds]);
   await client.query(
@@ -36,7 +38,7 @@ async function fillOldWeek(till: WebhookTill, count: number): Promise<string> {
   return weekOf(till, 'evt_1');
 }
 
-async function weekOf(till: WebhookTill, id: string): Promise<string> {
+async function weekOf(till: TillInProcess, id: string): Promise<string> {
   const [row] = await till.sql<{ name: string }>(
     `select relname as name from till.webhook_events join pg_class on pg_class.oid = webhook_events.tableoid where id = $1`,
     [id],
@@ -45,18 +47,18 @@ async function weekOf(till: WebhookTill, id: string): Promise<string> {
   return row.name;
 }
 
-async function exists(till: WebhookTill, table: string): Promise<boolean> {
+async function exists(till: TillInProcess, table: string): Promise<boolean> {
   return (await till.sql('select 1 as found from pg_class where relname = $1', [table])).length > 0;
 }
 
 /** As the service repeats it: a run that cannot have a lock in time leaves the rest to the next one. */
-async function runUntilDone(till: WebhookTill): Promise<boolean> {
+async function runUntilDone(till: TillInProcess): Promise<boolean> {
   for (let runs = 0; runs < runsMax; runs += 1) if (await till.services.retention.run()) return true;
   return false;
 }
 
 /** Sends webhooks and reads the list until the work is done; returns its result and the slowest request. */
-async function whileServing<T>(till: WebhookTill, work: Promise<T>) {
+async function whileServing<T>(till: TillInProcess, work: Promise<T>) {
   let isDone = false;
   const settled = work.finally(() => {
     isDone = true;
@@ -70,8 +72,8 @@ async function whileServing<T>(till: WebhookTill, work: Promise<T>) {
   do {
     await Promise.all([
       timed(() => till.send(eventOf('invoice.paid.newer'))),
-      timed(() => till.call('/api/v1/webhook-events?state=failed')),
-      timed(() => till.call('/api/v1/webhook-events?type=invoice.paid')),
+      timed(() => till.fetch('/api/v1/webhook-events?state=failed')),
+      timed(() => till.fetch('/api/v1/webhook-events?type=invoice.paid')),
     ]);
     await till.services.eventApplier.applyBatch();
   } while (!isDone);
@@ -80,7 +82,7 @@ async function whileServing<T>(till: WebhookTill, work: Promise<T>) {
 
 describe('dropping a week', () => {
   test(`of ${eventCount} events keeps what failed or waits, and requests are served meanwhile`, async (t) => {
-    const till = await startWebhookTill(t, { retentionDays: 35 });
+    const till = await startTill({ in: 'process', for: t, retentionDays: 35 });
     const week = await fillOldWeek(till, eventCount);
     const { result, slowestMs } = await whileServing(till, runUntilDone(till));
     assert.equal(result, true);
@@ -96,7 +98,7 @@ describe('dropping a week', () => {
   });
 
   test('scans nothing while the inbox is locked', async (t) => {
-    const till = await startWebhookTill(t, { retentionDays: 35 });
+    const till = await startTill({ in: 'process', for: t, retentionDays: 35 });
     const week = await fillOldWeek(till, 20_000);
     const client = await connect(till);
     const scans = async () => {
@@ -124,7 +126,7 @@ describe('dropping a week', () => {
       `select till.move_webhook_events($1, 'failed', 1000)`,
     ];
     for (let done = 1; done <= steps.length; done += 1) {
-      const till = await startWebhookTill(t, { retentionDays: 35 });
+      const till = await startTill({ in: 'process', for: t, retentionDays: 35 });
       const week = await fillOldWeek(till, 10_000);
       for (const step of steps.slice(0, done)) await till.sql(step, [week]);
       assert.equal(await till.services.retention.run(), true);
@@ -135,7 +137,7 @@ describe('dropping a week', () => {
   });
 
   test('waits for a week in which too many events are pending, and says so', async (t) => {
-    const till = await startWebhookTill(t, { retentionDays: 35 });
+    const till = await startTill({ in: 'process', for: t, retentionDays: 35 });
     const week = await fillOldWeek(till, 10_000);
     await till.sql(`update till.webhook_events set state = 'pending'`);
     assert.equal(await till.services.retention.run(), true);
@@ -148,9 +150,9 @@ describe('dropping a week', () => {
   });
 
   test('hides no personal data from a search that runs meanwhile', async (t) => {
-    const till = await startWebhookTill(t, { retentionDays: 35 });
+    const till = await startTill({ in: 'process', for: t, retentionDays: 35 });
     await till.sql('select till.make_webhook_weeks(to_timestamp($1), to_timestamp($1))', [oldSeconds]);
-    const { id, processorCustomerId } = await newCustomer(till);
+    const { id, processorCustomerId } = await createCustomer(till);
     const person = { id: processorCustomerId, name: 'Ada Lovelace of Detach', email: 'ada@detach.example' };
     const event = eventOf('customer.updated', person, { created: oldSeconds });
     await till.take(event);
@@ -160,7 +162,7 @@ describe('dropping a week', () => {
     );
     // As if a run had ended right after the week was detached.
     await till.sql('select till.detach_webhook_week($1, 0)', [await weekOf(till, idOf(event))]);
-    assert.equal((await till.call(`/api/v1/customers/${id}`, { method: 'DELETE' })).status, 204);
+    assert.equal((await till.fetch(`/api/v1/customers/${id}`, { method: 'DELETE' })).status, 204);
     await till.services.erasure.run();
     await till.services.retention.run();
     await till.services.erasure.run();
@@ -175,7 +177,7 @@ describe('dropping a week', () => {
   });
 
   test('refuses whatever is no detached week', async (t) => {
-    const till = await startWebhookTill(t);
+    const till = await startTill({ in: 'process', for: t });
     const event = eventOf('balance.available');
     await till.take(event);
     const week = await weekOf(till, idOf(event));
@@ -192,7 +194,7 @@ describe('dropping a week', () => {
 });
 
 test('behind a backup, weeks are made and dropped later, and requests are served meanwhile', async (t) => {
-  const till = await startWebhookTill(t, { retentionDays: 35 });
+  const till = await startTill({ in: 'process', for: t, retentionDays: 35 });
   const expired = await fillOldWeek(till, 1_000);
   const [row] = await till.sql<{ name: string }>(
     `select max(relname) as name from pg_class where relname ~ '^webhook_events_[0-9]{8}$'`,

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { eventOf, idOf, startWebhookTill, type WebhookTill } from './webhook-till.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import { eventOf, idOf } from '../support/webhook-events.ts';
 
 const daySeconds = 86_400;
 const weekSeconds = 7 * daySeconds;
@@ -15,7 +17,7 @@ function weekOf(seconds: number): { readonly start: number; readonly name: strin
   return { start, name: `webhook_events_${date}` };
 }
 
-async function weeks(till: WebhookTill): Promise<readonly string[]> {
+async function weeks(till: TillInProcess): Promise<readonly string[]> {
   const rows = await till.sql<{ name: string }>(
     `select inhrelid::regclass::text as name from pg_inherits
      where inhparent = 'till.webhook_events'::regclass order by name`,
@@ -23,7 +25,7 @@ async function weeks(till: WebhookTill): Promise<readonly string[]> {
   return rows.map(({ name }) => name.replace('till.', '')).filter((name) => name !== 'webhook_events_other');
 }
 
-async function partitionOf(till: WebhookTill, event: string): Promise<string | undefined> {
+async function partitionOf(till: TillInProcess, event: string): Promise<string | undefined> {
   const [row] = await till.sql<{ name: string }>(
     'select tableoid::regclass::text as name from till.webhook_events where id = $1',
     [idOf(event)],
@@ -32,14 +34,14 @@ async function partitionOf(till: WebhookTill, event: string): Promise<string | u
 }
 
 /** A week that was made when it was new, and has grown old since. */
-async function makeOldWeek(till: WebhookTill, created: number): Promise<string> {
+async function makeOldWeek(till: TillInProcess, created: number): Promise<string> {
   await till.sql('select till.make_webhook_weeks(to_timestamp($1), to_timestamp($1))', [created]);
   return weekOf(created).name;
 }
 
 describe('the weeks of the inbox', () => {
   test('are there from five weeks back to four weeks ahead, and made again where one is missing', async (t) => {
-    const till = await startWebhookTill(t);
+    const till = await startTill({ in: 'process', for: t });
     const expected = Array.from(
       { length: 10 },
       (_, index) => weekOf(nowSeconds() + (index - 5) * weekSeconds).name,
@@ -52,7 +54,7 @@ describe('the weeks of the inbox', () => {
   });
 
   test('take the events of their own time, whatever the time zone of the session', async (t) => {
-    const till = await startWebhookTill(t);
+    const till = await startTill({ in: 'process', for: t });
     for (const created of [weekOf(nowSeconds()).start, weekOf(nowSeconds()).start - 1]) {
       const event = eventOf('balance.available', {}, { created });
       await till.take(event);
@@ -61,7 +63,7 @@ describe('the weeks of the inbox', () => {
   });
 
   test('are dropped whole once they are over for longer than is kept, save what failed or still waits', async (t) => {
-    const till = await startWebhookTill(t, { retentionDays: 35 });
+    const till = await startTill({ in: 'process', for: t, retentionDays: 35 });
     const old = nowSeconds() - 50 * daySeconds;
     const week = await makeOldWeek(till, old);
     const events = {
@@ -106,7 +108,7 @@ describe('the weeks of the inbox', () => {
   });
 
   test('are kept while any of their events is younger than is kept', async (t) => {
-    const till = await startWebhookTill(t, { retentionDays: 35 });
+    const till = await startTill({ in: 'process', for: t, retentionDays: 35 });
     // The last second of the week that ended last, as seen from the day before which everything goes.
     const edge = weekOf(nowSeconds() - 35 * daySeconds).start;
     const kept = await makeOldWeek(till, edge);
@@ -119,7 +121,7 @@ describe('the weeks of the inbox', () => {
 
 describe('events of other times', () => {
   test('go to the default partition and are told apart there like anywhere', async (t) => {
-    const till = await startWebhookTill(t);
+    const till = await startTill({ in: 'process', for: t });
     for (const created of [0, nowSeconds() - 300 * daySeconds, nowSeconds() + 300 * daySeconds]) {
       const event = eventOf('invoice.paid.newer', {}, { created });
       await till.take(event);
@@ -129,7 +131,7 @@ describe('events of other times', () => {
   });
 
   test('that lie in the future of a moved clock are applied, and their week is never made around them', async (t) => {
-    const till = await startWebhookTill(t);
+    const till = await startTill({ in: 'process', for: t });
     const soon = nowSeconds() + 2 * weekSeconds;
     const { name } = weekOf(soon);
     await till.sql(`drop table till.${name}`);
@@ -145,7 +147,7 @@ describe('events of other times', () => {
   });
 
   test('are deleted once their time is over, in batches, save what failed or still waits', async (t) => {
-    const till = await startWebhookTill(t);
+    const till = await startTill({ in: 'process', for: t });
     await till.sql(
       `insert into till.webhook_events (id, type, created_at, payload, state, next_try_at, received_at)
        select 'evt_old_' || state || number, 'balance.available', now() - interval '91 days', '{}', state, now(), now()
@@ -167,7 +169,7 @@ describe('events of other times', () => {
 });
 
 test('two processes that keep the weeks at the same time leave them in order', async () => {
-  const till = await startWebhookTill({ after }, { retentionDays: 35 });
+  const till = await startTill({ in: 'process', for: { after }, retentionDays: 35 });
   const week = await makeOldWeek(till, nowSeconds() - 60 * daySeconds);
   const ahead = weekOf(nowSeconds() + 4 * weekSeconds).name;
   await till.sql(`drop table till.${ahead}`);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import pg from 'pg';
-import type { WebhookTill } from './webhook-till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 
 /** Far more looks than any statement needs to come to its lock; each look is a round trip to the server. */
 const looksMax = 10_000;
@@ -12,7 +12,7 @@ export interface RowLock {
 }
 
 /** Somebody else's transaction that holds rows, so that a test can stop others exactly there. */
-export async function holdRows({ databaseUrl }: WebhookTill, lockingSql: string): Promise<RowLock> {
+export async function holdRows({ databaseUrl }: TillInProcess, lockingSql: string): Promise<RowLock> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   await client.query('begin');

@@ -2,15 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { LogLine } from '../support/log-capture.ts';
-import { startOnLine } from './database-line.ts';
+import { createPaidPayment } from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import { startTillOnLine } from '../support/till-on-line.ts';
+import { eventOf, idOf } from '../support/webhook-events.ts';
 import { holdRows } from './row-lock.ts';
-import { newPaidPayment } from './shop.ts';
-import { eventOf, idOf, startWebhookTill, type WebhookTill } from './webhook-till.ts';
 
 /** Far more looks than an idle worker needs to wake and apply one event; each is a round trip. */
 const looksMax = 20_000;
 
-async function becomes(till: WebhookTill, event: string, state: string): Promise<void> {
+async function becomes(till: TillInProcess, event: string, state: string): Promise<void> {
   for (let look = 0; look < looksMax; look += 1) {
     const [row] = await till.sql<{ state: string }>('select state from till.webhook_events where id = $1', [
       idOf(event),
@@ -21,7 +23,7 @@ async function becomes(till: WebhookTill, event: string, state: string): Promise
 }
 
 test('an idle worker wakes by itself for what a webhook brings, a replay, and what another process stored', async (t) => {
-  const till = await startWebhookTill(t);
+  const till = await startTill({ in: 'process', for: t });
   till.services.worker.start();
   const event = eventOf('invoice.paid.newer');
   await till.send(event);
@@ -39,7 +41,7 @@ test('an idle worker wakes by itself for what a webhook brings, a replay, and wh
 });
 
 test('a worker that is told to stop finishes its batch and begins no other', async (t) => {
-  const till = await startWebhookTill(t);
+  const till = await startTill({ in: 'process', for: t });
   await till.take(eventOf('invoice.paid.newer', { status: 'open' }, { created: 1_000 }));
   const event = eventOf('invoice.paid.newer');
   await till.send(event);
@@ -62,7 +64,7 @@ test('a worker that is told to stop finishes its batch and begins no other', asy
 });
 
 test('a worker outlives a database that goes away, and loses nothing', async (t) => {
-  const { till, line } = await startOnLine(t);
+  const { till, line } = await startTillOnLine(t);
   const event = eventOf('invoice.paid.newer');
   await till.send(event);
   line.cut();
@@ -76,9 +78,9 @@ test('a worker outlives a database that goes away, and loses nothing', async (t)
 });
 
 test('a processor that does not answer holds up no event that needs no answer', async (t) => {
-  const till = await startWebhookTill(t);
+  const till = await startTill({ in: 'process', for: t });
   await till.control('delivery', { mode: 'paused' });
-  const payment = await newPaidPayment(till);
+  const payment = await createPaidPayment(till);
   await till.control('faults', { operation: 'refunds.list', kind: 'hang' });
   till.services.worker.start();
   const payment_intent = payment.processorPaymentIntentId;
@@ -93,9 +95,9 @@ test('a processor that does not answer holds up no event that needs no answer', 
 });
 
 test('events of one batch about one object share the answer', async (t) => {
-  const till = await startWebhookTill(t);
+  const till = await startTill({ in: 'process', for: t });
   await till.control('delivery', { mode: 'paused' });
-  const { processorPaymentIntentId: payment_intent } = await newPaidPayment(till);
+  const { processorPaymentIntentId: payment_intent } = await createPaidPayment(till);
   const lists = { operation: 'refunds.list' };
   const before = await till.count('processor_request_duration_seconds', lists);
   await till.take(...Array.from({ length: 10 }, () => eventOf('charge.refunded.newer', { payment_intent })));
@@ -103,7 +105,7 @@ test('events of one batch about one object share the answer', async (t) => {
 });
 
 test('what failed is tried again after a second, however much comes in meanwhile', async (t) => {
-  const { till, line } = await startOnLine(t);
+  const { till, line } = await startTillOnLine(t);
   line.cut();
   const { worker } = till.services;
   t.after(() => worker.stop());

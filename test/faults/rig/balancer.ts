@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
+import { TcpLine } from '../../support/tcp-line.ts';
 import type { Front } from './rig.ts';
 
 /** A few looks fit into the second for which a process that is to end serves on. */
@@ -8,8 +7,8 @@ const lookDelayMs = 100;
 const lookTimeoutMs = 2_000;
 
 /**
- * A load balancer as plain as they come: it knows nothing of HTTP but /health, and carries each new connection to the next
- * process that is healthy.
+ * A simple load balancer: it knows nothing of HTTP but /health, and leads each new connection to the next healthy
+ * process.
  */
 export async function startBalancer(targets: readonly { readonly url: string }[]): Promise<Front> {
   const healthy = new Set<string>();
@@ -33,40 +32,16 @@ export async function startBalancer(targets: readonly { readonly url: string }[]
   const looking = lookOn();
 
   let turn = 0;
-  const sockets = new Set<Socket>();
-  const server = createServer({ noDelay: true, allowHalfOpen: true }, (near) => {
+  const line = await TcpLine.open(() => {
     const up = targets.filter(({ url }) => healthy.has(url));
     const target = up[turn++ % up.length];
-    if (target === undefined) {
-      near.destroy();
-      return;
-    }
-    const port = Number(new URL(target.url).port);
-    join(near, connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true }), sockets);
+    return target === undefined ? undefined : Number(new URL(target.url).port);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: line.url,
     close: async () => {
       stopping.abort();
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await Promise.all([looking, once(server, 'close')]);
+      await Promise.all([looking, line.close()]);
     },
   };
-}
-
-/** What one side ends, ends on the other; what breaks on one side, breaks on the other. */
-function join(near: Socket, far: Socket, sockets: Set<Socket>): void {
-  for (const [one, other] of [
-    [near, far],
-    [far, near],
-  ] as const) {
-    sockets.add(one);
-    one.pipe(other);
-    one.on('error', () => other.resetAndDestroy());
-    one.once('close', () => sockets.delete(one));
-  }
 }

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { testKey } from '../../support/till-process.ts';
+import { type Client, createClient } from '../../support/client.ts';
 
 /** Between two tries of the same request; doubles up to a second, as a client that means well does it. */
 const retryDelayMs = 50;
@@ -33,12 +33,16 @@ export interface Settled<Body> {
 /** Till's API as a client uses it that wants its request done: the same one again, under the same key, until it is. */
 export class LoadClient {
   readonly attempts: Attempt[] = [];
-  readonly #url: () => string;
+  readonly #client: Client;
   readonly #abandoned: AbortSignal;
   readonly #attemptTimeoutMs: number;
 
   constructor(url: () => string, abandoned: AbortSignal, attemptTimeoutMs = attemptTimeoutMsDefault) {
-    this.#url = url;
+    this.#client = createClient({
+      get url() {
+        return url();
+      },
+    });
     this.#abandoned = abandoned;
     this.#attemptTimeoutMs = attemptTimeoutMs;
   }
@@ -66,10 +70,9 @@ export class LoadClient {
     const note = (status: number, code: string | undefined, hasRetryAfter = false) =>
       this.attempts.push({ what, atMs, tookMs: performance.now() - atMs, status, code, hasRetryAfter });
     try {
-      const answer = await fetch(`${this.#url()}/api/v1/${path}`, {
+      const answer = await this.#client.fetch(`/api/v1/${path}`, {
         method,
         headers: {
-          'x-api-key': testKey,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...(key === undefined ? {} : { 'idempotency-key': key }),
         },

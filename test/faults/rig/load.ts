@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
-import { createRandom } from '../../webhooks/model/random.ts';
+import { effort } from '../../support/effort.ts';
+import { createRandom } from '../../support/random.ts';
 import { LoadClient } from './load-client.ts';
 import { Shopper } from './shopper.ts';
 
@@ -10,7 +11,7 @@ const workersDefault = 8;
  * Between two things that a worker does. Without it the load takes all of a small machine, and what is measured is how
  * the machine is shared.
  */
-const paceMsDefault = 30;
+const paceMsDefault = effort({ short: 60, long: 30 });
 
 export interface LoadOptions {
   readonly workers?: number;

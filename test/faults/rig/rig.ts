@@ -1,28 +1,21 @@
 import type { TestContext } from 'node:test';
-import { Stripe } from 'stripe';
-import { startSandbox } from '../../../sandbox/sandbox.ts';
+import { type Backend, type BackendOptions, startBackend } from '../../support/backend.ts';
+import { type Client, createClient } from '../../support/client.ts';
+import { RestartableTill } from '../../support/restartable-till.ts';
 import { seedOf } from '../../support/seeds.ts';
-import { createTestDatabase } from '../../support/test-database.ts';
-import { testKey } from '../../support/till-process.ts';
-import { MortalTill } from '../../webhooks/model/mortal-till.ts';
+import { backendEnvironment } from '../../support/till-in-child.ts';
 import { type CheckOptions, checkRig } from './check.ts';
 import { HealthWatch } from './health-watch.ts';
 import { Load, type LoadOptions } from './load.ts';
 
-const webhookSecret = 'whsec_rig';
-
-export interface RigOptions {
-  /** Without one, a database of the test's own on the shared server. */
-  readonly databaseUrl?: string;
-  /** How the test itself looks into the database, where Till's own way there is made to fail. */
-  readonly inspectionUrl?: string;
-  /** How many Till processes share the load and the webhooks; one unless told. */
+export interface RigOptions extends Pick<BackendOptions, 'databaseUrl'> {
+  /** How many Till processes share the load and the webhooks. One is the default. */
   readonly processes?: number;
   readonly environment?: Readonly<Record<string, string>>;
-  /** What stands between the processes and the processor; without it, nothing. */
-  readonly wire?: (processorUrl: string) => Promise<Front>;
-  /** What stands between the processes and all who call them; without it, each is called in its turn. */
-  readonly front?: (tills: readonly MortalTill[]) => Promise<Front>;
+  /** What stands between the processes and the processor, if anything. */
+  readonly processorLine?: (processorUrl: string) => Promise<Front>;
+  /** What stands between the processes and their callers. Without it, callers use each process in turn. */
+  readonly front?: (tills: readonly RestartableTill[]) => Promise<Front>;
 }
 
 export interface Front {
@@ -30,20 +23,13 @@ export interface Front {
   close(): Promise<void>;
 }
 
-/** Where faults are tried: a processor, Till in processes of its own, and a load that records what it was promised. */
-export interface Rig {
-  readonly tills: readonly MortalTill[];
-  /** The next Till's address, each in its turn. */
+/** Where faults are tried: a backend, Tills in child processes, and a load that records what it was promised. */
+export interface Rig extends Backend {
+  readonly tills: readonly RestartableTill[];
+  /** The address of the next Till, each in its turn. */
   readonly url: () => string;
-  readonly databaseUrl: string;
-  readonly inspectionUrl: string;
-  readonly processorUrl: string;
-  /** The official client: the frontend that confirms payments, and the dashboard that knows the truth. */
-  readonly stripe: Stripe;
-  /** The sandbox's own controls; see sandbox/README.md. */
-  readonly control: (path: string, body?: object, method?: string) => Promise<unknown>;
-  /** Ends something with the rig, in reverse order: what uses the database before the database. */
-  readonly atEnd: (end: () => unknown) => void;
+  /** Sends each request to the next Till. */
+  readonly client: Client;
   startLoad(options?: Partial<LoadOptions>): Load;
   watchHealth(): HealthWatch;
   /** Waits until every event is delivered and applied, then compares Till with the processor and with its promises. */
@@ -51,87 +37,49 @@ export interface Rig {
 }
 
 export async function startRig(t: TestContext, options: RigOptions = {}): Promise<Rig> {
-  const ends: (() => unknown)[] = [];
-  t.after(async () => {
-    for (const end of ends.toReversed()) await end();
-  });
+  const backend = await startBackend(t, { ...options, delivery: 'running', stripeRetries: 2 });
+  const { atEnd } = backend;
+  const tills: RestartableTill[] = [];
   let turn = 0;
-  const tills: MortalTill[] = [];
   let front: Front | undefined;
   const url = () => front?.url ?? tills[turn++ % tills.length]?.url ?? '';
-  const databaseUrl = options.databaseUrl ?? (await ownDatabase(ends));
-  const sandbox = await startSandbox({
-    port: 0,
-    webhook: {
-      get url() {
-        return `${url()}/webhooks/processor`;
-      },
-      secret: webhookSecret,
-    },
-  });
-  ends.push(() => sandbox.close());
-  const wire = await options.wire?.(sandbox.url);
-  ends.push(() => wire?.close());
+  const line = await options.processorLine?.(backend.processorUrl);
+  atEnd(() => line?.close());
   for (let count = options.processes ?? 1; count > 0; count -= 1) {
-    const till = await MortalTill.start({
-      API_KEYS: testKey,
-      DATABASE_URL: databaseUrl,
-      REDIS_URL: 'memory://',
-      PROCESSOR_SECRET_KEY: 'sk_test_rig',
-      PROCESSOR_API_BASE: wire?.url ?? sandbox.url,
-      PROCESSOR_WEBHOOK_SECRET: webhookSecret,
-      RATE_LIMIT_PER_MINUTE: '0',
+    const till = await RestartableTill.start({
+      ...backendEnvironment(backend),
+      ...(line === undefined ? {} : { PROCESSOR_API_BASE: line.url }),
       ...options.environment,
     });
-    // Its ordered end is tested elsewhere; here it would wait for connections that the load has just given up.
-    ends.push(() => till.end());
+    // Its orderly end is tested elsewhere. Here it would wait for connections that the load has given up.
+    atEnd(() => till.stop('SIGKILL'));
     tills.push(till);
   }
   front = await options.front?.(tills);
-  ends.push(() => front?.close());
+  atEnd(() => front?.close());
+  backend.deliverTo(url);
   const rig: Rig = {
+    ...backend,
     tills,
     url,
-    databaseUrl,
-    inspectionUrl: options.inspectionUrl ?? databaseUrl,
-    processorUrl: sandbox.url,
-    stripe: new Stripe('sk_test_dashboard', {
-      host: '127.0.0.1',
-      port: sandbox.port,
-      protocol: 'http',
-      telemetry: false,
+    client: createClient({
+      get url() {
+        return url();
+      },
     }),
-    control: (path, body = {}, method = 'POST') => control(sandbox.url, path, body, method),
-    atEnd: (end) => void ends.push(end),
     startLoad: (loadOptions = {}) => {
       const { seed = seedOf('FAULT') } = loadOptions;
       t.diagnostic(`FAULT_SEED=${seed}`);
       const load = new Load(rig, { ...loadOptions, seed });
-      ends.push(() => load.abandon());
+      atEnd(() => load.abandon());
       return load;
     },
     watchHealth: () => {
-      const watch = new HealthWatch(() => url());
-      ends.push(() => watch.stop());
+      const watch = new HealthWatch(url);
+      atEnd(() => watch.stop());
       return watch;
     },
     check: (load, checkOptions) => checkRig(rig, load, checkOptions),
   };
   return rig;
-}
-
-async function ownDatabase(ends: (() => unknown)[]): Promise<string> {
-  const database = await createTestDatabase();
-  ends.push(() => database.drop());
-  return database.url;
-}
-
-async function control(url: string, path: string, body: object, method: string): Promise<unknown> {
-  const hasBody = method === 'POST';
-  const answer = await fetch(`${url}/sandbox/${path}`, {
-    method,
-    ...(hasBody ? { body: JSON.stringify(body) } : {}),
-  });
-  if (!answer.ok) throw new Error(`the sandbox refused ${path}: ${await answer.text()}`);
-  return answer.json();
 }

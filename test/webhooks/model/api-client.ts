@@ -1,33 +1,27 @@
-/** A caller that meets a 5xx tries again under the same key, as the documentation tells it to; faults last for seven calls. */
+import type { Client, Method } from '../../support/client.ts';
+
+/** After a 5xx, the documentation says to repeat the request under the same key. Faults last for seven calls. */
 const triesMax = 10;
-/** What a client may be refused for by what happened meanwhile. */
+/** Refusals that another change meanwhile can cause. */
 const refusals = [404, 409, 422];
 
 export interface ApiClient {
-  /** The answer, or undefined if it was refused for the state that things are in. */
-  call<Answer>(method: string, path: string, body?: object): Promise<Answer | undefined>;
+  /** The response, or undefined if the state of things forbids the request. */
+  call<Body>(method: Method, path: string, body?: object): Promise<Body | undefined>;
 }
 
 /** Till's API as a well-behaved client uses it. */
-export function createApiClient(options: { readonly url: () => string; readonly apiKey: string }): ApiClient {
-  const { url, apiKey } = options;
+export function createApiClient(client: Client): ApiClient {
   return {
-    async call<Answer>(method: string, path: string, body?: object) {
+    async call<Body>(method: Method, path: string, body?: object) {
       for (let tries = 1; ; tries += 1) {
-        const answer = await fetch(`${url()}/api/v1/${path}`, {
-          method,
-          headers: {
-            'x-api-key': apiKey,
-            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          },
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        });
-        const text = await answer.text();
-        // The service's own answers; what the model reads of them is checked by the API tests.
-        if (answer.ok) return (text === '' ? {} : JSON.parse(text)) as Answer;
-        if (refusals.includes(answer.status)) return undefined;
-        if (answer.status < 500 || tries >= triesMax)
-          throw new Error(`${method} ${path} was answered with ${answer.status}: ${text}`);
+        const response = await client.call(method, `/${path}`, body);
+        const text = await response.text();
+        // The API tests check what the model reads of a response.
+        if (response.ok) return (text === '' ? {} : JSON.parse(text)) as Body;
+        if (refusals.includes(response.status)) return undefined;
+        if (response.status < 500 || tries >= triesMax)
+          throw new Error(`${method} ${path} was answered with ${response.status}: ${text}`);
       }
     },
   };

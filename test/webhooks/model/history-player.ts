@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Stripe } from 'stripe';
+import type { TestProcessor } from '../../support/backend.ts';
+import type { Reading } from '../../support/checks/staleness.ts';
+import type { Method } from '../../support/client.ts';
+import { confirmIntent } from '../../support/objects.ts';
 import type { ApiClient } from './api-client.ts';
-import type { Reading } from './assert-not-older.ts';
 import type { Card, Command } from './world.ts';
 
 interface PaymentAnswer {
@@ -36,13 +39,6 @@ interface MadeSubscription {
   readonly order: object;
 }
 
-export interface ProcessorSide {
-  /** The official client: the frontend and the dashboard, as far as Till is concerned. */
-  readonly stripe: Stripe;
-  /** The sandbox's own controls. */
-  readonly control: (path: string, body: object) => Promise<void>;
-}
-
 type SubscriptionCommand =
   | 'subscribe'
   | 'repeat subscription'
@@ -56,14 +52,14 @@ type SubscriptionCommand =
 /** Plays one history: what Till makes through Till's API, what happens at the processor through the official client. */
 export class HistoryPlayer {
   readonly #till: ApiClient;
-  readonly #processor: ProcessorSide;
+  readonly #processor: TestProcessor;
   readonly #payments: MadePayment[] = [];
   readonly #subscriptions: MadeSubscription[] = [];
   readonly #plans: PlanAnswer[] = [];
   readonly #readings: Reading[] = [];
   #customer = { id: '', processorCustomerId: '' };
 
-  constructor(till: ApiClient, processor: ProcessorSide) {
+  constructor(till: ApiClient, processor: TestProcessor) {
     this.#till = till;
     this.#processor = processor;
   }
@@ -200,10 +196,7 @@ export class HistoryPlayer {
   }
 
   async #confirm(intentId: string, card: Card): Promise<void> {
-    await this.#processor.stripe.paymentIntents.confirm(intentId, {
-      payment_method: card,
-      return_url: 'https://shop.example.com/done',
-    });
+    await confirmIntent(this.#processor, intentId, card);
   }
 
   async #authenticate(intentId: string, succeeds: boolean): Promise<void> {
@@ -291,18 +284,18 @@ export class HistoryPlayer {
   }
 
   /** A call that changes these objects at the processor. */
-  #change(objectIds: readonly string[], method: string, path: string, body?: object): Promise<void> {
+  #change(objectIds: readonly string[], method: Method, path: string, body?: object): Promise<void> {
     return this.#call({ objectIds, isChange: true }, method, path, body);
   }
 
   /** A call for which Till reads these objects from the processor. */
-  #read(objectIds: readonly string[], method: string, path: string, body?: object): Promise<void> {
+  #read(objectIds: readonly string[], method: Method, path: string, body?: object): Promise<void> {
     return this.#call({ objectIds, isChange: false }, method, path, body);
   }
 
   async #call(
     { objectIds, isChange }: { readonly objectIds: readonly string[]; readonly isChange: boolean },
-    method: string,
+    method: Method,
     path: string,
     body?: object,
   ): Promise<void> {

@@ -1,15 +1,16 @@
-import { eventOf, idOf, type WebhookTill } from '../webhooks/webhook-till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import { eventOf, idOf } from '../support/webhook-events.ts';
+import { createOneOfEach } from './one-of-each.ts';
 import type { Resource } from './operation-parts.ts';
-import { fillShelf } from './shelf.ts';
 
-/** How many of each are kept to choose from: enough to find some in every state, few enough to meet them again. */
+/** How many ids of each kind are kept: enough to have objects in every state, few enough to use some of them twice. */
 const keptMax = 12;
-/** Nobody has it. */
+/** No object has it. */
 const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 
-/** Things that exist, in as many states as possible, for requests to be about. */
-export class Stock {
-  readonly #till: WebhookTill;
+/** Ids of objects that exist, in as many states as possible, for requests to name. */
+export class IdPool {
+  readonly #till: TillInProcess;
   readonly #ids: Record<Resource, string[]> = {
     customers: [unknownId],
     plans: [unknownId],
@@ -19,14 +20,14 @@ export class Stock {
     'webhook-events': [unknownId],
   };
 
-  constructor(till: WebhookTill) {
+  constructor(till: TillInProcess) {
     this.#till = till;
   }
 
-  /** Adds a fresh thing of each kind; requests wear the older ones out. */
-  async renew(): Promise<void> {
+  /** Adds a new object of each kind. Requests change the older ones until little can happen to them. */
+  async refill(): Promise<void> {
     const till = this.#till;
-    const { customer, plan, open, paid, subscription } = await fillShelf(till);
+    const { customer, plan, open, paid, subscription } = await createOneOfEach(till);
     const ignored = eventOf('balance.available');
     await till.take(ignored);
     const [invoice] = await till.sql<{ id: string }>(
@@ -40,11 +41,11 @@ export class Stock {
     this.#add('webhook-events', idOf(ignored));
   }
 
-  /** Puts ids in where a request left room for them. */
-  fill(text: string): string {
+  /** Replaces the placeholders in a request by ids. */
+  insertIds(text: string): string {
     return text.replaceAll(/<([a-z-]+):(\d+)>/g, (whole, resource: string, number: string) => {
       if (!Object.hasOwn(this.#ids, resource)) return whole;
-      // Only ever one of the resources, as the line above has made sure.
+      // The line above makes sure that it is one of the resources.
       const ids = this.#ids[resource as Resource];
       return ids[Number(number) % ids.length] ?? whole;
     });
@@ -53,7 +54,7 @@ export class Stock {
   #add(resource: Resource, ...ids: readonly string[]): void {
     const kept = this.#ids[resource];
     kept.push(...ids);
-    // The first one stays: an id that nobody has is a state too.
+    // The first one stays: that no object has the id is a state, too.
     kept.splice(1, Math.max(0, kept.length - keptMax));
   }
 }

@@ -2,7 +2,7 @@ import { Agent, type IncomingHttpHeaders, request as openRequest } from 'node:ht
 import { text } from 'node:stream/consumers';
 import { requestTimeoutMs } from '../../src/http/load/limits.ts';
 
-/** A request as it goes over the wire: nothing is normalised, added or checked on the way, save the framing of the body. */
+/** A request as it goes over the wire. The client adds the host and the framing of the body, and checks nothing. */
 export interface WireRequest {
   readonly method: string;
   readonly path: string;
@@ -18,15 +18,15 @@ export interface WireAnswer {
   readonly text: string;
 }
 
-export type Exchange = (request: WireRequest) => Promise<WireAnswer>;
+export type SendOverWire = (request: WireRequest) => Promise<WireAnswer>;
 
-/** Sends requests to a server over connections that are kept; an answer that misses its deadline is an error. */
-export function exchangeWith(url: string): { readonly exchange: Exchange; readonly close: () => void } {
+/** Sends requests to a server over one connection. A response that misses its deadline is an error. */
+export function createWireClient(url: string): { readonly send: SendOverWire; readonly close: () => void } {
   const { hostname, port, host } = new URL(url);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   return {
     close: () => agent.destroy(),
-    exchange: ({ method, path, headers, body, isChunked }) => {
+    send: ({ method, path, headers, body, isChunked }) => {
       const { promise, resolve, reject } = Promise.withResolvers<WireAnswer>();
       const framing = isChunked
         ? ['transfer-encoding', 'chunked']

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
-import type { Queryable } from '../../../src/platform/postgres.ts';
+import type { Sql } from '../backend.ts';
 
 /** Rows of a mirror by the processor's ids, as plain values that can be compared. */
 type Mirror = Record<string, object>;
@@ -14,16 +14,38 @@ interface Mirrors {
   readonly invoices: Mirror;
 }
 
-export interface Ours {
+/** The processor's ids of what Till must have rows of. */
+export interface MirroredIds {
   readonly customers: ReadonlySet<string>;
-  /** The payment intents that Till made; all others are strangers'. */
+  /** The payment intents that Till created. Others can exist, and have no rows. */
   readonly paymentIntents: ReadonlySet<string>;
 }
 
+/** The metadata field with which the processor's objects name Till's. */
+const tillIdKey = 'till_id';
+
+/** The ids of all customers that exist, of those that were deleted, and of all payment intents that Till created. */
+export async function readMirroredIds(
+  stripe: Stripe,
+  deletedCustomers: readonly string[] = [],
+): Promise<MirroredIds> {
+  const customers = await listAll(stripe.customers.list({ limit: 100 }));
+  const intents = await listAll(stripe.paymentIntents.list({ limit: 100 }));
+  return {
+    customers: new Set([...customers.map(({ id }) => id), ...deletedCustomers]),
+    paymentIntents: new Set(intents.filter(isOfTill).map(({ id }) => id)),
+  };
+}
+
+/** Whether Till created this object. */
+export function isOfTill({ metadata }: { readonly metadata: Stripe.Metadata }): boolean {
+  return tillIdKey in metadata;
+}
+
 /** Every mirror row equals the processor's own object, read through the official client, and there are no others. */
-export async function assertMirrored(stripe: Stripe, db: Queryable, ours: Ours): Promise<void> {
-  const truth = await readTruth(stripe, ours);
-  const mirrors = await readMirrors(db);
+export async function assertMirrored(stripe: Stripe, sql: Sql, ids: MirroredIds): Promise<void> {
+  const truth = await readTruth(stripe, ids);
+  const mirrors = await readMirrors(sql);
   const differing = (Object.keys(truth) as (keyof Mirrors)[]).flatMap((resource) =>
     differences(resource, truth[resource], mirrors[resource]),
   );
@@ -38,20 +60,20 @@ function differences(resource: string, truth: Mirror, mirror: Mirror): readonly 
   });
 }
 
-async function readTruth(stripe: Stripe, ours: Ours): Promise<Mirrors> {
+async function readTruth(stripe: Stripe, ids: MirroredIds): Promise<Mirrors> {
   const limit = 100;
-  const live = new Map((await all(stripe.customers.list({ limit }))).map((one) => [one.id, one]));
-  const prices = await all(stripe.prices.list({ limit, expand: ['data.product'] }));
-  const intents = (await all(stripe.paymentIntents.list({ limit }))).filter(({ id }) =>
-    ours.paymentIntents.has(id),
+  const live = new Map((await listAll(stripe.customers.list({ limit }))).map((one) => [one.id, one]));
+  const prices = await listAll(stripe.prices.list({ limit, expand: ['data.product'] }));
+  const intents = (await listAll(stripe.paymentIntents.list({ limit }))).filter(({ id }) =>
+    ids.paymentIntents.has(id),
   );
-  const refunds = (await all(stripe.refunds.list({ limit }))).filter(({ payment_intent }) =>
-    ours.paymentIntents.has(idOf(payment_intent) ?? ''),
+  const refunds = (await listAll(stripe.refunds.list({ limit }))).filter(({ payment_intent }) =>
+    ids.paymentIntents.has(idOf(payment_intent) ?? ''),
   );
-  const subscriptions = await all(stripe.subscriptions.list({ limit, status: 'all' }));
-  const invoices = await all(stripe.invoices.list({ limit }));
+  const subscriptions = await listAll(stripe.subscriptions.list({ limit, status: 'all' }));
+  const invoices = await listAll(stripe.invoices.list({ limit }));
   return {
-    customers: byId([...ours.customers], (id) => [id, customerTruth(live.get(id))]),
+    customers: byId([...ids.customers], (id) => [id, customerTruth(live.get(id))]),
     plans: byId(prices, planTruth),
     payments: byId(intents, (intent) => [intent.id, paymentTruth(intent, refunds)]),
     refunds: byId(refunds, ({ id, amount, currency, status, payment_intent }) => [
@@ -123,9 +145,9 @@ function invoiceTruth(invoice: Stripe.Invoice): [string, object] {
   ];
 }
 
-async function readMirrors(db: Queryable): Promise<Mirrors> {
-  const read = async (sql: string): Promise<Mirror> => {
-    const rows = await db.query<{ key: string; value: object }>(sql);
+async function readMirrors(sql: Sql): Promise<Mirrors> {
+  const read = async (text: string): Promise<Mirror> => {
+    const rows = await sql<{ key: string; value: object }>(text);
     return Object.fromEntries(rows.map(({ key, value }) => [key, value]));
   };
   return {
@@ -182,7 +204,7 @@ function idOf(reference: string | { readonly id: string } | null): string | null
 const objectsMax = 2_000_000;
 
 /** Every object of a list, page after page. */
-export async function all<T>(list: Stripe.ApiListPromise<T>): Promise<T[]> {
+export async function listAll<T>(list: Stripe.ApiListPromise<T>): Promise<T[]> {
   const found: T[] = [];
   for await (const one of list) {
     found.push(one);

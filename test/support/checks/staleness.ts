@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
-import type { Queryable } from '../../../src/platform/postgres.ts';
+import type { Sql } from '../backend.ts';
 
 /** What an API call has shown Till. */
 export interface Reading {
@@ -18,8 +18,8 @@ interface Version {
 }
 
 /** By the processor's ids, what each row shows; the fields are those that events carry too. */
-export async function readRows(db: Queryable): Promise<ReadonlyMap<string, string>> {
-  const rows = await db.query<{ id: string; view: unknown }>(
+export async function readRows(sql: Sql): Promise<ReadonlyMap<string, string>> {
+  const rows = await sql<{ id: string; view: unknown }>(
     `select processor_customer_id as id, json_build_array(email, name, phone, deleted_at is not null) as view
        from till.customers
      union all select processor_product_id, json_build_array(name, product_active) from till.plans
@@ -35,8 +35,8 @@ export async function readRows(db: Queryable): Promise<ReadonlyMap<string, strin
   return new Map(rows.map(({ id, view }) => [id, JSON.stringify(view)]));
 }
 
-export async function readProcessedEvents(db: Queryable): Promise<ReadonlySet<string>> {
-  const rows = await db.query<{ id: string }>(`select id from till.webhook_events where state = 'processed'`);
+export async function readProcessedEvents(sql: Sql): Promise<ReadonlySet<string>> {
+  const rows = await sql<{ id: string }>(`select id from till.webhook_events where state = 'processed'`);
   return new Set(rows.map(({ id }) => id));
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readJson, type Service } from './service.ts';
+import type { Sql, TestProcessor } from './backend.ts';
+import { type Client, readJson } from './client.ts';
 
 /** The resources as the spec describes them, written down apart from the service's own schemas. */
 export interface CustomerBody {
@@ -111,66 +112,118 @@ export function assertResource(
   assert.deepEqual(rest, expected);
 }
 
-export async function makeCustomer(
-  { call }: Service,
+/** Creates through the API. What the values leave out gets a default; a payment or subscription gets a new customer. */
+export async function createCustomer(
+  { call }: Client,
   values: { readonly email?: string; readonly name?: string; readonly phone?: string } = {},
 ): Promise<CustomerBody> {
-  return readJson(await call('POST', '/customers', { email: 'ada@example.com', ...values }), 201);
+  return readJson(
+    await call('POST', '/customers', { email: 'ada@example.com', name: 'Ada', ...values }),
+    201,
+  );
 }
 
-export async function makePlan(
-  { call }: Service,
-  values: { readonly amount?: number; readonly interval?: string } = {},
+export async function createPlan(
+  { call }: Client,
+  values: { readonly name?: string; readonly amount?: number; readonly interval?: string } = {},
 ): Promise<PlanBody> {
-  const plan = { name: 'Gold', amount: 1_900, currency: 'eur', interval: 'month', ...values };
+  const plan = { name: 'Gold', amount: 900, currency: 'eur', interval: 'month', ...values };
   return readJson(await call('POST', '/plans', plan), 201);
 }
 
-export async function makePayment(
-  service: Service,
+export async function createPayment(
+  till: Client,
   values: { readonly customerId?: string; readonly amount?: number } = {},
-): Promise<CreatedPaymentBody> {
-  const customerId = values.customerId ?? (await makeCustomer(service)).id;
-  const payment = { amount: 2_000, currency: 'eur', ...values, customerId };
-  return readJson(await service.call('POST', '/payments', payment), 201);
+): Promise<PaymentBody> {
+  const customerId = values.customerId ?? (await createCustomer(till)).id;
+  const order = { amount: 2_000, currency: 'eur', ...values, customerId };
+  const { payment } = await readJson<CreatedPaymentBody>(await till.call('POST', '/payments', order), 201);
+  return payment;
 }
 
-export async function makeSubscription(
-  service: Service,
+export async function createSubscription(
+  till: Client,
   values: { readonly customerId?: string; readonly planId?: string; readonly trialPeriodDays?: number } = {},
 ): Promise<CreatedSubscriptionBody> {
-  const customerId = values.customerId ?? (await makeCustomer(service)).id;
-  const planId = values.planId ?? (await makePlan(service)).id;
-  return readJson(await service.call('POST', '/subscriptions', { ...values, customerId, planId }), 201);
+  const customerId = values.customerId ?? (await createCustomer(till)).id;
+  const planId = values.planId ?? (await createPlan(till)).id;
+  return readJson(await till.call('POST', '/subscriptions', { ...values, customerId, planId }), 201);
 }
 
-/** Pays at the processor, as a frontend does; no news of it reaches the service. */
+type WithStripe = Pick<TestProcessor, 'stripe'>;
+
+/** A payment that is paid at the processor. Till does not know it yet. */
+export async function createPaidPayment(
+  till: Client & WithStripe,
+  {
+    card,
+    ...values
+  }: { readonly card?: string; readonly customerId?: string; readonly amount?: number } = {},
+): Promise<PaymentBody> {
+  const payment = await createPayment(till, values);
+  await confirmPayment(till, payment, card);
+  return payment;
+}
+
+/** Pays at the processor, as the frontend does. Till learns of it from webhooks only. */
 export async function confirmPayment(
-  { stripe }: Service,
-  { processorPaymentIntentId }: PaymentBody,
+  till: WithStripe,
+  payment: { readonly processorPaymentIntentId: string },
+  card?: string,
+): Promise<void> {
+  await confirmIntent(till, payment.processorPaymentIntentId, card);
+}
+
+/** Pays what a client secret belongs to, such as the first invoice of a subscription. */
+export async function confirmSecret(
+  till: WithStripe,
+  clientSecret: string | null,
+  card?: string,
+): Promise<void> {
+  await confirmIntent(till, intentOf(clientSecret), card);
+}
+
+export async function confirmIntent(
+  { stripe }: WithStripe,
+  intentId: string,
   card = 'pm_card_visa',
 ): Promise<void> {
-  await stripe.paymentIntents.confirm(processorPaymentIntentId, {
+  await stripe.paymentIntents.confirm(intentId, {
     payment_method: card,
     return_url: 'https://shop.example.com/done',
   });
 }
 
-/** Pays what a secret stands for, such as the first invoice of a subscription; no news of it reaches the service. */
-export async function confirmSecret({ stripe }: Service, clientSecret: string | null): Promise<void> {
+/** The id of the payment intent that a client secret belongs to. */
+export function intentOf(clientSecret: string | null): string {
   assert.ok(clientSecret !== null);
-  await stripe.paymentIntents.confirm(clientSecret.slice(0, clientSecret.indexOf('_secret_')), {
-    payment_method: 'pm_card_visa',
-    return_url: 'https://shop.example.com/done',
-  });
+  return clientSecret.slice(0, clientSecret.indexOf('_secret_'));
 }
 
-/** A payment that is paid at the processor and still unpaid in the mirror. */
-export async function makePaidPayment(
-  service: Service,
-  { card = 'pm_card_visa', ...values }: { readonly card?: string; readonly amount?: number } = {},
-): Promise<PaymentBody> {
-  const { payment } = await makePayment(service, values);
-  await confirmPayment(service, payment, card);
-  return payment;
+export function readPayment(till: Client, { id }: { readonly id: string }): Promise<PaymentBody> {
+  return till.get(`/payments/${id}`);
+}
+
+export function readSubscription(till: Client, { id }: { readonly id: string }): Promise<SubscriptionBody> {
+  return till.get(`/subscriptions/${id}`);
+}
+
+export async function readRefunds(
+  till: Client,
+  { id }: { readonly id: string },
+): Promise<readonly RefundBody[]> {
+  return (await till.get<PageBody<RefundBody>>(`/payments/${id}/refunds`)).data;
+}
+
+/** The invoice with this id of the processor's, whichever customer it belongs to. */
+export async function readInvoice(
+  till: Client & { readonly sql: Sql },
+  processorInvoiceId: string,
+): Promise<InvoiceBody> {
+  const [row] = await till.sql<{ id: string }>(
+    'select id from till.invoices where processor_invoice_id = $1',
+    [processorInvoiceId],
+  );
+  assert(row, `there is no invoice ${processorInvoiceId}`);
+  return till.get(`/invoices/${row.id}`);
 }

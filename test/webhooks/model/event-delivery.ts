@@ -1,9 +1,9 @@
 import type { Stripe } from 'stripe';
-import { createRandom, type Random } from './random.ts';
+import { createRandom, type Random } from '../../support/random.ts';
 
 /** As many as the sandbox's own deliverer sends at a time. */
-const postsAtOnce = 24;
-/** A delivery is seen in another round than its event's at most this much later; what is left comes at the end. */
+const deliveriesAtOnce = 24;
+/** By how many rounds a delivery is delayed at most. What is left comes at the end. */
 const delayRoundsMax = 2;
 
 const lostShare = 0.1;
@@ -11,13 +11,13 @@ const repeatedShare = 0.2;
 /** Endpoints of older versions get older shapes; both are understood at any time. */
 const olderShare = 0.3;
 
-interface Letter {
+interface Delivery {
   readonly event: Stripe.Event;
-  /** Rounds that it still lies around. */
+  /** For how many more rounds it is delayed. */
   delayRounds: number;
 }
 
-interface PostOptions {
+interface DeliveryOptions {
   readonly stripe: Stripe;
   readonly secret: string;
   readonly seed: number;
@@ -25,15 +25,15 @@ interface PostOptions {
   readonly send: (body: string, signature: string) => Promise<void>;
 }
 
-/** Stands between the processor and Till: shuffles, repeats, delays and loses what it is given. */
-export class EventPost {
-  readonly #options: PostOptions;
+/** Delivers the processor's events to Till: shuffled, repeated, delayed, and some of them never. */
+export class EventDelivery {
+  readonly #options: DeliveryOptions;
   readonly #random: Random;
-  readonly #letters: Letter[] = [];
+  readonly #waiting: Delivery[] = [];
   readonly #seen = new Set<string>();
   readonly #events: Stripe.Event[] = [];
 
-  constructor(options: PostOptions) {
+  constructor(options: DeliveryOptions) {
     this.#options = options;
     this.#random = createRandom(options.seed);
   }
@@ -43,7 +43,7 @@ export class EventPost {
     return this.#events;
   }
 
-  /** Takes in what the processor has made since the last time, and decides what becomes of each. */
+  /** Reads the events that are new at the processor, and decides how each is delivered. */
   async collect(): Promise<void> {
     const random = this.#random;
     const made: Stripe.Event[] = [];
@@ -58,21 +58,21 @@ export class EventPost {
       if (random() < lostShare) continue;
       const copies = random() < repeatedShare ? 2 + Math.floor(random() * 2) : 1;
       for (let copy = 0; copy < copies; copy += 1)
-        this.#letters.push({ event, delayRounds: Math.floor(random() * (delayRoundsMax + 1)) });
+        this.#waiting.push({ event, delayRounds: Math.floor(random() * (delayRoundsMax + 1)) });
     }
   }
 
-  /** Delivers what has lain long enough; at the end everything that is left. */
+  /** Delivers what is due, or at the end everything that is left. */
   async deliver(which: 'due' | 'all'): Promise<void> {
     const random = this.#random;
-    const due = this.#letters.filter(({ delayRounds }) => which === 'all' || delayRounds === 0);
-    const left = this.#letters.filter((letter) => !due.includes(letter));
-    this.#letters.splice(0, this.#letters.length, ...left);
-    for (const letter of left) letter.delayRounds -= 1;
-    const shuffled = due.map((letter) => ({ letter, at: random() })).toSorted((a, b) => a.at - b.at);
+    const due = this.#waiting.filter(({ delayRounds }) => which === 'all' || delayRounds === 0);
+    const left = this.#waiting.filter((delivery) => !due.includes(delivery));
+    this.#waiting.splice(0, this.#waiting.length, ...left);
+    for (const delivery of left) delivery.delayRounds -= 1;
+    const shuffled = due.map((delivery) => ({ delivery, at: random() })).toSorted((a, b) => a.at - b.at);
     await inLanes(
-      postsAtOnce,
-      shuffled.map(({ letter }) => letter.event),
+      deliveriesAtOnce,
+      shuffled.map(({ delivery }) => delivery.event),
       (event) => this.deliverOne(event),
     );
   }

@@ -1,0 +1,23 @@
+import {
+  confirmSecret,
+  createCustomer,
+  createPaidPayment,
+  createPayment,
+  createPlan,
+  createSubscription,
+} from '../support/objects.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+
+/** Creates one object of each kind: an open payment and a paid one, an active subscription. Every mirror is up to date. */
+export async function createOneOfEach(till: TillInProcess) {
+  const [customer, plan] = [await createCustomer(till), await createPlan(till)];
+  const open = await createPayment(till, { customerId: customer.id });
+  const paid = await createPaidPayment(till);
+  const { subscription, clientSecret } = await createSubscription(till, {
+    customerId: customer.id,
+    planId: plan.id,
+  });
+  await confirmSecret(till, clientSecret);
+  await till.settle();
+  return { customer, plan, open, paid, subscription };
+}

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { setTimeout } from 'node:timers/promises';
+import type { Backend } from './backend.ts';
+import type { Answer, Client } from './client.ts';
+import { confirmIntent } from './objects.ts';
+
+export type CreationOperation =
+  | 'customers.create'
+  | 'plans.create'
+  | 'payments.create'
+  | 'refunds.create'
+  | 'subscriptions.create';
+
+/** What must exist before a creation. Each test has its own, so that everything under it comes from the test. */
+export interface Prerequisites {
+  readonly customerId: string;
+  readonly processorCustomerId: string;
+  readonly planId: string;
+  /** A paid payment of another customer. */
+  readonly paymentId: string;
+  readonly processorPaymentIntentId: string;
+}
+
+/** One of the five requests that create something at the processor. */
+export interface CreationCase {
+  readonly operation: CreationOperation;
+  /** The processor's name for the call, to set faults. */
+  readonly processorOperation: string;
+  readonly status: 200 | 201;
+  /** Below /api/v1. */
+  readonly path: (prerequisites: Prerequisites) => string;
+  readonly body: (prerequisites: Prerequisites) => object;
+  /** The id of what was created. */
+  readonly idOf: (answer: Answer) => string;
+  /** How many of them the processor has. */
+  readonly countAtProcessor: (backend: Backend, prerequisites: Prerequisites) => Promise<number>;
+  /** How many rows Till has. */
+  readonly countRows: (backend: Backend, prerequisites: Prerequisites) => Promise<number>;
+}
+
+const amount = 4_321;
+const emailOf = ({ customerId }: Prerequisites) => `${customerId}@example.com`;
+
+export const creationCases: readonly CreationCase[] = [
+  {
+    operation: 'customers.create',
+    processorOperation: 'customers.create',
+    status: 201,
+    path: () => '/customers',
+    body: (prerequisites) => ({ email: emailOf(prerequisites), name: 'Grace' }),
+    idOf: ({ body }) => String(body['id']),
+    countAtProcessor: async ({ stripe }, prerequisites) =>
+      (await stripe.customers.list({ email: emailOf(prerequisites) })).data.length,
+    countRows: (backend, prerequisites) =>
+      count(backend, 'customers where email = $1', emailOf(prerequisites)),
+  },
+  {
+    operation: 'plans.create',
+    processorOperation: 'prices.create',
+    status: 201,
+    path: () => '/plans',
+    body: ({ customerId }) => ({ name: customerId, amount, currency: 'EUR', interval: 'month' }),
+    idOf: ({ body }) => String(body['id']),
+    countAtProcessor: async ({ stripe }, { customerId }) => {
+      const { data } = await stripe.products.list({ limit: 100 });
+      const products = data.filter(({ name }) => name === customerId);
+      const prices = await Promise.all(
+        products.map(async ({ id }) => (await stripe.prices.list({ product: id })).data.length),
+      );
+      assert.deepEqual(
+        prices,
+        products.map(() => 1),
+      );
+      return products.length;
+    },
+    countRows: (backend, { customerId }) => count(backend, 'plans where name = $1', customerId),
+  },
+  {
+    operation: 'payments.create',
+    processorOperation: 'payment_intents.create',
+    status: 201,
+    path: () => '/payments',
+    body: ({ customerId }) => ({ customerId, amount, currency: 'EUR' }),
+    idOf: ({ body }) => idIn(body['payment']),
+    countAtProcessor: async ({ stripe }, { processorCustomerId }) => {
+      const { data } = await stripe.paymentIntents.list({ customer: processorCustomerId, limit: 100 });
+      return data.filter((intent) => intent.amount === amount).length;
+    },
+    countRows: (backend, { customerId }) => count(backend, 'payments where customer_id = $1', customerId),
+  },
+  {
+    operation: 'refunds.create',
+    processorOperation: 'refunds.create',
+    status: 200,
+    path: ({ paymentId }) => `/payments/${paymentId}/refund`,
+    body: () => ({ amount: 700 }),
+    idOf: ({ body }) => idIn(body['refund']),
+    countAtProcessor: async ({ stripe }, { processorPaymentIntentId }) =>
+      (await stripe.refunds.list({ payment_intent: processorPaymentIntentId })).data.length,
+    countRows: (backend, { paymentId }) => count(backend, 'refunds where payment_id = $1', paymentId),
+  },
+  {
+    operation: 'subscriptions.create',
+    processorOperation: 'subscriptions.create',
+    status: 201,
+    path: () => '/subscriptions',
+    body: ({ customerId, planId }) => ({ customerId, planId }),
+    idOf: ({ body }) => idIn(body['subscription']),
+    countAtProcessor: async ({ stripe }, { processorCustomerId }) =>
+      (await stripe.subscriptions.list({ customer: processorCustomerId, status: 'all' })).data.length,
+    countRows: (backend, { customerId }) =>
+      count(backend, 'subscriptions where customer_id = $1', customerId),
+  },
+];
+
+export function creationCase(operation: CreationOperation): CreationCase {
+  const found = creationCases.find((item) => item.operation === operation);
+  assert(found);
+  return found;
+}
+
+/** Creates a customer, a plan and a paid payment, without idempotency keys. */
+export async function createPrerequisites(
+  { stripe }: Pick<Backend, 'stripe'>,
+  { tryPost }: Pick<Client, 'tryPost'>,
+): Promise<Prerequisites> {
+  const create = async (path: string, body: object): Promise<Answer['body']> => {
+    const answer = await tryPost(path, body);
+    assert.equal(answer.status, 201, JSON.stringify(answer.body));
+    return answer.body;
+  };
+  const customer = await create('/customers', { email: 'ada@example.com' });
+  const payer = await create('/customers', { email: 'payer@example.com' });
+  const plan = await create('/plans', { name: 'Gold', amount: 900, currency: 'eur', interval: 'month' });
+  const order = { customerId: payer['id'], amount: 2_000, currency: 'eur' };
+  // The shape that the API promises for a created payment.
+  const payment = (await create('/payments', order))['payment'] as Record<string, unknown>;
+  const processorPaymentIntentId = String(payment['processorPaymentIntentId']);
+  await confirmIntent({ stripe }, processorPaymentIntentId);
+  // No webhook says that it is paid. Asked to cancel it, Till reads it from the processor.
+  const { status } = await tryPost(`/payments/${payment['id']}/cancel`, {});
+  assert.equal(status, 409);
+  return {
+    customerId: String(customer['id']),
+    processorCustomerId: String(customer['processorCustomerId']),
+    planId: String(plan['id']),
+    paymentId: String(payment['id']),
+    processorPaymentIntentId,
+  };
+}
+
+/** Every interrupted creation must end so: one object at the processor, one row, and a completed claim. */
+export async function assertCreatedOnce(
+  backend: Backend,
+  prerequisites: Prerequisites,
+  creation: CreationCase,
+  key: string,
+): Promise<void> {
+  assert.equal(
+    await creation.countAtProcessor(backend, prerequisites),
+    1,
+    `${creation.operation} at the processor`,
+  );
+  assert.equal(await creation.countRows(backend, prerequisites), 1, `rows of ${creation.operation}`);
+  assert.equal(await settledClaimStatus(backend, creation.operation, key), 'completed');
+}
+
+/** A payment's claim is completed a moment after its response. */
+async function settledClaimStatus(backend: Backend, operation: CreationOperation, key: string) {
+  for (let looks = 0; looks < 500; looks += 1) {
+    const state = await claimStatus(backend, operation, key);
+    if (state !== 'open') return state;
+    await setTimeout(10);
+  }
+  return 'open';
+}
+
+export async function claimStatus(
+  { sql }: Backend,
+  operation: CreationOperation,
+  key: string,
+): Promise<'none' | 'open' | 'completed'> {
+  const [claim] = await sql<{ completed_at: Date | null }>(
+    'select completed_at from till.idempotency_claims where operation = $1 and key = $2',
+    [operation, key],
+  );
+  if (claim === undefined) return 'none';
+  return claim.completed_at === null ? 'open' : 'completed';
+}
+
+async function count({ sql }: Backend, rows: string, value: string): Promise<number> {
+  const [row] = await sql<{ count: string }>(`select count(*) from till.${rows}`, [value]);
+  return Number(row?.count);
+}
+
+function idIn(resource: unknown): string {
+  assert(typeof resource === 'object' && resource !== null && 'id' in resource, JSON.stringify(resource));
+  return String(resource.id);
+}

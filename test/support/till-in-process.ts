@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict';
+import { buildApp } from '../../src/http/app.ts';
+import { type CrashPoints, noCrashPoints } from '../../src/idempotency/crash-points.ts';
+import { type Clock, systemClock } from '../../src/platform/clock.ts';
+import type { Logger, LogLevel } from '../../src/platform/logger.ts';
+import { createMetrics, type Metrics } from '../../src/platform/metrics.ts';
+import { OwnerLock } from '../../src/platform/owner-lock.ts';
+import { Database } from '../../src/platform/postgres.ts';
+import type { Processor } from '../../src/processor/processor.ts';
+import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
+import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
+import { Worker } from '../../src/sync/worker.ts';
+import { metricLabels } from '../../src/till/compose.ts';
+import { composeServices, registerRoutes, type Services } from '../../src/till/compose-services.ts';
+import { type Backend, type Lifetime, startBackend, webhookSecrets } from './backend.ts';
+import { type Client, createClient, readSuccess } from './client.ts';
+import { createGuard } from './frame.ts';
+import { captureLog, type LogLine } from './log-capture.ts';
+import { signWebhook } from './webhook-events.ts';
+
+/** Retries come at once. No timeout is met, unless a test sets a shorter one. */
+const patientLimits: CallLimits = {
+  deadlineMs: 60_000,
+  tryTimeoutMs: 30_000,
+  retriesMax: 2,
+  retryDelayMs: 1,
+};
+
+/** One call to the processor and its retries. A fault must outlast them all to be seen. */
+export const triesPerCall = patientLimits.retriesMax + 1;
+
+/** Far more batches than any test queues. A queue that never empties must end the test. */
+const batchesMax = 1_000;
+/** Far more rounds than a queue needs in which every event is due. */
+const drainRoundsMax = 200;
+
+export interface ProcessOptions {
+  /** Another way to the database than the direct one, for tests that cut or watch it. */
+  readonly databaseUrl?: string;
+  /** Another way to the processor than the direct one. */
+  readonly processorUrl?: string;
+  readonly secretKey?: string;
+  readonly poolSize?: number;
+  readonly limits?: Partial<CallLimits>;
+  readonly retentionDays?: number;
+  /** The API's rate limit for each key. 0 turns it off. */
+  readonly requestsPerMinute?: number;
+  readonly clock?: Clock;
+  readonly crashPoints?: CrashPoints;
+  /** How many workers apply events in the background. Without any, the test applies them. */
+  readonly workers?: number;
+  readonly logLevel?: LogLevel;
+  /** At the end, fails if an error was logged. */
+  readonly mustNotLogErrors?: boolean;
+}
+
+export interface TillInProcess extends Backend, Client {
+  readonly url: string;
+  readonly services: Services;
+  readonly processor: Processor;
+  readonly database: Database;
+  readonly ownerLock: OwnerLock;
+  readonly metrics: Metrics;
+  readonly lines: readonly LogLine[];
+  /** Transactions that PostgreSQL ended because of a deadlock. Till survives them, but each is a defect. */
+  readonly deadlocks: readonly string[];
+  /** Sends a webhook. It is signed now with the current secret, unless the headers say otherwise. */
+  send(body: string | Buffer, headers?: Readonly<Record<string, string>>): Promise<Response>;
+  /** Sends events that must be accepted, and applies all that are due. */
+  take(...events: readonly string[]): Promise<void>;
+  /** Applies all events that are due. */
+  drain(): Promise<void>;
+  /** Applies all events, also those that wait for their next try. */
+  drainAll(): Promise<void>;
+  /** Lets the sandbox deliver the webhooks that it holds back, and applies them. */
+  settle(): Promise<void>;
+  stopWorkers(): Promise<void>;
+  /** A counter's value, or how many values a histogram has observed, over all labels unless some are given. */
+  count(metric: string, labels?: Readonly<Record<string, string>>): Promise<number>;
+  /** Ends this Till before its backend ends. */
+  stop(): Promise<void>;
+}
+
+type Place = { readonly on?: Backend; readonly for?: Lifetime };
+
+/** All parts of Till but its process and its background work; see `startTill`. */
+export async function startInProcess(options: Place & ProcessOptions): Promise<TillInProcess> {
+  const backend = options.on ?? (await startBackend(lifetimeOf(options)));
+  const ends: (() => unknown)[] = [];
+  const stop = async () => {
+    for (const end of ends.splice(0).toReversed()) await end();
+  };
+  backend.atEnd(stop);
+  const parts = await openParts(backend, options, ends);
+  const { logger, lines, metrics, processor, database } = parts;
+  const clock = options.clock ?? systemClock;
+  const services = composeServices({
+    ...parts,
+    clock,
+    crashPoints: options.crashPoints ?? noCrashPoints,
+    retentionDays: options.retentionDays ?? 90,
+  });
+  ends.push(() => services.stop());
+  const app = await buildApp({
+    logger,
+    metrics,
+    guard: createGuard(logger, options.requestsPerMinute ?? 0),
+    dependencies: [],
+    trustProxy: [],
+    isStopping: () => false,
+    servesApi: true,
+    beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
+    registerRoutes: (scope) => registerRoutes(scope, services, { processor, clock: systemClock }),
+  });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  ends.push(() => app.close());
+  backend.deliverTo(() => url);
+  const workers = startWorkers(services, logger, options.workers ?? 0);
+  ends.push(() => workers.stop());
+  if (options.mustNotLogErrors) backend.atEnd(() => assertNoErrors(lines));
+  return {
+    ...backend,
+    ...createClient({ url }),
+    url,
+    services,
+    ...parts,
+    ...eventCalls({ url, backend, services, database, nudge: workers.nudge }),
+    stopWorkers: workers.stop,
+    count: (metric, labels) => countMetric(metrics, metric, labels),
+    stop,
+  };
+}
+
+function lifetimeOf({ for: life }: Place): Lifetime {
+  assert(life !== undefined, 'a Till needs a backend or a lifetime');
+  return life;
+}
+
+async function openParts(backend: Backend, options: ProcessOptions, ends: (() => unknown)[]) {
+  const { logger, lines } = captureLog(options.logLevel);
+  const metrics = createMetrics(metricLabels);
+  const ownerLock = new OwnerLock({ url: backend.databaseUrl, logger });
+  // Before it is acquired: one that fails to connect would try again for ever.
+  ends.push(() => ownerLock.close());
+  await ownerLock.acquire();
+  const deadlocks: string[] = [];
+  const databaseUrl = options.databaseUrl ?? backend.databaseUrl;
+  const database = new WatchedDatabase({
+    url: databaseUrl,
+    poolSize: options.poolSize ?? 10,
+    logger,
+    deadlocks,
+  });
+  ends.push(() => database.close());
+  const processor = createStripeProcessor({
+    secretKey: options.secretKey ?? 'sk_test_till',
+    apiBase: new URL(options.processorUrl ?? backend.processorUrl),
+    webhookSecrets,
+    maxInFlight: 200,
+    metrics,
+    logger,
+    limits: { ...patientLimits, ...options.limits },
+  });
+  ends.push(() => processor.close());
+  return { logger, lines, metrics, ownerLock, database, deadlocks, processor };
+}
+
+interface EventParts {
+  readonly url: string;
+  readonly backend: Backend;
+  readonly services: Services;
+  readonly database: Database;
+  readonly nudge: () => void;
+}
+
+function eventCalls({ url, backend, services, database, nudge }: EventParts) {
+  const send: TillInProcess['send'] = async (body, headers = {}) => {
+    const response = await fetch(`${url}/webhooks/processor`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'stripe-signature': signWebhook(body), ...headers },
+      body,
+    });
+    nudge();
+    return response;
+  };
+  const drain = async () => {
+    for (let batch = 0; batch < batchesMax; batch += 1)
+      if ((await services.eventApplier.applyBatch()) === 0) return;
+    assert.fail('the queue does not empty');
+  };
+  return {
+    send,
+    drain,
+    take: async (...events: readonly string[]) => {
+      for (const event of events) await readSuccess(await send(event));
+      await drain();
+    },
+    drainAll: async () => {
+      for (let round = 0; round < drainRoundsMax; round += 1) {
+        const waiting = await database.query(
+          `update till.webhook_events set next_try_at = now() where state = 'pending' returning 1`,
+        );
+        if (waiting.length === 0) return;
+        // Side by side, as the workers of several processes do it.
+        await Promise.all([drain(), drain(), drain()]);
+      }
+      assert.fail(`the queue does not empty within ${drainRoundsMax} rounds`);
+    },
+    settle: async () => {
+      await backend.control('delivery/flush');
+      await drain();
+    },
+  };
+}
+
+function startWorkers(services: Services, logger: Logger, count: number) {
+  const extra = Array.from(
+    { length: Math.max(0, count - 1) },
+    () => new Worker({ eventApplier: services.eventApplier, logger }),
+  );
+  const workers = count === 0 ? [] : [services.worker, ...extra];
+  for (const worker of workers) worker.start();
+  return {
+    stop: async () => void (await Promise.all(workers.map((worker) => worker.stop()))),
+    // Till wakes its own worker. The others would notice new events half a second later.
+    nudge: () => {
+      for (const worker of extra) worker.nudge();
+    },
+  };
+}
+
+async function countMetric(
+  metrics: Metrics,
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): Promise<number> {
+  const metric = await metrics.registry.getSingleMetric(name)?.get();
+  assert(metric, `there is no metric ${name}`);
+  return metric.values
+    .filter((value) => !('metricName' in value) || String(value.metricName).endsWith('_count'))
+    .filter(({ labels: own }) => Object.entries(labels).every(([label, text]) => Object(own)[label] === text))
+    .reduce((sum, { value }) => sum + value, 0);
+}
+
+function assertNoErrors(lines: readonly LogLine[]): void {
+  assert.deepEqual(
+    lines.filter(({ level }) => level === 'error' || level === 'fatal'),
+    [],
+  );
+}
+
+interface WatchedOptions {
+  readonly url: string;
+  readonly poolSize: number;
+  readonly logger: Logger;
+  readonly deadlocks: string[];
+}
+
+/** Till's database, which also reports deadlocks. */
+class WatchedDatabase extends Database {
+  readonly #deadlocks: string[];
+
+  constructor({ deadlocks, ...options }: WatchedOptions) {
+    super(options);
+    this.#deadlocks = deadlocks;
+  }
+
+  override async transaction<T>(...args: Parameters<typeof Database.prototype.transaction<T>>): Promise<T> {
+    try {
+      return await super.transaction(...args);
+    } catch (error) {
+      const cause = error instanceof Error ? error.cause : undefined;
+      if (cause instanceof Error && 'code' in cause && cause.code === '40P01')
+        this.#deadlocks.push('where' in cause ? String(cause.where) : cause.message);
+      throw error;
+    }
+  }
+}

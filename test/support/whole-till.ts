@@ -1,0 +1,45 @@
+import { EventEmitter, once } from 'node:events';
+import { createLogger } from '../../src/platform/logger.ts';
+import { startTill } from '../../src/till/compose.ts';
+import { loadConfig } from '../../src/till/config.ts';
+import { type Client, createClient } from './client.ts';
+import type { LogLine } from './log-capture.ts';
+import { projectFolder } from './till-in-child.ts';
+
+export interface WholeTill extends Client {
+  readonly url: string;
+  readonly lines: readonly LogLine[];
+  /** Resolves with the first line of the log that has this message, since the start. */
+  logged(message: string): Promise<LogLine>;
+  stop(): Promise<unknown>;
+}
+
+/**
+ * The service as its environment configures it, with its background work, in the test's process. For tests of the start
+ * itself: a start that is refused rejects, and costs no process.
+ */
+export async function startWholeTill(environment: Readonly<Record<string, string>>): Promise<WholeTill> {
+  const lines: LogLine[] = [];
+  const written = new EventEmitter();
+  const logger = createLogger('info', {
+    write: (text: string) => {
+      lines.push(JSON.parse(text));
+      written.emit('line');
+    },
+  });
+  const config = loadConfig({ PORT: '0', SANDBOX_PORT: '0', ...environment }, projectFolder);
+  const till = await startTill(config, logger);
+  return {
+    ...createClient(till.facts),
+    url: till.facts.url,
+    lines,
+    logged: async (message) => {
+      for (;;) {
+        const line = lines.find(({ msg }) => msg === message);
+        if (line !== undefined) return line;
+        await once(written, 'line');
+      }
+    },
+    stop: till.stop,
+  };
+}

@@ -1,0 +1,137 @@
+import { setTimeout } from 'node:timers/promises';
+import {
+  type Backend,
+  type Lifetime,
+  type SandboxFault,
+  type Sql,
+  startBackend,
+  webhookSecrets,
+} from '../../support/backend.ts';
+import { assertMirrored } from '../../support/checks/mirrors.ts';
+import { assertNotOlder, readProcessedEvents, readRows } from '../../support/checks/staleness.ts';
+import type { Client } from '../../support/client.ts';
+import { createRandom } from '../../support/random.ts';
+import { type LineOptions, TcpLine } from '../../support/tcp-line.ts';
+import { startTill } from '../../support/till.ts';
+import type { TillInProcess } from '../../support/till-in-process.ts';
+import { createApiClient } from './api-client.ts';
+import { EventDelivery, inLanes } from './event-delivery.ts';
+import { HistoryPlayer } from './history-player.ts';
+import type { Fault, World } from './world.ts';
+
+/** So many histories go on at the same time: enough to keep both cores busy. */
+const playersAtOnce = 24;
+/** One answer in ten is late: time for another worker to move the row that it is about. */
+const lateShare = 0.1;
+const lateMsMax = 50;
+const faultLatencyMs = 5;
+
+/** A backend whose processor Till reaches over a line on which responses take time. */
+export interface ModelBackend extends Backend {
+  readonly lineUrl: string;
+}
+
+type Pause = NonNullable<LineOptions['beforeAnswer']>;
+
+/** The sandbox holds back its own deliveries: the model delivers the events itself, in its own way. */
+export async function startModelBackend(life: Lifetime, beforeAnswer: Pause): Promise<ModelBackend> {
+  const backend = await startBackend(life);
+  const line = await TcpLine.open(Number(new URL(backend.processorUrl).port), { beforeAnswer });
+  backend.atEnd(() => line.close());
+  return { ...backend, lineUrl: line.url };
+}
+
+/** Till in this process, with workers that get in each other's way. */
+export function startModelTill(backend: ModelBackend, workers = 3): Promise<TillInProcess> {
+  return startTill({
+    in: 'process',
+    on: backend,
+    processorUrl: backend.lineUrl,
+    workers,
+    // Each worker holds one connection and asks through eight more. The requests need some too.
+    poolSize: 20,
+    limits: { deadlineMs: 10_000, tryTimeoutMs: 6_000 },
+    logLevel: 'warn',
+  });
+}
+
+/** The delays of an ordinary network. */
+export function usualPause(seed: number): Pause {
+  const random = createRandom(seed);
+  return () => (random() < lateShare ? setTimeout(random() * lateMsMax) : undefined);
+}
+
+type Send = (body: string, signature: string) => Promise<void>;
+
+/** A run of a world: plays its histories, and delivers their events to Till. */
+export class ModelRun {
+  readonly #world: World;
+  readonly #backend: Backend;
+  readonly #players: readonly HistoryPlayer[];
+  readonly delivery: EventDelivery;
+
+  constructor(world: World, backend: Backend, till: Client, send: Send) {
+    this.#world = world;
+    this.#backend = backend;
+    const api = createApiClient(till);
+    this.#players = world.histories.map(() => new HistoryPlayer(api, backend));
+    this.delivery = new EventDelivery({
+      stripe: backend.stripe,
+      secret: webhookSecrets[0],
+      seed: world.deliverySeed,
+      send,
+    });
+  }
+
+  get rounds(): number {
+    return this.#world.clockMovesSeconds.length;
+  }
+
+  async begin(): Promise<void> {
+    await inLanes(playersAtOnce, this.#players, (player) => player.begin());
+  }
+
+  /** What happens in a round, in every history. */
+  async play(round: number): Promise<void> {
+    for (const fault of this.#world.faults[round] ?? []) await this.#backend.setFault(toSandboxFault(fault));
+    const scenes = this.#players.map((player, index) => ({
+      player,
+      commands: this.#world.histories[index]?.[round] ?? [],
+    }));
+    await inLanes(playersAtOnce, scenes, async ({ player, commands }) => {
+      for (const command of commands) await player.play(command);
+    });
+  }
+
+  /** Moves the clock, and reads the events of the round. */
+  async endRound(round: number): Promise<void> {
+    const advanceSeconds = this.#world.clockMovesSeconds[round] ?? 0;
+    if (advanceSeconds > 0) await this.#backend.control('clock', { advanceSeconds });
+    await this.delivery.collect();
+  }
+
+  /** No row is older than what Till has taken in by now. */
+  async assertNotOlder(sql: Sql): Promise<void> {
+    const events = await readProcessedEvents(sql);
+    const readings = this.#players.flatMap((player) => player.readings);
+    const rows = await readRows(sql);
+    await this.delivery.collect();
+    assertNotOlder(rows, this.delivery.events, { events, readings });
+  }
+
+  async assertMirrored(sql: Sql): Promise<void> {
+    await assertMirrored(this.#backend.stripe, sql, {
+      customers: new Set(this.#players.map(({ processorCustomerId }) => processorCustomerId)),
+      paymentIntents: this.paymentIntents,
+    });
+  }
+
+  /** Those that Till made. */
+  get paymentIntents(): ReadonlySet<string> {
+    return new Set(this.#players.flatMap(({ paymentIntentIds }) => paymentIntentIds));
+  }
+}
+
+function toSandboxFault(fault: Fault): SandboxFault {
+  return fault.kind === 'latency' ? { ...fault, latencyMs: faultLatencyMs } : fault;
+}
