@@ -10,7 +10,7 @@ export interface Applied {
    * began, or the row was lost.
    */
   readonly unsettled: readonly string[];
-  /** Objects recorded long after their creation. Earlier events about their dependents found no row. */
+  /** Objects recorded long after their creation. Earlier events about them or their dependents found no row. */
   readonly late?: readonly string[];
   /** A refresh found that the processor does not know the object. */
   readonly isUnknown?: true;
