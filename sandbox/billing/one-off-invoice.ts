@@ -12,7 +12,7 @@ import {
 } from './invoice-item.ts';
 import { invoiceObject } from './invoice-object.ts';
 
-export interface NewOneOffInvoice {
+interface NewOneOffInvoice {
   readonly customer: Customer;
   readonly currency: string;
   /** The invoice bills the pending items of this subscription. */

@@ -28,7 +28,7 @@ export function settlePaused(
   else markInvoiceUncollectible(store, open);
 }
 
-export interface Resumption {
+interface Resumption {
   readonly anchor: 'now' | 'unchanged';
   /** Charges the invoice at once, and keeps the subscription paused until the payment succeeds. */
   readonly onSuccess: boolean;

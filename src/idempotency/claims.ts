@@ -13,7 +13,7 @@ import type { CrashPoints } from './crash-points.ts';
 const waitMsDefault = 10_000;
 
 /** A request for a claim. */
-export interface ClaimRequest<Prepared> {
+interface ClaimRequest<Prepared> {
   readonly operation: Claim['operation'];
   /** The caller's key, if it sent one. */
   readonly key: string | undefined;

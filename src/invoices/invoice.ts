@@ -3,7 +3,7 @@ import { type Origin, type TransitionTable, takeValues, type Verdict } from '../
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'uncollectible', 'void'] as const;
 
-export type InvoiceStatus = (typeof invoiceStatuses)[number];
+type InvoiceStatus = (typeof invoiceStatuses)[number];
 
 export interface Invoice extends DatedRow {
   readonly processorInvoiceId: string;
@@ -48,7 +48,7 @@ const final = {
 } as const;
 
 /** From the current status (rows) to the new one (columns). `uncollectible` can still become `paid` or `void`. */
-export const invoiceTransitions: TransitionTable<InvoiceStatus> = {
+const invoiceTransitions: TransitionTable<InvoiceStatus> = {
   draft: open,
   open: open,
   uncollectible: { draft: 'never', open: 'never', uncollectible: 'if newer', paid: 'always', void: 'always' },

@@ -13,10 +13,10 @@ export const paymentStatuses = [
   'refunded',
 ] as const;
 
-export type PaymentStatus = (typeof paymentStatuses)[number];
+type PaymentStatus = (typeof paymentStatuses)[number];
 
 /** The status of the payment intent at the processor. Till adds `refunded`, which follows from the refunds. */
-export type IntentStatus = Exclude<PaymentStatus, 'refunded'>;
+type IntentStatus = Exclude<PaymentStatus, 'refunded'>;
 
 /** What a payment's facts and its row have in common. */
 interface PaymentValues {
@@ -62,7 +62,7 @@ const final = {
 } as const;
 
 /** From the current status (rows) to the new one (columns). A final status stays. */
-export const paymentTransitions: TransitionTable<IntentStatus> = {
+const paymentTransitions: TransitionTable<IntentStatus> = {
   requires_payment_method: open,
   requires_confirmation: open,
   requires_action: open,

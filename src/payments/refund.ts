@@ -3,7 +3,7 @@ import { judge, type Origin, type TransitionTable, type Verdict } from '../mirro
 
 export const refundStatuses = ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const;
 
-export type RefundStatus = (typeof refundStatuses)[number];
+type RefundStatus = (typeof refundStatuses)[number];
 
 /** The reasons that a caller can give for a refund. */
 export const refundReasons = ['duplicate', 'fraudulent', 'requested_by_customer'] as const;
@@ -54,7 +54,7 @@ const final = {
 } as const;
 
 /** From the current status (rows) to the new one (columns). `succeeded` is not final: a bank may return the money. */
-export const refundTransitions: TransitionTable<RefundStatus> = {
+const refundTransitions: TransitionTable<RefundStatus> = {
   pending: open,
   requires_action: open,
   succeeded: open,

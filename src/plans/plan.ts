@@ -69,7 +69,7 @@ export interface PlanFacts {
 type HalfState = 'active' | 'archived';
 
 /** The processor can reactivate products and prices, so neither state is final. Deletion is. */
-export const planHalfTransitions: TransitionTable<HalfState> = {
+const planHalfTransitions: TransitionTable<HalfState> = {
   active: { active: 'if newer', archived: 'if newer' },
   archived: { active: 'if newer', archived: 'if newer' },
 };

@@ -73,7 +73,7 @@ export type ProcessorOperation = (typeof processorOperations)[number];
 /**
  * The outcomes of a call, as the metric names them. `refused`: the object's state forbade it, and the result says so.
  */
-export const processorOutcomes = [
+const processorOutcomes = [
   'ok',
   'refused',
   'rejected',
@@ -181,7 +181,7 @@ export interface PaymentCalls {
   list(filter: { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
 }
 
-export interface NewPayment {
+interface NewPayment {
   readonly id: string;
   readonly processorCustomerId: string;
   readonly amount: number;
@@ -259,7 +259,7 @@ export interface EventCalls {
   }): Promise<CustomerFacts | null>;
 }
 
-export interface EventPage {
+interface EventPage {
   readonly events: readonly ProcessorEvent[];
   /** Null on the last page. */
   readonly cursor: string | null;

@@ -13,7 +13,7 @@ export const subscriptionStatuses = [
   'canceled',
 ] as const;
 
-export type SubscriptionStatus = (typeof subscriptionStatuses)[number];
+type SubscriptionStatus = (typeof subscriptionStatuses)[number];
 
 export interface Subscription extends DatedRow {
   readonly processorSubscriptionId: string;
@@ -68,7 +68,7 @@ const final = {
 } as const;
 
 /** From the current status (rows) to the new one (columns). */
-export const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
+const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
   incomplete: open,
   trialing: open,
   active: open,
