@@ -83,7 +83,7 @@ export function finalizeInvoice(
   options: {
     /** For a payment that only waits for confirmation. */
     readonly paymentMethod?: string | null;
-    /** An invoice that nobody pays has no payment intent. */
+    /** False for an invoice that is voided or written off at once. It has no payment intent. */
     readonly isCollected?: boolean;
   } = {},
 ): Invoice {

@@ -22,7 +22,7 @@ interface NewOneOffInvoice {
   readonly details: Partial<Invoice>;
 }
 
-/** Creates a draft that no subscription's renewal creates. */
+/** Creates a draft on request, not for the period of a subscription. */
 export function createOneOffInvoice(store: Store, made: NewOneOffInvoice): Invoice {
   const now = store.now();
   const id = store.invoices.newId();
