@@ -1,5 +1,5 @@
 import type { DatedRow, Facts } from '../mirrors/facts.ts';
-import { type Origin, type TransitionTable, takeValues, type Verdict } from '../mirrors/transition.ts';
+import { type Origin, type Taken, type TransitionTable, takeValues } from '../mirrors/transition.ts';
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'uncollectible', 'void'] as const;
 
@@ -63,7 +63,7 @@ export function takeInvoiceFacts(
   customerId: string | null,
   origin: Origin,
   now: Date,
-): { readonly verdict: Verdict; readonly row: Invoice } {
+): Taken<Invoice> {
   const isSameCustomer = facts.processorCustomerId === invoice.processorCustomerId;
   const values = {
     // The customer may have been recovered and attached after `customerId` was looked up.

@@ -1,6 +1,6 @@
 import { Failure } from '../errors.ts';
 import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
-import { type Origin, type TransitionTable, takeValues, type Verdict } from '../mirrors/transition.ts';
+import { type Origin, type Taken, type TransitionTable, takeValues } from '../mirrors/transition.ts';
 
 /** Every status of a payment, in the usual order. */
 export const paymentStatuses = [
@@ -77,7 +77,7 @@ export function takePaymentFacts(
   facts: PaymentFacts,
   origin: Origin,
   now: Date,
-): { readonly verdict: Verdict; readonly row: Payment } {
+): Taken<Payment> {
   const rule = paymentTransitions[payment.intentStatus][facts.status];
   const { asOf } = facts;
   const { verdict, row } = takeValues(payment, valuesOfPayment(facts), { rule, origin, asOf, now });

@@ -1,5 +1,5 @@
 import { asOfRow, type DatedRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
-import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import { judge, type Origin, type Taken, type TransitionTable } from '../mirrors/transition.ts';
 
 export const refundStatuses = ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const;
 
@@ -68,7 +68,7 @@ export function takeRefundFacts(
   facts: RefundFacts,
   origin: Origin,
   now: Date,
-): { readonly verdict: Verdict; readonly row: Refund } {
+): Taken<Refund> {
   // The row keeps its status if Till does not know the new one. The status of a reservation is pending.
   const isUnknown = facts.status === 'unknown';
   const status = facts.status === 'unknown' ? refund.status : facts.status;
