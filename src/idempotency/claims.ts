@@ -20,8 +20,8 @@ interface ClaimRequest<Prepared> {
   /** The values that identify the request. */
   readonly request: unknown;
   readonly parentId: string | null;
-  /** Runs in the transaction of the claim. May run again for the same id. */
-  readonly reserve?: ((tx: Transaction, id: string) => Promise<Prepared>) | undefined;
+  /** Runs in the transaction of the claim, and may run again for the same id. Undefined if nothing is reserved. */
+  readonly reserve: ((tx: Transaction, id: string) => Promise<Prepared>) | undefined;
 }
 
 export interface OwnClaim<Prepared> {
