@@ -73,18 +73,15 @@ export type ProcessorOperation = (typeof processorOperations)[number];
 /**
  * The outcomes of a call, as the metric names them. `refused`: the object's state forbade it, and the result says so.
  */
-const processorOutcomes = [
-  'ok',
-  'refused',
-  'rejected',
-  'misconfigured',
-  'bad_answer',
-  'unavailable',
-  'timeout',
-  'overloaded',
-] as const;
-
-export type ProcessorOutcome = (typeof processorOutcomes)[number];
+export type ProcessorOutcome =
+  | 'ok'
+  | 'refused'
+  | 'rejected'
+  | 'misconfigured'
+  | 'bad_answer'
+  | 'unavailable'
+  | 'timeout'
+  | 'overloaded';
 
 /**
  * The result of a change. `wrong_state`: the processor's object is in another state than the mirror, and nothing was
