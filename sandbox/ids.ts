@@ -7,7 +7,7 @@ const byteLimit = 256 - (256 % alphabet.length);
 const pool = new Uint8Array(8_192);
 let used = pool.length;
 
-export type NewId = (prefix: string, length?: number) => string;
+type NewId = (prefix: string, length?: number) => string;
 
 /** 24 characters give 143 bits, so ids and secrets cannot be guessed and do not collide. */
 export const newId: NewId = (prefix, length = 24) => {

@@ -28,7 +28,7 @@ export interface SandboxOptions {
   readonly log?: SandboxLog;
   /** The account of the default world. */
   readonly accountId?: string;
-  /** How much a world remembers of what nothing refers to any more. */
+  /** How many obsolete entries a world keeps, such as delivered events. */
   readonly retention?: Retention;
 }
 

@@ -8,7 +8,7 @@ import { intentOf, subscriptionOf } from './invoice-payment.ts';
 import { cancelSubscription, isResumption, leavePaused, updateSubscription } from './subscription-change.ts';
 
 /** Three retries over two weeks with growing delays: the processor's classic schedule. */
-export const dunningDelaysSeconds: readonly number[] = [3, 5, 7].map((days) => days * 86_400);
+const dunningDelaysSeconds: readonly number[] = [3, 5, 7].map((days) => days * 86_400);
 
 /** Attempts to collect the invoice. Returns the error of a failed attempt, or null. */
 export function collectInvoice(

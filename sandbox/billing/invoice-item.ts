@@ -8,7 +8,7 @@ import { testClockIdOf } from './test-clock.ts';
 /** The processor's own limit for one invoice. */
 export const invoiceLinesMax = 250;
 
-export interface NewInvoiceItem {
+interface NewInvoiceItem {
   readonly customer: string;
   readonly currency: string;
   readonly amount: number;

@@ -1,6 +1,6 @@
 import type { Customer, Invoice, InvoiceLine } from '../wire/objects.ts';
 
-export interface NewInvoice {
+interface NewInvoice {
   readonly id: string;
   readonly now: number;
   /** Null if the customer is deleted. */

@@ -10,7 +10,7 @@ import { dropPayment, makePayment, paymentOf } from './invoice-payment.ts';
 /** An invoice that advances on its own stays a draft for an hour, so that it can still be changed. */
 export const draftSeconds = 60 * 60;
 
-export interface NewSubscriptionInvoice {
+interface NewSubscriptionInvoice {
   readonly id?: string;
   readonly reason: 'subscription_create' | 'subscription_cycle' | 'subscription_update' | 'upcoming';
   readonly lines: readonly InvoiceLine[];
@@ -70,7 +70,7 @@ function pendingFor(
   );
 }
 
-export function buyerOf(store: Store, customerId: string): Customer | null {
+function buyerOf(store: Store, customerId: string): Customer | null {
   const customer = store.customers.get(customerId);
   return customer === undefined || customer.deleted ? null : customer;
 }
@@ -83,7 +83,7 @@ export function finalizeInvoice(
   options: {
     /** For a payment that only waits for confirmation. */
     readonly paymentMethod?: string | null;
-    /** An invoice that nobody pays has no payment intent. */
+    /** False for an invoice that is voided or written off at once. It has no payment intent. */
     readonly isCollected?: boolean;
   } = {},
 ): Invoice {

@@ -12,7 +12,7 @@ import {
 } from './invoice-item.ts';
 import { invoiceObject } from './invoice-object.ts';
 
-export interface NewOneOffInvoice {
+interface NewOneOffInvoice {
   readonly customer: Customer;
   readonly currency: string;
   /** The invoice bills the pending items of this subscription. */
@@ -22,7 +22,7 @@ export interface NewOneOffInvoice {
   readonly details: Partial<Invoice>;
 }
 
-/** Creates a draft that no subscription's renewal creates. */
+/** Creates a draft on request, not for the period of a subscription. */
 export function createOneOffInvoice(store: Store, made: NewOneOffInvoice): Invoice {
   const now = store.now();
   const id = store.invoices.newId();

@@ -12,7 +12,7 @@ import { subscriptionOf } from './invoice-payment.ts';
 import { isResumption, leavePaused, updateSubscription } from './subscription-change.ts';
 import { invoiceLines, nextPeriodEnd, periodOf, withPeriod } from './subscription-items.ts';
 
-/** The processor voids a resumption invoice that nobody tries to pay for 23 hours. */
+/** The processor voids the invoice of a resumption after 23 hours without a payment attempt. */
 const resumptionSeconds = 23 * 60 * 60;
 
 /** What happens to an invoice that is created while the collection of payments is paused. */
@@ -28,7 +28,7 @@ export function settlePaused(
   else markInvoiceUncollectible(store, open);
 }
 
-export interface Resumption {
+interface Resumption {
   readonly anchor: 'now' | 'unchanged';
   /** Charges the invoice at once, and keeps the subscription paused until the payment succeeds. */
   readonly onSuccess: boolean;

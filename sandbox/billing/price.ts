@@ -4,7 +4,7 @@ import { applyMetadata, type MetadataChange } from '../wire/params.ts';
 import type { Interval } from './calendar.ts';
 import { planOf } from './subscription-items.ts';
 
-export interface NewPrice {
+interface NewPrice {
   readonly product: string;
   readonly currency: string;
   readonly unitAmount: number;

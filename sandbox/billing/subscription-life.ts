@@ -55,7 +55,7 @@ export function subscriptionFallsDue(store: Store, given: Subscription, at: numb
     store.emit('customer.subscription.trial_will_end', subscription);
 }
 
-/** Sends the next invoice as it will be. It has no place among the invoices yet. */
+/** Sends a preview of the next invoice, which is not stored yet. */
 function announceRenewal(store: Store, subscription: Subscription): void {
   if (subscription.cancel_at !== null || subscription.cancel_at_period_end) return;
   const { start, end } = periodOf(subscription);

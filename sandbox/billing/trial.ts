@@ -48,7 +48,7 @@ export function moveTrial(
   return moved;
 }
 
-/** A new trial has an invoice over nothing, like one that a subscription starts with. */
+/** A new trial has an invoice with a zero amount, like a trial at the start of a subscription. */
 function startTrial(
   store: Store,
   before: Subscription,

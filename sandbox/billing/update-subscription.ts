@@ -6,7 +6,7 @@ import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
 import { updateSubscription } from './subscription-change.ts';
 import { invoiceLines, newItem, nextPeriodEnd, periodOf, planOf, withPeriod } from './subscription-items.ts';
 
-export interface ItemChange {
+interface ItemChange {
   readonly id: string | undefined;
   readonly price: Price | undefined;
   readonly quantity: number | undefined;

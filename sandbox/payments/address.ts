@@ -1,6 +1,6 @@
 import { clearable, object, type Parser, required, text } from '../wire/params.ts';
 
-export interface Address {
+interface Address {
   readonly city: string | null;
   readonly country: string | null;
   readonly line1: string | null;

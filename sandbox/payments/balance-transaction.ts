@@ -7,7 +7,7 @@ const feeFixed = 30;
 /** The processor pays out card payments after two days. */
 const availableAfterSeconds = 2 * 86_400;
 
-export interface NewBalanceTransaction {
+interface NewBalanceTransaction {
   readonly amount: number;
   readonly currency: string;
   readonly description: string | null;

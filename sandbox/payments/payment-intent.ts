@@ -9,7 +9,7 @@ import { attach, behaviourOf } from './payment-method.ts';
 import { spend } from './spent-payment-method.ts';
 import type { Decline } from './test-cards.ts';
 
-export interface NewPaymentIntent {
+interface NewPaymentIntent {
   readonly amount: number;
   readonly currency: string;
   readonly customer: string | null;

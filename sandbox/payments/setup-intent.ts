@@ -5,7 +5,7 @@ import { docUrlOf, type ErrorBody, wrongState } from '../wire/wire-error.ts';
 import { type AttemptOptions, authenticationAction } from './payment-intent.ts';
 import { attach, behaviourOf } from './payment-method.ts';
 
-export interface SetupAttempt {
+interface SetupAttempt {
   readonly intent: SetupIntent;
   readonly failure: ErrorBody | null;
 }

@@ -7,7 +7,7 @@ import type { Fields, Parsed } from '../wire/params.ts';
 import { createdParam, listPage, type PageParams, pageParams } from './listing.ts';
 import { searchOperation } from './search.ts';
 
-export interface ResourceOptions<T> {
+interface ResourceOptions<T> {
   /** How callers see an object. Without it, they see the object as it is stored. */
   readonly show?: (store: Store, value: T) => object;
   /** Objects created before this time are hidden from callers. */
@@ -16,7 +16,7 @@ export interface ResourceOptions<T> {
   readonly path?: string;
 }
 
-export interface ListFilters<T, F extends Fields> {
+interface ListFilters<T, F extends Fields> {
   /** Rejects parameters that don't go together. Runs before anything else. */
   readonly check?: (store: Store, params: Parsed<F>) => void;
   /** The index keys to look up. An undefined key is ignored; the first defined one decides which index is read. */

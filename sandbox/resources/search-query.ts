@@ -1,7 +1,7 @@
 import { shorten } from '../wire/form.ts';
 import { badParam, type WireError } from '../wire/wire-error.ts';
 
-export type Operator = ':' | '~' | '<' | '<=' | '>' | '>=';
+type Operator = ':' | '~' | '<' | '<=' | '>' | '>=';
 
 /** One condition of a query, such as `-status:'canceled'`. */
 export interface Clause {

@@ -53,8 +53,9 @@ interface Index<T> {
 }
 
 /**
- * All objects of one kind, in order of their `created` times. Mostly this is the order in which they were added, because
- * the clock only moves forward; only test clocks have other times. Lists are read from an ordered index, newest first, and stop when the page is full.
+ * All objects of one kind, in order of their `created` times. This is mostly the order in which they were added: the
+ * clock only moves forward, and only test clocks have other times. Lists are read from an ordered index, newest first,
+ * and stop when the page is full.
  */
 export class Collection<T extends WireObject> {
   readonly name: string;

@@ -32,7 +32,7 @@ export interface JournalLine {
   readonly o?: number;
 }
 
-export interface RestoredLine {
+interface RestoredLine {
   readonly atMs: number;
   readonly puts: readonly (readonly [string, WireObject])[];
   readonly removals: readonly (readonly [string, string])[];

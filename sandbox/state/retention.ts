@@ -1,6 +1,6 @@
 import type { WireObject } from '../wire/objects.ts';
 
-/** How much a world remembers of what nothing refers to any more. The processor has no such limits. */
+/** How many obsolete entries a world keeps of each kind. The processor has no such limits. */
 export interface Retention {
   /** Events that have been delivered. A test suite reads far fewer, and they take some 130 MB. */
   readonly eventsMax: number;
@@ -14,7 +14,8 @@ export const defaultRetention: Retention = { eventsMax: 100_000, memosMax: 100_0
 
 /**
  * The objects that the processor still shows although they cannot be used: deleted customers, and payment methods that
- * were detached or never attached. A payment keeps its payment method. Without a limit, a world that deletes what it creates would grow forever.
+ * were detached or never attached. A payment keeps its payment method. Without a limit, a world that deletes what it
+ * creates would grow forever.
  */
 export class SpentObjects {
   readonly #max: number;

@@ -38,7 +38,10 @@ export class SandboxClock {
     return this.#frozenAt;
   }
 
-  /** Runs the work at the time of a test clock; null is the world's time. The work is synchronous, so nothing else sees it. */
+  /**
+   * Runs the work at the time of a test clock. Null is the world's time. The work is synchronous, so no other work sees
+   * that time.
+   */
   at<T>(seconds: number | null, work: () => T): T {
     const before = this.#frozenAt;
     this.#frozenAt = seconds;

@@ -11,7 +11,7 @@ import type { Call, Operation } from './operation.ts';
 import { requestTime } from './request-clock.ts';
 import { badParam, type ErrorBody, WireError } from './wire-error.ts';
 
-export interface ApiRequest {
+interface ApiRequest {
   readonly method: string;
   readonly path: string;
   readonly query: string;
@@ -38,7 +38,7 @@ export interface ApiResponse {
 export type LogError = (fields: object, message: string) => void;
 
 /** Finds the world of a request. */
-export interface WorldLookup {
+interface WorldLookup {
   /** The world of all keys that name none. */
   readonly default: World;
   /** The world with this name. The first request opens it. */

@@ -8,7 +8,7 @@ import { type BuiltInEndpoint, Deliverer } from '../webhooks/deliverer.ts';
 
 export type WorldLog = (level: 'info' | 'warn' | 'error', fields: object, message: string) => void;
 
-export interface WorldOptions {
+interface WorldOptions {
   readonly accountId: string;
   /** The sandbox's own address. */
   readonly url: () => string;

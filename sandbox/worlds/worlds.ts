@@ -7,7 +7,7 @@ import { isWorldName } from '../wire/authenticate.ts';
 import { WireError } from '../wire/wire-error.ts';
 import { World, type WorldLog } from './world.ts';
 
-export interface WorldsOptions {
+interface WorldsOptions {
   /** The folder for the journals. Without it, the state is only in memory. */
   readonly folder: string | null;
   readonly accountId: string;

@@ -31,7 +31,7 @@ export class ProgressBar {
   }
 }
 
-export function renderProgress({ resource, compared, expected, corrected }: ResyncProgress): string {
+function renderProgress({ resource, compared, expected, corrected }: ResyncProgress): string {
   const share = expected === 0 ? 1 : Math.min(compared / expected, 1);
   const filled = Math.round(share * width);
   const bar = `${'█'.repeat(filled)}${'░'.repeat(width - filled)}`;

@@ -1,14 +1,7 @@
 import type { Queryable } from '../platform/postgres.ts';
 import type { Claim, ClaimOperation } from './claim.ts';
 
-export interface NewClaim {
-  readonly operation: ClaimOperation;
-  readonly key: string;
-  readonly requestHash: Buffer;
-  readonly resourceId: string;
-  readonly parentId: string | null;
-  readonly owner: number;
-}
+export type NewClaim = Pick<Claim, 'operation' | 'key' | 'requestHash' | 'resourceId' | 'parentId' | 'owner'>;
 
 export interface StoredClaim extends Claim {
   readonly leasedUntil: Date;
@@ -27,8 +20,8 @@ export class ClaimStore {
   }
 
   /** Returns the new claims, without those whose key is taken. Inserts in order of the keys to avoid deadlocks. */
-  async insert(db: Queryable, claims: readonly NewClaim[]): Promise<readonly StoredClaim[]> {
-    const rows = await db.query<StoredClaim>(
+  insert(db: Queryable, claims: readonly NewClaim[]): Promise<readonly StoredClaim[]> {
+    return db.query(
       `insert into till.idempotency_claims
          (operation, key, request_hash, resource_id, parent_id, owner, attempted_at, created_at, leased_until)
        select operation, key, request_hash, resource_id, parent_id, owner, now(), now(), now() + make_interval(secs => $7)
@@ -48,7 +41,6 @@ export class ClaimStore {
       ],
       'insert_claims',
     );
-    return rows;
   }
 
   /** Reads without a lock, so that it never waits and never blocks other requests. */
@@ -127,8 +119,8 @@ export class ClaimStore {
   }
 
   /** Open claims whose lease ended at least `idleMs` ago, rechecked with exponential backoff. */
-  async listAbandoned(db: Queryable, idleMs: number, limit: number): Promise<readonly StoredClaim[]> {
-    const rows = await db.query<StoredClaim>(
+  listAbandoned(db: Queryable, idleMs: number, limit: number): Promise<readonly StoredClaim[]> {
+    return db.query(
       `select ${columns} from till.idempotency_claims
        where completed_at is null
          and leased_until < now() - make_interval(secs => $1)
@@ -136,7 +128,6 @@ export class ClaimStore {
        order by coalesce(looked_at, leased_until) limit $2`,
       [idleMs / 1_000, limit],
     );
-    return rows;
   }
 
   /** Deletes up to `limit` claims that were completed longer ago than `ageMs`. Returns their number. */

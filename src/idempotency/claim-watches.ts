@@ -14,9 +14,7 @@ interface WaitingRequest {
 }
 
 /** What a request can do after waiting: return the result of the completed claim, or try to claim the key itself. */
-export type WaitOutcome =
-  | { readonly state: 'completed'; readonly claim: StoredClaim }
-  | { readonly state: 'free' };
+type WaitOutcome = { readonly state: 'completed'; readonly claim: StoredClaim } | { readonly state: 'free' };
 
 interface WatchParts {
   /** Reads a claim without locking it. */

@@ -1,15 +1,12 @@
 import { createHash } from 'node:crypto';
 
 /** The operations that create an object at the processor exactly once. */
-export const claimOperations = [
-  'customers.create',
-  'plans.create',
-  'payments.create',
-  'refunds.create',
-  'subscriptions.create',
-] as const;
-
-export type ClaimOperation = (typeof claimOperations)[number];
+export type ClaimOperation =
+  | 'customers.create'
+  | 'plans.create'
+  | 'payments.create'
+  | 'refunds.create'
+  | 'subscriptions.create';
 
 export interface Claim {
   readonly operation: ClaimOperation;

@@ -13,15 +13,15 @@ import type { CrashPoints } from './crash-points.ts';
 const waitMsDefault = 10_000;
 
 /** A request for a claim. */
-export interface ClaimRequest<Prepared> {
+interface ClaimRequest<Prepared> {
   readonly operation: Claim['operation'];
   /** The caller's key, if it sent one. */
   readonly key: string | undefined;
   /** The values that identify the request. */
   readonly request: unknown;
   readonly parentId: string | null;
-  /** Runs in the transaction of the claim. May run again for the same id. */
-  readonly reserve?: ((tx: Transaction, id: string) => Promise<Prepared>) | undefined;
+  /** Runs in the transaction of the claim, and may run again for the same id. Undefined if nothing is reserved. */
+  readonly reserve: ((tx: Transaction, id: string) => Promise<Prepared>) | undefined;
 }
 
 export interface OwnClaim<Prepared> {

@@ -1,9 +1,9 @@
 import type { DatedRow, Facts } from '../mirrors/facts.ts';
-import { type Origin, type TransitionTable, takeValues, type Verdict } from '../mirrors/transition.ts';
+import { type Origin, type Taken, type TransitionTable, takeValues } from '../mirrors/transition.ts';
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'uncollectible', 'void'] as const;
 
-export type InvoiceStatus = (typeof invoiceStatuses)[number];
+type InvoiceStatus = (typeof invoiceStatuses)[number];
 
 export interface Invoice extends DatedRow {
   readonly processorInvoiceId: string;
@@ -48,7 +48,7 @@ const final = {
 } as const;
 
 /** From the current status (rows) to the new one (columns). `uncollectible` can still become `paid` or `void`. */
-export const invoiceTransitions: TransitionTable<InvoiceStatus> = {
+const invoiceTransitions: TransitionTable<InvoiceStatus> = {
   draft: open,
   open: open,
   uncollectible: { draft: 'never', open: 'never', uncollectible: 'if newer', paid: 'always', void: 'always' },
@@ -63,7 +63,7 @@ export function takeInvoiceFacts(
   customerId: string | null,
   origin: Origin,
   now: Date,
-): { readonly verdict: Verdict; readonly row: Invoice } {
+): Taken<Invoice> {
   const isSameCustomer = facts.processorCustomerId === invoice.processorCustomerId;
   const values = {
     // The customer may have been recovered and attached after `customerId` was looked up.

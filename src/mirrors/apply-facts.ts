@@ -2,6 +2,7 @@ import type { Transaction } from '../platform/postgres.ts';
 import {
   type Applied,
   type FactGroups,
+  type Folded,
   foldFacts,
   groupFacts,
   type MirrorRow,
@@ -16,7 +17,7 @@ export interface RowStore<Row> {
 }
 
 /** The locked rows that facts are about. */
-export interface LockedRows<Row, Facts> {
+interface LockedRows<Row, Facts> {
   readonly groups: FactGroups<Facts>;
   readonly known: readonly Row[];
   /** The first facts of each object that has no row. */
@@ -43,7 +44,7 @@ export interface Inserted<Row> {
   readonly lost: readonly string[];
 }
 
-interface Folding<Row, Facts> {
+interface Applying<Row, Facts> {
   readonly rows: LockedRows<Row, Facts>;
   /** Undefined if none of the objects without a row belongs to Till. */
   readonly inserted: Inserted<Row> | undefined;
@@ -53,17 +54,12 @@ interface Folding<Row, Facts> {
   readonly now: Date;
 }
 
-interface Applying<Row> {
-  readonly applied: Applied;
-  readonly written: readonly { readonly before: Row; readonly after: Row }[];
-}
-
 /** Folds facts into their rows, those just inserted included, and writes what changed. */
 export async function applyToRows<Row extends MirrorRow, Facts>(
   tx: Transaction,
   store: RowStore<Row>,
-  { rows: { groups, known }, inserted, source, keyOf, take, now }: Folding<Row, Facts>,
-): Promise<Applying<Row>> {
+  { rows: { groups, known }, inserted, source, keyOf, take, now }: Applying<Row, Facts>,
+): Promise<Folded<Row>> {
   // A row may also have been inserted by another transaction.
   const rows = inserted === undefined ? known : await store.lockByKeys(tx, [...groups.keys()]);
   const { written, applied } = foldFacts({ rows, groups, source, keyOf, take, now });

@@ -36,7 +36,7 @@ export function laterOf(a: AsOf, b: AsOf): AsOf {
 }
 
 /** The time of the facts that a row last took, as columns of the row. */
-export interface RowTime {
+interface RowTime {
   readonly processorAsOf: Date;
   readonly processorAsOfLatest: Date;
 }

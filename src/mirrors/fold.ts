@@ -1,4 +1,4 @@
-import type { Origin, Verdict } from './transition.ts';
+import type { Origin, Taken } from './transition.ts';
 
 /** The outcome of applying facts, by the keys of the objects. */
 export interface Applied {
@@ -10,7 +10,7 @@ export interface Applied {
    * began, or the row was lost.
    */
   readonly unsettled: readonly string[];
-  /** Objects recorded long after their creation. Earlier events about their dependents found no row. */
+  /** Objects recorded long after their creation. Earlier events about them or their dependents found no row. */
   readonly late?: readonly string[];
   /** A refresh found that the processor does not know the object. */
   readonly isUnknown?: true;
@@ -37,21 +37,18 @@ interface Folding<Row extends MirrorRow, Facts> {
   readonly now: Date;
 }
 
-/** What a row becomes when facts are applied to it, and whether it does. */
-export type Take<Row, Facts> = (
-  row: Row,
-  facts: Facts,
-  origin: Origin,
-  now: Date,
-) => { readonly verdict: Verdict; readonly row: Row };
+export type Take<Row, Facts> = (row: Row, facts: Facts, origin: Origin, now: Date) => Taken<Row>;
+
+export interface Folded<Row> {
+  readonly written: readonly { readonly before: Row; readonly after: Row }[];
+  readonly applied: Applied;
+}
 
 /** Facts by the key of their object. */
 export type FactGroups<Facts> = ReadonlyMap<string, readonly [Facts, ...Facts[]]>;
 
 /** Folds each object's facts into its row, one after the other, and returns the rows to write. */
-export function foldFacts<Row extends MirrorRow, Facts>(
-  folding: Folding<Row, Facts>,
-): { readonly written: readonly { readonly before: Row; readonly after: Row }[]; readonly applied: Applied } {
+export function foldFacts<Row extends MirrorRow, Facts>(folding: Folding<Row, Facts>): Folded<Row> {
   const { rows, groups, source, keyOf, take, now } = folding;
   const written: { before: Row; after: Row }[] = [];
   const unsettled: string[] = [];

@@ -48,12 +48,17 @@ interface Taking {
   readonly now: Date;
 }
 
-/** What a row becomes when it takes these values, and whether it does. */
+/** What a row becomes when it takes facts, and whether it does. */
+export interface Taken<Row> {
+  readonly verdict: Verdict;
+  readonly row: Row;
+}
+
 export function takeValues<Row extends DatedRow>(
   row: Row,
   values: Partial<Row>,
   { rule, origin, asOf, now }: Taking,
-): { readonly verdict: Verdict; readonly row: Row } {
+): Taken<Row> {
   const before = new Map<string, unknown>(Object.entries(row));
   const isSame = Object.entries(values).every(([name, value]) => isSameValue(before.get(name), value));
   const rowAsOf = asOfRow(row);

@@ -1,6 +1,6 @@
 import { Failure } from '../errors.ts';
 import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
-import { type Origin, type TransitionTable, takeValues, type Verdict } from '../mirrors/transition.ts';
+import { type Origin, type Taken, type TransitionTable, takeValues } from '../mirrors/transition.ts';
 
 /** Every status of a payment, in the usual order. */
 export const paymentStatuses = [
@@ -13,10 +13,10 @@ export const paymentStatuses = [
   'refunded',
 ] as const;
 
-export type PaymentStatus = (typeof paymentStatuses)[number];
+type PaymentStatus = (typeof paymentStatuses)[number];
 
 /** The status of the payment intent at the processor. Till adds `refunded`, which follows from the refunds. */
-export type IntentStatus = Exclude<PaymentStatus, 'refunded'>;
+type IntentStatus = Exclude<PaymentStatus, 'refunded'>;
 
 /** What a payment's facts and its row have in common. */
 interface PaymentValues {
@@ -62,7 +62,7 @@ const final = {
 } as const;
 
 /** From the current status (rows) to the new one (columns). A final status stays. */
-export const paymentTransitions: TransitionTable<IntentStatus> = {
+const paymentTransitions: TransitionTable<IntentStatus> = {
   requires_payment_method: open,
   requires_confirmation: open,
   requires_action: open,
@@ -77,7 +77,7 @@ export function takePaymentFacts(
   facts: PaymentFacts,
   origin: Origin,
   now: Date,
-): { readonly verdict: Verdict; readonly row: Payment } {
+): Taken<Payment> {
   const rule = paymentTransitions[payment.intentStatus][facts.status];
   const { asOf } = facts;
   const { verdict, row } = takeValues(payment, valuesOfPayment(facts), { rule, origin, asOf, now });

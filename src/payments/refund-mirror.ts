@@ -1,4 +1,4 @@
-import { applyToRows, lockRows, withRecovery } from '../mirrors/apply-facts.ts';
+import { applyToRows, lockRows, type RowStore, withRecovery } from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
@@ -59,16 +59,13 @@ export class RefundMirror implements Mirror<RefundFacts> {
     // A reservation does not carry the processor's id yet.
     const keyOf = (item: Refund | KnownRefund) =>
       'id' in item ? (item.processorRefundId ?? reserved.get(item.id) ?? item.id) : item.processorRefundId;
-    const refunds = {
-      lockByKeys: (_: Transaction, keys: readonly string[]) => store.lockAny(tx, keys, [...reserved.keys()]),
-      update: (_: Transaction, changed: readonly Refund[]) => store.update(tx, changed),
-    };
+    const rowStore = this.#rowStore(reserved);
     const now = clock.now();
-    const rows = await lockRows(tx, refunds, known, keyOf);
+    const rows = await lockRows(tx, rowStore, known, keyOf);
     const created = rows.unknown.map((first) => toRefund(first, now));
     const inserted = created.length === 0 ? undefined : { made: await store.insert(tx, created), lost: [] };
     const folding = { rows, inserted, source, keyOf, take: takeRefundFacts, now };
-    const { applied } = await applyToRows(tx, refunds, folding);
+    const { applied } = await applyToRows(tx, rowStore, folding);
     await paymentStore.addUpRefunds(tx, [...paymentIds.values()], now);
     const knownKeys = new Set(known.map(this.keyOf));
     const others = facts.filter((one) => !knownKeys.has(this.keyOf(one)));
@@ -85,6 +82,15 @@ export class RefundMirror implements Mirror<RefundFacts> {
     const intentId =
       (await store.findPaymentIntentId(database, key)) ?? (await this.#recoverPaymentOfRefund(key));
     return intentId === undefined ? ignoredAll(key) : this.#refreshOfPayment(intentId);
+  }
+
+  /** Also locks the reservations of the refunds, which do not have the processor's ids yet. */
+  #rowStore(reserved: ReadonlyMap<string, string>): RowStore<Refund> {
+    const { store } = this.#parts;
+    return {
+      lockByKeys: (tx, keys) => store.lockAny(tx, keys, [...reserved.keys()]),
+      update: (tx, refunds) => store.update(tx, refunds),
+    };
   }
 
   async #toRefresh(tx: Transaction, intentIds: readonly string[]): Promise<Applied> {

@@ -1,9 +1,9 @@
 import { asOfRow, type DatedRow, laterOf, type OwnFacts, rowTime } from '../mirrors/facts.ts';
-import { judge, type Origin, type TransitionTable, type Verdict } from '../mirrors/transition.ts';
+import { judge, type Origin, type Taken, type TransitionTable } from '../mirrors/transition.ts';
 
 export const refundStatuses = ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const;
 
-export type RefundStatus = (typeof refundStatuses)[number];
+type RefundStatus = (typeof refundStatuses)[number];
 
 /** The reasons that a caller can give for a refund. */
 export const refundReasons = ['duplicate', 'fraudulent', 'requested_by_customer'] as const;
@@ -54,7 +54,7 @@ const final = {
 } as const;
 
 /** From the current status (rows) to the new one (columns). `succeeded` is not final: a bank may return the money. */
-export const refundTransitions: TransitionTable<RefundStatus> = {
+const refundTransitions: TransitionTable<RefundStatus> = {
   pending: open,
   requires_action: open,
   succeeded: open,
@@ -68,7 +68,7 @@ export function takeRefundFacts(
   facts: RefundFacts,
   origin: Origin,
   now: Date,
-): { readonly verdict: Verdict; readonly row: Refund } {
+): Taken<Refund> {
   // The row keeps its status if Till does not know the new one. The status of a reservation is pending.
   const isUnknown = facts.status === 'unknown';
   const status = facts.status === 'unknown' ? refund.status : facts.status;

@@ -3,9 +3,9 @@ import type { OwnFacts } from '../mirrors/facts.ts';
 import {
   type Origin,
   type Rule,
+  type Taken,
   type TransitionTable,
   takeValues,
-  type Verdict,
 } from '../mirrors/transition.ts';
 
 /** How often a plan bills. */
@@ -69,17 +69,12 @@ export interface PlanFacts {
 type HalfState = 'active' | 'archived';
 
 /** The processor can reactivate products and prices, so neither state is final. Deletion is. */
-export const planHalfTransitions: TransitionTable<HalfState> = {
+const planHalfTransitions: TransitionTable<HalfState> = {
   active: { active: 'if newer', archived: 'if newer' },
   archived: { active: 'if newer', archived: 'if newer' },
 };
 
-interface Taken {
-  readonly verdict: Verdict;
-  readonly row: Plan;
-}
-
-export function takeProductFacts(plan: Plan, facts: ProductFacts, origin: Origin, now: Date): Taken {
+export function takeProductFacts(plan: Plan, facts: ProductFacts, origin: Origin, now: Date): Taken<Plan> {
   const dated = { ...plan, processorAsOf: plan.productAsOf, processorAsOfLatest: plan.productAsOfLatest };
   const values = { name: facts.name ?? plan.name, productActive: facts.active };
   const taking = { rule: ruleOf(plan.productActive, facts), origin, asOf: facts.asOf, now };
@@ -88,7 +83,7 @@ export function takeProductFacts(plan: Plan, facts: ProductFacts, origin: Origin
   return { verdict, row: { ...taken, productAsOf, productAsOfLatest, active: isActive(taken) } };
 }
 
-export function takePriceFacts(plan: Plan, facts: PriceFacts, origin: Origin, now: Date): Taken {
+export function takePriceFacts(plan: Plan, facts: PriceFacts, origin: Origin, now: Date): Taken<Plan> {
   const dated = { ...plan, processorAsOf: plan.priceAsOf, processorAsOfLatest: plan.priceAsOfLatest };
   const taking = { rule: ruleOf(plan.priceActive, facts), origin, asOf: facts.asOf, now };
   const { verdict, row } = takeValues(dated, { priceActive: facts.active }, taking);
@@ -97,7 +92,12 @@ export function takePriceFacts(plan: Plan, facts: PriceFacts, origin: Origin, no
 }
 
 /** Applies both halves of a plan. If one needs a refresh, neither is applied. */
-export function takePlanFacts(plan: Plan, { product, price }: PlanFacts, origin: Origin, now: Date): Taken {
+export function takePlanFacts(
+  plan: Plan,
+  { product, price }: PlanFacts,
+  origin: Origin,
+  now: Date,
+): Taken<Plan> {
   const first = takeProductFacts(plan, product, origin, now);
   const halfway = first.verdict === 'take' ? first.row : plan;
   const second = takePriceFacts(halfway, price, origin, now);

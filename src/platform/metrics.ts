@@ -9,7 +9,7 @@ const lagBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30, 300, 3_
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-export interface MetricLabels {
+interface MetricLabels {
   readonly eventTypes: readonly string[];
   readonly processorOperations: readonly string[];
   readonly mirrors: readonly string[];

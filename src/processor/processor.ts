@@ -73,18 +73,15 @@ export type ProcessorOperation = (typeof processorOperations)[number];
 /**
  * The outcomes of a call, as the metric names them. `refused`: the object's state forbade it, and the result says so.
  */
-export const processorOutcomes = [
-  'ok',
-  'refused',
-  'rejected',
-  'misconfigured',
-  'bad_answer',
-  'unavailable',
-  'timeout',
-  'overloaded',
-] as const;
-
-export type ProcessorOutcome = (typeof processorOutcomes)[number];
+export type ProcessorOutcome =
+  | 'ok'
+  | 'refused'
+  | 'rejected'
+  | 'misconfigured'
+  | 'bad_answer'
+  | 'unavailable'
+  | 'timeout'
+  | 'overloaded';
 
 /**
  * The result of a change. `wrong_state`: the processor's object is in another state than the mirror, and nothing was
@@ -181,7 +178,7 @@ export interface PaymentCalls {
   list(filter: { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
 }
 
-export interface NewPayment {
+interface NewPayment {
   readonly id: string;
   readonly processorCustomerId: string;
   readonly amount: number;
@@ -259,7 +256,7 @@ export interface EventCalls {
   }): Promise<CustomerFacts | null>;
 }
 
-export interface EventPage {
+interface EventPage {
   readonly events: readonly ProcessorEvent[];
   /** Null on the last page. */
   readonly cursor: string | null;

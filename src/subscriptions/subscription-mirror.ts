@@ -42,14 +42,19 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     return processorSubscriptionId;
   }
 
-  /** A subscription to a lost plan also needs a refresh, which recovers the plan. */
+  /**
+   * A subscription that Till created is lost if its customer or plan has no row. A refresh recovers them, and also the
+   * plans that a subscription with a row has lost.
+   */
   async apply(tx: Transaction, facts: readonly SubscriptionFacts[], source: Source): Promise<Applied> {
     const { applied, planIdOf } = await this.#apply(tx, facts, source);
-    const isLost = ({ planLocalId, processorPriceId }: SubscriptionItemFacts) =>
+    const isOfLostPlan = ({ planLocalId, processorPriceId }: SubscriptionItemFacts) =>
       isOurId(planLocalId) && planIdOf(processorPriceId) === undefined;
-    const ignored = new Set(applied.ignored);
-    const ofLostPlans = facts.filter((one) => !ignored.has(this.keyOf(one)) && one.items.some(isLost));
-    return withRecovery(applied, { lost: ofLostPlans.map(this.keyOf) });
+    const withoutRow = new Set(applied.ignored);
+    const lost = facts.filter((one) =>
+      withoutRow.has(this.keyOf(one)) ? isOurId(one.localId) : one.items.some(isOfLostPlan),
+    );
+    return withRecovery(applied, { lost: lost.map(this.keyOf) });
   }
 
   async refresh(key: string): Promise<Applied> {
@@ -59,7 +64,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     if (facts === undefined) return row === undefined ? ignoredAll(key) : unknownToProcessor;
     if (row === undefined && !(await this.#recoverCustomer(facts))) return ignoredAll(key);
     await this.#recoverPlans(facts);
-    // Recovery has done what it can, so a plan that is still lost does not cause another refresh.
+    // Recovery has done what it can, so nothing that is still lost causes another refresh.
     const { applied } = await database.transaction((tx) => this.#apply(tx, [facts], revisionsOf(key, row)));
     return applied;
   }
@@ -94,10 +99,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     return { applied, planIdOf };
   }
 
-  /**
-   * Mirrors a subscription of a Till customer to a Till plan, even if it was created elsewhere. A subscription that
-   * Till created is lost if its customer or plan has no row. Any other subscription belongs to another application.
-   */
+  /** Mirrors a subscription of a Till customer to a Till plan, even if it was created elsewhere. */
   async #insert(
     tx: Transaction,
     unknown: readonly SubscriptionFacts[],
@@ -117,10 +119,8 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
       if (customer === undefined || planId === undefined) return [];
       return [toSubscription(facts, { customerId: customer.id, planId, item, now })];
     });
-    const made = new Set(subscriptions.map(this.keyOf));
-    const lost = unknown.filter((facts) => isOurId(facts.localId) && !made.has(this.keyOf(facts)));
     await store.insert(tx, subscriptions);
-    return { made: subscriptions, lost: lost.map(this.keyOf) };
+    return { made: subscriptions, lost: [] };
   }
 
   /** Recovers the customer of a lost subscription. False if the subscription does not belong to Till. */

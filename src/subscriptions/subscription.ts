@@ -1,6 +1,6 @@
 import { Failure } from '../errors.ts';
 import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
-import { type Origin, type TransitionTable, takeValues, type Verdict } from '../mirrors/transition.ts';
+import { type Origin, type Taken, type TransitionTable, takeValues } from '../mirrors/transition.ts';
 
 /** The customer is entitled while the status is `active` or `trialing`. */
 export const subscriptionStatuses = [
@@ -13,7 +13,7 @@ export const subscriptionStatuses = [
   'canceled',
 ] as const;
 
-export type SubscriptionStatus = (typeof subscriptionStatuses)[number];
+type SubscriptionStatus = (typeof subscriptionStatuses)[number];
 
 export interface Subscription extends DatedRow {
   readonly processorSubscriptionId: string;
@@ -68,7 +68,7 @@ const final = {
 } as const;
 
 /** From the current status (rows) to the new one (columns). */
-export const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
+const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
   incomplete: open,
   trialing: open,
   active: open,
@@ -99,7 +99,7 @@ export function takeSubscriptionFacts(
   planIdOf: PlanIdOf,
   origin: Origin,
   now: Date,
-): { readonly verdict: Verdict; readonly row: Subscription } {
+): Taken<Subscription> {
   const { processorPriceId, currentPeriodStart, currentPeriodEnd } = followedItem(facts, planIdOf);
   const values = {
     // A price that is not a Till plan does not change the plan.

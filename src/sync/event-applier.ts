@@ -120,8 +120,9 @@ export class EventApplier {
       const [unsettled, ignored] = [new Set(applied.unsettled), new Set(applied.ignored)];
       const late = new Set(applied.late);
       for (const { event, keys } of own) {
+        // A late row may come from an old event, for example a replayed one, so its object is refreshed too.
         const targets = [
-          ...keys.filter((key) => unsettled.has(key)).map((key) => ({ subject, key })),
+          ...keys.filter((key) => unsettled.has(key) || late.has(key)).map((key) => ({ subject, key })),
           ...refundsOf(keys.filter((key) => late.has(key))),
         ];
         if (targets.length > 0) refreshes.push({ event, targets });

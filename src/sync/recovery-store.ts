@@ -16,7 +16,7 @@ export interface RecoveryLease {
   readonly databaseNow: Date;
 }
 
-export interface LeaseHolder {
+interface LeaseHolder {
   /** Identifies the run. */
   readonly owner: number;
   /** The number of the owner lock of its process. Null if an older release holds the lease. */

@@ -43,7 +43,7 @@ export interface ResyncProgress {
 }
 
 /** An object that could not be compared. `id` is the processor's id. */
-export interface Skipped {
+interface Skipped {
   readonly resource: Resource;
   readonly id: string;
   readonly reason: string;

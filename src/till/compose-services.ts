@@ -55,7 +55,7 @@ import { registerWebhookRoutes } from '../webhooks/webhook-routes.ts';
  */
 const leaseMs = 10_000;
 
-export interface ServiceParts {
+interface ServiceParts {
   readonly database: Database;
   readonly ownerLock: OwnerLock;
   readonly processor: Processor;

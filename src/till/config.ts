@@ -32,7 +32,7 @@ export interface Config {
   readonly stopDelaySeconds: number;
 }
 
-export interface ProcessorConfig {
+interface ProcessorConfig {
   /** Undefined: the embedded sandbox. */
   readonly secretKey: string | undefined;
   /** Undefined: the processor's public address. */

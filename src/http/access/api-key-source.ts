@@ -7,7 +7,7 @@ import { type ApiKey, ApiKeyRing, parseApiKeys } from './api-key.ts';
 const generatedKeyBytes = 32;
 const generatedKeyFile = 'api-key';
 
-export interface ApiKeySettings {
+interface ApiKeySettings {
   readonly apiKeys: readonly ApiKey[];
   readonly apiKeysFile: string | undefined;
   readonly dataDir: string;

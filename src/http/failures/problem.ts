@@ -59,7 +59,7 @@ export const ProblemSchema = Type.Object(
 
 export type Problem = Static<typeof ProblemSchema>;
 
-export interface ProblemResponse {
+interface ProblemResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Problem;

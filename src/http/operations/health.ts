@@ -13,7 +13,7 @@ const DependencyHealth = Type.Object(
 );
 const DependencyMap = Type.Record(Type.String(), DependencyHealth);
 
-export const HealthSchema = Type.Object({
+const HealthSchema = Type.Object({
   status: Type.String({ description: '`ok` if every dependency is up, otherwise `error`.' }),
   info: DependencyMap,
   error: DependencyMap,

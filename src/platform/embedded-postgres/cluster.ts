@@ -8,7 +8,7 @@ import { run, type ServerCommand } from './server-command.ts';
 import type { Owner } from './server-user.ts';
 import { EmbeddedPostgresError } from './start-error.ts';
 
-export interface Cluster {
+interface Cluster {
   readonly dataPath: string;
   readonly password: string;
 }

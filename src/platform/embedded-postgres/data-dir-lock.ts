@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataDirInUseError, EmbeddedPostgresError } from './start-error.ts';
 
-export interface DataDirLock {
+interface DataDirLock {
   release(): void;
 }
 

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { Logger } from '../logger.ts';
 
-export interface ServerLog {
+interface ServerLog {
   /** The last lines that the server wrote, for the error of a failed start. */
   lastLines(): string;
 }

@@ -1,5 +1,5 @@
 /** The server's socket folder, relative to its data folder: relative paths never exceed the socket path limit. */
-export const socketDirFromData = '../../run';
+const socketDirFromData = '../../run';
 export const socketPort = '5432';
 
 /** Defaults for one small service on a shared machine. Callers can override them. */

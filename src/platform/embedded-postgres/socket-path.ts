@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { socketPort } from './settings.ts';
 
-export interface SocketDir {
+interface SocketDir {
   /** A path to the folder that is short enough for a socket address. */
   readonly path: string;
   close(): void;

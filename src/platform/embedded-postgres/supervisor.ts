@@ -3,7 +3,7 @@ import type { Logger } from '../logger.ts';
 import { restartDelayMs } from './restart-delay.ts';
 import type { Server } from './server.ts';
 
-export interface Supervisor {
+interface Supervisor {
   /** Shuts down the server and stops restarting it. */
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-export interface ProcessorKeySettings {
+interface ProcessorKeySettings {
   readonly secretKey: string;
   readonly apiBase: URL;
   readonly nodeEnv: string | undefined;
@@ -7,7 +7,7 @@ export interface ProcessorKeySettings {
 /** The real API, which moves real money. */
 export const publicApiBase = new URL('https://api.stripe.com');
 
-export interface ProcessorKeyWarning {
+interface ProcessorKeyWarning {
   readonly message: string;
   /** What the operator should do about it. */
   readonly action: string;

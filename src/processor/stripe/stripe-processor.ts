@@ -21,7 +21,7 @@ import type { AdapterContext } from './wire/adapter-context.ts';
 import { type CallLimits, callLimits, createCaller } from './wire/calls.ts';
 import { createHttpClient } from './wire/http-client.ts';
 
-export interface StripeProcessorOptions {
+interface StripeProcessorOptions {
   readonly secretKey: string;
   /** Scheme, host and port. The wire API has a fixed path, so a URL with a path is refused. */
   readonly apiBase: URL;

@@ -13,7 +13,7 @@ type HttpClient = InstanceType<typeof Stripe.HttpClient>;
  *   - `timeout`: no complete response in time; the request may have been carried out
  *   - `invalidResponse`: a complete response that is not one of the API's
  */
-export type HttpClientFault = 'unreachable' | 'lost' | 'timeout' | 'invalidResponse';
+type HttpClientFault = 'unreachable' | 'lost' | 'timeout' | 'invalidResponse';
 
 export class HttpClientError extends Error {
   override readonly name = 'HttpClientError';
