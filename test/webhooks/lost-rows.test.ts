@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createPaidPayment, createSubscription } from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+
+test('a lost subscription that cannot be recovered is read once and ignored', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const { subscription } = await createSubscription(till);
+  await till.settle();
+  const foreign = await till.stripe.prices.create({
+    currency: 'eur',
+    unit_amount: 700,
+    recurring: { interval: 'month' },
+    product_data: { name: 'Not a plan' },
+  });
+  const { processorSubscriptionId: id } = subscription;
+  const [item] = (await till.stripe.subscriptions.retrieve(id)).items.data;
+  assert.ok(item !== undefined);
+  await till.stripe.subscriptions.update(id, { items: [{ id: item.id, price: foreign.id }] });
+  await till.settle();
+  await till.sql('delete from till.subscriptions');
+  const reads = () => till.count('processor_request_duration_seconds', { operation: 'subscriptions.read' });
+  const before = await reads();
+  await till.stripe.subscriptions.update(id, { metadata: { note: 'changed' } });
+  await till.settle();
+  assert.equal((await reads()) - before, 1);
+  const pending = await till.sql(`select type from till.webhook_events where state = 'pending'`);
+  assert.deepEqual(pending, []);
+});
+
+test('a payment first recorded from a late event is brought up to date', async (t) => {
+  let behindMs = 120_000;
+  const till = await startTill({
+    in: 'process',
+    for: t,
+    clock: { now: () => new Date(Date.now() - behindMs) },
+  });
+  await createPaidPayment(till);
+  await till.settle();
+  await till.sql('delete from till.payments');
+  behindMs = 0;
+  await till.sql(`update till.webhook_events set state = 'pending', attempts = 0, next_try_at = now()
+    where type = 'payment_intent.created'`);
+  await till.settle();
+  const rows = await till.sql('select status from till.payments');
+  assert.deepEqual(rows, [{ status: 'succeeded' }]);
+});
