@@ -3,7 +3,10 @@ import type { List } from './list.ts';
 import type { Position } from './list-cursor.ts';
 import type { Selection, UsedFilter } from './list-filter.ts';
 
-/** Filtered totals are capped here, and `totalCapped` is set. Counting this many index entries takes a millisecond. */
+/**
+ * Filtered totals are capped here, and `totalCapped` is set. Counting this many index entries takes a few
+ * milliseconds.
+ */
 export const totalMax = 10_000;
 
 /** How many rows to read, and from where: after so many others, or after a row. */
