@@ -1,6 +1,7 @@
 import type { Scenario } from './lab/scenario.ts';
 import { creates } from './scenarios/creates.ts';
 import { ingestGrowth } from './scenarios/ingest-growth.ts';
+import { listFilters } from './scenarios/list-filters.ts';
 import { lists } from './scenarios/lists.ts';
 import { memory } from './scenarios/memory.ts';
 import { reads } from './scenarios/reads.ts';
@@ -20,6 +21,7 @@ export const scenarios: readonly Scenario[] = [
   creates,
   sameKeyStorm,
   lists,
+  listFilters,
   ingestGrowth,
   starts,
   memory,

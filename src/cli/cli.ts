@@ -3,9 +3,9 @@ import { Failure } from '../errors.ts';
 import { pageMax } from '../http/docs/api-schema.ts';
 import { noCrashPoints } from '../idempotency/crash-points.ts';
 import { systemClock } from '../platform/clock.ts';
+import { completeIndexes } from '../platform/deferred-indexes.ts';
 import { createLogger, type Logger } from '../platform/logger.ts';
 import { createMetrics } from '../platform/metrics.ts';
-import { completePartitionedIndexes } from '../platform/partitioned-indexes.ts';
 import { parsePlainInteger } from '../platform/plain-integer.ts';
 import { Shutdown } from '../platform/shutdown.ts';
 import { describeAccount, type ProcessorAccount } from '../processor/account/account.ts';
@@ -180,7 +180,7 @@ async function migrate(config: Config): Promise<void> {
   const shutdown = new Shutdown(logger);
   try {
     const url = await migrateDatabase({ config, logger, shutdown });
-    const isComplete = await completePartitionedIndexes({ url, logger });
+    const isComplete = await completeIndexes({ url, logger });
     if (!isComplete)
       process.stderr.write('Some indexes are locked or still being built. Run this command again later.\n');
     process.stdout.write('The database has the newest schema.\n');

@@ -10,12 +10,11 @@ import {
   IdParams,
   keyFailures,
   nullable,
-  PageQuery,
-  pageOf,
   problems,
   processorFailures,
 } from '../http/docs/api-schema.ts';
 import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
+import { registerListRoute } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
 import type { Customer } from './customer.ts';
 import type { CustomerService } from './customer-service.ts';
@@ -146,29 +145,19 @@ function registerWrites(
 
 function registerReads(fastify: FastifyInstance, customers: CustomerService): void {
   const app = typed(fastify);
-  app.get(
+  registerListRoute(fastify, {
     path,
-    {
-      schema: {
-        tags,
-        summary: 'List customers, newest first',
-        querystring: PageQuery,
-        response: {
-          200: answer('One page of customers.', pageOf(CustomerSchema), {
-            data: [example],
-            total: 1,
-            page: 1,
-            limit: 20,
-          }),
-          ...problems(),
-        },
-      },
+    tag: 'customers',
+    plural: 'customers',
+    summary: 'List customers, newest first',
+    schema: CustomerSchema,
+    example,
+    filters: {
+      email: Type.Optional({ ...Email, description: 'Return only customers with this email, in any case.' }),
     },
-    async (request) => {
-      const { data, ...page } = await customers.list(request.query);
-      return { ...page, data: data.map(toAnswer) };
-    },
-  );
+    list: (request) => customers.list(request),
+    toAnswer,
+  });
   app.get(
     `${path}/:id`,
     {

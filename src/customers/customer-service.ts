@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isDefiniteRefusal } from '../errors.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
@@ -39,7 +39,7 @@ export class CustomerService {
     return foundCustomer(isUuid(id) ? await this.#reads.read(id) : undefined);
   }
 
-  list(request: PageRequest): Promise<Page<Customer>> {
+  list(request: ListRequest): Promise<ListPage<Customer>> {
     return this.#parts.store.list(this.#parts.database, request);
   }
 

@@ -1,4 +1,6 @@
-import { type CountedList, listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import type { List } from '../mirrors/list.ts';
+import { byTextOfAnyCase } from '../mirrors/list-filter.ts';
+import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
@@ -21,7 +23,11 @@ const customerTable = defineTable<Customer>('customers', {
 
 const { columns } = customerTable;
 
-export const customerList: CountedList<Customer> = { table: customerTable, only: 'deleted_at is null' };
+export const customerList: List<Customer> = {
+  table: customerTable,
+  only: 'deleted_at is null',
+  filters: { email: byTextOfAnyCase('email') },
+};
 
 /** A deleted customer whose events have to be searched for personal data. */
 export interface DeletedCustomer {
@@ -72,7 +78,7 @@ export class CustomerStore extends MirrorStore<Customer> {
     );
   }
 
-  list(db: Queryable, request: PageRequest): Promise<Page<Customer>> {
+  list(db: Queryable, request: ListRequest): Promise<ListPage<Customer>> {
     return listPage(db, customerList, request);
   }
 }

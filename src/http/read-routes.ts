@@ -1,47 +1,49 @@
 import type { FastifyInstance } from 'fastify';
-import type { Static, TSchema } from 'typebox';
-import type { Page, PageRequest } from '../mirrors/list-page.ts';
-import { CustomerPageQuery, describeAnswer, IdParams, pageOf, problems } from './docs/api-schema.ts';
+import type { Static, TProperties, TSchema } from 'typebox';
+import { Failure } from '../errors.ts';
+import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
+import {
+  describeAnswer,
+  IdParams,
+  type ListQueryValues,
+  listOf,
+  listQuery,
+  problems,
+} from './docs/api-schema.ts';
 
-interface ReadRoutes<Row, Answer> {
-  /** The resource in singular and plural, as in the spec: `payment`, `payments`. */
-  readonly noun: string;
+interface ListRoute<Row, Answer> {
+  /** With an `:id`, the list belongs to that object. */
+  readonly path: string;
+  readonly tag: string;
   readonly plural: string;
+  readonly summary: string;
   readonly schema: TSchema;
   readonly example: Answer;
-  readonly list: (request: PageRequest, customerId: string | undefined) => Promise<Page<Row>>;
-  readonly read: (id: string) => Promise<Row>;
+  /** The schemas of the list's own filters. The store declares each under the same name. */
+  readonly filters: TProperties;
+  readonly list: (request: ListRequest, id: string) => Promise<ListPage<Row>>;
   readonly toAnswer: (row: Row) => Answer;
+}
+
+interface ReadRoutes<Row, Answer>
+  extends Pick<ListRoute<Row, Answer>, 'plural' | 'schema' | 'example' | 'filters' | 'list' | 'toAnswer'> {
+  /** The resource in singular, as in the spec: `payment`. */
+  readonly noun: string;
+  readonly read: (id: string) => Promise<Row>;
 }
 
 /**
  * The two read routes of every resource that belongs to a customer: the list, newest first, and one object by its id.
  */
 export function registerReadRoutes<Row, Answer>(app: FastifyInstance, routes: ReadRoutes<Row, Answer>): void {
-  const { noun, plural, schema, example, list, read, toAnswer } = routes;
-  const tags = [plural];
+  const { noun, plural, schema, example, read, toAnswer } = routes;
   const path = `/api/v1/${plural}`;
-  const page = { data: [example], total: 1, page: 1, limit: 20 };
-  app.get<{ Querystring: Static<typeof CustomerPageQuery> }>(
-    path,
-    {
-      schema: {
-        tags,
-        summary: `List ${plural}, newest first`,
-        querystring: CustomerPageQuery,
-        response: { 200: describeAnswer(`One page of ${plural}.`, pageOf(schema), page), ...problems() },
-      },
-    },
-    async (request) => {
-      const { data, ...rest } = await list(request.query, request.query.customerId);
-      return { ...rest, data: data.map(toAnswer) };
-    },
-  );
+  registerListRoute(app, { ...routes, path, tag: plural, summary: `List ${plural}, newest first` });
   app.get<{ Params: Static<typeof IdParams> }>(
     `${path}/:id`,
     {
       schema: {
-        tags,
+        tags: [plural],
         summary: `Get one of the ${plural}`,
         params: IdParams,
         response: { 200: describeAnswer(`The ${noun}.`, schema, example), ...problems('not_found') },
@@ -49,4 +51,46 @@ export function registerReadRoutes<Row, Answer>(app: FastifyInstance, routes: Re
     },
     async (request) => toAnswer(await read(request.params.id)),
   );
+}
+
+/** A list with cursors and filters, newest first. */
+export function registerListRoute<Row, Answer>(app: FastifyInstance, route: ListRoute<Row, Answer>): void {
+  const { path, tag, plural, summary, schema, filters, list, toAnswer } = route;
+  const example = {
+    data: [route.example],
+    total: 1,
+    totalCapped: false,
+    page: 1,
+    limit: 20,
+    nextCursor: null,
+  };
+  const hasParent = path.includes(':id');
+  app.get<{ Querystring: ListQueryValues; Params: { readonly id?: string } }>(
+    path,
+    {
+      schema: {
+        tags: [tag],
+        summary,
+        ...(hasParent ? { params: IdParams } : {}),
+        querystring: listQuery(filters),
+        response: {
+          200: describeAnswer(`One page of ${plural}.`, listOf(schema), example),
+          ...problems(...(hasParent ? (['not_found'] as const) : [])),
+        },
+      },
+    },
+    async (request) => {
+      const { data, ...rest } = await list(toListRequest(request.query), request.params.id ?? '');
+      return { ...rest, data: data.map(toAnswer) };
+    },
+  );
+}
+
+function toListRequest({ cursor, page, limit, ...filters }: ListQueryValues): ListRequest {
+  if (cursor !== undefined && page !== undefined) {
+    const [path, message] = ['query.page', 'must not be sent with cursor'];
+    throw new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+  }
+  // Only `page` and `limit` are numbers.
+  return { cursor, page, limit, filters: filters as Readonly<Record<string, string | undefined>> };
 }

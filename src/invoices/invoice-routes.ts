@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { DateTime, Id, nullable } from '../http/docs/api-schema.ts';
+import { CustomerIdFilter, DateTime, Id, nullable } from '../http/docs/api-schema.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { type Invoice, invoiceStatuses } from './invoice.ts';
 import type { InvoiceService } from './invoice-service.ts';
@@ -42,7 +42,12 @@ export function registerInvoiceRoutes(app: FastifyInstance, invoices: InvoiceSer
     plural: 'invoices',
     schema: InvoiceSchema,
     example,
-    list: (request, customerId) => invoices.list(request, customerId),
+    filters: {
+      customerId: CustomerIdFilter,
+      status: Type.Optional(Type.Enum([...invoiceStatuses])),
+      subscriptionId: Type.Optional(Id),
+    },
+    list: (request) => invoices.list(request),
     read: (id) => invoices.read(id),
     toAnswer,
   });

@@ -1,5 +1,5 @@
 import { Failure } from '../errors.ts';
-import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { isUuid } from '../platform/id.ts';
 import type { Database } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
@@ -27,7 +27,7 @@ export class InvoiceService {
     return invoice;
   }
 
-  list(request: PageRequest, customerId: string | undefined): Promise<Page<Invoice>> {
-    return this.#parts.store.list(this.#parts.database, request, customerId);
+  list(request: ListRequest): Promise<ListPage<Invoice>> {
+    return this.#parts.store.list(this.#parts.database, request);
   }
 }

@@ -1,4 +1,6 @@
-import { type CountedList, listPage, ofCustomer, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import type { List } from '../mirrors/list.ts';
+import { byId, byText } from '../mirrors/list-filter.ts';
+import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
@@ -27,7 +29,19 @@ const invoiceTable = defineTable<Invoice>(
   { insertOrder: 'processorInvoiceId' },
 );
 
-export const invoiceList: CountedList<Invoice> = { table: invoiceTable };
+/** Invoices name their subscription by the processor's id, because it may have no row. */
+const subscriptionKey = (id: string) =>
+  `(select processor_subscription_id from till.subscriptions where id = ${id})`;
+
+export const invoiceList: List<Invoice> = {
+  table: invoiceTable,
+  owner: 'customerId',
+  filters: {
+    customerId: byId('customer_id'),
+    subscriptionId: byId('processor_subscription_id', subscriptionKey),
+    status: byText('status'),
+  },
+};
 
 /** All SQL for the invoices. */
 export class InvoiceStore extends MirrorStore<Invoice> {
@@ -49,7 +63,7 @@ export class InvoiceStore extends MirrorStore<Invoice> {
     );
   }
 
-  list(db: Queryable, request: PageRequest, customerId: string | undefined): Promise<Page<Invoice>> {
-    return listPage(db, { ...invoiceList, ...ofCustomer(customerId) }, request);
+  list(db: Queryable, request: ListRequest): Promise<ListPage<Invoice>> {
+    return listPage(db, invoiceList, request);
   }
 }

@@ -1,6 +1,9 @@
-import { isUuid } from '../platform/id.ts';
+import { Failure } from '../errors.ts';
 import type { Queryable } from '../platform/postgres.ts';
-import type { Table } from '../platform/table.ts';
+import type { List } from './list.ts';
+import { decodeCursor, encodeCursor, type Position } from './list-cursor.ts';
+import { type FilterValues, type Selection, selectionOf } from './list-filter.ts';
+import { isCapped, listStatement, totalMax } from './list-statement.ts';
 
 export interface PageRequest {
   readonly page: number;
@@ -12,81 +15,86 @@ export interface Page<Item> extends PageRequest {
   readonly total: number;
 }
 
-/** A list of a whole table. A counter keeps its total. */
-export interface CountedList<Row extends object> {
-  readonly table: Table<Row>;
-  /** A condition for the rows to list. The triggers that keep the counter use the same condition. */
-  readonly only?: string;
+/** A page by its number, or the next page of a walk. */
+export interface ListRequest {
+  readonly limit: number;
+  readonly page?: number | undefined;
+  readonly cursor?: string | undefined;
+  readonly filters: FilterValues;
 }
 
-/** What counting the rows of a list needs. */
-export type CountedRows = Pick<CountedList<object>, 'only'> & { readonly table: { readonly name: string } };
-
-/** The rows of a table, or those of one parent, newest first. */
-interface ListSource<Row extends object> extends CountedList<Row> {
-  readonly parent?: { readonly column: string; readonly id: string };
+export interface ListPage<Item> extends Page<Item> {
+  /** True if there are more than `total`. */
+  readonly totalCapped: boolean;
+  /** Null on the last page. */
+  readonly nextCursor: string | null;
 }
 
 /**
- * Lists one page. The total of a whole table comes from its counter. The total of one parent comes from counting its
- * rows. A page in the second half of the list is read from the end, so that the last page is as cheap as the first, and
- * only the index is read to skip rows. One statement has one snapshot, so the total and the page always agree.
+ * Lists one page, newest first. The next page of a walk is found by the last row of the one before it: `created_at` and
+ * `id` never change, so a walk meets a row at most once. One statement has one snapshot, so the total and the page always
+ * agree.
  */
 export async function listPage<Row extends { readonly id: string }>(
   db: Queryable,
-  source: ListSource<Row>,
-  request: PageRequest,
-): Promise<Page<Row>> {
-  const { page, limit } = request;
-  // A malformed id matches no rows, and PostgreSQL would reject the comparison.
-  if (source.parent !== undefined && !isUuid(source.parent.id)) return { data: [], total: 0, page, limit };
-  const values: unknown[] = [limit, (page - 1) * limit];
-  const conditions = [source.only ?? 'true'];
-  if (source.parent !== undefined) {
-    values.push(source.parent.id);
-    conditions.push(`${source.parent.column} = $3`);
-  }
-  const rows = await db.query<Row & { list_total: number }>(listSql(source, conditions), values);
+  list: List<Row>,
+  request: ListRequest,
+): Promise<ListPage<Row>> {
+  const { limit } = request;
+  const selection = selectionOf(list.filters, request.filters);
+  const query = describeQuery(list, selection);
+  const position = request.cursor === undefined ? undefined : readCursor(request.cursor, query);
+  const page = position?.page ?? request.page ?? 1;
+  if (selection === undefined)
+    return { data: [], total: 0, totalCapped: false, page, limit, nextCursor: null };
+  // One row more than the page has shows whether there is a next page.
+  const { text, values } = listStatement(list, selection, {
+    limit: limit + 1,
+    ...(position === undefined ? { offset: (page - 1) * limit } : { position }),
+  });
+  const rows = await db.query<Row & ListColumns>(text, values);
+  // An empty page has one row, which contains only the total.
+  const found = rows.filter(({ id }) => id !== null);
+  const last = found.length > limit ? found[limit - 1] : undefined;
+  const total = rows[0]?.list_total ?? 0;
+  const totalCapped = isCapped(list, selection) && total > totalMax;
   return {
-    // An empty page has one row, which contains only the total.
-    data: rows.filter(({ id }) => id !== null).map(({ list_total: _, ...row }) => row as unknown as Row),
-    total: rows[0]?.list_total ?? 0,
+    data: found.slice(0, limit).map(({ list_total: _, list_micros: __, ...row }) => row as unknown as Row),
+    total: totalCapped ? totalMax : total,
+    totalCapped,
     page,
     limit,
+    nextCursor:
+      last === undefined
+        ? null
+        : encodeCursor({ createdAt: BigInt(last.list_micros), id: last.id, page: page + 1 }, query),
   };
 }
 
-/** The rows of one customer, or all rows. */
-export function ofCustomer(customerId: string | undefined): Pick<ListSource<never>, 'parent'> {
-  return customerId === undefined ? {} : { parent: { column: 'customer_id', id: customerId } };
+/** What the statement adds to the columns of the row. */
+interface ListColumns {
+  readonly list_total: number;
+  /** The row's creation in microseconds: `createdAt` has only milliseconds. */
+  readonly list_micros: string;
 }
 
-function listSql<Row extends object>(
-  { table, parent }: ListSource<Row>,
-  conditions: readonly string[],
-): string {
-  const from = `till.${table.name}`;
-  const where = conditions.join(' and ');
-  const total =
-    parent === undefined
-      ? `select coalesce(sum(count), 0)::bigint as total from till.list_counts where resource = '${table.name}'`
-      : `select count(*) as total from ${from} where ${where}`;
-  return `
-    with totals as materialized (${total}),
-    bounds as materialized (
-      select total, $2::bigint <= total / 2 as is_near, greatest(total - $2::bigint - $1::bigint, 0) as far_offset,
-        least($1::bigint, greatest(total - $2::bigint, 0)) as far_limit
-      from totals
-    ),
-    -- The outer limit tells the planner the number of rows, which it cannot derive from computed limits.
-    page as (select id from (
-      (select id from ${from} where ${where} and (select is_near from bounds)
-        order by created_at desc, id desc limit $1::bigint offset $2::bigint)
-      union all
-      (select id from ${from} where ${where} and not (select is_near from bounds)
-        order by created_at, id limit (select far_limit from bounds) offset (select far_offset from bounds))
-    ) either limit $1::bigint)
-    select bounds.total as list_total, item.*
-    from bounds left join (select ${table.columns} from page join ${from} using (id)) item on true
-    order by item."createdAt" desc, item.id desc`;
+/** What a cursor belongs to. */
+function describeQuery<Row extends object>({ table }: List<Row>, selection: Selection | undefined): string {
+  if (selection === undefined) return JSON.stringify([table.name, null]);
+  const { used, createdAfter, createdBefore } = selection;
+  const filters = used.map(({ name, value }) => [name, value]);
+  return JSON.stringify([table.name, filters, createdAfter ?? null, createdBefore ?? null]);
+}
+
+function readCursor(cursor: string, query: string): Position {
+  const position = decodeCursor(cursor, query);
+  if (position !== undefined) return position;
+  const [path, message] = ['query.cursor', 'is not a cursor of this list with these filters'];
+  throw new Failure(
+    'invalid_request',
+    `${path} ${message}. Send nextCursor unchanged, with the same filters.`,
+    {
+      errors: [{ path, message }],
+    },
+  );
 }

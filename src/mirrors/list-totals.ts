@@ -1,5 +1,5 @@
 import type { Database } from '../platform/postgres.ts';
-import type { CountedRows } from './list-page.ts';
+import type { CountedRows } from './list.ts';
 
 /** The advisory lock for correcting totals ("tlct" in ASCII): two concurrent runs would both add the difference. */
 const lockClass = 0x746c6374;

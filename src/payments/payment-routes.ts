@@ -5,6 +5,7 @@ import {
   body,
   bodyFailures,
   Currency,
+  CustomerIdFilter,
   DateTime,
   Id,
   IdempotencyKey,
@@ -77,7 +78,8 @@ export function registerPaymentRoutes(fastify: FastifyInstance, payments: Paymen
     plural: 'payments',
     schema: PaymentSchema,
     example: paymentExample,
-    list: (request, customerId) => payments.list(request, customerId),
+    filters: { customerId: CustomerIdFilter, status: Type.Optional(Type.Enum([...paymentStatuses])) },
+    list: (request) => payments.list(request),
     read: (id) => payments.read(id),
     toAnswer: paymentAnswer,
   });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Failure } from '../errors.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
@@ -42,8 +42,8 @@ export class PaymentService {
     return foundPayment(isUuid(id) ? await this.#reads.read(id) : undefined);
   }
 
-  list(request: PageRequest, customerId: string | undefined): Promise<Page<Payment>> {
-    return this.#parts.store.list(this.#parts.database, request, customerId);
+  list(request: ListRequest): Promise<ListPage<Payment>> {
+    return this.#parts.store.list(this.#parts.database, request);
   }
 
   async cancel(id: string): Promise<Payment> {

@@ -1,4 +1,6 @@
-import { type CountedList, listPage, ofCustomer, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import type { List } from '../mirrors/list.ts';
+import { byId, byText } from '../mirrors/list-filter.ts';
+import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
@@ -25,7 +27,11 @@ const paymentTable = defineTable<Payment>('payments', {
 
 const { columns } = paymentTable;
 
-export const paymentList: CountedList<Payment> = { table: paymentTable };
+export const paymentList: List<Payment> = {
+  table: paymentTable,
+  owner: 'customerId',
+  filters: { customerId: byId('customer_id'), status: byText('status') },
+};
 
 /** All SQL for the payments. */
 export class PaymentStore extends MirrorStore<Payment> {
@@ -78,7 +84,7 @@ export class PaymentStore extends MirrorStore<Payment> {
     await db.query(sql, [key]);
   }
 
-  list(db: Queryable, request: PageRequest, customerId: string | undefined): Promise<Page<Payment>> {
-    return listPage(db, { ...paymentList, ...ofCustomer(customerId) }, request);
+  list(db: Queryable, request: ListRequest): Promise<ListPage<Payment>> {
+    return listPage(db, paymentList, request);
   }
 }

@@ -9,13 +9,12 @@ import {
   IdempotencyKey,
   IdParams,
   keyFailures,
-  PageQuery,
-  pageOf,
   problems,
   processorFailures,
 } from '../http/docs/api-schema.ts';
 import { idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { optionalBody } from '../http/input/validator.ts';
+import { registerListRoute } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
 import { PaymentSchema, paymentAnswer, paymentExample } from './payment-routes.ts';
 import { type Refund, refundReasons, refundStatuses } from './refund.ts';
@@ -104,30 +103,17 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
       return { ...paymentAnswer(result.payment), refund: refundAnswer(result.refund) };
     },
   );
-  app.get(
-    '/api/v1/payments/:id/refunds',
-    {
-      schema: {
-        tags,
-        summary: 'List the refunds of a payment, newest first',
-        params: IdParams,
-        querystring: PageQuery,
-        response: {
-          200: answer('One page of refunds.', pageOf(RefundSchema), {
-            data: [example],
-            total: 1,
-            page: 1,
-            limit: 20,
-          }),
-          ...problems('not_found'),
-        },
-      },
-    },
-    async (request) => {
-      const { data, ...page } = await refunds.list(request.params.id, request.query);
-      return { ...page, data: data.map(refundAnswer) };
-    },
-  );
+  registerListRoute(fastify, {
+    path: '/api/v1/payments/:id/refunds',
+    tag: 'payments',
+    plural: 'refunds',
+    summary: 'List the refunds of a payment, newest first',
+    schema: RefundSchema,
+    example,
+    filters: {},
+    list: (request, paymentId) => refunds.list(paymentId, request),
+    toAnswer: refundAnswer,
+  });
 }
 
 function refundAnswer(refund: Refund): Static<typeof RefundSchema> {

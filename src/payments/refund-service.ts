@@ -1,7 +1,7 @@
 import { Failure } from '../errors.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import type { Refund } from './refund.ts';
 import {
   type NewRefundRequest,
@@ -35,7 +35,7 @@ export class RefundService {
     }
   }
 
-  async list(paymentId: string, request: PageRequest): Promise<Page<Refund>> {
+  async list(paymentId: string, request: ListRequest): Promise<ListPage<Refund>> {
     const { payments, store, database } = this.#parts;
     await payments.read(paymentId);
     return store.list(database, paymentId, request);

@@ -1,4 +1,6 @@
-import { listPage, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import type { List } from '../mirrors/list.ts';
+import { byId } from '../mirrors/list-filter.ts';
+import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
@@ -21,6 +23,14 @@ const refundTable = defineTable<Refund>('refunds', {
 });
 
 const { columns } = refundTable;
+
+/** Excludes reservations, which are not refunds yet. */
+const refundList: List<Refund> = {
+  table: refundTable,
+  only: 'processor_refund_id is not null',
+  owner: 'paymentId',
+  filters: { paymentId: byId('payment_id') },
+};
 
 /** All SQL for the refunds. Lock the payment before you write a refund. */
 export class RefundStore extends MirrorStore<Refund> {
@@ -70,9 +80,7 @@ export class RefundStore extends MirrorStore<Refund> {
     return row?.count ?? 0;
   }
 
-  /** Excludes reservations, which are not refunds yet. */
-  list(db: Queryable, paymentId: string, request: PageRequest): Promise<Page<Refund>> {
-    const parent = { column: 'payment_id', id: paymentId };
-    return listPage(db, { table: refundTable, only: 'processor_refund_id is not null', parent }, request);
+  list(db: Queryable, paymentId: string, request: ListRequest): Promise<ListPage<Refund>> {
+    return listPage(db, refundList, { ...request, filters: { ...request.filters, paymentId } });
   }
 }

@@ -4,6 +4,7 @@ import {
   answer,
   body,
   bodyFailures,
+  CustomerIdFilter,
   DateTime,
   Id,
   IdempotencyKey,
@@ -82,7 +83,12 @@ export function registerSubscriptionRoutes(
     plural: 'subscriptions',
     schema: SubscriptionSchema,
     example: { ...example, status: 'active' as const },
-    list: (request, customerId) => subscriptions.list(request, customerId),
+    filters: {
+      customerId: CustomerIdFilter,
+      status: Type.Optional(Type.Enum([...subscriptionStatuses])),
+      planId: Type.Optional(Id),
+    },
+    list: (request) => subscriptions.list(request),
     read: (id) => subscriptions.read(id),
     toAnswer,
   });

@@ -1,6 +1,6 @@
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
@@ -40,8 +40,8 @@ export class SubscriptionService {
     return foundSubscription(isUuid(id) ? await this.#reads.read(id) : undefined);
   }
 
-  list(request: PageRequest, customerId: string | undefined): Promise<Page<Subscription>> {
-    return this.#parts.store.list(this.#parts.database, request, customerId);
+  list(request: ListRequest): Promise<ListPage<Subscription>> {
+    return this.#parts.store.list(this.#parts.database, request);
   }
 
   /** Cancels immediately. A subscription that has ended needs no call to the processor. */

@@ -1,4 +1,6 @@
-import { type CountedList, listPage, ofCustomer, type Page, type PageRequest } from '../mirrors/list-page.ts';
+import type { List } from '../mirrors/list.ts';
+import { byId, byText } from '../mirrors/list-filter.ts';
+import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
@@ -27,7 +29,12 @@ const subscriptionTable = defineTable<Subscription>(
 
 const { columns } = subscriptionTable;
 
-export const subscriptionList: CountedList<Subscription> = { table: subscriptionTable };
+export const subscriptionList: List<Subscription> = {
+  table: subscriptionTable,
+  owner: 'customerId',
+  filters: { customerId: byId('customer_id'), planId: byId('plan_id'), status: byText('status') },
+  combined: ['planId', 'status'],
+};
 
 /** All SQL for the subscriptions. */
 export class SubscriptionStore extends MirrorStore<Subscription> {
@@ -62,7 +69,7 @@ export class SubscriptionStore extends MirrorStore<Subscription> {
     await db.query(sql, [key]);
   }
 
-  list(db: Queryable, request: PageRequest, customerId: string | undefined): Promise<Page<Subscription>> {
-    return listPage(db, { ...subscriptionList, ...ofCustomer(customerId) }, request);
+  list(db: Queryable, request: ListRequest): Promise<ListPage<Subscription>> {
+    return listPage(db, subscriptionList, request);
   }
 }

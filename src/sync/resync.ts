@@ -3,7 +3,7 @@ import type { CustomerService } from '../customers/customer-service.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import { isOutageOfAll } from '../errors.ts';
 import type { InvoiceService } from '../invoices/invoice-service.ts';
-import type { CountedRows } from '../mirrors/list-page.ts';
+import type { CountedRows } from '../mirrors/list.ts';
 import { correctListTotals, type TotalCorrection } from '../mirrors/list-totals.ts';
 import type { Mirror, Resource } from '../mirrors/mirror.ts';
 import { noRevisions, untilSettled } from '../mirrors/refresh.ts';
@@ -57,7 +57,7 @@ interface Run {
 /** Called after every page. The next page waits for it. */
 type Report = (progress: ResyncProgress) => Promise<void> | void;
 
-const onePage = { page: 1, limit: 1 };
+const onePage = { limit: 1, filters: {} };
 
 /**
  * Compares the mirrors with the processor's objects, of all customers or of one. Corrects rows that differ and recovers
@@ -106,12 +106,14 @@ export class Resync {
     const { processorCustomerId } = known ?? (await this.#recoverCustomer(id));
     if (known?.deletedAt === null) await this.#refresh(mirrors.customers, processorCustomerId, run);
     await this.#compareMoney({ id, processorCustomerId }, run);
-    for (let page = 1; ; page += 1) {
-      const { data } = await payments.list({ page, limit: 100 }, id);
-      if (data.length === 0) return run.skipped;
-      for (const payment of data)
+    let cursor: string | undefined;
+    do {
+      const page = await payments.list({ cursor, limit: 100, filters: { customerId: id } });
+      for (const payment of page.data)
         await this.#refresh(mirrors.refunds.ofPayments, mirrors.payments.keyOf(payment), run);
-    }
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+    return run.skipped;
   }
 
   async #recoverCustomer(id: string): Promise<Customer> {
@@ -125,14 +127,19 @@ export class Resync {
     customer: { readonly id: string; readonly processorCustomerId: string } | undefined,
     run: Run,
   ): Promise<void> {
-    const customerId = customer?.id;
     const filter = customer === undefined ? {} : { processorCustomerId: customer.processorCustomerId };
     const { processor, mirrors, payments, subscriptions, invoices } = this.#parts;
     const compare = async <Facts>(
       mirror: Mirror<Facts>,
       pages: Pages<Facts>,
       service: PaymentService | SubscriptionService | InvoiceService,
-    ) => this.#compare(mirror, pages, run, (await service.list(onePage, customerId)).total);
+    ) =>
+      this.#compare(
+        mirror,
+        pages,
+        run,
+        (await service.list({ ...onePage, filters: { customerId: customer?.id } })).total,
+      );
     await compare(mirrors.payments, processor.payments.list(filter), payments);
     await compare(mirrors.subscriptions, processor.subscriptions.list(filter), subscriptions);
     await compare(mirrors.invoices, processor.invoices.list(filter), invoices);

@@ -9,10 +9,10 @@ import { type CrashPoints, noCrashPoints } from '../idempotency/crash-points.ts'
 import { resources } from '../mirrors/mirror.ts';
 import type { Cache } from '../platform/cache.ts';
 import { systemClock } from '../platform/clock.ts';
+import { completeIndexes } from '../platform/deferred-indexes.ts';
 import type { Logger } from '../platform/logger.ts';
 import { MemoryCache } from '../platform/memory-cache.ts';
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
-import { completePartitionedIndexes } from '../platform/partitioned-indexes.ts';
 import type { Database } from '../platform/postgres.ts';
 import { Repeater } from '../platform/repeater.ts';
 import { Shutdown } from '../platform/shutdown.ts';
@@ -140,7 +140,7 @@ function composeBackgroundWork(
     new Repeater({
       name: 'indexes',
       delayMs: indexDelayMs,
-      work: (signal) => completePartitionedIndexes({ url: databaseUrl, logger, signal }),
+      work: (signal) => completeIndexes({ url: databaseUrl, logger, signal }),
       logger,
     }),
   ];

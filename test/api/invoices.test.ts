@@ -81,7 +81,7 @@ test("200: a deleted customer's invoices stay readable, and in the list of this 
 });
 
 test('400: a parameter that is wrong or that nobody asked for', async () => {
-  for (const query of ['?page=0', '?limit=101', '?status=paid']) {
+  for (const query of ['?page=0', '?limit=101', '?state=paid']) {
     await readProblem(await call('GET', `/invoices${query}`), 400, 'invalid_request');
   }
   await readProblem(await call('GET', `/invoices/${unknownId}?expand=lines`), 400, 'invalid_request');

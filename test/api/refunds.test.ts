@@ -6,6 +6,7 @@ import {
   assertResource,
   createPaidPayment,
   createPayment,
+  onlyPage,
   type PageBody,
   type PaymentBody,
   type RefundBody,
@@ -72,16 +73,20 @@ test('200: part after part is refunded until nothing is left; only then is the p
 
 test('200: the records of a payment are listed page by page, newest first', async () => {
   const payment = await createPaidPayment(till);
-  assert.deepEqual(await refundsOf(payment), { data: [], total: 0, page: 1, limit: 20 });
+  assert.deepEqual(await refundsOf(payment), { ...onlyPage, data: [], total: 0 });
   const made: RefundBody[] = [];
   for (const amount of [100, 200, 300]) made.unshift((await refund(payment, { amount })).refund);
-  assert.deepEqual(await refundsOf(payment), { data: made, total: 3, page: 1, limit: 20 });
-  assert.deepEqual(await refundsOf(payment, '?limit=2&page=2'), {
-    data: made.slice(2),
-    total: 3,
-    page: 2,
-    limit: 2,
-  });
+  assert.deepEqual(await refundsOf(payment), { ...onlyPage, data: made, total: 3 });
+  const second = { ...onlyPage, data: made.slice(2), total: 3, page: 2, limit: 2 };
+  assert.deepEqual(await refundsOf(payment, '?limit=2&page=2'), second);
+  const { nextCursor } = await refundsOf(payment, '?limit=2');
+  assert.deepEqual(await refundsOf(payment, `?limit=2&cursor=${nextCursor}`), second);
+  const oldest = made[2]?.createdAt;
+  assert.deepEqual(await refundsOf(payment, `?createdBefore=${oldest}`), { ...onlyPage, data: [], total: 0 });
+  assert.equal((await refundsOf(payment, `?createdAfter=${oldest}`)).total, 3);
+  const other = await createPaidPayment(till);
+  const foreign = `/payments/${other.id}/refunds?cursor=${nextCursor}`;
+  await readProblem(await call('GET', foreign), 400, 'invalid_request');
   assert.deepEqual((await refundsOf(payment, '?limit=2&page=3')).data, []);
 });
 

@@ -48,7 +48,10 @@ export function rightPairs(
   const values = Object.fromEntries(
     Object.entries(fields).map(([name, schema]) => [
       name,
-      rightValues(schema, placeholder(name === 'planId' ? 'plans' : 'customers')),
+      rightValues(
+        schema,
+        placeholder(resources.find((resource) => `${resource.slice(0, -1)}Id` === name) ?? 'customers'),
+      ),
     ]),
   );
   return fc

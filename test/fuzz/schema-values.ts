@@ -67,6 +67,7 @@ const anyLetters = fc.oneof(letters, fc.constantFrom(...'0 -_.:/\'"%$é漢ß😀
 
 function rightTexts(schema: Schema): fc.Arbitrary<string> {
   if (schema.format === 'email') return emails;
+  if (schema.format === 'date-time') return times;
   const { minLength = 0, maxLength = textLengthMax, pattern = '' } = schema;
   const bounds = { minLength, maxLength: Math.min(maxLength, textLengthMax) };
   const shape = new RegExp(pattern, 'u');
@@ -77,6 +78,13 @@ function rightTexts(schema: Schema): fc.Arbitrary<string> {
     return shape.test(text) && length >= minLength && length <= maxLength;
   });
 }
+
+const times = fc.oneof(
+  fc
+    .date({ min: new Date('1970-01-01'), max: new Date('2100-01-01'), noInvalidDate: true })
+    .map((date) => date.toISOString()),
+  fc.constantFrom('0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999999Z', '2026-01-01T00:00:00.1234567+05:30'),
+);
 
 const emails = fc.oneof(
   fc.stringMatching(/^[a-z][a-z0-9]{0,20}(\.[a-z0-9]{1,9})?@[a-z]{1,20}\.(com|example|museum)$/),

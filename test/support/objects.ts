@@ -80,9 +80,14 @@ export interface InvoiceBody {
 export interface PageBody<Item> {
   readonly data: readonly Item[];
   readonly total: number;
+  readonly totalCapped: boolean;
   readonly page: number;
   readonly limit: number;
+  readonly nextCursor: string | null;
 }
+
+/** What an answer of a list says beside its data, when it is the only page. */
+export const onlyPage = { totalCapped: false, page: 1, limit: 20, nextCursor: null };
 
 export interface CreatedPaymentBody {
   readonly payment: PaymentBody;

@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import type { FailureCode } from '../../errors.ts';
 import { failureStatus, problemContentType, problemExample } from '../failures/problem.ts';
 import { comparedWithIds } from '../input/validator.ts';
@@ -35,16 +35,69 @@ export const PageQuery = Type.Object(
   { additionalProperties: false },
 );
 
-export const CustomerPageQuery = Type.Object(
-  {
-    customerId: Type.Optional(
-      Type.String({ description: 'Return only the objects of this customer.', [comparedWithIds]: true }),
-    ),
-    page: PageQuery.properties.page,
-    limit: PageQuery.properties.limit,
-  },
-  { additionalProperties: false },
+/** The filter of every list whose objects belong to customers. Any text is accepted, and may match nothing. */
+export const CustomerIdFilter = Type.Optional(
+  Type.String({ description: 'Return only the objects of this customer.', [comparedWithIds]: true }),
 );
+
+/** Three times the length of a cursor, so that a later release can put more into it. */
+const cursorLengthMax = 180;
+
+/** The parameters of a list: its own filters, and those that every list has. */
+export function listQuery<Filters extends TProperties>(filters: Filters) {
+  return Type.Object(
+    {
+      ...filters,
+      createdAfter: Type.Optional(
+        Type.String({
+          format: 'date-time',
+          description: 'Return only objects created at or after this time (RFC 3339).',
+        }),
+      ),
+      createdBefore: Type.Optional(
+        Type.String({ format: 'date-time', description: 'Return only objects created before this time.' }),
+      ),
+      cursor: Type.Optional(
+        Type.String({
+          maxLength: cursorLengthMax,
+          description:
+            'The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows ' +
+            'each object that existed when it began exactly once, and every page takes the same time.',
+        }),
+      ),
+      page: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: pageMax, description: 'Default: 1. Not allowed with `cursor`.' }),
+      ),
+      limit: PageQuery.properties.limit,
+    },
+    { additionalProperties: false },
+  );
+}
+
+/** The values of `listQuery`. */
+export interface ListQueryValues {
+  readonly cursor?: string;
+  readonly page?: number;
+  readonly limit: number;
+  /** The filters. */
+  readonly [name: string]: string | number | undefined;
+}
+
+/** One page of a list with cursors and filters. */
+export function listOf<Item extends TSchema>(item: Item) {
+  return Type.Object({
+    ...pageOf(item).properties,
+    total: Type.Integer({
+      description:
+        'The number of objects on all pages. With a filter other than `customerId` it is counted up to 10,000.',
+    }),
+    totalCapped: Type.Boolean({ description: 'True if there are more objects than `total`.' }),
+    page: Type.Integer({ description: 'The number of this page. In a walk by cursor it counts from 1.' }),
+    nextCursor: nullable(
+      Type.String({ description: 'The `cursor` of the next page. Null on the last page.' }),
+    ),
+  });
+}
 
 export function pageOf<Item extends TSchema>(item: Item) {
   return Type.Object({

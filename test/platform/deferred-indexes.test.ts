@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
+import { completeIndexes } from '../../src/platform/deferred-indexes.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { migrate } from '../../src/platform/migrate.ts';
-import { completePartitionedIndexes } from '../../src/platform/partitioned-indexes.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 import { projectFolder } from '../support/till-in-child.ts';
 
@@ -21,7 +21,14 @@ const largeWeek = `
 /** Far more looks than a build needs to come to its wait. */
 const looksMax = 10_000;
 
-/** A large inbox that an earlier release has filled, upgraded to this one. */
+/** More than the migration indexes itself; some share an email in another case. */
+const largeTable = `
+  insert into till.customers (id, processor_customer_id, email, name, processor_as_of, created_at, updated_at)
+  select gen_random_uuid(), 'cus_' || number, 'Ada' || number % 9 || '@Example.com', repeat('x', 1000),
+    now(), now(), now()
+  from generate_series(1, 20000) as number`;
+
+/** A large inbox and a large table that an earlier release has filled, upgraded to this one. */
 async function upgraded(t: TestContext) {
   const database = await createTestDatabase('empty');
   const clients: pg.Client[] = [];
@@ -42,6 +49,7 @@ async function upgraded(t: TestContext) {
   await migrate({ url: database.url, folder, logger });
   const client = await connect();
   await client.query(largeWeek);
+  await client.query(largeTable);
   await migrate({ url: database.url, folder: migrationsFolder, logger });
   return { url: database.url, client, connect };
 }
@@ -64,7 +72,7 @@ test('an upgrade builds the indexes of a large week after it, while writes go on
     `insert into till.webhook_events (id, type, created_at, payload, state, next_try_at, received_at)
      values ('${id}', 'invoice.paid', now(), '{}', 'pending', now(), now())`;
   await writer.query(insert('evt_before'));
-  const built = completePartitionedIndexes({ url, logger });
+  const built = completeIndexes({ url, logger });
   await waiting(client);
   // The build waits for the writer that came before it, and nobody waits for the build.
   await client.query(insert('evt_meanwhile'));
@@ -73,12 +81,34 @@ test('an upgrade builds the indexes of a large week after it, while writes go on
   assert.deepEqual(await validity(client), [true, true]);
 });
 
+test('an upgrade indexes small tables itself, and large ones after it', async (t) => {
+  const { url, client } = await upgraded(t);
+  const missing = async () => {
+    const { rows } = await client.query<{ name: string }>(
+      `select name from till.deferred_indexes() where to_regclass('till.' || name) is null`,
+    );
+    return rows.map(({ name }) => name);
+  };
+  assert.deepEqual(await missing(), ['customers_email_idx']);
+  assert.equal(await completeIndexes({ url, logger }), true);
+  assert.deepEqual(await missing(), []);
+  // What an interrupted build leaves behind.
+  await client.query(
+    `update pg_index set indisvalid = false where indexrelid = 'till.customers_email_idx'::regclass`,
+  );
+  assert.equal(await completeIndexes({ url, logger }), true);
+  const { rows } = await client.query<{ valid: boolean }>(
+    `select indisvalid as valid from pg_index where indexrelid = 'till.customers_email_idx'::regclass`,
+  );
+  assert.deepEqual(rows, [{ valid: true }]);
+});
+
 test('weeks that are made before the build is done have their indexes from the start', async (t) => {
   const { url, client } = await upgraded(t);
   await client.query(
     `select till.make_webhook_weeks(now() + interval '40 weeks', now() + interval '40 weeks')`,
   );
-  assert.equal(await completePartitionedIndexes({ url, logger }), true);
+  assert.equal(await completeIndexes({ url, logger }), true);
   assert.deepEqual(await validity(client), [true, true]);
 });
 
@@ -93,7 +123,7 @@ test('a build that was interrupted starts over, and one that was not attached is
     `create index ${type} on till.${rows[0]?.week} (type, state, created_at, id) where state <> 'pending'`,
   );
   await client.query(`update pg_index set indisvalid = false where indexrelid = 'till.${type}'::regclass`);
-  assert.equal(await completePartitionedIndexes({ url, logger }), true);
+  assert.equal(await completeIndexes({ url, logger }), true);
   assert.deepEqual(await validity(client), [true, true]);
 });
 
@@ -103,12 +133,12 @@ test('a build that is stopped ends at once, and the next one finishes it', async
   await writer.query('begin');
   await writer.query(`update till.webhook_events set attempts = 1 where id = 'evt_1'`);
   const stopping = new AbortController();
-  const built = completePartitionedIndexes({ url, logger, signal: stopping.signal });
+  const built = completeIndexes({ url, logger, signal: stopping.signal });
   await waiting(client);
   stopping.abort();
   assert.equal(await built, false);
   await writer.query('commit');
-  assert.equal(await completePartitionedIndexes({ url, logger }), true);
+  assert.equal(await completeIndexes({ url, logger }), true);
   assert.deepEqual(await validity(client), [true, true]);
 });
 

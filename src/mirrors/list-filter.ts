@@ -1,0 +1,84 @@
+import { Failure } from '../errors.ts';
+import { isUuid } from '../platform/id.ts';
+import { instantText, parseInstant } from '../platform/instant.ts';
+
+/**
+ * A parameter of a list that selects the rows whose column equals its value. It must have an index on the column,
+ * `created_at` and `id`.
+ */
+export interface Filter {
+  /** The column, or an expression that the index has. */
+  readonly column: string;
+  /** The value to compare with, given the SQL of the parameter: `$3`. */
+  readonly toSql: (parameter: string) => string;
+  /** Makes equal values of a request equal texts. Undefined if the value matches no rows. */
+  readonly normalise: (value: string) => string | undefined;
+}
+
+/** The filters of a list by the names of their parameters, the most selective first. */
+export type Filters = Readonly<Record<string, Filter>>;
+/** The values of a request by the names of their parameters. */
+export type FilterValues = Readonly<Record<string, string | undefined>>;
+
+export function byText(column: string): Filter {
+  return { column, toSql: (parameter) => parameter, normalise: (value) => value };
+}
+
+/** Compares texts in any case. */
+export function byTextOfAnyCase(column: string): Filter {
+  return {
+    column: `lower(${column})`,
+    toSql: (parameter) => `lower(${parameter})`,
+    normalise: (value) => value.toLowerCase(),
+  };
+}
+
+/**
+ * Compares ids. A malformed id matches no rows, and PostgreSQL would reject the comparison. `toSql` is for a column that
+ * holds another value than the id.
+ */
+export function byId(column: string, toSql: Filter['toSql'] = (id) => id): Filter {
+  return {
+    column,
+    toSql: (parameter) => toSql(`${parameter}::uuid`),
+    normalise: (value) => (isUuid(value) ? value.toLowerCase() : undefined),
+  };
+}
+
+/** A filter that a request uses, with its value. */
+export interface UsedFilter {
+  readonly name: string;
+  readonly filter: Filter;
+  readonly value: string;
+}
+
+/** The rows that a request selects. */
+export interface Selection {
+  /** In the order of the declaration. */
+  readonly used: readonly UsedFilter[];
+  /** The first moment to show, and the first after those to show. */
+  readonly createdAfter: string | undefined;
+  readonly createdBefore: string | undefined;
+}
+
+/** Reads the values of a request. Undefined if one of them matches no rows. */
+export function selectionOf(filters: Filters, values: FilterValues): Selection | undefined {
+  const used: UsedFilter[] = [];
+  for (const [name, filter] of Object.entries(filters)) {
+    const given = values[name];
+    if (given === undefined) continue;
+    const value = filter.normalise(given);
+    if (value === undefined) return undefined;
+    used.push({ name, filter, value });
+  }
+  const { createdAfter, createdBefore } = values;
+  return { used, createdAfter: timeOf(createdAfter), createdBefore: timeOf(createdBefore) };
+}
+
+function timeOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const instant = parseInstant(text);
+  // The schema of the route refuses it first.
+  if (instant === undefined) throw new Failure('invalid_request', 'Send times in the format of RFC 3339.');
+  return instantText(instant);
+}

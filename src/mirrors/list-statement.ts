@@ -1,0 +1,161 @@
+import { instantText } from '../platform/instant.ts';
+import type { List } from './list.ts';
+import type { Position } from './list-cursor.ts';
+import type { Selection, UsedFilter } from './list-filter.ts';
+
+/**
+ * Filtered totals are capped here, and `totalCapped` is set. Counting this many index entries takes a few
+ * milliseconds.
+ */
+export const totalMax = 10_000;
+
+/** How many rows to read, and from where: after so many others, or after a row. */
+export type Place = { readonly limit: number } & (
+  | { readonly offset: number; readonly position?: never }
+  | { readonly position: Position }
+);
+
+/** A column and the SQL of the value that it must equal. */
+interface Equality {
+  readonly column: string;
+  readonly value: string;
+}
+
+/** The SQL of a selection. */
+interface Selected {
+  readonly from: string;
+  readonly where: string;
+  /** The columns and values that lead the index to walk, before `created_at` and `id`. */
+  readonly lead: readonly Equality[];
+}
+
+/**
+ * The statement of a page. It walks one index: that of the most selective filter, whose rows are ordered like the list.
+ * To leave PostgreSQL no other choice, the order names the column of that filter, and its value is a bound instead of an
+ * equality. Otherwise PostgreSQL may walk all rows by time, in the hope that matching rows are evenly spread, which takes
+ * seconds for a plan that was sold long ago.
+ */
+export function listStatement<Row extends object>(
+  list: List<Row>,
+  selection: Selection,
+  place: Place,
+): { readonly text: string; readonly values: readonly unknown[] } {
+  const values: unknown[] = [place.limit];
+  const add = (value: unknown) => `$${values.push(value)}`;
+  const selected = select(list, selection, add);
+  const page =
+    place.position === undefined
+      ? numberedPage(selected, `${add(place.offset)}::bigint`, isCapped(list, selection))
+      : pageAfter(selected, place.position, add);
+  const text = `
+    with totals as materialized (${countRows(list, selection, selected)}),
+    ${page}
+    select totals.total as list_total, item.*
+    from totals left join (
+      select ${list.table.columns}, (extract(epoch from created_at) * 1000000)::bigint::text as list_micros
+      from page join ${selected.from} using (id)
+    ) item on true
+    order by item."createdAt" desc, item.id desc`;
+  return { text, values };
+}
+
+/** Whether the total is counted only up to `totalMax`. The rows of one owner are all counted. */
+export function isCapped<Row extends object>({ owner }: List<Row>, selection: Selection): boolean {
+  return hasTimes(selection) || selection.used.some(({ name }) => name !== owner);
+}
+
+function hasTimes({ createdAfter, createdBefore }: Selection): boolean {
+  return createdAfter !== undefined || createdBefore !== undefined;
+}
+
+function select<Row extends object>(
+  list: List<Row>,
+  selection: Selection,
+  add: (value: unknown) => string,
+): Selected {
+  const { used, createdAfter, createdBefore } = selection;
+  const walked = walkedFilters(list, used);
+  const toEquality = ({ filter, value }: UsedFilter) => ({
+    column: filter.column,
+    value: filter.toSql(add(value)),
+  });
+  const lead = walked.map(toEquality);
+  const others = used.filter((one) => !walked.includes(one)).map(toEquality);
+  const time = (value: string) => ({ column: 'created_at', value: `${add(value)}::timestamptz` });
+  const bounds = [
+    compare('>=', createdAfter === undefined ? lead : [...lead, time(createdAfter)]),
+    createdBefore === undefined ? compare('<=', lead) : compare('<', [...lead, time(createdBefore)]),
+  ];
+  const conditions = [
+    list.only ?? 'true',
+    ...bounds,
+    ...others.map(({ column, value }) => `${column} = ${value}`),
+  ];
+  return { from: `till.${list.table.name}`, where: conditions.join(' and '), lead };
+}
+
+/** The filters whose index is walked: the first one used, with its partner if they have an index together. */
+function walkedFilters<Row extends object>(
+  { combined }: List<Row>,
+  used: readonly UsedFilter[],
+): readonly UsedFilter[] {
+  const [first] = used;
+  if (first === undefined) return [];
+  const partner = first.name === combined?.[0] ? used.find(({ name }) => name === combined[1]) : undefined;
+  return partner === undefined ? [first] : [first, partner];
+}
+
+function compare(operator: '>=' | '<=' | '<', terms: readonly Equality[]): string {
+  if (terms.length === 0) return 'true';
+  const row = (items: readonly string[]) => `(${items.join(', ')})`;
+  return `${row(terms.map(({ column }) => column))} ${operator} ${row(terms.map(({ value }) => value))}`;
+}
+
+function orderBy({ lead }: Selected, direction: 'desc' | 'asc'): string {
+  const columns = [...lead.map(({ column }) => column), 'created_at', 'id'];
+  return `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
+}
+
+/** The total of a whole table comes from its counter. */
+function countRows<Row extends object>(list: List<Row>, selection: Selection, selected: Selected): string {
+  const { from, where } = selected;
+  if (selection.used.length === 0 && !hasTimes(selection))
+    return `select coalesce(sum(count), 0)::bigint as total from till.list_counts where resource = '${list.table.name}'`;
+  if (!isCapped(list, selection)) return `select count(*) as total from ${from} where ${where}`;
+  return `select count(*) as total from (
+    select from ${from} where ${where} ${orderBy(selected, 'desc')} limit ${totalMax + 1}) as matches`;
+}
+
+function pageAfter(selected: Selected, { createdAt, id }: Position, add: (value: unknown) => string): string {
+  const after = compare('<', [
+    ...selected.lead,
+    { column: 'created_at', value: `${add(instantText(createdAt))}::timestamptz` },
+    { column: 'id', value: `${add(id)}::uuid` },
+  ]);
+  return `page as (select id from ${selected.from} where ${selected.where} and ${after}
+    ${orderBy(selected, 'desc')} limit $1::bigint)`;
+}
+
+/**
+ * A page by its number. In the second half of the list it is read from the end, so that the last page is as cheap as the
+ * first, and only the index is read to skip rows. If the total is capped, the end is unknown.
+ */
+function numberedPage(selected: Selected, offset: string, mayBeCapped: boolean): string {
+  const { from, where } = selected;
+  const isCut = mayBeCapped ? ` or total > ${totalMax}` : '';
+  return `
+    bounds as materialized (
+      select ${offset} <= total / 2${isCut} as is_near,
+        greatest(total - ${offset} - $1::bigint, 0) as far_offset,
+        least($1::bigint, greatest(total - ${offset}, 0)) as far_limit
+      from totals
+    ),
+    -- The outer limit tells the planner the number of rows, which it cannot derive from computed limits.
+    page as (select id from (
+      (select id from ${from} where ${where} and (select is_near from bounds)
+        ${orderBy(selected, 'desc')} limit $1::bigint offset ${offset})
+      union all
+      (select id from ${from} where ${where} and not (select is_near from bounds)
+        ${orderBy(selected, 'asc')} limit (select far_limit from bounds) offset (select far_offset from bounds))
+    ) either limit $1::bigint)`;
+}

@@ -1,0 +1,21 @@
+import type { Table } from '../platform/table.ts';
+import type { Filters } from './list-filter.ts';
+
+/** A list of a whole table. A counter keeps its total. */
+export interface CountedList<Row extends object> {
+  readonly table: Table<Row>;
+  /** A condition for the rows to list. The triggers that keep the counter use the same condition. */
+  readonly only?: string;
+}
+
+/** What counting the rows of a list needs. */
+export type CountedRows = Pick<CountedList<object>, 'only'> & { readonly table: { readonly name: string } };
+
+/** A list with its filters. Every list can also be filtered by time. */
+export interface List<Row extends object> extends CountedList<Row> {
+  readonly filters: Filters;
+  /** The filter that names the owner of the rows: an owner has few, so they are all counted. */
+  readonly owner?: string;
+  /** Two filters of which neither is selective, so that they have an index together, in this order. */
+  readonly combined?: readonly [string, string];
+}

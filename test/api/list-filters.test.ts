@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import fc from 'fast-check';
+import { totalMax } from '../../src/mirrors/list-statement.ts';
+import { readJson } from '../support/client.ts';
+import {
+  clearRows,
+  insertOwners,
+  insertRows,
+  type Listed,
+  listed,
+  owners,
+  pathOf,
+  plainIds,
+} from '../support/list-rows.ts';
+import { createCustomer, onlyPage, type PageBody } from '../support/objects.ts';
+import { readProblem } from '../support/problem.ts';
+import { assertProperty } from '../support/seeds.ts';
+import { startTill } from '../support/till.ts';
+
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const { call, sql } = till;
+await insertOwners(till);
+
+interface Item {
+  readonly id: string;
+  readonly createdAt: string;
+}
+
+const [customer, otherCustomer] = owners.customers;
+const [plan, otherPlan] = owners.plans;
+const [subscription, otherSubscription] = owners.subscriptions;
+const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
+
+type Condition = readonly [value: string, condition: string];
+
+const ofColumn = (column: string, ...values: readonly string[]): readonly Condition[] =>
+  values.map((value) => [value, `${column} = '${value.toLowerCase()}'`]);
+const times = ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00.001500Z', '2026-01-01T01:00:00.002%2B01:00'];
+const ofTime = (comparison: string): readonly Condition[] =>
+  times.map((time) => [time, `created_at ${comparison} '${decodeURIComponent(time)}'`]);
+
+/** The values of each filter to try, with the condition of a plain query. */
+const filters: Readonly<Record<Listed, Readonly<Record<string, readonly Condition[]>>>> = {
+  customers: { email: ofColumn('lower(email)', 'ADA@example.com', 'bob@example.com', 'eve@example.com') },
+  payments: {
+    customerId: ofColumn('customer_id', customer, otherCustomer.toUpperCase(), unknownId),
+    status: ofColumn('status', 'succeeded', 'canceled', 'refunded'),
+  },
+  subscriptions: {
+    customerId: ofColumn('customer_id', customer, otherCustomer),
+    status: ofColumn('status', 'active', 'trialing', 'unpaid'),
+    planId: ofColumn('plan_id', plan, otherPlan.toUpperCase(), unknownId),
+  },
+  invoices: {
+    customerId: ofColumn('customer_id', customer, otherCustomer),
+    status: ofColumn('status', 'paid', 'open', 'draft'),
+    subscriptionId: [
+      ...[subscription, otherSubscription].map(
+        (id): Condition => [id, `processor_subscription_id = 'sub_${id}'`],
+      ),
+      [unknownId, 'false'],
+    ],
+  },
+  refunds: {},
+};
+
+const requests = fc.constantFrom(...listed).chain((list) => {
+  const all = { ...filters[list], createdAfter: ofTime('>='), createdBefore: ofTime('<') };
+  const chosen = Object.entries(all).map(([name, conditions]) =>
+    fc.option(
+      fc.constantFrom(...conditions).map(([value, condition]) => ({ query: `${name}=${value}`, condition })),
+      { nil: null },
+    ),
+  );
+  return fc.record({
+    list: fc.constant(list),
+    filters: fc.tuple(...chosen).map((some) => some.filter((one) => one !== null)),
+    limit: fc.constantFrom(1, 5, 20, 100),
+    page: fc.integer({ min: 1, max: 12 }),
+  });
+});
+
+test('every filter, alone and combined, shows what a plain query shows', async () => {
+  const rows = fc.sample(
+    fc.record({ id: fc.uuid(), micros: fc.integer({ min: 0, max: 3_000 }), kind: fc.nat(35) }),
+    { seed: 1, numRuns: 60 },
+  );
+  for (const list of listed) await insertRows(till, list, rows);
+  await assertProperty(
+    fc.asyncProperty(requests, async ({ list, filters: used, limit, page }) => {
+      const conditions = used.map(({ condition }) => `(${condition})`).join(' and ') || 'true';
+      const ids = await plainIds(till, list, conditions);
+      const query = [...used.map((one) => one.query), `limit=${limit}`, `page=${page}`].join('&');
+      const answer: PageBody<Item> = await readJson(await call('GET', `${pathOf(list)}?${query}`), 200);
+      assert.deepEqual(
+        { ...answer, data: answer.data.map(({ id }) => id), nextCursor: answer.nextCursor !== null },
+        {
+          data: ids.slice((page - 1) * limit, page * limit),
+          total: ids.length,
+          totalCapped: false,
+          page,
+          limit,
+          nextCursor: page * limit < ids.length,
+        },
+        query,
+      );
+    }),
+    300,
+  );
+});
+
+test('a customer is found by the email in any case, and not once it is deleted', async () => {
+  const grace = await createCustomer(till, { email: 'Grace.Hopper@Example.com' });
+  const find = async (email: string) => readJson(await call('GET', `/customers?email=${email}`), 200);
+  for (const email of [grace.email, 'grace.hopper@example.com', 'GRACE.HOPPER@EXAMPLE.COM'])
+    assert.deepEqual(await find(email), { ...onlyPage, data: [grace], total: 1 });
+  assert.deepEqual(await find('grace@example.com'), { ...onlyPage, data: [], total: 0 });
+  assert.equal((await call('DELETE', `/customers/${grace.id}`)).status, 204);
+  assert.deepEqual(await find(grace.email), { ...onlyPage, data: [], total: 0 });
+});
+
+test('createdAfter includes its time and createdBefore excludes it', async () => {
+  const { id, createdAt } = await createCustomer(till);
+  const ids = async (query: string) => {
+    const { data } = await readJson<PageBody<Item>>(await call('GET', `/customers?${query}`), 200);
+    return data.filter((one) => one.id === id).length;
+  };
+  const next = new Date(Date.parse(createdAt) + 1).toISOString();
+  assert.equal(await ids(`createdAfter=${createdAt}&createdBefore=${next}`), 1);
+  assert.equal(await ids(`createdBefore=${createdAt}`), 0);
+  assert.equal(await ids(`createdAfter=${next}`), 0);
+});
+
+test('400: a malformed filter, one that is sent twice, and one that the list does not have', async () => {
+  const malformedTimes = [
+    '',
+    'x',
+    '2026-01-01',
+    '2026-02-30T00:00:00Z',
+    '0000-01-01T00:00:00Z',
+    '1767225600',
+  ];
+  const malformed: Readonly<Record<Listed, readonly string[]>> = {
+    customers: ['email=', 'email=x', 'email=a@b.co&email=a@b.co', 'status=active', `customerId=${customer}`],
+    payments: [
+      'status=',
+      'status=paid',
+      'status=SUCCEEDED',
+      'planId=x',
+      'email=a@b.co',
+      'status=canceled&status=canceled',
+    ],
+    subscriptions: ['status=paid', 'planId=', 'planId=gold', `subscriptionId=${subscription}`],
+    invoices: ['status=active', 'subscriptionId=sub_1', 'subscriptionId=%00', `planId=${plan}`],
+    refunds: ['status=succeeded', `customerId=${customer}`, `paymentId=${owners.payments[0]}`],
+  };
+  for (const list of listed) {
+    const ofTimes = malformedTimes.flatMap((time) => [`createdAfter=${time}`, `createdBefore=${time}`]);
+    for (const query of [...malformed[list], ...ofTimes]) {
+      const { errors } = await readProblem(
+        await call('GET', `${pathOf(list)}?${query}`),
+        400,
+        'invalid_request',
+      );
+      assert.equal(errors?.[0]?.path, `query.${query.slice(0, query.indexOf('='))}`, `${list}?${query}`);
+    }
+  }
+});
+
+test('with a filter other than customerId a total stops at 10,000', async () => {
+  await clearRows(till, 'payments');
+  const insert = (count: number) =>
+    sql(
+      `insert into till.payments (id, processor_payment_intent_id, amount, currency, customer_id, intent_status,
+         processor_as_of, created_at, updated_at)
+       select gen_random_uuid(), 'pi_' || gen_random_uuid(), 1, 'eur', $1, 'processing', now(),
+         timestamptz '2026-01-01' + n * interval '1 second', now()
+       from generate_series(1, ${count}) as n`,
+      [otherCustomer],
+    );
+  const totals = async (query: string) => {
+    const answer = await readJson<PageBody<Item>>(await call('GET', `/payments?${query}`), 200);
+    return [answer.total, answer.totalCapped, answer.data.length];
+  };
+  await insert(totalMax);
+  assert.deepEqual(await totals('status=processing'), [10_000, false, 20]);
+  await insert(30);
+  assert.deepEqual(await totals('status=processing'), [10_000, true, 20]);
+  assert.deepEqual(await totals('createdAfter=2026-01-01T00:00:00Z'), [10_000, true, 20]);
+  assert.deepEqual(await totals(`status=processing&customerId=${otherCustomer}`), [10_000, true, 20]);
+  // Pages behind the cap are there.
+  assert.deepEqual(await totals('status=processing&limit=100&page=101'), [10_000, true, 30]);
+  assert.deepEqual(await totals('status=processing&limit=100&page=102'), [10_000, true, 0]);
+  assert.deepEqual(await totals(`customerId=${otherCustomer}`), [10_030, false, 20]);
+  assert.deepEqual(await totals(''), [10_031, false, 20]);
+});

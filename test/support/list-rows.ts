@@ -1,0 +1,108 @@
+import type { Sql } from './backend.ts';
+
+export const listed = ['customers', 'payments', 'subscriptions', 'invoices', 'refunds'] as const;
+export type Listed = (typeof listed)[number];
+
+/** Objects that the rows of lists belong to. */
+export const owners = {
+  customers: ['0199c1f0-0000-7000-8000-000000000001', '0199c1f0-0000-7000-8000-000000000002'],
+  plans: ['0199c1f0-0000-7000-8000-000000000011', '0199c1f0-0000-7000-8000-000000000012'],
+  subscriptions: ['0199c1f0-0000-7000-8000-000000000021', '0199c1f0-0000-7000-8000-000000000022'],
+  payments: ['0199c1f0-0000-7000-8000-000000000031'],
+} as const;
+
+export interface ListRow {
+  readonly id: string;
+  /** Microseconds after the first of January 2026: rows may share a millisecond. */
+  readonly micros: number;
+  /** Chooses the owner, the plan, the status and so on. */
+  readonly kind: number;
+}
+
+const time = `timestamptz '2026-01-01' + micros * interval '1 microsecond'`;
+const pick = (values: readonly string[], every = 1) =>
+  `(array[${values.map((value) => `'${value}'`).join(', ')}])[1 + kind / ${every} % ${values.length}]`;
+const rows = 'from jsonb_to_recordset($1::jsonb) as v (id uuid, micros bigint, kind integer)';
+const common = `now(), ${time}, now()`;
+const commonColumns = 'processor_as_of, created_at, updated_at';
+
+const inserts: Readonly<Record<Listed, string>> = {
+  customers: `insert into till.customers (id, processor_customer_id, email, ${commonColumns})
+    select id, 'cus_' || id, ${pick(['ada@example.com', 'Ada@Example.COM', 'bob@example.com'])}, ${common} ${rows}`,
+  payments: `insert into till.payments (id, processor_payment_intent_id, amount, currency, customer_id, intent_status,
+      ${commonColumns})
+    select id, 'pi_' || id, 2000, 'eur', ${pick(owners.customers)}::uuid,
+      ${pick(['succeeded', 'processing', 'canceled'], 2)}, ${common} ${rows}`,
+  subscriptions: `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
+      ${commonColumns})
+    select id, 'sub_' || id, ${pick(owners.customers)}::uuid, ${pick(owners.plans, 2)}::uuid,
+      ${pick(['active', 'trialing', 'canceled'], 4)}, ${common} ${rows}`,
+  invoices: `insert into till.invoices (id, processor_invoice_id, amount_due, amount_paid, currency, customer_id, status,
+      processor_subscription_id, ${commonColumns})
+    select id, 'in_' || id, 1, 1, 'eur', ${pick(owners.customers)}::uuid, ${pick(['paid', 'open', 'void'], 2)},
+      'sub_' || ${pick(owners.subscriptions, 6)}, ${common} ${rows}`,
+  refunds: `insert into till.refunds (id, processor_refund_id, payment_id, amount, currency, status, ${commonColumns})
+    select id, 're_' || id, '${owners.payments[0]}', 1, 'eur', 'succeeded', ${common} ${rows}`,
+};
+
+/** Makes what the rows belong to. Their own time is long before that of any row. */
+export async function insertOwners({ sql }: { readonly sql: Sql }): Promise<void> {
+  for (const id of owners.customers)
+    await sql(
+      `insert into till.customers (id, processor_customer_id, email, ${commonColumns})
+       values ($1::uuid, 'cus_' || $1, 'owner@example.com', now(), timestamptz '2020-01-01', now())`,
+      [id],
+    );
+  for (const id of owners.plans)
+    await sql(
+      `insert into till.plans (id, processor_product_id, processor_price_id, name, amount, currency, interval,
+         product_active, price_active, product_as_of, price_as_of, created_at, updated_at)
+       values ($1::uuid, 'prod_' || $1, 'price_' || $1, 'Gold', 1, 'eur', 'month', true, true, now(), now(), now(), now())`,
+      [id],
+    );
+  for (const id of owners.subscriptions)
+    await sql(
+      `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status, ${commonColumns})
+       values ($1::uuid, 'sub_' || $1, $2, $3, 'past_due', now(), timestamptz '2020-01-01', now())`,
+      [id, owners.customers[0], owners.plans[0]],
+    );
+  await sql(
+    `insert into till.payments (id, processor_payment_intent_id, amount, currency, customer_id, intent_status,
+       ${commonColumns})
+     values ($1::uuid, 'pi_' || $1, 1, 'eur', $2, 'requires_action', now(), timestamptz '2020-01-01', now())`,
+    [owners.payments[0], owners.customers[0]],
+  );
+}
+
+export async function insertRows(
+  { sql }: { readonly sql: Sql },
+  list: Listed,
+  added: readonly ListRow[],
+): Promise<void> {
+  await sql(`${inserts[list]} on conflict do nothing`, [JSON.stringify(added)]);
+}
+
+/** Deletes the rows of a list except the owners, so that a walk is short, and corrects its total. */
+export async function clearRows({ sql }: { readonly sql: Sql }, list: Listed): Promise<void> {
+  await sql(`delete from till.${list} where not id = any ($1)`, [Object.values(owners).flat()]);
+  await sql('delete from till.list_counts where resource = $1', [list]);
+  await sql(`select till.add_to_list_count($1, (select count(*) from till.${list}))`, [list]);
+}
+
+/** The path of the list: refunds are listed by payment. */
+export function pathOf(list: Listed): string {
+  return list === 'refunds' ? `/payments/${owners.payments[0]}/refunds` : `/${list}`;
+}
+
+/** The ids of the rows that the condition selects, in the order of every list. */
+export async function plainIds(
+  { sql }: { readonly sql: Sql },
+  list: Listed,
+  condition: string,
+): Promise<readonly string[]> {
+  const only = list === 'customers' ? 'deleted_at is null' : 'true';
+  const found = await sql<{ id: string }>(
+    `select id from till.${list} where ${only} and ${condition} order by created_at desc, id desc`,
+  );
+  return found.map(({ id }) => id);
+}
