@@ -123,6 +123,7 @@ export class Deliverer {
     const lane = new Lane(
       (eventId) => this.#attempt(eventId, endpointId),
       () => this.#store.clock.realNowMs(),
+      (error, eventId) => this.#onProblem({ error, event: eventId }, 'a webhook could not be sent'),
     );
     lane.hold(this.mode === 'paused');
     this.#lanes.set(endpointId, lane);
