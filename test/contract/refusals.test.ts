@@ -134,3 +134,13 @@ test('a search query that does not parse, or names an unknown field, is an error
   await assert.rejects(search("email>'a'"), refused);
   await assert.rejects(search("name~'ab'"), refused);
 });
+
+test('only properties of the object can be expanded', async (t) => {
+  const contract = await useContract(t);
+  const { id } = await contractCustomer(contract);
+  for (const path of ['__proto__.__proto__', '__proto__', 'constructor', 'toString', 'metadata', 'none'])
+    await assert.rejects(contract.stripe.customers.retrieve(id, { expand: [path] }), {
+      statusCode: 400,
+      message: /cannot be expanded/,
+    });
+});
