@@ -121,7 +121,7 @@ export class Api {
     const nested = this.#routes.get([`${method} ${resource}/${id}`, '*', ...rest.slice(1)].join('/'));
     if (operation === undefined && nested !== undefined && rest[0] !== undefined && rest[0] !== '')
       return { operation: nested, id: rest[0] };
-    if (operation === undefined || parts.length < 2 || id === '')
+    if (operation === undefined || parts.length < 2 || id === '' || missingRoutes.has(`${resource}/${id}`))
       throw new WireError(404, {
         type: 'invalid_request_error',
         message: `Unrecognized request URL (${method}: ${shorten(path)}). The sandbox supports only part of the API.`,
@@ -228,6 +228,9 @@ function decodeSegment(segment: string): string {
     throw badParam('Invalid request: the path is not valid percent-encoded UTF-8.');
   }
 }
+
+/** Routes of the processor that the sandbox does not have. The last part is not an id. */
+const missingRoutes: ReadonlySet<string> = new Set(['invoices/create_preview', 'invoices/upcoming']);
 
 /** The processor's own limit. */
 const keyLengthMax = 255;

@@ -46,6 +46,12 @@ test('each kind of mistake gets its own kind of error', async (t) => {
       [400, 'resource_missing', 'items[0][price]'],
     ],
     ['nothing', '', [404, undefined, undefined]],
+    ['invoices/create_preview', `customer=${customer.id}`, [404, undefined, undefined]],
+    [
+      'test_helpers/test_clocks',
+      'frozen_time=1800000000000',
+      [400, 'parameter_invalid_integer', 'frozen_time'],
+    ],
   ];
   for (const [path, body, expected] of cases)
     assert.deepEqual(await post(path, body), expected, `${path} ${body.slice(0, 80)}`);
