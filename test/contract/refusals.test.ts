@@ -144,3 +144,15 @@ test('only properties of the object can be expanded', async (t) => {
       message: /cannot be expanded/,
     });
 });
+
+test('a return address must be a URL', async (t) => {
+  const { stripe } = await useContract(t);
+  const refused = { statusCode: 400, code: 'url_invalid', param: 'return_url' };
+  const setup = { confirm: true, payment_method: 'pm_card_visa' };
+  for (const return_url of ['done', '//example.com', 'https://'])
+    for (const attempt of [
+      () => stripe.paymentIntents.create({ ...payment, payment_method: 'pm_card_visa', return_url }),
+      () => stripe.setupIntents.create({ ...setup, return_url }),
+    ])
+      await assert.rejects(attempt, refused, return_url);
+});
