@@ -112,7 +112,8 @@ export class Api {
   }
 
   #route({ method, path }: ApiRequest): { operation: Operation; id: string } {
-    const parts = path.split('/').slice(2).map(decodeSegment);
+    if (!path.startsWith(root)) throw unrecognized(method, path);
+    const parts = path.slice(root.length).split('/').map(decodeSegment);
     const [resource = '', id = '', ...rest] = parts;
     const fixed = this.#routes.get(`${method} ${parts.join('/')}`);
     if (fixed !== undefined && !parts.includes('*')) return { operation: fixed, id: '' };
@@ -122,10 +123,7 @@ export class Api {
     if (operation === undefined && nested !== undefined && rest[0] !== undefined && rest[0] !== '')
       return { operation: nested, id: rest[0] };
     if (operation === undefined || parts.length < 2 || id === '' || missingRoutes.has(`${resource}/${id}`))
-      throw new WireError(404, {
-        type: 'invalid_request_error',
-        message: `Unrecognized request URL (${method}: ${shorten(path)}). The sandbox supports only part of the API.`,
-      });
+      throw unrecognized(method, path);
     return { operation, id };
   }
 
@@ -211,6 +209,16 @@ export class Api {
 
 function failed(status: number, error: ErrorBody, requestId: string, at: number): ApiResponse {
   return { status, body: { error }, requestId, replayed: false, version: null, at };
+}
+
+/** All routes are below this path. */
+const root = '/v1/';
+
+function unrecognized(method: string, path: string): WireError {
+  return new WireError(404, {
+    type: 'invalid_request_error',
+    message: `Unrecognized request URL (${method}: ${shorten(path)}). The sandbox supports only part of the API.`,
+  });
 }
 
 function secretKeyRequired(): WireError {
