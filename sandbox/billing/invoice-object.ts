@@ -1,3 +1,4 @@
+import { accountCountry } from '../payments/account.ts';
 import type { Customer, Invoice, InvoiceLine } from '../wire/objects.ts';
 
 interface NewInvoice {
@@ -31,7 +32,7 @@ export function invoiceObject(made: NewInvoice): Invoice {
     id,
     object: 'invoice',
     ...unusedInvoiceParts,
-    account_country: 'US',
+    account_country: accountCountry,
     account_name: 'Sandbox',
     amount_due: 0,
     amount_paid: 0,

@@ -85,6 +85,8 @@ export function finalizeInvoice(
     readonly paymentMethod?: string | null;
     /** False for an invoice that is voided or written off at once. It has no payment intent. */
     readonly isCollected?: boolean;
+    /** When the invoice is charged, if its caller does not do that. */
+    readonly nextAttempt?: number | null;
   } = {},
 ): Invoice {
   if (draft.status !== 'draft')
@@ -95,7 +97,7 @@ export function finalizeInvoice(
     effective_at: store.now(),
     ending_balance: 0,
     hosted_invoice_url: `${baseUrl}/sandbox/invoices/${draft.id}`,
-    next_payment_attempt: null,
+    next_payment_attempt: options.nextAttempt ?? null,
     number: nextNumber(store, draft),
     status_transitions: { ...draft.status_transitions, finalized_at: store.now() },
   });

@@ -34,6 +34,8 @@ export function subscriptionDueTimes(subscription: Subscription, doneUntil: numb
     case 'past_due':
     case 'unpaid':
       return [end, ...others];
+    case 'paused':
+      return cancelAt === null ? [] : [cancelAt];
     default:
       return [];
   }

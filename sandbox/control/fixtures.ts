@@ -15,7 +15,10 @@ const depthMax = 6;
 /** The processor's own limit for ids that callers choose. */
 const idLengthMax = 255;
 
-/** An object usually refers to objects of earlier kinds. Kinds that are not listed come last. */
+/**
+ * An object usually refers to objects of earlier kinds. Kinds that are not listed come last. Invoice items come before
+ * the invoices that include them, but an item that names its invoice comes after it.
+ */
 const order = [
   'test_clocks',
   'products',
@@ -26,12 +29,21 @@ const order = [
   'setup_intents',
   'payment_intents',
   'subscriptions',
+  'invoiceitems',
+  'invoices',
 ];
 
 interface Kind {
   readonly name: string;
   readonly create: Operation;
   readonly collection: AnyCollection;
+}
+
+interface Entry {
+  readonly kind: Kind;
+  readonly fields: Input;
+  /** The place in the input, for errors. */
+  readonly at: string;
 }
 
 /**
@@ -44,10 +56,10 @@ export function loadFixtures(
   body: string,
 ): Record<string, object[]> {
   const input = jsonObject(body);
-  const kinds = Object.keys(input)
+  const entries = Object.keys(input)
     .map((name) => kindOf(world, operations, name))
+    .flatMap((kind) => entriesOf(kind, input[kind.name]))
     .toSorted((a, b) => rank(a) - rank(b));
-  const entries = kinds.flatMap((kind) => entriesOf(kind, input[kind.name]));
   if (entries.length > objectsMax)
     throw new ControlInputError(`A request can load at most ${objectsMax} objects, not ${entries.length}.`);
   const loaded: Record<string, object[]> = {};
@@ -61,9 +73,9 @@ export function loadFixtures(
   });
 }
 
-function rank({ name }: Kind): number {
+function rank({ kind: { name }, fields }: Entry): number {
   const position = order.indexOf(name);
-  return position < 0 ? order.length : position;
+  return position < 0 || (name === 'invoiceitems' && fields['invoice'] != null) ? order.length : position;
 }
 
 function kindOf({ store }: World, operations: readonly Operation[], name: string): Kind {
@@ -76,7 +88,7 @@ function kindOf({ store }: World, operations: readonly Operation[], name: string
   throw new ControlInputError(`Unknown kind "${shorten(name)}". Known kinds: ${known.sort().join(', ')}.`);
 }
 
-function entriesOf(kind: Kind, list: unknown): { kind: Kind; fields: Input; at: string }[] {
+function entriesOf(kind: Kind, list: unknown): Entry[] {
   if (!Array.isArray(list)) throw new ControlInputError(`"${kind.name}" must be a list of objects.`);
   return list.map((fields: unknown, index) => {
     const at = `${kind.name}[${index}]`;

@@ -63,7 +63,7 @@ export function createDispute(store: Store, before: Charge): void {
   if (!isInquiry) withdraw(store, dispute);
 }
 
-/** Stores the evidence and, unless it is only a draft, sends it to the bank. */
+/** Stores the evidence and, unless it is only a draft, sends it to the bank with what was stored before. */
 export function respond(
   store: Store,
   before: Dispute,
@@ -79,12 +79,13 @@ export function respond(
     throw wrongState(`This dispute is ${before.status}. It no longer takes evidence.`);
   const evidence = { ...before.evidence, ...response.evidence };
   const details = before.evidence_details;
-  const sends = hasResponse && response.submits;
+  const hasEvidence = details.has_evidence || hasResponse;
+  const sends = isOpen && hasEvidence && response.submits;
   const after = store.change(store.disputes, before, {
     evidence,
     evidence_details: {
       ...details,
-      has_evidence: details.has_evidence || hasResponse,
+      has_evidence: hasEvidence,
       submission_count: details.submission_count + (sends ? 1 : 0),
       submission_method: sends ? 'manual' : details.submission_method,
     },

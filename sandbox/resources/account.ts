@@ -1,10 +1,8 @@
+import { accountCountry, accountCurrency } from '../payments/account.ts';
 import { shorten } from '../wire/form.ts';
 import type { Account } from '../wire/objects.ts';
 import { type Operation, operation } from '../wire/operation.ts';
 import { WireError } from '../wire/wire-error.ts';
-
-/** The currency of an invoice that names none and bills no items. */
-export const accountCurrency = 'eur';
 
 /** The account of all keys. */
 export const accountOperations: readonly Operation[] = [
@@ -29,7 +27,7 @@ function accountObject(id: string): Account {
     business_profile: null,
     business_type: null,
     charges_enabled: true,
-    country: 'DE',
+    country: accountCountry,
     default_currency: accountCurrency,
     details_submitted: true,
     email: null,

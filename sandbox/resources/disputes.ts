@@ -26,7 +26,7 @@ export const disputeOperations: readonly Operation[] = [
     return respond(call.store, before, {
       evidence: params.evidence ?? {},
       metadata: applyMetadata(before.metadata, params.metadata),
-      submits: params.submit ?? true,
+      submits: params.submit ?? params.evidence !== undefined,
     });
   }),
   disputes.operation('close', 'POST */close', {}, (call) =>

@@ -4,6 +4,7 @@ import { notEditable } from '../billing/invoice-item.ts';
 import { intentOf, subscriptionOf } from '../billing/invoice-payment.ts';
 import { createOneOffInvoice, deleteDraft, sendInvoice } from '../billing/one-off-invoice.ts';
 import { isResumption, leavePaused, updateSubscription } from '../billing/subscription-change.ts';
+import { accountCurrency } from '../payments/account.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { currency } from '../payments/money.ts';
 import { cancelPaymentIntent, cardError } from '../payments/payment-intent.ts';
@@ -14,9 +15,8 @@ import type { Invoice } from '../wire/objects.ts';
 import type { Call, Operation } from '../wire/operation.ts';
 import { bool, oneOf, type Parsed, required, text } from '../wire/params.ts';
 import { missing, WireError, wrongState } from '../wire/wire-error.ts';
-import { accountCurrency } from './account.ts';
 import { detailsFrom, invoiceParams } from './invoice-params.ts';
-import { pageParams } from './listing.ts';
+import { pageOf, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
 
 const createParams = {
@@ -44,12 +44,12 @@ export const invoiceOperations: readonly Operation[] = [
     return settledIfFree(call.store, invoice);
   }),
   invoices.operation('finalize', 'POST */finalize', { auto_advance: bool }, (call, params) => {
-    const draft = invoices.existing(call);
-    const invoice = finalizeInvoice(
-      call.store,
-      { ...draft, auto_advance: params.auto_advance ?? draft.auto_advance ?? false },
-      call.baseUrl,
-    );
+    const before = invoices.existing(call);
+    const draft = { ...before, auto_advance: params.auto_advance ?? before.auto_advance ?? false };
+    const isCharged = draft.auto_advance && draft.collection_method === 'charge_automatically';
+    const invoice = finalizeInvoice(call.store, draft, call.baseUrl, {
+      nextAttempt: isCharged && draft.amount_due > 0 ? call.store.now() + draftSeconds : null,
+    });
     return settledIfFree(call.store, invoice);
   }),
   invoices.operation('pay', 'POST */pay', payParams, pay),
@@ -76,9 +76,7 @@ export const invoiceOperations: readonly Operation[] = [
   }),
   invoices.operation('list_lines', 'GET */lines', pageParams, (call, params) => {
     const { lines } = invoices.existing(call);
-    const after = lines.data.findIndex(({ id }) => id === params.starting_after) + 1;
-    const data = lines.data.slice(after, after + (params.limit ?? lines.data.length));
-    return { ...lines, data, has_more: after + data.length < lines.data.length };
+    return { ...lines, ...pageOf(lines.data, params) };
   }),
   invoices.list(
     {

@@ -25,18 +25,7 @@ export function listPage<T extends WireObject>(
   params: PageParams,
   filter: Pick<ListQuery<T>, 'within' | 'where' | 'createdSince'>,
 ): List<T> {
-  if (params.starting_after !== undefined && params.ending_before !== undefined)
-    throw badParam(
-      'Only one of starting_after and ending_before may be given.',
-      'starting_after',
-      'parameters_exclusive',
-    );
-  // An unknown cursor is an error: an empty page would look like the end of the list.
-  for (const param of ['starting_after', 'ending_before'] as const) {
-    const id = params[param];
-    if (id !== undefined && collection.get(id) === undefined)
-      throw badParam(`No such object: '${id}'`, param, 'resource_missing');
-  }
+  checkCursors(params, (id) => collection.get(id) !== undefined);
   const { data, hasMore } = collection.list({
     ...filter,
     created: params.created,
@@ -45,4 +34,31 @@ export function listPage<T extends WireObject>(
     endingBefore: params.ending_before,
   });
   return { object: 'list', data, has_more: hasMore, url };
+}
+
+/** One page of objects that belong to another one, in their own order. */
+export function pageOf<T extends { readonly id: string }>(
+  all: readonly T[],
+  params: PageParams,
+): Pick<List<T>, 'data' | 'has_more'> {
+  checkCursors(params, (cursor) => all.some(({ id }) => id === cursor));
+  const limit = params.limit ?? pageSizeDefault;
+  const before = all.findIndex(({ id }) => id === params.ending_before);
+  if (before >= 0) return { data: all.slice(Math.max(0, before - limit), before), has_more: before > limit };
+  const start = all.findIndex(({ id }) => id === params.starting_after) + 1;
+  return { data: all.slice(start, start + limit), has_more: start + limit < all.length };
+}
+
+/** An unknown cursor is an error: an empty page would look like the end of the list. */
+function checkCursors(params: PageParams, exists: (id: string) => boolean): void {
+  if (params.starting_after !== undefined && params.ending_before !== undefined)
+    throw badParam(
+      'Only one of starting_after and ending_before may be given.',
+      'starting_after',
+      'parameters_exclusive',
+    );
+  for (const param of ['starting_after', 'ending_before'] as const) {
+    const id = params[param];
+    if (id !== undefined && !exists(id)) throw badParam(`No such object: '${id}'`, param, 'resource_missing');
+  }
 }

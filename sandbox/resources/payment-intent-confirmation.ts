@@ -5,7 +5,7 @@ import { createPaymentMethod, paymentMethodData, usablePaymentMethod } from '../
 import type { Store } from '../state/store.ts';
 import type { PaymentIntent, PaymentMethod } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import { bool, clearable, oneOf, type Parsed, text } from '../wire/params.ts';
+import { bool, clearable, oneOf, type Parsed, text, url } from '../wire/params.ts';
 import { badParam, type WireError, wrongState } from '../wire/wire-error.ts';
 import { listedTypes, typesParam } from './payment-method-types.ts';
 
@@ -14,7 +14,7 @@ export const confirmationParams = {
   ...typesParam,
   payment_method: text(),
   payment_method_data: paymentMethodData,
-  return_url: text(),
+  return_url: url,
   off_session: bool,
   setup_future_usage: clearable(oneOf('off_session', 'on_session')),
   receipt_email: clearable(text()),

@@ -5,7 +5,7 @@ import { paymentMethodData } from '../payments/payment-method.ts';
 import { attemptSetup, cancelSetupIntent, createSetupIntent } from '../payments/setup-intent.ts';
 import type { SetupIntent } from '../wire/objects.ts';
 import type { Call, Operation } from '../wire/operation.ts';
-import { applyMetadata, bool, clearable, metadata, oneOf, type Parsed, text } from '../wire/params.ts';
+import { applyMetadata, bool, clearable, metadata, oneOf, type Parsed, text, url } from '../wire/params.ts';
 import { badParam, type WireError, wrongState } from '../wire/wire-error.ts';
 import { openedIntent } from './client-secret.ts';
 import { methodFrom } from './payment-intent-confirmation.ts';
@@ -15,7 +15,7 @@ import { Resource } from './resource.ts';
 const confirmationParams = {
   payment_method: text(),
   payment_method_data: paymentMethodData,
-  return_url: text(),
+  return_url: url,
   use_stripe_sdk: bool,
 };
 const createParams = {

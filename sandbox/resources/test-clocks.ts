@@ -11,6 +11,9 @@ import { Resource } from './resource.ts';
 const nameLengthMax = 300;
 const lifetimeSeconds = 30 * 86_400;
 const customersMax = 3;
+/** The year 2100. A later time is probably in milliseconds, and its renewals would have no date. */
+const frozenTimeMax = 4_102_444_800;
+const frozenTime = integer(1, frozenTimeMax);
 
 const testClocks = new Resource('test_clocks', (store) => store.testClocks, {
   path: 'test_helpers/test_clocks',
@@ -20,7 +23,7 @@ export const testClockOperations: readonly Operation[] = [
   testClocks.operation(
     'create',
     'POST',
-    { frozen_time: required(integer(1)), name: text(nameLengthMax), customer: text() },
+    { frozen_time: required(frozenTime), name: text(nameLengthMax), customer: text() },
     ({ store }, params) => {
       const now = store.now();
       const clock = store.put(store.testClocks, {
@@ -43,7 +46,7 @@ export const testClockOperations: readonly Operation[] = [
   testClocks.operation(
     'advance',
     'POST */advance',
-    { frozen_time: required(integer(1)) },
+    { frozen_time: required(frozenTime) },
     (call, { frozen_time: target }) => {
       const { store } = call;
       const before = testClocks.existing(call);

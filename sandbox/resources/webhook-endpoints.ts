@@ -11,6 +11,7 @@ import {
   type Parser,
   required,
   text,
+  url,
 } from '../wire/params.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
@@ -27,9 +28,8 @@ const eventName: Parser<string> = (node, path) => {
 };
 
 const address: Parser<string> = (node, path) => {
-  const value = text()(node, path);
-  if (!/^https?:\/\//.test(value) || !URL.canParse(value))
-    throw badParam('Not a valid URL', path, 'url_invalid');
+  const value = url(node, path);
+  if (!/^https?:/.test(value)) throw badParam('Not a valid URL', path, 'url_invalid');
   return value;
 };
 

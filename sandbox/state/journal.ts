@@ -64,11 +64,17 @@ export class Journal {
     }
   }
 
-  /** Replaces the file atomically: after a crash there is either the old file or the new one. */
-  async rewrite(lines: Iterable<unknown>): Promise<void> {
+  /**
+   * Replaces the file atomically: after a crash there is either the old file or the new one. `lines` is called when
+   * no other write is in progress. The new lines replace all lines appended before that; later ones follow them.
+   */
+  async rewrite(lines: () => Iterable<unknown>): Promise<void> {
     await this.written();
     while (this.#writing !== null) await this.#writing;
-    await this.#occupy(this.#replaceWith(lines));
+    const next = lines();
+    this.#inFile += this.#waiting.length;
+    this.#waiting = [];
+    await this.#occupy(this.#replaceWith(next));
   }
 
   async #replaceWith(lines: Iterable<unknown>): Promise<void> {

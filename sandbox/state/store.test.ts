@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { createPaymentIntent } from '../payments/payment-intent.ts';
+import { Journal } from './journal.ts';
 import { SandboxClock } from './sandbox-clock.ts';
 import { Store } from './store.ts';
 
@@ -91,4 +95,26 @@ test('remembered answers expire after a day of real time', () => {
   assert.deepEqual(store.memos.find('key', realNowMs), memo);
   realNowMs += 1;
   assert.equal(store.memos.find('key', realNowMs), undefined);
+});
+
+test('what changes while the store is reset is both in memory and in the journal, or in neither', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'till-store-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'journal.jsonl');
+  const store = new Store();
+  const journal = await Journal.open(path, () => {});
+  store.keepIn(journal);
+  store.transact(null, () => createPaymentIntent(store, intent));
+  const reset = store.reset();
+  const changes = Array.from({ length: 20 }, async () => {
+    store.transact(null, () => createPaymentIntent(store, intent));
+    await store.written();
+    store.transact(null, () => createPaymentIntent(store, intent));
+    await store.written();
+  });
+  await Promise.all([reset, ...changes]);
+  await journal.close();
+  const copy = new Store();
+  await (await Journal.open(path, (line) => copy.restore(line))).close();
+  assert.deepEqual(contents(copy), contents(store));
 });

@@ -210,6 +210,16 @@ export class Store extends Collections {
   }
 
   async reset(): Promise<void> {
+    // The memory is cleared together with the journal, so that no change made meanwhile is only in one of them.
+    if (this.#journal === null) this.#clear();
+    else
+      await this.#journal.rewrite(() => {
+        this.#clear();
+        return [];
+      });
+  }
+
+  #clear(): void {
     for (const collection of this.byName.values()) collection.clear();
     this.events.clear();
     this.memos.clear();
@@ -218,12 +228,11 @@ export class Store extends Collections {
     this.searchLag.clear();
     this.clock.reset();
     this.settings = defaultSettings;
-    await this.#journal?.rewrite([]);
   }
 
   /** Rewrites the journal without obsolete lines. */
   async compact(): Promise<void> {
-    await this.#journal?.rewrite(this.snapshot());
+    await this.#journal?.rewrite(() => this.snapshot());
   }
 
   #transaction() {

@@ -28,7 +28,10 @@ function older(store: Store, value: unknown): unknown {
   // An event keeps the version in which it was created.
   if ('object' in value && value.object === 'event') return value;
   const shaped = isWireObject(value) ? olderObject(store, value) : value;
-  return Object.fromEntries(Object.entries(shaped).map(([name, part]) => [name, older(store, part)]));
+  // Metadata is the caller's own, even if it looks like an object.
+  return Object.fromEntries(
+    Object.entries(shaped).map(([name, part]) => [name, name === 'metadata' ? part : older(store, part)]),
+  );
 }
 
 function isWireObject(value: object): value is WireObject {

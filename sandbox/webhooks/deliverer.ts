@@ -34,6 +34,7 @@ export class Deliverer {
   readonly #lanes = new Map<string, Lane>();
   readonly #poster = new Poster(inFlightMax);
   #aborter = new AbortController();
+  #closed = false;
   readonly #onProblem: (fields: object, message: string) => void;
 
   constructor(
@@ -90,13 +91,16 @@ export class Deliverer {
     await Promise.all(lanes.map((lane) => lane.close()));
   }
 
+  /** Ends all deliveries. Events of requests that are still running are not sent. */
   async close(): Promise<void> {
+    this.#closed = true;
     this.#aborter.abort();
     await Promise.all([...this.#lanes.values()].map((lane) => lane.close()));
     this.#poster.close();
   }
 
   #enqueue(events: readonly StoredEvent[]): void {
+    if (this.#closed) return;
     for (const { id } of events)
       for (const endpointId of this.#store.deliveries.endpointIdsOf(id)) {
         if (this.mode === 'drop') this.#store.noteDelivery(id, endpointId, 'given_up');
@@ -123,6 +127,7 @@ export class Deliverer {
     const lane = new Lane(
       (eventId) => this.#attempt(eventId, endpointId),
       () => this.#store.clock.realNowMs(),
+      (error, eventId) => this.#onProblem({ error, event: eventId }, 'a webhook could not be sent'),
     );
     lane.hold(this.mode === 'paused');
     this.#lanes.set(endpointId, lane);

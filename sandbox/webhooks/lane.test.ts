@@ -12,6 +12,7 @@ function scripted() {
       return new Promise((resolve) => endings.set(eventId, resolve));
     },
     () => 0,
+    (error) => assert.fail(String(error)),
   );
   const end = async (eventId: string, settled: boolean) => {
     endings.get(eventId)?.(settled);
@@ -73,4 +74,18 @@ test('a closed lane waits for what is in flight and starts nothing more', async 
   await end('flying', false);
   await closed;
   assert.deepEqual(started, ['flying']);
+});
+
+test('an attempt that throws is reported and waits for its retry', async (t) => {
+  const errors: unknown[] = [];
+  const lane = new Lane(
+    () => Promise.reject(new Error('broken')),
+    () => 0,
+    (error) => errors.push(error),
+  );
+  t.after(() => lane.close());
+  lane.push('evt_0');
+  await lane.flush();
+  assert.equal(lane.size, 1);
+  assert.match(String(errors[0]), /broken/);
 });

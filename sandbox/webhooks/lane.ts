@@ -17,6 +17,7 @@ const retryDelayMsMax = 60 * 60 * 1_000;
 export class Lane {
   readonly #attempt: (eventId: string) => Promise<boolean>;
   readonly #nowMs: () => number;
+  readonly #onError: (error: unknown, eventId: string) => void;
   readonly #retries = new MinHeap<string>();
   readonly #failures = new Map<string, number>();
   #ready: string[] = [];
@@ -28,9 +29,15 @@ export class Lane {
   #closed = false;
   #idle: (() => void)[] = [];
 
-  constructor(attempt: (eventId: string) => Promise<boolean>, nowMs: () => number) {
+  /** An attempt that throws counts as failed. */
+  constructor(
+    attempt: (eventId: string) => Promise<boolean>,
+    nowMs: () => number,
+    onError: (error: unknown, eventId: string) => void,
+  ) {
     this.#attempt = attempt;
     this.#nowMs = nowMs;
+    this.#onError = onError;
   }
 
   get size(): number {
@@ -76,6 +83,10 @@ export class Lane {
       if (eventId === undefined) break;
       this.#inFlight += 1;
       this.#attempt(eventId)
+        .catch((error: unknown) => {
+          this.#onError(error, eventId);
+          return false;
+        })
         .then((settled) => this.#note(eventId, settled))
         .finally(() => {
           this.#inFlight -= 1;

@@ -112,7 +112,8 @@ export class Api {
   }
 
   #route({ method, path }: ApiRequest): { operation: Operation; id: string } {
-    const parts = path.split('/').slice(2).map(decodeSegment);
+    if (!path.startsWith(root)) throw unrecognized(method, path);
+    const parts = path.slice(root.length).split('/').map(decodeSegment);
     const [resource = '', id = '', ...rest] = parts;
     const fixed = this.#routes.get(`${method} ${parts.join('/')}`);
     if (fixed !== undefined && !parts.includes('*')) return { operation: fixed, id: '' };
@@ -121,11 +122,8 @@ export class Api {
     const nested = this.#routes.get([`${method} ${resource}/${id}`, '*', ...rest.slice(1)].join('/'));
     if (operation === undefined && nested !== undefined && rest[0] !== undefined && rest[0] !== '')
       return { operation: nested, id: rest[0] };
-    if (operation === undefined || parts.length < 2 || id === '')
-      throw new WireError(404, {
-        type: 'invalid_request_error',
-        message: `Unrecognized request URL (${method}: ${shorten(path)}). The sandbox supports only part of the API.`,
-      });
+    if (operation === undefined || parts.length < 2 || id === '' || missingRoutes.has(`${resource}/${id}`))
+      throw unrecognized(method, path);
     return { operation, id };
   }
 
@@ -213,6 +211,16 @@ function failed(status: number, error: ErrorBody, requestId: string, at: number)
   return { status, body: { error }, requestId, replayed: false, version: null, at };
 }
 
+/** All routes are below this path. */
+const root = '/v1/';
+
+function unrecognized(method: string, path: string): WireError {
+  return new WireError(404, {
+    type: 'invalid_request_error',
+    message: `Unrecognized request URL (${method}: ${shorten(path)}). The sandbox supports only part of the API.`,
+  });
+}
+
 function secretKeyRequired(): WireError {
   return new WireError(401, {
     type: 'invalid_request_error',
@@ -228,6 +236,9 @@ function decodeSegment(segment: string): string {
     throw badParam('Invalid request: the path is not valid percent-encoded UTF-8.');
   }
 }
+
+/** Routes of the processor that the sandbox does not have. The last part is not an id. */
+const missingRoutes: ReadonlySet<string> = new Set(['invoices/create_preview', 'invoices/upcoming']);
 
 /** The processor's own limit. */
 const keyLengthMax = 255;

@@ -47,7 +47,7 @@ function follow(expansion: Expansion, value: unknown, parts: readonly string[]):
   const owner = value as Plain;
   const referred = expandedField(store, owner, field);
   const isReference = referred !== undefined;
-  const found = isReference ? shape(referred) : owner[field];
+  const found = isReference ? shape(referred) : Object.hasOwn(owner, field) ? owner[field] : undefined;
   // Metadata has only the caller's own keys, and a string that is not a reference cannot be expanded.
   if (found === undefined || field === 'metadata') throw cannotExpand(path);
   if (rest.length === 0 && !isReference && found !== null && !isExpanded(found)) throw cannotExpand(path);

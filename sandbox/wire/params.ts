@@ -47,6 +47,14 @@ export function parseFields<F extends Fields>(fields: F, form: FormMap, path = '
 /** The longest string that the processor accepts. */
 const textLengthMax = 5_000;
 
+/** An address. Applications on phones have schemes of their own. */
+export const url: Parser<string> = (node, path) => {
+  const value = text()(node, path);
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value) || !URL.canParse(value))
+    throw badParam('Not a valid URL', path, 'url_invalid');
+  return value;
+};
+
 export function text(lengthMax = textLengthMax): Parser<string> {
   return (node, path) => {
     if (typeof node !== 'string') throw badParam('Invalid string', path);

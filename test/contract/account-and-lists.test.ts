@@ -47,6 +47,16 @@ test('a key shows its own account', async (t) => {
   await assert.rejects(stripe.accounts.retrieve('acct_000000000000'), { statusCode: 403 });
 });
 
+test('an invoice names the country of the account', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const { id: customer } = await contractCustomer(contract);
+  const draft = await stripe.invoices.create({ customer });
+  const account = await stripe.accounts.retrieveCurrent();
+  assert.equal(draft.account_country, account.country);
+  await stripe.invoices.del(draft.id);
+});
+
 test('what an account has none of is an empty list, not an error', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;

@@ -214,3 +214,24 @@ test('what makes no invoice is refused', async (t) => {
   );
   await assert.rejects(stripe.invoices.create({ customer: customer.id, days_until_due: 7 }), refused);
 });
+
+test('the lines of an invoice are listed in pages', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const customer = await contractCustomer(contract);
+  const draft = await stripe.invoices.create({ customer: customer.id, currency: 'usd' });
+  for (let amount = 1; amount <= 12; amount++)
+    await stripe.invoiceItems.create({ customer: customer.id, invoice: draft.id, amount, currency: 'usd' });
+  const page = (params: Stripe.InvoiceListLineItemsParams = {}) =>
+    stripe.invoices.listLineItems(draft.id, params);
+  const first = await page();
+  assert.deepEqual([first.data.length, first.has_more], [10, true]);
+  const last = await page({ starting_after: String(first.data[9]?.id) });
+  assert.deepEqual([last.data.length, last.has_more], [2, false]);
+  const before = await page({ ending_before: String(last.data[0]?.id), limit: 3 });
+  assert.deepEqual(
+    [before.data.map(({ id }) => id), before.has_more],
+    [first.data.slice(7).map(({ id }) => id), true],
+  );
+  await assert.rejects(page({ starting_after: 'il_none' }), { statusCode: 400, code: 'resource_missing' });
+});

@@ -222,3 +222,15 @@ test('booleans may be written as Python writes them', async (t) => {
   assert.equal(body['active'], true);
   await call(contract, null, 'POST', `/v1/products/${made.body['id']}`, { active: 'false' });
 });
+
+test('metadata that looks like an object stays as it is', async (t) => {
+  const contract = await useContract(t);
+  const customer = await contractCustomer(contract);
+  for (const object of ['subscription', 'invoice', 'line_item', 'invoiceitem', 'payment_intent']) {
+    const { status, body } = await call(contract, older, 'POST', `/v1/customers/${customer.id}`, {
+      'metadata[id]': 'x',
+      'metadata[object]': object,
+    });
+    assert.deepEqual([status, body['metadata']], [200, { id: 'x', object }]);
+  }
+});

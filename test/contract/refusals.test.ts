@@ -134,3 +134,25 @@ test('a search query that does not parse, or names an unknown field, is an error
   await assert.rejects(search("email>'a'"), refused);
   await assert.rejects(search("name~'ab'"), refused);
 });
+
+test('only properties of the object can be expanded', async (t) => {
+  const contract = await useContract(t);
+  const { id } = await contractCustomer(contract);
+  for (const path of ['__proto__.__proto__', '__proto__', 'constructor', 'toString', 'metadata', 'none'])
+    await assert.rejects(contract.stripe.customers.retrieve(id, { expand: [path] }), {
+      statusCode: 400,
+      message: /cannot be expanded/,
+    });
+});
+
+test('a return address must be a URL', async (t) => {
+  const { stripe } = await useContract(t);
+  const refused = { statusCode: 400, code: 'url_invalid', param: 'return_url' };
+  const setup = { confirm: true, payment_method: 'pm_card_visa' };
+  for (const return_url of ['done', '//example.com', 'https://'])
+    for (const attempt of [
+      () => stripe.paymentIntents.create({ ...payment, payment_method: 'pm_card_visa', return_url }),
+      () => stripe.setupIntents.create({ ...setup, return_url }),
+    ])
+      await assert.rejects(attempt, refused, return_url);
+});

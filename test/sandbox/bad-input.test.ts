@@ -46,6 +46,12 @@ test('each kind of mistake gets its own kind of error', async (t) => {
       [400, 'resource_missing', 'items[0][price]'],
     ],
     ['nothing', '', [404, undefined, undefined]],
+    ['invoices/create_preview', `customer=${customer.id}`, [404, undefined, undefined]],
+    [
+      'test_helpers/test_clocks',
+      'frozen_time=1800000000000',
+      [400, 'parameter_invalid_integer', 'frozen_time'],
+    ],
   ];
   for (const [path, body, expected] of cases)
     assert.deepEqual(await post(path, body), expected, `${path} ${body.slice(0, 80)}`);
@@ -58,4 +64,11 @@ test('metadata keys are set, kept and unset', async (t) => {
   const changed = await stripe.customers.update(customer.id, { metadata: { a: '', c: '3' }, name: '' });
   assert.deepEqual([changed.metadata, changed.name], [{ b: '2', c: '3' }, null]);
   assert.deepEqual((await stripe.customers.update(customer.id, { metadata: '' })).metadata, {});
+});
+
+test('only paths below /v1 belong to the API', async (t) => {
+  const { sandbox } = await useSandbox(t);
+  const headers = { authorization: 'Bearer sk_test_x' };
+  for (const path of ['/v2/customers', '/customers', '/x/customers', '/v1', '/v1/', '/v1//customers', '/'])
+    assert.equal((await fetch(`${sandbox.url}${path}`, { headers })).status, 404, path);
 });

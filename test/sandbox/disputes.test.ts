@@ -182,3 +182,21 @@ test('a dispute and its deadline survive a restart', async (t) => {
   await fetch(`${after.url}/sandbox/clock`, { method: 'POST', body });
   assert.equal((await stripe.disputes.list()).data[0]?.status, 'lost');
 });
+
+test('staged evidence is sent to the bank by a later request', async (t) => {
+  const used = await useSandbox(t);
+  const { stripe, advance } = used;
+  const { dispute } = await disputed(used);
+  await assert.doesNotReject(stripe.disputes.update(dispute.id, { submit: true }));
+  const staged = await stripe.disputes.update(dispute.id, {
+    evidence: { uncategorized_text: 'winning_evidence' },
+    submit: false,
+  });
+  assert.deepEqual([staged.status, staged.evidence_details.submission_count], ['needs_response', 0]);
+  const annotated = await stripe.disputes.update(dispute.id, { metadata: { seen: 'yes' } });
+  assert.equal(annotated.status, 'needs_response');
+  const sent = await stripe.disputes.update(dispute.id, { submit: true });
+  assert.deepEqual([sent.status, sent.evidence_details.submission_count], ['under_review', 1]);
+  await advance(0);
+  assert.equal((await stripe.disputes.retrieve(dispute.id)).status, 'won');
+});

@@ -111,6 +111,33 @@ test('fixtures can use a test clock', async (t) => {
   assert.ok((await eventTypes(stripe)).includes('customer.subscription.trial_will_end'));
 });
 
+test('fixtures create invoices after the items they include and before the items that name them', async (t) => {
+  const { stripe, control } = await useSandbox(t);
+  const item = { customer: 'cus_a', amount: 500, currency: 'usd' };
+  const invoices = [
+    { id: 'in_a', customer: 'cus_a', pending_invoice_items_behavior: 'include' },
+    { id: 'in_b', customer: 'cus_a', currency: 'usd' },
+  ];
+  const invoiceitems = [
+    { ...item, id: 'ii_b', invoice: 'in_b' },
+    { ...item, id: 'ii_a' },
+  ];
+  const customers = [{ id: 'cus_a' }];
+  for (const input of [
+    { invoices, invoiceitems, customers },
+    { invoiceitems, invoices, customers },
+  ]) {
+    const { status, body } = await control('POST', 'fixtures', input);
+    assert.equal(status, 200, JSON.stringify(body));
+    for (const name of ['a', 'b'])
+      assert.deepEqual(
+        (await stripe.invoiceItems.list({ invoice: `in_${name}` })).data.map(({ id }) => id),
+        [`ii_${name}`],
+      );
+    await control('POST', 'reset');
+  }
+});
+
 const wrong: [string, unknown, RegExp][] = [
   ['no JSON', undefined, /must be JSON/],
   ['a list', [], /must be a JSON object/],

@@ -203,3 +203,27 @@ test('pending items and drafts survive a restart', async (t) => {
   await advance(hourSeconds);
   assert.equal((await stripe.invoices.retrieve(draft.id)).status, 'paid');
 });
+
+test('an invoice finalized by hand is charged an hour later if it advances', async (t) => {
+  const { stripe, advance } = await useSandbox(t);
+  const { customer, price } = await customerAndPrice(stripe);
+  await stripe.customers.update(customer.id, { source: 'tok_visa' });
+  const stopped = await advancing(stripe, customer.id, { auto_advance: false });
+  const single = await advancing(stripe, customer.id, { auto_advance: false });
+  const subscription = await stripe.subscriptions.create({
+    customer: customer.id,
+    items: [{ price: price.id }],
+  });
+  await advance((subscription.items.data[0]?.current_period_end ?? 0) - subscription.created);
+  const { latest_invoice: renewal } = await stripe.subscriptions.retrieve(subscription.id);
+  await stripe.invoices.finalizeInvoice(stopped.id);
+  await stripe.invoices.finalizeInvoice(single.id, { auto_advance: true });
+  await stripe.invoices.finalizeInvoice(String(renewal));
+  const statuses = () =>
+    Promise.all(
+      [stopped.id, single.id, String(renewal)].map(async (id) => (await stripe.invoices.retrieve(id)).status),
+    );
+  assert.deepEqual(await statuses(), ['open', 'open', 'open']);
+  await advance(hourSeconds);
+  assert.deepEqual(await statuses(), ['open', 'paid', 'paid']);
+});

@@ -211,3 +211,15 @@ test('another price does not start a period or an invoice while the subscription
     ['paused', price.id, subscription.latest_invoice],
   );
 });
+
+test('a paused subscription is canceled at its time', async (t) => {
+  const sandbox = await useSandbox(t);
+  const { stripe, advance } = sandbox;
+  const { subscription } = await afterTrial(sandbox, 'pause');
+  assert.equal(subscription.status, 'paused');
+  const at = subscription.created + 9 * daySeconds;
+  await stripe.subscriptions.update(subscription.id, { cancel_at: at });
+  await advance(3 * daySeconds);
+  const canceled = await stripe.subscriptions.retrieve(subscription.id);
+  assert.deepEqual([canceled.status, canceled.ended_at], ['canceled', at]);
+});

@@ -196,3 +196,18 @@ test('an event shows its object as it was then', async (t) => {
   ).data.map(({ data }) => (data.object as Stripe.PaymentIntent).status);
   assert.deepEqual(statuses, ['succeeded', 'requires_payment_method']);
 });
+
+test('an endpoint of an older version gets metadata that looks like an object as it is', async (t) => {
+  const receiver = await useReceiver(t);
+  const { stripe } = await useSandbox(t);
+  await stripe.webhookEndpoints.create({
+    url: receiver.url,
+    enabled_events: ['customer.created'],
+    api_version: '2024-06-20',
+  });
+  const metadata = { id: 'x', object: 'subscription' };
+  await stripe.customers.create({ metadata });
+  const [first] = await receiver.first(1);
+  const received = first?.event.data.object as Stripe.Customer | undefined;
+  assert.deepEqual(received?.metadata, metadata);
+});
