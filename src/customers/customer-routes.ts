@@ -4,18 +4,22 @@ import {
   answer,
   body,
   bodyFailures,
+  ChangedMetadata,
   DateTime,
+  ExternalId,
   Id,
   IdempotencyKey,
   IdParams,
   keyFailures,
+  MetadataAnswer,
+  NewMetadata,
   nullable,
   PageQuery,
   pageOf,
   problems,
   processorFailures,
 } from '../http/docs/api-schema.ts';
-import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
+import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
 import type { Customer } from './customer.ts';
 import type { CustomerService } from './customer-service.ts';
@@ -30,6 +34,8 @@ const CustomerSchema = Type.Object({
   email: Type.String(),
   name: nullable(Type.String()),
   phone: nullable(Type.String()),
+  externalId: nullable(Type.String()),
+  metadata: MetadataAnswer,
   createdAt: DateTime,
   updatedAt: DateTime,
 });
@@ -39,6 +45,8 @@ const CreateBody = Type.Object(
     email: Email,
     name: Type.Optional(Name),
     phone: Type.Optional(Phone),
+    externalId: Type.Optional(ExternalId),
+    metadata: Type.Optional(NewMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
   { additionalProperties: false },
@@ -49,11 +57,20 @@ const UpdateBody = Type.Object(
     email: Type.Optional(Email),
     name: Type.Optional(nullable(Name)),
     phone: Type.Optional(nullable(Phone)),
+    externalId: Type.Optional(nullable(ExternalId)),
+    metadata: Type.Optional(ChangedMetadata),
+    idempotencyKey: Type.Optional(IdempotencyKey),
   },
   {
     additionalProperties: false,
-    description: 'Fields that you leave out keep their value. null clears the name or the phone.',
+    description:
+      'Fields that you leave out keep their value. null clears the name, the phone or the externalId.',
   },
+);
+
+const ListQuery = Type.Object(
+  { externalId: Type.Optional(ExternalId), ...PageQuery.properties },
+  { additionalProperties: false },
 );
 
 const example: Static<typeof CustomerSchema> = {
@@ -62,6 +79,8 @@ const example: Static<typeof CustomerSchema> = {
   email: 'ada@example.com',
   name: 'Ada Lovelace',
   phone: null,
+  externalId: 'user-1815',
+  metadata: { tier: 'founder' },
   createdAt: '2026-11-15T09:30:00.000Z',
   updatedAt: '2026-11-15T09:30:00.000Z',
 };
@@ -76,14 +95,12 @@ export interface CustomerRouteParts {
 }
 
 export function registerCustomerRoutes(fastify: FastifyInstance, parts: CustomerRouteParts): void {
-  registerWrites(fastify, parts);
+  registerWrites(fastify, parts.customers);
+  registerDelete(fastify, parts);
   registerReads(fastify, parts.customers);
 }
 
-function registerWrites(
-  fastify: FastifyInstance,
-  { customers, correctSubscriptions }: CustomerRouteParts,
-): void {
+function registerWrites(fastify: FastifyInstance, customers: CustomerService): void {
   const app = typed(fastify);
   app.post(
     path,
@@ -91,18 +108,30 @@ function registerWrites(
       schema: {
         tags,
         summary: 'Create a customer',
-        body: body(CreateBody, { email: example.email, name: 'Ada Lovelace' }),
+        description:
+          'If a customer with this externalId exists, it is returned unchanged, provided that it has the values that ' +
+          'you send. So an application can send this request at every sign-in.',
+        body: body(CreateBody, {
+          email: example.email,
+          name: 'Ada Lovelace',
+          externalId: 'user-1815',
+          metadata: example.metadata,
+        }),
         response: {
+          200: answer('The existing customer with this externalId.', CustomerSchema, example),
           201: answer('The new customer.', CustomerSchema, example),
-          ...problems(...bodyFailures, ...keyFailures, ...processorFailures),
+          ...problems('external_id_taken', ...bodyFailures, ...keyFailures, ...processorFailures),
         },
       },
     },
     async (request, reply) => {
-      const { idempotencyKey, email, name = null, phone = null } = request.body;
+      const { idempotencyKey, name = null, phone = null, ...values } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
-      const { result, replayed } = await customers.create({ email, name, phone }, key);
-      return answerCreated(reply, replayed).send(toAnswer(result));
+      const { result, replayed } = await customers.create({ ...values, name, phone }, key);
+      const { customer, isExisting } = result;
+      return answerCreated(reply, replayed)
+        .code(isExisting ? 200 : 201)
+        .send(toAnswer(customer));
     },
   );
   app.patch(
@@ -115,12 +144,30 @@ function registerWrites(
         body: body(UpdateBody, { name: 'Ada King', phone: null }),
         response: {
           200: answer('The updated customer.', CustomerSchema, { ...example, name: 'Ada King' }),
-          ...problems('not_found', ...bodyFailures, ...processorFailures),
+          ...problems(
+            'not_found',
+            'external_id_taken',
+            ...bodyFailures,
+            ...keyFailures,
+            ...processorFailures,
+          ),
         },
       },
     },
-    async (request) => toAnswer(await customers.update(request.params.id, request.body)),
+    async (request, reply) => {
+      const { idempotencyKey, ...change } = request.body;
+      const key = idempotencyKeyOf(request, idempotencyKey);
+      const { result, replayed } = await customers.update(request.params.id, change, key);
+      return markReplay(reply, replayed).send(toAnswer(result));
+    },
   );
+}
+
+function registerDelete(
+  fastify: FastifyInstance,
+  { customers, correctSubscriptions }: CustomerRouteParts,
+): void {
+  const app = typed(fastify);
   app.delete(
     `${path}/:id`,
     {
@@ -128,7 +175,7 @@ function registerWrites(
         tags,
         summary: 'Delete a customer',
         description:
-          "Cancels the customer's subscriptions and erases the email, name and phone. " +
+          "Cancels the customer's subscriptions and erases the email, name, phone, externalId and metadata. " +
           'You can still read the payments and invoices.',
         params: IdParams,
         response: {
@@ -152,7 +199,7 @@ function registerReads(fastify: FastifyInstance, customers: CustomerService): vo
       schema: {
         tags,
         summary: 'List customers, newest first',
-        querystring: PageQuery,
+        querystring: ListQuery,
         response: {
           200: answer('One page of customers.', pageOf(CustomerSchema), {
             data: [example],
@@ -165,7 +212,8 @@ function registerReads(fastify: FastifyInstance, customers: CustomerService): vo
       },
     },
     async (request) => {
-      const { data, ...page } = await customers.list(request.query);
+      const { externalId, ...pageRequest } = request.query;
+      const { data, ...page } = await customers.list(pageRequest, externalId);
       return { ...page, data: data.map(toAnswer) };
     },
   );
@@ -190,6 +238,8 @@ function toAnswer(customer: Customer): Static<typeof CustomerSchema> {
     email: customer.email ?? '',
     name: customer.name,
     phone: customer.phone,
+    externalId: customer.externalId,
+    metadata: customer.metadata,
     createdAt: customer.createdAt.toISOString(),
     updatedAt: customer.updatedAt.toISOString(),
   };

@@ -10,6 +10,8 @@ const customerTable = defineTable<Customer>('customers', {
   email: mutable('text'),
   name: mutable('text'),
   phone: mutable('text'),
+  externalId: mutable('text'),
+  metadata: mutable('jsonb'),
   deletedAt: mutable('timestamptz'),
   processorAsOf: mutable('timestamptz'),
   // Null in rows that an older release wrote, which stored a single time.

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import type { CrashPoint } from '../../src/idempotency/crash-points.ts';
+import { type ChangeCase, changeCases } from '../support/change-cases.ts';
 import {
   assertMadeOnce,
   type CreationCase,
@@ -9,7 +10,7 @@ import {
   type Ground,
   layGround,
 } from '../support/creations.ts';
-import { type Lab, type Post, postTo, startLab } from '../support/fault-lab.ts';
+import { type Lab, postTo, sendTo, startLab } from '../support/fault-lab.ts';
 import { startTillProcess, testKey } from '../support/till-process.ts';
 
 /** Every crash point there is: the compiler refuses a list that lacks one. */
@@ -26,6 +27,10 @@ const crashPoints = Object.keys({
   'answer.before': true,
 } satisfies Record<CrashPoint, true>);
 
+type WalkedCase = CreationCase | ChangeCase;
+
+const walkedCases: readonly WalkedCase[] = [...creationCases, ...changeCases];
+
 /** As the processor has it when the process dies at the crash point. */
 const madeBy = new Set([
   'call.after',
@@ -37,7 +42,7 @@ const madeBy = new Set([
 ]);
 
 /** A payment's claim is completed after the answer; what a crash before that leaves is the same as at `record.row`. */
-function isAnswered({ operation }: CreationCase, crashPoint: string): boolean {
+function isAnswered({ operation }: WalkedCase, crashPoint: string): boolean {
   return operation === 'payments.create' && crashPoint === 'record.completed';
 }
 
@@ -52,16 +57,16 @@ test('a process killed at any mark leaves what the same request finishes, once',
       const ground = await layGround(lab, post);
       const key = `killed-at-${crashPoint}`;
       await crash(step, lab, ground, crashPoint, key);
-      for (const creation of creationCases) {
+      for (const creation of walkedCases) {
         const made = await creation.countMade(lab, ground);
         assert.equal(made, madeBy.has(crashPoint) ? 1 : 0, `${creation.operation} before the retry`);
       }
       // That the owner is gone is known at once: were its lease waited for, this request would end in a 409.
       await lab.sql(
-        `update till.idempotency_claims set leased_until = now() + interval '1 day' where key = $1`,
-        [key],
+        `update till.idempotency_claims set leased_until = now() + interval '1 day' where key like $1`,
+        [`${key}%`],
       );
-      await Promise.all(creationCases.map((creation) => finish(lab, post, ground, creation, key)));
+      await Promise.all(walkedCases.map((creation) => finish(lab, survivor.url, ground, creation, key)));
     });
   }
 });
@@ -75,18 +80,17 @@ async function crash(
   key: string,
 ): Promise<void> {
   const doomed = await startTillProcess(
-    { ...environmentOf(lab), CRASH_AT: crashPoint, CRASH_COUNT: String(creationCases.length) },
+    { ...environmentOf(lab), CRASH_AT: crashPoint, CRASH_COUNT: String(walkedCases.length) },
     [process.execPath, 'test/support/crashing-till.ts'],
   );
   t.after(() => doomed.stop('SIGKILL'));
   const died = once(doomed.child, 'exit');
-  const post = postTo(doomed.url, testKey);
   const outcomes = await Promise.allSettled(
-    creationCases.map(({ path, body }) => post(path(ground), body(ground), key)),
+    walkedCases.map((creation) => send(doomed.url, ground, creation, key)),
   );
   assert.deepEqual(
     outcomes.map(({ status }) => status),
-    creationCases.map((creation) => (isAnswered(creation, crashPoint) ? 'fulfilled' : 'rejected')),
+    walkedCases.map((creation) => (isAnswered(creation, crashPoint) ? 'fulfilled' : 'rejected')),
   );
   const [, signal] = await died;
   assert.equal(signal, 'SIGKILL');
@@ -94,19 +98,29 @@ async function crash(
 
 async function finish(
   lab: Lab,
-  post: Post,
+  url: string,
   ground: Ground,
-  creation: CreationCase,
+  creation: WalkedCase,
   key: string,
 ): Promise<void> {
-  const resumed = await post(creation.path(ground), creation.body(ground), key);
+  const resumed = await send(url, ground, creation, key);
   assert.equal(resumed.status, creation.status, `${creation.operation}: ${JSON.stringify(resumed.body)}`);
-  await assertMadeOnce(lab, ground, creation, key);
-  const repeated = await post(creation.path(ground), creation.body(ground), key);
+  await assertMadeOnce(lab, ground, creation, keyOf(creation, key));
+  const repeated = await send(url, ground, creation, key);
   assert.equal(repeated.status, creation.status);
   assert.equal(repeated.replayed, true);
   assert.deepEqual(repeated.body, resumed.body);
-  await assertMadeOnce(lab, ground, creation, key);
+  await assertMadeOnce(lab, ground, creation, keyOf(creation, key));
+}
+
+function send(url: string, ground: Ground, creation: WalkedCase, key: string) {
+  const method = 'method' in creation ? creation.method : 'POST';
+  return sendTo(url, testKey, method)(creation.path(ground), creation.body(ground), keyOf(creation, key));
+}
+
+/** Two cases may be the same operation, whose keys are then its own. */
+function keyOf(creation: WalkedCase, key: string): string {
+  return 'method' in creation ? `${key}-${creation.method}` : key;
 }
 
 function environmentOf(lab: Lab): Record<string, string> {

@@ -13,9 +13,11 @@ export interface Ground {
   readonly processorPaymentIntentId: string;
 }
 
+type CreateOperation = Extract<ClaimOperation, `${string}.create`>;
+
 /** One of the five requests that make something at the processor. */
 export interface CreationCase {
-  readonly operation: ClaimOperation;
+  readonly operation: CreateOperation;
   /** As the processor names the call, for its faults. */
   readonly processorOperation: string;
   readonly status: 200 | 201;
@@ -142,7 +144,7 @@ export async function layGround(lab: Lab, post: Post): Promise<Ground> {
 export async function assertMadeOnce(
   lab: Lab,
   ground: Ground,
-  creation: CreationCase,
+  creation: Pick<CreationCase, 'countMade' | 'countRows'> & { readonly operation: ClaimOperation },
   key: string,
 ): Promise<void> {
   assert.equal(await creation.countMade(lab, ground), 1, `${creation.operation} at the processor`);

@@ -152,10 +152,14 @@ export async function startLabTill(t: TestContext, lab: Lab, options: LabTillOpt
 }
 
 export function postTo(url: string, apiKey: string): Post {
+  return sendTo(url, apiKey, 'POST');
+}
+
+export function sendTo(url: string, apiKey: string, method: 'POST' | 'PATCH'): Post {
   return async (path, body, idempotencyKey) =>
     toAnswer(
       await fetch(`${url}${path}`, {
-        method: 'POST',
+        method,
         headers: {
           'x-api-key': apiKey,
           'content-type': 'application/json',

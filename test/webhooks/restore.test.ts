@@ -18,7 +18,7 @@ import { eventOf, idOf, startWebhookTill, type WebhookTill } from './webhook-til
 
 /** As after the restore of a backup that was made before anything else happened. */
 async function restoreEmpty(till: WebhookTill): Promise<void> {
-  await till.sql(`truncate till.customers, till.plans, till.payments, till.refunds, till.subscriptions,
+  await till.sql(`truncate till.customers, till.external_ids, till.plans, till.payments, till.refunds, till.subscriptions,
     till.invoices, till.idempotency_claims, till.webhook_events, till.list_counts`);
   await till.sql(`update till.recovery set read_until = now() - interval '1 hour'`);
 }
@@ -45,12 +45,17 @@ async function stock(till: WebhookTill) {
   const deleted = await newBuyer(till, plan);
   const lonely = await newCustomer(till);
   const renamed = await newCustomer(till);
+  const identified = await till.post<CustomerAnswer>('/customers', {
+    email: 'identified@example.com',
+    externalId: 'user-1',
+    metadata: { tier: 'gold' },
+  });
   await till.stripe.customers.update(renamed.processorCustomerId, { name: 'Grace' });
   const canceled = await newPayment(till, renamed.id);
   await till.post(`/payments/${canceled.id}/cancel`);
   assert.equal((await till.call(`/api/v1/customers/${deleted.id}`, { method: 'DELETE' })).status, 204);
   await till.settle();
-  return { plan, unused, archived, buyer, deleted, lonely, renamed };
+  return { plan, unused, archived, buyer, deleted, lonely, renamed, identified };
 }
 
 const askOf = (till: WebhookTill) => (path: string) => till.call(`/api/v1${path}`);
