@@ -10,6 +10,7 @@ export const failureTitles = {
   not_found: 'Not found',
   method_not_allowed: 'Method not allowed',
   idempotency_key_in_flight: 'Idempotency key in use',
+  external_id_taken: 'External id taken',
   plan_archived: 'Plan archived',
   payment_not_cancelable: 'Payment not cancelable',
   payment_not_refundable: 'Payment not refundable',
@@ -46,6 +47,8 @@ interface FailureExtras {
   readonly retryAfterSeconds?: number;
   /** The allowed methods, for a method that is not. */
   readonly allow?: readonly string[];
+  /** The customer that the problem is about, if the request does not name it. */
+  readonly customerId?: string;
   /** The processor's error code, when it rejected the caller's values. */
   readonly processorCode?: string;
   /** The parameter that the processor rejected, in its own spelling: `customer`, `items[0][price]`. */

@@ -235,15 +235,22 @@ const pureFiles = [
   'src/mirrors/transition.ts',
   'src/mirrors/facts.ts',
   'src/mirrors/fold.ts',
+  'src/mirrors/metadata.ts',
 ];
 
 /**
  * The first file of each table owns it. Others only read it, in a statement that must see both tables in one snapshot: the
- * sum of a payment's refunds, the payment of a refund, the
- * subscription of an invoice, and whether the customer of an event is deleted.
+ * sum of a payment's refunds, the payment of a refund, the subscription of an invoice, the customer of an external id, and
+ * whether the customer of an event is deleted.
  */
 const storesByTable: Readonly<Record<string, readonly string[]>> = {
-  customers: ['customers/customer-store.ts', 'webhooks/webhook-event-store.ts', 'webhooks/erasure-store.ts'],
+  customers: [
+    'customers/customer-store.ts',
+    'customers/external-id-store.ts',
+    'webhooks/webhook-event-store.ts',
+    'webhooks/erasure-store.ts',
+  ],
+  external_ids: ['customers/external-id-store.ts', 'customers/customer-store.ts'],
   plans: ['plans/plan-store.ts'],
   payments: ['payments/payment-store.ts', 'payments/refund-store.ts'],
   refunds: ['payments/refund-store.ts', 'payments/payment-store.ts'],

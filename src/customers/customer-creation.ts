@@ -1,55 +1,144 @@
-import type { CheckedCreation, CreationWrite, FoundClaim } from '../idempotency/creation.ts';
+import {
+  type CheckedCreation,
+  type CreationWrite,
+  type FoundClaim,
+  ReservationHeld,
+  type ReservingCreation,
+} from '../idempotency/creation.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { CustomerValues, Processor } from '../processor/processor.ts';
-import { type Customer, type CustomerFacts, foundCustomer } from './customer.ts';
+import { type Customer, type CustomerFacts, externalIdTaken, foundCustomer, hasValues } from './customer.ts';
 import { type CustomerMirror, toCustomer } from './customer-mirror.ts';
 import type { CustomerStore } from './customer-store.ts';
+import type { ExternalIdStore } from './external-id-store.ts';
 
 export interface CustomerParts {
   readonly database: Database;
   readonly store: CustomerStore;
+  readonly externalIds: ExternalIdStore;
   readonly mirror: CustomerMirror;
   readonly processor: Processor;
   readonly clock: Clock;
 }
 
-/** The steps of creating a customer. */
-export class CustomerCreation implements CheckedCreation<CustomerValues, undefined, CustomerFacts, Customer> {
+export interface CreatedCustomer {
+  readonly customer: Customer;
+  /** The customer with this external id existed before, so nothing was created. */
+  readonly isExisting: boolean;
+}
+
+interface Prepared {
+  /** The customer that has the external id, and the requested values. */
+  readonly existing: Customer | null;
+}
+
+type Made = { readonly existing: Customer } | { readonly facts: CustomerFacts };
+
+/** What creating a customer has in common, with and without an external id. */
+class CustomerSteps {
   readonly operation = 'customers.create';
-  readonly #parts: CustomerParts;
+  protected readonly parts: CustomerParts;
 
   constructor(parts: CustomerParts) {
-    this.#parts = parts;
+    this.parts = parts;
   }
 
   parentIdOf(): null {
     return null;
   }
 
-  async prepare(): Promise<undefined> {}
-
-  call(values: CustomerValues, _: undefined, write: CreationWrite): Promise<CustomerFacts> {
-    return this.#parts.processor.customers.create({ ...values, ...write });
+  async call(values: CustomerValues, { existing }: Prepared, write: CreationWrite): Promise<Made> {
+    if (existing !== null) return { existing };
+    return { facts: await this.parts.processor.customers.create({ ...values, ...write }) };
   }
 
-  find({ resourceId, attemptedAt }: FoundClaim): Promise<CustomerFacts | null> {
-    return this.#parts.processor.customers.find({ localId: resourceId, since: attemptedAt });
+  existingIdOf(made: Made): string | null {
+    return 'existing' in made ? made.existing.id : null;
   }
 
-  async record(tx: Transaction, id: string, facts: CustomerFacts): Promise<Customer> {
-    const { store, clock } = this.#parts;
-    await store.insert(tx, [toCustomer(id, facts, clock.now())]);
-    return foundCustomer((await store.findLive(tx, [id]))[0]);
+  async find({ resourceId, attemptedAt }: FoundClaim): Promise<Made | null> {
+    const facts = await this.parts.processor.customers.find({ localId: resourceId, since: attemptedAt });
+    return facts === null ? null : { facts };
   }
 
-  async refresh({ processorCustomerId }: Customer): Promise<void> {
-    await untilSettled(() => this.#parts.mirror.refresh(processorCustomerId));
+  async record(tx: Transaction, id: string, made: Made): Promise<CreatedCustomer> {
+    const { store, externalIds, clock } = this.parts;
+    if ('existing' in made) return { customer: made.existing, isExisting: true };
+    await store.insert(tx, [toCustomer(id, made.facts, clock.now())]);
+    if (made.facts.externalId !== null) await externalIds.endReservation(tx, id);
+    return { customer: foundCustomer((await store.findLive(tx, [id]))[0]), isExisting: false };
   }
 
-  async replay(id: string): Promise<Customer> {
-    const { store, database } = this.#parts;
-    return foundCustomer((await store.findLive(database, [id]))[0]);
+  async release(tx: Transaction, { resourceId }: FoundClaim): Promise<void> {
+    await this.parts.externalIds.endReservation(tx, resourceId);
   }
+
+  async refresh({ customer }: CreatedCustomer): Promise<void> {
+    await untilSettled(() => this.parts.mirror.refresh(customer.processorCustomerId));
+  }
+
+  async replay(id: string, { parentId }: FoundClaim): Promise<CreatedCustomer> {
+    const { store, database } = this.parts;
+    const [customer] = await store.findLive(database, [parentId ?? id]);
+    return { customer: foundCustomer(customer), isExisting: parentId !== null };
+  }
+}
+
+/** The steps of creating a customer without an external id. */
+export class CustomerCreation
+  extends CustomerSteps
+  implements CheckedCreation<CustomerValues, Prepared, Made, CreatedCustomer>
+{
+  async prepare(): Promise<Prepared> {
+    return { existing: null };
+  }
+}
+
+type IdentifiedValues = CustomerValues & { readonly externalId: string };
+
+/**
+ * The steps of creating a customer with an external id, which is reserved before the call. Of several concurrent requests
+ * one creates the customer; the others wait for it.
+ */
+export class IdentifiedCustomerCreation
+  extends CustomerSteps
+  implements ReservingCreation<IdentifiedValues, Prepared, Made, CreatedCustomer>
+{
+  async reserve(tx: Transaction, id: string, values: IdentifiedValues): Promise<Prepared> {
+    const { store, externalIds } = this.parts;
+    const { externalId } = values;
+    const holder = await reserveExternalId(
+      tx,
+      { store, externalIds },
+      { externalId, customerId: id, claimId: id },
+    );
+    if (holder !== null && !hasValues(holder, values)) throw externalIdTaken(holder.id);
+    return { existing: holder };
+  }
+}
+
+interface Reservation {
+  readonly externalId: string;
+  readonly customerId: string;
+  readonly claimId: string;
+}
+
+/** Reserves an external id. Returns the other customer that has it, if any. */
+export async function reserveExternalId(
+  tx: Transaction,
+  { store, externalIds }: Pick<CustomerParts, 'store' | 'externalIds'>,
+  reservation: Reservation,
+): Promise<Customer | null> {
+  const { externalId, customerId } = reservation;
+  const holder = await externalIds.reserve(tx, reservation);
+  if (holder.customerId === customerId) return null;
+  const [customer] = await store.findLive(tx, [holder.customerId]);
+  if (customer?.externalId === externalId) return customer;
+  // The claim of a creation has the id of the customer. A change has an id of its own, and unknown values.
+  if (holder.claimId !== null)
+    throw new ReservationHeld(holder.claimId, holder.claimId === holder.customerId);
+  await externalIds.replace(tx, reservation);
+  return null;
 }

@@ -1,18 +1,22 @@
 import { applyToRows, type Inserted, lockRows } from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
+import { noMetadata } from '../mirrors/metadata.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
-import { type Customer, type CustomerFacts, eraseCustomer, takeCustomerFacts } from './customer.ts';
+import { type Customer, type CustomerFacts, eraseCustomer } from './customer.ts';
 import type { CustomerStore } from './customer-store.ts';
+import type { ExternalIdStore } from './external-id-store.ts';
+import { type TakenExternalIds, takeExternalIds } from './external-ids.ts';
 
 interface CustomerMirrorParts {
   readonly database: Database;
   readonly store: CustomerStore;
+  readonly externalIds: ExternalIdStore;
   readonly processor: Processor;
   readonly clock: Clock;
   /** Called in the transaction that creates rows for lost customers. */
@@ -32,23 +36,47 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   }
 
   async apply(tx: Transaction, facts: readonly CustomerFacts[], source: Source): Promise<Applied> {
-    const { store, clock } = this.#parts;
+    const { store, externalIds, clock } = this.#parts;
     const { keyOf } = this;
-    const now = clock.now();
     const rows = await lockRows(tx, store, facts, keyOf);
-    const inserted = await this.#insert(tx, rows.unknown, source, now);
-    const folding = { rows, inserted, source, keyOf, take: takeCustomerFacts, now };
-    const { applied } = await applyToRows(tx, store, folding);
+    const taken = await takeExternalIds(tx, externalIds, rows);
+    const inserted = await this.#insert(tx, rows.unknown, source, taken);
+    const folding = { rows, inserted, source, keyOf, take: taken.take, now: clock.now() };
+    const { applied, written } = await applyToRows(tx, store, folding);
+    await taken.freeUnused(written);
     return applied;
   }
 
+  /** If another customer still has the external id that this one has at the processor, refreshes that customer too. */
   async refresh(key: string): Promise<Applied> {
+    const first = await this.#refresh(key);
+    const rival = first.externalId === null ? undefined : await this.#holderOf(first.externalId);
+    if (rival === undefined || this.keyOf(rival) === key) return first.applied;
+    await this.#refresh(this.keyOf(rival));
+    const { applied } = await this.#refresh(key);
+    return { ...applied, changed: [...new Set([...first.applied.changed, ...applied.changed])] };
+  }
+
+  async #refresh(key: string): Promise<{ readonly applied: Applied; readonly externalId: string | null }> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByKeys(database, [key]);
     const facts = await processor.customers.read(key);
-    if (facts === null) return row === undefined ? ignoredAll(key) : unknownToProcessor;
-    if (facts === 'deleted') return { ...nothingApplied, changed: (await this.erase(key)) ? [key] : [] };
-    return database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row)));
+    if (facts === null)
+      return { applied: row === undefined ? ignoredAll(key) : unknownToProcessor, externalId: null };
+    if (facts === 'deleted') {
+      const changed = (await this.erase(key)) ? [key] : [];
+      return { applied: { ...nothingApplied, changed }, externalId: null };
+    }
+    const applied = await database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row)));
+    // Usually the row has the external id already, and no other customer can have it.
+    return { applied, externalId: facts.externalId === row?.externalId ? null : facts.externalId };
+  }
+
+  async #holderOf(externalId: string): Promise<Customer | undefined> {
+    const { database, store, externalIds } = this.#parts;
+    const [held] = await externalIds.find(database, [externalId]);
+    const [holder] = held === undefined ? [] : await store.findLive(database, [held.customerId]);
+    return holder;
   }
 
   /** Removes the personal data. False if the row has none left. */
@@ -76,22 +104,25 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     tx: Transaction,
     unknown: readonly CustomerFacts[],
     source: Source,
-    now: Date,
+    { withFree }: TakenExternalIds,
   ): Promise<Inserted<Customer> | undefined> {
-    const { store, onRecovered } = this.#parts;
+    const { store, onRecovered, clock } = this.#parts;
+    const now = clock.now();
     const ours = unknown.flatMap((facts) => (isOurId(facts.localId) ? [{ id: facts.localId, facts }] : []));
     if (ours.length === 0) return undefined;
-    // An event without an email address may have been redacted, so the customer is refreshed instead.
-    const isComplete = ({ email, deleted }: CustomerFacts) =>
-      email !== null || deleted || source !== 'events';
+    // An event without an email address or metadata may have been redacted, so the customer is refreshed instead.
+    const isComplete = ({ email, metadata, deleted }: CustomerFacts) =>
+      (email !== null && metadata !== null) || deleted || source !== 'events';
     const complete = ours.filter(({ facts }) => isComplete(facts));
     const made = await store.insert(
       tx,
-      complete.map(({ id, facts }) => toCustomer(id, facts, now)),
+      complete.map(({ id, facts }) => toCustomer(id, withFree(id, facts), now)),
     );
     if (made.length > 0) await onRecovered(tx, made);
-    const incomplete = ours.filter(({ facts }) => !isComplete(facts));
-    return { made, lost: incomplete.map(({ facts }) => this.keyOf(facts)) };
+    const isPartial = (id: string, facts: CustomerFacts) =>
+      !isComplete(facts) || withFree(id, facts) !== facts;
+    const lost = ours.filter(({ id, facts }) => isPartial(id, facts));
+    return { made, lost: lost.map(({ facts }) => this.keyOf(facts)) };
   }
 }
 
@@ -101,8 +132,10 @@ export interface CustomersByKey {
 
 /** A Till customer always has an email address. If the processor has none for a recovered customer, it is empty. */
 export function toCustomer(id: string, facts: CustomerFacts, now: Date): Customer {
-  const { processorCustomerId, email, name, phone, deleted, asOf } = facts;
-  const person = deleted ? { email: null, name: null, phone: null } : { email: email ?? '', name, phone };
+  const { processorCustomerId, email, name, phone, externalId, metadata, deleted, asOf } = facts;
+  const person = deleted
+    ? { email: null, name: null, phone: null, externalId: null, metadata: noMetadata }
+    : { email: email ?? '', name, phone, externalId, metadata: metadata ?? noMetadata };
   return {
     id,
     processorCustomerId,

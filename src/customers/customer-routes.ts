@@ -4,16 +4,20 @@ import {
   answer,
   body,
   bodyFailures,
+  ChangedMetadata,
   DateTime,
+  ExternalId,
   Id,
   IdempotencyKey,
   IdParams,
   keyFailures,
+  MetadataAnswer,
+  NewMetadata,
   nullable,
   problems,
   processorFailures,
 } from '../http/docs/api-schema.ts';
-import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
+import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { registerListRoute } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
 import type { Customer } from './customer.ts';
@@ -29,6 +33,8 @@ const CustomerSchema = Type.Object({
   email: Type.String(),
   name: nullable(Type.String()),
   phone: nullable(Type.String()),
+  externalId: nullable(Type.String()),
+  metadata: MetadataAnswer,
   createdAt: DateTime,
   updatedAt: DateTime,
 });
@@ -38,6 +44,8 @@ const CreateBody = Type.Object(
     email: Email,
     name: Type.Optional(Name),
     phone: Type.Optional(Phone),
+    externalId: Type.Optional(ExternalId),
+    metadata: Type.Optional(NewMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
   { additionalProperties: false },
@@ -48,10 +56,14 @@ const UpdateBody = Type.Object(
     email: Type.Optional(Email),
     name: Type.Optional(nullable(Name)),
     phone: Type.Optional(nullable(Phone)),
+    externalId: Type.Optional(nullable(ExternalId)),
+    metadata: Type.Optional(ChangedMetadata),
+    idempotencyKey: Type.Optional(IdempotencyKey),
   },
   {
     additionalProperties: false,
-    description: 'Fields that you leave out keep their value. null clears the name or the phone.',
+    description:
+      'Fields that you leave out keep their value. null clears the name, the phone or the externalId.',
   },
 );
 
@@ -61,6 +73,8 @@ const example: Static<typeof CustomerSchema> = {
   email: 'ada@example.com',
   name: 'Ada Lovelace',
   phone: null,
+  externalId: 'user-1815',
+  metadata: { tier: 'founder' },
   createdAt: '2026-11-15T09:30:00.000Z',
   updatedAt: '2026-11-15T09:30:00.000Z',
 };
@@ -75,14 +89,12 @@ export interface CustomerRouteParts {
 }
 
 export function registerCustomerRoutes(fastify: FastifyInstance, parts: CustomerRouteParts): void {
-  registerWrites(fastify, parts);
+  registerWrites(fastify, parts.customers);
+  registerDelete(fastify, parts);
   registerReads(fastify, parts.customers);
 }
 
-function registerWrites(
-  fastify: FastifyInstance,
-  { customers, correctSubscriptions }: CustomerRouteParts,
-): void {
+function registerWrites(fastify: FastifyInstance, customers: CustomerService): void {
   const app = typed(fastify);
   app.post(
     path,
@@ -90,18 +102,30 @@ function registerWrites(
       schema: {
         tags,
         summary: 'Create a customer',
-        body: body(CreateBody, { email: example.email, name: 'Ada Lovelace' }),
+        description:
+          'If a customer with this externalId exists, it is returned unchanged, provided that it has the values that ' +
+          'you send. So an application can send this request at every sign-in.',
+        body: body(CreateBody, {
+          email: example.email,
+          name: 'Ada Lovelace',
+          externalId: 'user-1815',
+          metadata: example.metadata,
+        }),
         response: {
+          200: answer('The existing customer with this externalId.', CustomerSchema, example),
           201: answer('The new customer.', CustomerSchema, example),
-          ...problems(...bodyFailures, ...keyFailures, ...processorFailures),
+          ...problems('external_id_taken', ...bodyFailures, ...keyFailures, ...processorFailures),
         },
       },
     },
     async (request, reply) => {
-      const { idempotencyKey, email, name = null, phone = null } = request.body;
+      const { idempotencyKey, name = null, phone = null, ...values } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
-      const { result, replayed } = await customers.create({ email, name, phone }, key);
-      return answerCreated(reply, replayed).send(toAnswer(result));
+      const { result, replayed } = await customers.create({ ...values, name, phone }, key);
+      const { customer, isExisting } = result;
+      return answerCreated(reply, replayed)
+        .code(isExisting ? 200 : 201)
+        .send(toAnswer(customer));
     },
   );
   app.patch(
@@ -114,12 +138,30 @@ function registerWrites(
         body: body(UpdateBody, { name: 'Ada King', phone: null }),
         response: {
           200: answer('The updated customer.', CustomerSchema, { ...example, name: 'Ada King' }),
-          ...problems('not_found', ...bodyFailures, ...processorFailures),
+          ...problems(
+            'not_found',
+            'external_id_taken',
+            ...bodyFailures,
+            ...keyFailures,
+            ...processorFailures,
+          ),
         },
       },
     },
-    async (request) => toAnswer(await customers.update(request.params.id, request.body)),
+    async (request, reply) => {
+      const { idempotencyKey, ...change } = request.body;
+      const key = idempotencyKeyOf(request, idempotencyKey);
+      const { result, replayed } = await customers.update(request.params.id, change, key);
+      return markReplay(reply, replayed).send(toAnswer(result));
+    },
   );
+}
+
+function registerDelete(
+  fastify: FastifyInstance,
+  { customers, correctSubscriptions }: CustomerRouteParts,
+): void {
+  const app = typed(fastify);
   app.delete(
     `${path}/:id`,
     {
@@ -127,7 +169,7 @@ function registerWrites(
         tags,
         summary: 'Delete a customer',
         description:
-          "Cancels the customer's subscriptions and erases the email, name and phone. " +
+          "Cancels the customer's subscriptions and erases the email, name, phone, externalId and metadata. " +
           'You can still read the payments and invoices.',
         params: IdParams,
         response: {
@@ -153,6 +195,10 @@ function registerReads(fastify: FastifyInstance, customers: CustomerService): vo
     schema: CustomerSchema,
     example,
     filters: {
+      externalId: Type.Optional({
+        ...ExternalId,
+        description: 'Return only the customer with this external id.',
+      }),
       email: Type.Optional({ ...Email, description: 'Return only customers with this email, in any case.' }),
     },
     list: (request) => customers.list(request),
@@ -179,6 +225,8 @@ function toAnswer(customer: Customer): Static<typeof CustomerSchema> {
     email: customer.email ?? '',
     name: customer.name,
     phone: customer.phone,
+    externalId: customer.externalId,
+    metadata: customer.metadata,
     createdAt: customer.createdAt.toISOString(),
     updatedAt: customer.updatedAt.toISOString(),
   };

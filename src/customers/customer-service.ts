@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { isDefiniteRefusal } from '../errors.ts';
 import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
@@ -8,9 +7,15 @@ import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { CustomerValues, Refused } from '../processor/processor.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
-import { type Customer, customerNotFound, foundCustomer, isChangeIgnored } from './customer.ts';
-import { CustomerCreation, type CustomerParts } from './customer-creation.ts';
+import { type Customer, type CustomerChange, customerNotFound, foundCustomer } from './customer.ts';
+import {
+  type CreatedCustomer,
+  CustomerCreation,
+  type CustomerParts,
+  IdentifiedCustomerCreation,
+} from './customer-creation.ts';
 import type { DeletedCustomer } from './customer-store.ts';
+import { CustomerUpdate } from './customer-update.ts';
 
 /** Rows per page when listing all customers: few enough to hold in memory, many enough to need few pages. */
 const livePageSize = 1_000;
@@ -20,19 +25,27 @@ interface CustomerServiceParts extends CustomerParts {
 }
 
 export class CustomerService {
-  /** The sweeper also uses it. */
-  readonly creation: CustomerCreation;
+  /** The sweeper also uses these two. */
+  readonly creation: IdentifiedCustomerCreation;
+  readonly updating: CustomerUpdate;
+  readonly #anonymousCreation: CustomerCreation;
   readonly #parts: CustomerServiceParts;
   readonly #reads: SharedReads<Customer>;
 
   constructor(parts: CustomerServiceParts) {
     this.#parts = parts;
-    this.creation = new CustomerCreation(parts);
+    this.creation = new IdentifiedCustomerCreation(parts);
+    this.updating = new CustomerUpdate(parts);
+    this.#anonymousCreation = new CustomerCreation(parts);
     this.#reads = new SharedReads((ids) => parts.store.findLive(parts.database, ids));
   }
 
-  create(values: CustomerValues, key: string | undefined): Promise<Created<Customer>> {
-    return this.#parts.idempotency.create(this.creation, values, key);
+  create(values: CustomerValues, key: string | undefined): Promise<Created<CreatedCustomer>> {
+    const { idempotency } = this.#parts;
+    const { externalId } = values;
+    return externalId === undefined
+      ? idempotency.create(this.#anonymousCreation, values, key)
+      : idempotency.create(this.creation, { ...values, externalId }, key);
   }
 
   async read(id: string): Promise<Customer> {
@@ -43,26 +56,17 @@ export class CustomerService {
     return this.#parts.store.list(this.#parts.database, request);
   }
 
-  async update(id: string, change: Partial<CustomerValues>): Promise<Customer> {
-    const { database, mirror, processor } = this.#parts;
-    const customer = await this.read(id);
-    if (Object.keys(change).length === 0) return customer;
-    const { processorCustomerId } = customer;
-    // Every request has its own key, because two requests with the same change are two changes.
-    const attempt = await processor.customers.update({
-      ...change,
-      processorCustomerId,
-      idempotencyKey: randomUUID(),
-    });
-    if (attempt.outcome !== 'done') {
-      // If the processor deleted the customer and the event has not arrived yet, the caller gets a 404.
-      await correct(mirror, processorCustomerId);
-      await this.read(id);
-      throw notReached(attempt, 'customer', 'unchanged');
-    }
-    if (isChangeIgnored(customer, change, attempt.value)) throw notReached(attempt, 'customer', 'unchanged');
-    await applyResponse(database, mirror, attempt.value, customer);
-    return this.read(id);
+  async update(id: string, change: CustomerChange, key: string | undefined): Promise<Created<Customer>> {
+    const { idempotency, mirror } = this.#parts;
+    // Without a key, there is nothing to remember about a change of nothing.
+    if (key === undefined && Object.keys(change).length === 0)
+      return { result: await this.read(id), replayed: false };
+    if (!isUuid(id)) throw customerNotFound();
+    const { result, replayed } = await idempotency.create(this.updating, { customerId: id, change }, key);
+    const customer = foundCustomer(result.customer);
+    if (result.isSettled) return { result: customer, replayed };
+    await correct(mirror, customer.processorCustomerId);
+    return { result: await this.read(id), replayed };
   }
 
   /**

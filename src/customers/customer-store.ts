@@ -12,6 +12,8 @@ const customerTable = defineTable<Customer>('customers', {
   email: mutable('text'),
   name: mutable('text'),
   phone: mutable('text'),
+  externalId: mutable('text'),
+  metadata: mutable('jsonb'),
   deletedAt: mutable('timestamptz'),
   processorAsOf: mutable('timestamptz'),
   // Null in rows that an older release wrote, which stored a single time.
@@ -26,7 +28,17 @@ const { columns } = customerTable;
 export const customerList: List<Customer> = {
   table: customerTable,
   only: 'deleted_at is null',
-  filters: { email: byTextOfAnyCase('email') },
+  filters: {
+    externalId: {
+      column: 'id',
+      toSql: (externalId) =>
+        `(select customers.id from till.external_ids
+          join till.customers on customers.id = customer_id and customers.external_id = external_ids.external_id
+          where external_ids.external_id = ${externalId})`,
+      normalise: (externalId) => externalId,
+    },
+    email: byTextOfAnyCase('email'),
+  },
 };
 
 /** A deleted customer whose events have to be searched for personal data. */

@@ -13,6 +13,7 @@ import {
   type Customer,
   type CustomerFacts,
   eraseCustomer,
+  hasValues,
   isChangeIgnored,
   takeCustomerFacts,
 } from './customer.ts';
@@ -23,6 +24,8 @@ const customer: Customer = {
   email: 'ada@example.com',
   name: 'Ada',
   phone: null,
+  externalId: 'user-1',
+  metadata: { tier: 'gold' },
   deletedAt: null,
   ...rowTime(rowAsOf),
   createdAt: rowCreatedAt,
@@ -36,6 +39,8 @@ const facts: CustomerFacts = {
   email: 'ada@example.com',
   name: 'Ada',
   phone: null,
+  externalId: 'user-1',
+  metadata: { tier: 'gold' },
   deleted: false,
   createdAt: rowCreatedAt,
   asOf: rowAsOf,
@@ -52,7 +57,13 @@ test('a deletion is final: it overrides every change, and no later change overri
 });
 
 test('the newer of two changes wins, and two different changes in the same second need a refresh', () => {
-  for (const change of [{ email: 'king@example.com' }, { name: null }, { phone: '+15550100' }]) {
+  for (const change of [
+    { email: 'king@example.com' },
+    { name: null },
+    { phone: '+15550100' },
+    { externalId: 'user-2' },
+    { metadata: { tier: 'silver' } },
+  ]) {
     const at = (second: number) =>
       takeCustomerFacts(customer, { ...facts, ...change, asOf: atSecond(second) }, 'event', testNow);
     assert.deepEqual([at(999).verdict, at(1_000).verdict, at(1_001).verdict], ['keep', 'refresh', 'take']);
@@ -71,15 +82,47 @@ test('clearing the email address elsewhere changes nothing, because a Till custo
   assert.deepEqual([row.email, row.updatedAt], ['ada@example.com', rowUpdatedAt]);
 });
 
+test('an event that does not show the metadata never clears it: a newer one needs a refresh', () => {
+  const at = (second: number) => {
+    const unknown = { ...facts, name: 'Grace', externalId: null, metadata: null, asOf: atSecond(second) };
+    return takeCustomerFacts(customer, unknown, 'event', testNow);
+  };
+  assert.deepEqual([at(999).verdict, at(1_000).verdict, at(1_001).verdict], ['keep', 'refresh', 'refresh']);
+  const read = { ...facts, name: 'Grace', externalId: null, metadata: null };
+  const { verdict, row } = takeCustomerFacts(customer, read, 'present', testNow);
+  assert.deepEqual(
+    [verdict, row.name, row.externalId, row.metadata],
+    ['take', 'Grace', 'user-1', { tier: 'gold' }],
+  );
+});
+
+test('a customer has the values of a request if those that it names are the same, whatever the case of the email', () => {
+  const has = (values: object) => hasValues(customer, { email: 'ADA@example.com', ...values });
+  assert.equal(has({}), true);
+  assert.equal(has({ name: 'Ada', phone: null, metadata: { tier: 'gold' } }), true);
+  assert.equal(has({ email: 'grace@example.com' }), false);
+  assert.equal(has({ name: 'ada' }), false);
+  assert.equal(has({ phone: '+1' }), false);
+  assert.equal(has({ metadata: { tier: 'silver' } }), false);
+  assert.equal(has({ metadata: { other: '1' } }), false);
+});
+
 test('a deleted customer has no personal data left', () => {
   const deleted = { ...facts, deleted: true, email: null, name: null };
   const { row } = takeCustomerFacts(customer, deleted, 'event', testNow);
   assert.deepEqual([row.email, row.name, row.phone, row.deletedAt], [null, null, null, testNow]);
+  assert.deepEqual([row.externalId, row.metadata], [null, {}]);
   assert.deepEqual([row.id, row.processorCustomerId], [customer.id, 'cus_1']);
 });
 
 test('a change is ignored if the response shows the old value, but not if it shows a normalized new one', () => {
-  const before = { email: 'ada@example.com', name: 'Ada', phone: null };
+  const before = {
+    email: 'ada@example.com',
+    name: 'Ada',
+    phone: null,
+    externalId: null,
+    metadata: { a: '1' },
+  };
   const ignored = (change: object, after: object) => isChangeIgnored(before, change, { ...before, ...after });
   assert.equal(ignored({ name: 'Grace' }, {}), true);
   assert.equal(ignored({ phone: '+1' }, { name: 'Grace' }), true);
@@ -89,5 +132,11 @@ test('a change is ignored if the response shows the old value, but not if it sho
   assert.equal(ignored({ name: 'Ada ', phone: null }, {}), false);
   assert.equal(ignored({ name: 'Grace' }, { name: null }), true);
   assert.equal(ignored({ name: null }, { name: 'Grace' }), true);
+  assert.equal(ignored({ externalId: 'x' }, {}), true);
+  assert.equal(ignored({ externalId: 'x' }, { externalId: 'x' }), false);
+  assert.equal(ignored({ metadata: { a: '2' } }, {}), true);
+  assert.equal(ignored({ metadata: { a: null } }, {}), true);
+  assert.equal(ignored({ metadata: { a: '1', b: null } }, {}), false);
+  assert.equal(ignored({ metadata: { b: '2' } }, { metadata: { a: '1', b: '2' } }), false);
   assert.equal(ignored({}, {}), false);
 });

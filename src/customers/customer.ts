@@ -1,5 +1,13 @@
 import { Failure } from '../errors.ts';
 import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
+import {
+  hasMetadata,
+  isMetadataChangeIgnored,
+  type Metadata,
+  type MetadataChange,
+  needsMetadata,
+  noMetadata,
+} from '../mirrors/metadata.ts';
 import { type Origin, type TransitionTable, takeValues, type Verdict } from '../mirrors/transition.ts';
 
 export interface Customer extends DatedRow {
@@ -8,6 +16,9 @@ export interface Customer extends DatedRow {
   readonly email: string | null;
   readonly name: string | null;
   readonly phone: string | null;
+  /** The application's own id of the customer. Unique among customers that are not deleted. */
+  readonly externalId: string | null;
+  readonly metadata: Metadata;
   readonly deletedAt: Date | null;
 }
 
@@ -16,6 +27,9 @@ export interface CustomerFacts extends OwnFacts {
   readonly email: string | null;
   readonly name: string | null;
   readonly phone: string | null;
+  readonly externalId: string | null;
+  /** Null if it is unknown, and then so is the external id: older releases stored events without metadata. */
+  readonly metadata: Metadata | null;
   readonly deleted: boolean;
 }
 
@@ -37,18 +51,48 @@ export function takeCustomerFacts(
   const from = customer.deletedAt === null ? 'live' : 'deleted';
   const to = facts.deleted ? 'deleted' : 'live';
   // A Till customer always has an email address, so clearing it elsewhere changes nothing.
-  const values = { email: facts.email ?? customer.email, name: facts.name, phone: facts.phone };
+  const { email, name, phone, externalId, metadata } = facts;
+  const values = {
+    email: email ?? customer.email,
+    name,
+    phone,
+    ...(metadata === null ? {} : { externalId, metadata }),
+  };
   const rule = customerTransitions[from][to];
   const { verdict, row } = takeValues(customer, values, { rule, origin, asOf: facts.asOf, now });
-  return { verdict, row: facts.deleted ? eraseCustomer(row, now) : row };
+  if (facts.deleted) return { verdict, row: eraseCustomer(row, now) };
+  return { verdict: needsMetadata(facts, origin, verdict) ? 'refresh' : verdict, row };
 }
 
 /** A deleted customer keeps its ids and times, and no personal data. */
 export function eraseCustomer(customer: Customer, now: Date): Customer {
-  return { ...customer, email: null, name: null, phone: null, deletedAt: now, updatedAt: now };
+  const nothing = { email: null, name: null, phone: null, externalId: null, metadata: noMetadata };
+  return { ...customer, ...nothing, deletedAt: now, updatedAt: now };
 }
 
-type CustomerData = Pick<Customer, 'email' | 'name' | 'phone'>;
+type CustomerData = Pick<Customer, 'email' | 'name' | 'phone' | 'externalId' | 'metadata'>;
+
+/** A change of a customer. An absent field stays, and null clears it. */
+export interface CustomerChange {
+  readonly email?: string;
+  readonly name?: string | null;
+  readonly phone?: string | null;
+  readonly externalId?: string | null;
+  readonly metadata?: MetadataChange;
+}
+
+/** Whether the customer has every value that a request names. Email addresses are compared without regard to case. */
+export function hasValues(
+  customer: CustomerData,
+  { email, name, phone, metadata = {} }: CustomerChange,
+): boolean {
+  return (
+    (email === undefined || email.toLowerCase() === customer.email?.toLowerCase()) &&
+    (name === undefined || name === null || name === customer.name) &&
+    (phone === undefined || phone === null || phone === customer.phone) &&
+    hasMetadata(customer.metadata, metadata)
+  );
+}
 
 /**
  * Whether the processor's response to an update still shows an old value. The response need not equal the request,
@@ -56,10 +100,13 @@ type CustomerData = Pick<Customer, 'email' | 'name' | 'phone'>;
  */
 export function isChangeIgnored(
   before: CustomerData,
-  change: Partial<CustomerData>,
-  after: CustomerData,
+  change: CustomerChange,
+  after: Omit<CustomerData, 'metadata'> & Pick<CustomerFacts, 'metadata'>,
 ): boolean {
-  const fields = ['email', 'name', 'phone'] as const;
+  const { metadata = {} } = change;
+  if (after.metadata !== null && isMetadataChangeIgnored(before.metadata, metadata, after.metadata))
+    return true;
+  const fields = ['email', 'name', 'phone', 'externalId'] as const;
   return fields.some((field) => {
     const requested = change[field];
     if (requested === undefined || normalized(requested) === normalized(before[field])) return false;
@@ -75,6 +122,14 @@ function normalized(text: string | null): string {
 export function foundCustomer(customer: Customer | undefined): Customer {
   if (customer === undefined) throw customerNotFound();
   return customer;
+}
+
+export function externalIdTaken(customerId: string): Failure {
+  return new Failure(
+    'external_id_taken',
+    'Another customer has this externalId. Use that customer, or send another externalId.',
+    { customerId },
+  );
 }
 
 export function customerNotFound(): Failure {

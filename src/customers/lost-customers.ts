@@ -1,3 +1,4 @@
+import { noMetadata } from '../mirrors/metadata.ts';
 import { noRevisions } from '../mirrors/refresh.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
 import type { Database } from '../platform/postgres.ts';
@@ -67,6 +68,8 @@ export class LostCustomers {
       email: null,
       name: null,
       phone: null,
+      externalId: null,
+      metadata: noMetadata,
       deleted: true,
       createdAt,
       asOf,

@@ -15,6 +15,14 @@ export function keyInFlight(): Failure {
   );
 }
 
+export function reservationInFlight(): Failure {
+  return new Failure(
+    'idempotency_key_in_flight',
+    'Another request that needs the same value is still in progress. Retry later.',
+    { retryAfterSeconds: 1 },
+  );
+}
+
 /** The definite refusals of a creation, caused by the values in the request or by the state of the objects it names. */
 const refusals: readonly FailureCode[] = [
   'processor_rejected',

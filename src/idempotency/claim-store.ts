@@ -53,6 +53,14 @@ export class ClaimStore {
     return rows[0];
   }
 
+  async findByResource(db: Queryable, resourceId: string): Promise<StoredClaim | undefined> {
+    const rows = await db.query<StoredClaim>(
+      `select ${columns} from till.idempotency_claims where resource_id = $1`,
+      [resourceId],
+    );
+    return rows[0];
+  }
+
   async lock(tx: Queryable, operation: ClaimOperation, key: string): Promise<StoredClaim | undefined> {
     const rows = await tx.query<StoredClaim>(
       `select ${columns} from till.idempotency_claims where operation = $1 and key = $2 for update`,
@@ -91,6 +99,14 @@ export class ClaimStore {
       [claims.map(({ resourceId }) => resourceId)],
       'complete_claims',
     );
+  }
+
+  /** Records the existing object that a request turned out to be about. */
+  async setParent(tx: Queryable, { resourceId }: Claim, parentId: string): Promise<void> {
+    await tx.query('update till.idempotency_claims set parent_id = $2 where resource_id = $1', [
+      resourceId,
+      parentId,
+    ]);
   }
 
   /** Ends the lease, so that the next request with the key can resume the claim at once. */

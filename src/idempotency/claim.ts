@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 
-/** The operations that create an object at the processor exactly once. */
+/** The operations that create or change an object at the processor exactly once. */
 export type ClaimOperation =
   | 'customers.create'
+  | 'customers.update'
   | 'plans.create'
+  | 'plans.update'
   | 'payments.create'
   | 'refunds.create'
   | 'subscriptions.create';
@@ -12,8 +14,12 @@ export interface Claim {
   readonly operation: ClaimOperation;
   readonly key: string;
   readonly requestHash: Buffer;
-  /** The id of the resource, which may not exist yet. */
+  /** The id of the resource, which may not exist yet. For a change: the id of the change. */
   readonly resourceId: string;
+  /**
+   * The object that the resource belongs to, or that the change is about. For a creation that found its object in
+   * existence: that object.
+   */
   readonly parentId: string | null;
   readonly attempt: number;
   readonly attemptedAt: Date;

@@ -4,7 +4,7 @@ import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import { type Claim, hashRequest } from './claim.ts';
-import { keyInFlight, keyReused } from './claim-failures.ts';
+import { keyInFlight, keyReused, reservationInFlight } from './claim-failures.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { ClaimWatches } from './claim-watches.ts';
 import type { CrashPoints } from './crash-points.ts';
@@ -52,6 +52,8 @@ export interface ClaimParts {
 
 /** Decides which request may work on an idempotency key. */
 export class Claims {
+  /** How long a request waits for another one. */
+  readonly waitMs: number;
   readonly #parts: ClaimParts;
   /** The claims that this process works on. Other claims that this process owns are abandoned. */
   readonly #running = new Set<string>();
@@ -60,8 +62,9 @@ export class Claims {
   readonly #watches: ClaimWatches;
 
   constructor(parts: ClaimParts) {
-    const { database, claims } = parts;
+    const { database, claims, waitMs = waitMsDefault } = parts;
     this.#parts = parts;
+    this.waitMs = waitMs;
     this.#inserting = new SharedStatement({
       run: async (newClaims) => {
         const inserted = await claims.insert(database, newClaims);
@@ -77,14 +80,35 @@ export class Claims {
 
   /** Waits until the key is free or its request is completed. Fails if neither happens in time. */
   async take<Prepared>(request: ClaimRequest<Prepared>): Promise<OwnClaim<Prepared> | CompletedClaim> {
-    const { waitMs = waitMsDefault } = this.#parts;
-    const giveUpAtMs = performance.now() + waitMs;
+    const giveUpAtMs = performance.now() + this.waitMs;
     const requestHash = hashRequest(request.request);
     let state: ClaimState<Prepared> | undefined = await this.#claimNewKey(request, requestHash);
     while (state === undefined || state.state === 'running') {
       state = await this.#waitAndClaim(request, requestHash, giveUpAtMs);
     }
     return state;
+  }
+
+  /**
+   * Waits until the claim that holds a reservation is completed or gone. Takes it over if it is abandoned and `reserve`
+   * is given. Fails if nothing of this happens in time.
+   */
+  async waitForHolder<Prepared>(
+    claimId: string,
+    reserve: ((tx: Transaction) => Promise<Prepared>) | undefined,
+    giveUpAtMs: number,
+  ): Promise<OwnClaim<Prepared> | { readonly state: 'ended' }> {
+    const { claims, database } = this.#parts;
+    for (let isAbandoned = false; ; isAbandoned = true) {
+      const holder = await claims.findByResource(database, claimId);
+      if (holder === undefined || holder.completedAt !== null) return { state: 'ended' };
+      if (isAbandoned && reserve === undefined) throw reservationInFlight();
+      const outcome = await this.#watches.wait(holder, giveUpAtMs - performance.now());
+      if (outcome === undefined) throw reservationInFlight();
+      if (outcome.state === 'completed') return { state: 'ended' };
+      const taken = reserve === undefined ? undefined : await this.#takeOver(holder, reserve);
+      if (taken !== undefined) return taken;
+    }
   }
 
   /** This process no longer works on the claim. */
@@ -144,6 +168,30 @@ export class Claims {
       });
     } catch (error) {
       if (claimed !== undefined) this.end(claimed);
+      throw error;
+    }
+  }
+
+  /** Undefined if the claim is no longer abandoned. */
+  async #takeOver<Prepared>(
+    { operation, key, resourceId }: Claim,
+    reserve: (tx: Transaction) => Promise<Prepared>,
+  ): Promise<OwnClaim<Prepared> | undefined> {
+    const { claims, database, ownerLock } = this.#parts;
+    let isOurs = false;
+    try {
+      return await database.transaction(async (tx) => {
+        const claim = await claims.lock(tx, operation, key);
+        if (claim?.resourceId !== resourceId || claim.completedAt !== null) return undefined;
+        if (await this.#isInProgress(tx, claim)) return undefined;
+        const reserved = await reserve(tx);
+        isOurs = true;
+        this.#running.add(resourceId);
+        const owned = await claims.takeOver(tx, claim, ownerLock.owner);
+        return { state: 'ours', claim: owned, isResumed: true, reserved };
+      });
+    } catch (error) {
+      if (isOurs) this.#running.delete(resourceId);
       throw error;
     }
   }

@@ -3,12 +3,12 @@ import type { Transaction } from '../platform/postgres.ts';
 import type { Claim, ClaimOperation } from './claim.ts';
 
 /**
- * One kind of creation, in steps that survive a crash between any two of them: prepare or reserve, call, record. Each
+ * One kind of creation or change, in steps that survive a crash between any two of them: prepare or reserve, call, record. Each
  * step gets the result of the step before it.
  */
 interface Steps<Request, Prepared, Made, Result> {
   readonly operation: ClaimOperation;
-  /** The id of the object that the new one belongs to, if any. */
+  /** The id of the object that the new one belongs to, or that is changed, if any. */
   parentIdOf(request: Request): string | null;
   /** Calls the processor. No transaction is open during the call. */
   call(request: Request, prepared: Prepared, write: CreationWrite): Promise<Made>;
@@ -16,7 +16,9 @@ interface Steps<Request, Prepared, Made, Result> {
   insert?(id: string, made: Made, request: Request): Promise<Result | undefined>;
   /** Writes the row in the transaction that completes the claim. A webhook may already have written it. */
   record(tx: Transaction, id: string, made: Made): Promise<Result>;
-  /** Looks up what an earlier call may have created. */
+  /** The id of the existing object that the request turned out to be about, if nothing was created. */
+  existingIdOf?(made: Made): string | null;
+  /** Looks up what an earlier call may have created. Null for a change, which can be repeated. */
   find(claim: FoundClaim): Promise<Made | null>;
   /** Removes the reservation, after it is certain that nothing was created. */
   release?(tx: Transaction, claim: FoundClaim): Promise<void>;
@@ -26,7 +28,7 @@ interface Steps<Request, Prepared, Made, Result> {
    */
   refresh?(result: Result): Promise<void>;
   /** Returns the result of a request that an earlier call completed. */
-  replay(id: string): Promise<Result>;
+  replay(id: string, claim: FoundClaim): Promise<Result>;
 }
 
 /** A creation that only checks what the request depends on, with no transaction open. */
@@ -49,6 +51,24 @@ export type Creation<Request, Prepared, Made, Result> =
 export interface CreationWrite {
   readonly id: string;
   readonly idempotencyKey: string;
+  /** An earlier call may have used the key. Then the processor repeats its response, which may be out of date. */
+  readonly isRepeated: boolean;
+}
+
+/**
+ * Thrown by `reserve` if an unfinished claim of another request holds what this request needs. The request waits for
+ * that claim. If the claim is abandoned and can be resumed with the values of this request, the request does so.
+ */
+export class ReservationHeld extends Error {
+  override readonly name = 'ReservationHeld';
+  readonly claimId: string;
+  readonly canResume: boolean;
+
+  constructor(claimId: string, canResume: boolean) {
+    super(`reserved by the claim of ${claimId}`);
+    this.claimId = claimId;
+    this.canResume = canResume;
+  }
 }
 
 /** The part of a claim that a lookup needs. */

@@ -2,10 +2,10 @@ import { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { type Claim, callEndedMs, processorKey, processorKeyLifeMs } from './claim.ts';
-import { keepsClaim, keyInFlight } from './claim-failures.ts';
+import { keepsClaim, keyInFlight, reservationInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
 import { type ClaimParts, Claims, type OwnClaim } from './claims.ts';
-import { type Created, type Creation, refreshQuietly } from './creation.ts';
+import { type Created, type Creation, ReservationHeld, refreshQuietly } from './creation.ts';
 import { LateCompletions } from './late-completions.ts';
 
 interface IdempotencyParts extends ClaimParts {
@@ -17,9 +17,11 @@ interface ClaimedRequest<Request, Prepared, Made, Result> {
   readonly creation: Creation<Request, Prepared, Made, Result>;
   readonly request: Request;
   readonly hasKey: boolean;
+  /** The claim belongs to another request, whose values may differ. */
+  readonly isOther?: boolean;
 }
 
-/** Creates objects at the processor exactly once: claim, prepare, call with no open transaction, record, complete. */
+/** Creates and changes objects at the processor exactly once: claim, prepare, call with no open transaction, record, complete. */
 export class IdempotencyService {
   readonly #parts: IdempotencyParts;
   readonly #claims: Claims;
@@ -36,6 +38,23 @@ export class IdempotencyService {
     request: Request,
     key: string | undefined,
   ): Promise<Created<Result>> {
+    const giveUpAtMs = performance.now() + this.#claims.waitMs;
+    for (;;) {
+      try {
+        return await this.#create(creation, request, key);
+      } catch (error) {
+        if (!(error instanceof ReservationHeld)) throw error;
+        if (performance.now() > giveUpAtMs) throw reservationInFlight();
+        await this.#finishHolder(creation, request, error, giveUpAtMs);
+      }
+    }
+  }
+
+  async #create<Request, Prepared, Made, Result>(
+    creation: Creation<Request, Prepared, Made, Result>,
+    request: Request,
+    key: string | undefined,
+  ): Promise<Created<Result>> {
     const { crashPoints, logger } = this.#parts;
     await crashPoints.pass('claim.before');
     const taken = await this.#claims.take<Prepared>({
@@ -46,13 +65,33 @@ export class IdempotencyService {
       reserve: 'reserve' in creation ? (tx, id) => creation.reserve(tx, id, request) : undefined,
     });
     if (taken.state === 'completed') {
-      return { result: await creation.replay(taken.claim.resourceId), replayed: true };
+      return { result: await creation.replay(taken.claim.resourceId, taken.claim), replayed: true };
     }
     await crashPoints.pass('claim.after');
     const result = await this.#carryOut({ creation, request, hasKey: key !== undefined }, taken);
     if (taken.isResumed) await refreshQuietly(creation, result, logger);
     await crashPoints.pass('answer.before');
     return { result, replayed: false };
+  }
+
+  /** Lets the request that holds the reservation finish, or finishes its work if it was abandoned. */
+  async #finishHolder<Request, Prepared, Made, Result>(
+    creation: Creation<Request, Prepared, Made, Result>,
+    request: Request,
+    { claimId, canResume }: ReservationHeld,
+    giveUpAtMs: number,
+  ): Promise<void> {
+    const { database } = this.#parts;
+    if (!('reserve' in creation)) throw new Error(`${creation.operation} reserves nothing`);
+    const reserve = canResume ? (tx: Transaction) => creation.reserve(tx, claimId, request) : undefined;
+    const holder = await this.#claims.waitForHolder(claimId, reserve, giveUpAtMs);
+    if (holder.state === 'ours') {
+      await this.#carryOut({ creation, request, hasKey: true, isOther: true }, holder);
+      return;
+    }
+    // A completed claim leaves no reservation, unless a release that does not know of reservations completed it.
+    const ended = { resourceId: claimId, parentId: null, attemptedAt: new Date(0) };
+    await database.transaction(async (tx) => creation.release?.(tx, ended));
   }
 
   /** Waits for work that continues after the responses. */
@@ -69,7 +108,7 @@ export class IdempotencyService {
     try {
       const preparation = await this.#prepare(claimed, taken);
       const made =
-        'made' in preparation ? preparation.made : await this.#make(claimed, preparation.prepared, claim);
+        'made' in preparation ? preparation.made : await this.#make(claimed, preparation.prepared, taken);
       await crashPoints.pass('record.before');
       const result = await this.#record(claimed, made, claim);
       await crashPoints.pass('record.after');
@@ -107,11 +146,11 @@ export class IdempotencyService {
   async #make<Request, Prepared, Made, Result>(
     claimed: ClaimedRequest<Request, Prepared, Made, Result>,
     prepared: Prepared,
-    claim: StoredClaim,
+    { claim, isResumed }: OwnClaim<Prepared>,
   ): Promise<Made> {
     if (claim.attemptAgeMs > processorKeyLifeMs) return this.#findOrRetry(claimed, prepared, claim);
     try {
-      return await this.#call(claimed, prepared, claim);
+      return await this.#call(claimed, prepared, claim, isResumed);
     } catch (error) {
       if (error instanceof Failure && error.extras.replayed === true) {
         return this.#findOrRetry(claimed, prepared, claim);
@@ -131,23 +170,25 @@ export class IdempotencyService {
     if (found !== null) return found;
     const next = await claims.nextAttempt(database, claim);
     if (next === undefined) throw keyInFlight();
-    return this.#call(claimed, prepared, next);
+    return this.#call(claimed, prepared, next, false);
   }
 
   async #call<Request, Prepared, Made, Result>(
-    { creation, request, hasKey }: ClaimedRequest<Request, Prepared, Made, Result>,
+    { creation, request, hasKey, isOther = false }: ClaimedRequest<Request, Prepared, Made, Result>,
     prepared: Prepared,
     claim: Claim,
+    isRepeated: boolean,
   ): Promise<Made> {
     const { crashPoints } = this.#parts;
     await crashPoints.pass('call.before');
     try {
-      const write = { id: claim.resourceId, idempotencyKey: processorKey(claim) };
+      const write = { id: claim.resourceId, idempotencyKey: processorKey(claim), isRepeated };
       const made = await creation.call(request, prepared, write);
       await crashPoints.pass('call.after');
       return made;
     } catch (error) {
-      const keeps = !(error instanceof Failure) || keepsClaim(error, hasKey);
+      // A refusal of these values says nothing about a call that another request made with its own.
+      const keeps = isOther || !(error instanceof Failure) || keepsClaim(error, hasKey);
       if (!keeps) await this.#release(creation, claim);
       throw error;
     }
@@ -168,6 +209,8 @@ export class IdempotencyService {
     const result = await database.transaction(async (tx) => {
       // The claim comes first in every transaction: two transactions that lock in different orders can deadlock.
       await claims.complete(tx, [claim]);
+      const existingId = creation.existingIdOf?.(made) ?? null;
+      if (existingId !== null) await claims.setParent(tx, claim, existingId);
       await crashPoints.pass('record.completed');
       const recorded = await creation.record(tx, claim.resourceId, made);
       await crashPoints.pass('record.row');

@@ -17,7 +17,7 @@ export interface RowStore<Row> {
 }
 
 /** The locked rows that facts are about. */
-interface LockedRows<Row, Facts> {
+export interface LockedRows<Row, Facts> {
   readonly groups: FactGroups<Facts>;
   readonly known: readonly Row[];
   /** The first facts of each object that has no row. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type AsOf, asOfRow, type DatedRow, laterOf, rowTime } from './facts.ts';
 
 /**
@@ -73,6 +74,7 @@ export function takeValues<Row extends DatedRow>(
   };
 }
 
+/** Most values are texts and numbers, for which the first comparison decides. */
 function isSameValue(a: unknown, b: unknown): boolean {
-  return a instanceof Date && b instanceof Date ? a.getTime() === b.getTime() : a === b;
+  return a === b || isDeepStrictEqual(a, b);
 }

@@ -1,6 +1,7 @@
 import { applyToRows, lockRows, type RowStore, withRecovery } from '../mirrors/apply-facts.ts';
 import type { OwnFacts } from '../mirrors/facts.ts';
 import type { Applied, Source, Take } from '../mirrors/fold.ts';
+import { noMetadata } from '../mirrors/metadata.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -170,6 +171,7 @@ export function toPlan(id: string, { product, price }: PlanFacts, now: Date): Pl
     processorProductId: product.processorProductId,
     processorPriceId: price.processorPriceId,
     name: product.name,
+    metadata: product.metadata ?? noMetadata,
     amount: price.amount,
     currency: price.currency,
     interval: price.interval,

@@ -4,19 +4,24 @@ import {
   answer,
   body,
   bodyFailures,
+  ChangedMetadata,
   Currency,
   DateTime,
   Id,
   IdempotencyKey,
   IdParams,
   keyFailures,
+  MetadataAnswer,
+  NewMetadata,
   problems,
   processorFailures,
 } from '../http/docs/api-schema.ts';
-import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
+import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
 import { type Plan, planIntervals } from './plan.ts';
 import type { PlanService } from './plan-service.ts';
+
+const Name = Type.String({ minLength: 1, maxLength: 256 });
 
 const PlanSchema = Type.Object({
   id: Id,
@@ -27,19 +32,30 @@ const PlanSchema = Type.Object({
   currency: Type.String(),
   interval: Type.Enum([...planIntervals]),
   active: Type.Boolean({ description: 'False if the plan is archived.' }),
+  metadata: MetadataAnswer,
   createdAt: DateTime,
   updatedAt: DateTime,
 });
 
 const CreateBody = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 256 }),
+    name: Name,
     amount: Type.Integer({ minimum: 0, maximum: 999_999_999_999 }),
     currency: Currency,
     interval: Type.Enum([...planIntervals]),
+    metadata: Type.Optional(NewMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
   { additionalProperties: false },
+);
+
+const UpdateBody = Type.Object(
+  {
+    name: Type.Optional(Name),
+    metadata: Type.Optional(ChangedMetadata),
+    idempotencyKey: Type.Optional(IdempotencyKey),
+  },
+  { additionalProperties: false, description: 'Fields that you leave out keep their value.' },
 );
 
 const ListQuery = Type.Object(
@@ -56,6 +72,7 @@ const example: Static<typeof PlanSchema> = {
   currency: 'eur',
   interval: 'month',
   active: true,
+  metadata: { edition: '2026' },
   createdAt: '2026-11-15T09:30:00.000Z',
   updatedAt: '2026-11-15T09:30:00.000Z',
 };
@@ -90,6 +107,27 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
       const key = idempotencyKeyOf(request, idempotencyKey);
       const { result, replayed } = await plans.create({ ...values, currency: currency.toLowerCase() }, key);
       return answerCreated(reply, replayed).send(toAnswer(result));
+    },
+  );
+  app.patch(
+    `${path}/:id`,
+    {
+      schema: {
+        tags,
+        summary: 'Update a plan',
+        params: IdParams,
+        body: body(UpdateBody, { name: 'Pro 2027', metadata: { edition: '2027' } }),
+        response: {
+          200: answer('The updated plan.', PlanSchema, { ...example, name: 'Pro 2027' }),
+          ...problems('not_found', ...bodyFailures, ...keyFailures, ...processorFailures),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { idempotencyKey, ...change } = request.body;
+      const key = idempotencyKeyOf(request, idempotencyKey);
+      const { result, replayed } = await plans.update(request.params.id, change, key);
+      return markReplay(reply, replayed).send(toAnswer(result));
     },
   );
   app.post(
@@ -151,6 +189,7 @@ function toAnswer(plan: Plan): Static<typeof PlanSchema> {
     currency: plan.currency,
     interval: plan.interval,
     active: plan.active,
+    metadata: plan.metadata,
     createdAt: plan.createdAt.toISOString(),
     updatedAt: plan.updatedAt.toISOString(),
   };

@@ -7,22 +7,25 @@ import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { PlanValues } from '../processor/processor.ts';
 import { notReached } from '../processor/refused-write.ts';
-import { foundPlan, type Plan, planArchived } from './plan.ts';
+import { foundPlan, type Plan, type PlanChange, planArchived, planNotFound } from './plan.ts';
 import { PlanCreation, type PlanParts } from './plan-creation.ts';
+import { PlanUpdate } from './plan-update.ts';
 
 interface PlanServiceParts extends PlanParts {
   readonly idempotency: IdempotencyService;
 }
 
 export class PlanService {
-  /** The sweeper also uses it. */
+  /** The sweeper also uses these two. */
   readonly creation: PlanCreation;
+  readonly updating: PlanUpdate;
   readonly #parts: PlanServiceParts;
   readonly #reads: SharedReads<Plan>;
 
   constructor(parts: PlanServiceParts) {
     this.#parts = parts;
     this.creation = new PlanCreation(parts);
+    this.updating = new PlanUpdate(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
@@ -49,6 +52,18 @@ export class PlanService {
     const archived = await this.read(id);
     if (archived.active) throw notReached(attempt, 'plan', 'active');
     return archived;
+  }
+
+  async update(id: string, change: PlanChange, key: string | undefined): Promise<Created<Plan>> {
+    const { idempotency, mirror } = this.#parts;
+    // Without a key, there is nothing to remember about a change of nothing.
+    if (key === undefined && Object.keys(change).length === 0)
+      return { result: await this.read(id), replayed: false };
+    if (!isUuid(id)) throw planNotFound();
+    const { result, replayed } = await idempotency.create(this.updating, { planId: id, change }, key);
+    if (result.isSettled) return { result: result.plan, replayed };
+    await correct(mirror, result.plan.processorPriceId);
+    return { result: await this.read(id), replayed };
   }
 
   /** Fails unless the plan exists and is active. */

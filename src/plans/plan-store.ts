@@ -8,6 +8,7 @@ const planTable = defineTable<Plan>('plans', {
   processorProductId: immutable('text'),
   processorPriceId: immutable('text'),
   name: mutable('text'),
+  metadata: mutable('jsonb'),
   amount: immutable('bigint'),
   currency: immutable('text'),
   interval: immutable('text'),

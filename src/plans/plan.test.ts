@@ -15,6 +15,7 @@ const plan: Plan = {
   processorProductId: 'prod_1',
   processorPriceId: 'price_1',
   name: 'Gold',
+  metadata: { edition: '1' },
   amount: 1_900,
   currency: 'eur',
   interval: 'month',
@@ -34,6 +35,7 @@ const product: ProductFacts = {
   processorProductId: 'prod_1',
   localId: plan.id,
   name: 'Gold',
+  metadata: { edition: '1' },
   active: true,
   createdAt: rowCreatedAt,
   asOf: rowAsOf,
@@ -120,3 +122,17 @@ function productTime(row: Plan) {
 function priceTime(row: Plan) {
   return { earliest: row.priceAsOf, latest: row.priceAsOfLatest };
 }
+
+test('a product event that does not show the metadata never clears it: a newer one needs a refresh', () => {
+  const at = (second: number) =>
+    takeProductFacts(
+      plan,
+      { ...product, name: 'Silver', metadata: null, asOf: atSecond(second) },
+      'event',
+      testNow,
+    );
+  assert.deepEqual([at(1_001).verdict, at(1_001).row.metadata], ['refresh', { edition: '1' }]);
+  const changed = { ...product, metadata: { edition: '2' }, asOf: atSecond(1_001) };
+  const { verdict, row } = takeProductFacts(plan, changed, 'event', testNow);
+  assert.deepEqual([verdict, row.metadata], ['take', { edition: '2' }]);
+});

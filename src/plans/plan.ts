@@ -1,6 +1,12 @@
 import { Failure } from '../errors.ts';
 import type { OwnFacts } from '../mirrors/facts.ts';
 import {
+  isMetadataChangeIgnored,
+  type Metadata,
+  type MetadataChange,
+  needsMetadata,
+} from '../mirrors/metadata.ts';
+import {
   type Origin,
   type Rule,
   type Taken,
@@ -18,6 +24,8 @@ export interface Plan {
   readonly processorProductId: string;
   readonly processorPriceId: string;
   readonly name: string;
+  /** The product's. */
+  readonly metadata: Metadata;
   readonly amount: number;
   readonly currency: string;
   readonly interval: PlanInterval;
@@ -40,6 +48,8 @@ export interface ProductFacts extends OwnFacts {
   readonly processorProductId: string;
   /** Null if the name cannot be read. The plan then keeps its name. */
   readonly name: string | null;
+  /** Null if it is unknown: older releases stored events without metadata. */
+  readonly metadata: Metadata | null;
   /** False after archiving or deletion. */
   readonly active: boolean;
   /** Deletion is final, whatever its time. */
@@ -76,11 +86,18 @@ const planHalfTransitions: TransitionTable<HalfState> = {
 
 export function takeProductFacts(plan: Plan, facts: ProductFacts, origin: Origin, now: Date): Taken<Plan> {
   const dated = { ...plan, processorAsOf: plan.productAsOf, processorAsOfLatest: plan.productAsOfLatest };
-  const values = { name: facts.name ?? plan.name, productActive: facts.active };
+  const values = {
+    name: facts.name ?? plan.name,
+    metadata: facts.metadata ?? plan.metadata,
+    productActive: facts.active,
+  };
   const taking = { rule: ruleOf(plan.productActive, facts), origin, asOf: facts.asOf, now };
   const { verdict, row } = takeValues(dated, values, taking);
   const { processorAsOf: productAsOf, processorAsOfLatest: productAsOfLatest, ...taken } = row;
-  return { verdict, row: { ...taken, productAsOf, productAsOfLatest, active: isActive(taken) } };
+  return {
+    verdict: needsMetadata(facts, origin, verdict) ? 'refresh' : verdict,
+    row: { ...taken, productAsOf, productAsOfLatest, active: isActive(taken) },
+  };
 }
 
 export function takePriceFacts(plan: Plan, facts: PriceFacts, origin: Origin, now: Date): Taken<Plan> {
@@ -109,9 +126,32 @@ export function takePlanFacts(
   };
 }
 
+/** A change of a plan. An absent field stays. */
+export interface PlanChange {
+  readonly name?: string;
+  readonly metadata?: MetadataChange;
+}
+
+/** Whether the processor's response to an update still shows an old value. */
+export function isPlanChangeIgnored(
+  plan: Plan,
+  { name, metadata = {} }: PlanChange,
+  after: ProductFacts,
+): boolean {
+  const isNameIgnored = name !== undefined && name !== plan.name && after.name === plan.name;
+  return (
+    isNameIgnored ||
+    (after.metadata !== null && isMetadataChangeIgnored(plan.metadata, metadata, after.metadata))
+  );
+}
+
 export function foundPlan(plan: Plan | undefined): Plan {
-  if (plan === undefined) throw new Failure('not_found', 'No plan has this id. Check the id.');
+  if (plan === undefined) throw planNotFound();
   return plan;
+}
+
+export function planNotFound(): Failure {
+  return new Failure('not_found', 'No plan has this id. Check the id.');
 }
 
 export function planArchived(): Failure {

@@ -1,8 +1,9 @@
-import type { CustomerFacts } from '../customers/customer.ts';
+import type { CustomerChange, CustomerFacts } from '../customers/customer.ts';
 import type { InvoiceFacts } from '../invoices/invoice.ts';
+import type { Metadata } from '../mirrors/metadata.ts';
 import type { PaymentFacts } from '../payments/payment.ts';
 import type { RefundFacts, RefundReason } from '../payments/refund.ts';
-import type { PlanFacts, PlanInterval } from '../plans/plan.ts';
+import type { PlanChange, PlanFacts, PlanInterval, ProductFacts } from '../plans/plan.ts';
 import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
 import type { EventFacts } from './event-facts.ts';
 
@@ -49,6 +50,7 @@ export const processorOperations = [
   'customers.list',
   'plans.create',
   'plans.read',
+  'plans.update',
   'plans.archive_price',
   'plans.archive_product',
   'plans.list',
@@ -126,7 +128,7 @@ export interface CustomerCalls {
   /** `deleted`: the processor knew the customer once; null: it never did. */
   read(processorCustomerId: string): Promise<CustomerFacts | 'deleted' | null>;
   update(
-    change: KeyedWrite & Partial<CustomerValues> & { readonly processorCustomerId: string },
+    change: KeyedWrite & CustomerChange & { readonly processorCustomerId: string },
   ): Promise<Attempt<CustomerFacts>>;
   /**
    * Cancels its subscriptions too. A customer that is already deleted is `missing`: the wire API has no idempotency key
@@ -138,11 +140,12 @@ export interface CustomerCalls {
   list(filter?: { readonly since?: Date }): Pages<CustomerFacts>;
 }
 
-/** Null clears a value; in an update, an absent one stays. */
 export interface CustomerValues {
   readonly email: string;
   readonly name: string | null;
   readonly phone: string | null;
+  readonly externalId?: string;
+  readonly metadata?: Metadata;
 }
 
 export interface PlanCalls {
@@ -153,6 +156,10 @@ export interface PlanCalls {
   archive(
     plan: KeyedWrite & { readonly processorPriceId: string; readonly processorProductId: string },
   ): Promise<Attempt<PlanFacts>>;
+  /** Changes the product. The price of a plan never changes. */
+  update(
+    change: KeyedWrite & PlanChange & { readonly processorProductId: string },
+  ): Promise<Attempt<ProductFacts>>;
   find(lookUp: LookUp): Promise<PlanFacts | null>;
   list(filter?: { readonly processorProductId?: string }): Pages<PlanFacts>;
 }
@@ -162,6 +169,7 @@ export interface PlanValues {
   readonly amount: number;
   readonly currency: string;
   readonly interval: PlanInterval;
+  readonly metadata?: Metadata;
 }
 
 /** The secret is separate from the facts: it is passed on, never stored. Null once nothing is left to confirm. */

@@ -3,6 +3,7 @@ import { CustomerMirror } from '../customers/customer-mirror.ts';
 import { registerCustomerRoutes } from '../customers/customer-routes.ts';
 import { CustomerService } from '../customers/customer-service.ts';
 import { CustomerStore, customerList } from '../customers/customer-store.ts';
+import { ExternalIdStore } from '../customers/external-id-store.ts';
 import { LostCustomers } from '../customers/lost-customers.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
@@ -75,6 +76,7 @@ export function composeServices(parts: ServiceParts) {
   const idempotency = new IdempotencyService({ ...parts, claims });
   const stores = {
     customers: new CustomerStore(),
+    externalIds: new ExternalIdStore(),
     plans: new PlanStore(),
     payments: new PaymentStore(),
     refunds: new RefundStore(),
@@ -88,7 +90,9 @@ export function composeServices(parts: ServiceParts) {
     claims,
     creations: {
       'customers.create': domain.customers.creation,
+      'customers.update': domain.customers.updating,
       'plans.create': domain.plans.creation,
+      'plans.update': domain.plans.updating,
       'payments.create': domain.payments.creation,
       'refunds.create': domain.refunds.creation,
       'subscriptions.create': domain.subscriptions.creation,
@@ -105,6 +109,7 @@ export function composeServices(parts: ServiceParts) {
 
 interface Stores {
   readonly customers: CustomerStore;
+  readonly externalIds: ExternalIdStore;
   readonly plans: PlanStore;
   readonly payments: PaymentStore;
   readonly refunds: RefundStore;
@@ -116,6 +121,7 @@ function composeMirrors(parts: ServiceParts, stores: Stores) {
   const customers = new CustomerMirror({
     ...parts,
     store: stores.customers,
+    externalIds: stores.externalIds,
     onRecovered: (tx, recovered) => invoices.attach(tx, recovered),
   });
   const lostCustomers = new LostCustomers({ ...parts, mirror: customers });
@@ -140,7 +146,12 @@ function composeDomain(
   stores: Stores,
   mirrors: Mirrors,
 ) {
-  const customers = new CustomerService({ ...parts, store: stores.customers, mirror: mirrors.customers });
+  const customers = new CustomerService({
+    ...parts,
+    store: stores.customers,
+    externalIds: stores.externalIds,
+    mirror: mirrors.customers,
+  });
   const plans = new PlanService({ ...parts, store: stores.plans, mirror: mirrors.plans });
   const payments = new PaymentService({
     ...parts,

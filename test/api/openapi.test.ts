@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { eventFixture } from '../fixtures/event-fixture.ts';
 import { testKey } from '../support/client.ts';
@@ -69,6 +70,7 @@ async function rightRequest(operation: Documented): Promise<Request> {
   const ids = {
     ...('customerId' in example ? { customerId: (await createCustomer(till)).id } : {}),
     ...('planId' in example ? { planId: (await createPlan(till)).id } : {}),
+    ...('externalId' in example ? { externalId: randomUUID() } : {}),
   };
   return { ...made, body: { ...example, ...ids } };
 }
@@ -216,6 +218,14 @@ test('409: what the state of things forbids', async () => {
   const subscribe = operation('POST /api/v1/subscriptions');
   const right = await rightRequest(subscribe);
   assert.equal(await send(subscribe, { ...right, body: { ...(right.body as object), planId } }), 409);
+  const signUp = operation('POST /api/v1/customers');
+  const { body } = await rightRequest(signUp);
+  assert.equal(await send(signUp, { body }), 201);
+  assert.equal(await send(signUp, { body }), 200);
+  assert.equal(await send(signUp, { body: { ...(body as object), email: 'other@example.com' } }), 409);
+  const { externalId } = Object(body);
+  const { id } = await createCustomer(till);
+  assert.equal(await send(operation('PATCH /api/v1/customers/{id}'), { id, body: { externalId } }), 409);
 });
 
 test('413 and 415: a body that is too large, or no JSON', async () => {
@@ -274,7 +284,8 @@ test('every status that is documented has been seen, save those that take a defe
       const isOutage = status === '500' || (status === '503' && !('502' in responses));
       // A key still in flight, a value that only the processor refuses and a time-out, which takes ten seconds, have
       // tests of their own.
-      const isTestedElsewhere = (status === '409' && method === 'POST') || ['422', '504'].includes(status);
+      const isTestedElsewhere =
+        (status === '409' && ['POST', 'PATCH'].includes(method)) || ['422', '504'].includes(status);
       return !isOutage && !isTestedElsewhere;
     });
     const missing = documented.filter((status) => !seen.get(name)?.has(status));

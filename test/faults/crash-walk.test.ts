@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import type { CrashPoint } from '../../src/idempotency/crash-points.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
+import { type ChangeCase, changeCases } from '../support/change-cases.ts';
+import type { Answer, Client } from '../support/client.ts';
 import {
   assertCreatedOnce,
   type CreationCase,
@@ -27,6 +29,10 @@ const crashPoints = Object.keys({
   'answer.before': true,
 } satisfies Record<CrashPoint, true>);
 
+type WalkedCase = CreationCase | ChangeCase;
+
+const walkedCases: readonly WalkedCase[] = [...creationCases, ...changeCases];
+
 /** As the processor has it when the process dies at the crash point. */
 const madeBy = new Set([
   'call.after',
@@ -38,7 +44,7 @@ const madeBy = new Set([
 ]);
 
 /** A payment's claim is completed after the answer; what a crash before that leaves is the same as at `record.row`. */
-function isAnswered({ operation }: CreationCase, crashPoint: string): boolean {
+function isAnswered({ operation }: WalkedCase, crashPoint: string): boolean {
   return operation === 'payments.create' && crashPoint === 'record.completed';
 }
 
@@ -50,18 +56,20 @@ test('a process killed at any crash point leaves what the same request finishes,
     await t.test(`killed at ${crashPoint}`, async () => {
       const prerequisites = await createPrerequisites(backend, survivor);
       const key = `killed-at-${crashPoint}`;
-      await crash(backend, prerequisites, crashPoint, key);
-      for (const creation of creationCases) {
+      // Apart, because two creations of one kind could wait for each other's list counter while they stand still.
+      for (const cases of [creationCases, changeCases])
+        await crash(backend, prerequisites, crashPoint, key, cases);
+      for (const creation of walkedCases) {
         const made = await creation.countAtProcessor(backend, prerequisites);
         assert.equal(made, madeBy.has(crashPoint) ? 1 : 0, `${creation.operation} before the retry`);
       }
       // That the owner is gone is known at once: were its lease waited for, this request would end in a 409.
       await backend.sql(
-        `update till.idempotency_claims set leased_until = now() + interval '1 day' where key = $1`,
-        [key],
+        `update till.idempotency_claims set leased_until = now() + interval '1 day' where key like $1`,
+        [`${key}%`],
       );
       await Promise.all(
-        creationCases.map((creation) => finish(backend, survivor, prerequisites, creation, key)),
+        walkedCases.map((creation) => finish(backend, survivor, prerequisites, creation, key)),
       );
     });
   }
@@ -73,20 +81,21 @@ async function crash(
   prerequisites: Prerequisites,
   crashPoint: string,
   key: string,
+  cases: readonly WalkedCase[],
 ): Promise<void> {
   const doomed = await startTill({
     in: 'child',
     on: backend,
-    environment: { CRASH_AT: crashPoint, CRASH_COUNT: String(creationCases.length) },
+    environment: { CRASH_AT: crashPoint, CRASH_COUNT: String(cases.length) },
     command: [process.execPath, 'test/support/crashing-till.ts'],
   });
   const died = once(doomed.child, 'exit');
   const outcomes = await Promise.allSettled(
-    creationCases.map(({ path, body }) => doomed.tryPost(path(prerequisites), body(prerequisites), key)),
+    cases.map((creation) => send(doomed, prerequisites, creation, key)),
   );
   assert.deepEqual(
     outcomes.map(({ status }) => status),
-    creationCases.map((creation) => (isAnswered(creation, crashPoint) ? 'fulfilled' : 'rejected')),
+    cases.map((creation) => (isAnswered(creation, crashPoint) ? 'fulfilled' : 'rejected')),
   );
   const [, signal] = await died;
   assert.equal(signal, 'SIGKILL');
@@ -96,15 +105,31 @@ async function finish(
   backend: Backend,
   till: TillInProcess,
   prerequisites: Prerequisites,
-  creation: CreationCase,
+  creation: WalkedCase,
   key: string,
 ): Promise<void> {
-  const resumed = await till.tryPost(creation.path(prerequisites), creation.body(prerequisites), key);
+  const resumed = await send(till, prerequisites, creation, key);
   assert.equal(resumed.status, creation.status, `${creation.operation}: ${JSON.stringify(resumed.body)}`);
-  await assertCreatedOnce(backend, prerequisites, creation, key);
-  const repeated = await till.tryPost(creation.path(prerequisites), creation.body(prerequisites), key);
+  await assertCreatedOnce(backend, prerequisites, creation, keyOf(creation, key));
+  const repeated = await send(till, prerequisites, creation, key);
   assert.equal(repeated.status, creation.status);
   assert.equal(repeated.replayed, true);
   assert.deepEqual(repeated.body, resumed.body);
-  await assertCreatedOnce(backend, prerequisites, creation, key);
+  await assertCreatedOnce(backend, prerequisites, creation, keyOf(creation, key));
+}
+
+function send(
+  till: Pick<Client, 'tryPost' | 'tryPatch'>,
+  prerequisites: Prerequisites,
+  creation: WalkedCase,
+  key: string,
+): Promise<Answer> {
+  const isPatch = 'method' in creation && creation.method === 'PATCH';
+  const [path, body] = [creation.path(prerequisites), creation.body(prerequisites)];
+  return till[isPatch ? 'tryPatch' : 'tryPost'](path, body, keyOf(creation, key));
+}
+
+/** Two cases may be the same operation, so each has its own key. */
+function keyOf(creation: WalkedCase, key: string): string {
+  return 'method' in creation ? `${key}-${creation.method}` : key;
 }

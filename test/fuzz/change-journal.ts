@@ -58,8 +58,8 @@ export async function keepJournal({ sql }: Pick<TillInProcess, 'sql'>): Promise<
 }
 
 function keyOf(row: Row): string {
-  const { id, operation, key, resource, shard, name } = row;
-  return JSON.stringify(id === undefined ? [operation, key, resource, shard, name] : id);
+  const { id, operation, key, resource, shard, name, external_id: externalId } = row;
+  return JSON.stringify(id === undefined ? [operation, key, resource, shard, name, externalId] : id);
 }
 
 /**

@@ -26,6 +26,8 @@ export function rightValues(schema: Schema, ids: fc.Arbitrary<string>): fc.Arbit
       return schema.format === 'uuid' ? ids : rightTexts(schema);
     case 'null':
       return fc.constant(null);
+    case 'object':
+      return rightObjects(schema, ids);
     default:
       throw new Error(`nobody makes values for ${JSON.stringify(schema)}`);
   }
@@ -45,12 +47,22 @@ export function wrongValues(schema: Schema): readonly unknown[] {
       '{0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90}',
     ],
   ];
-  const refused = candidates.filter((value) => !isRight(value));
+  const wrongKeys =
+    schema.type === 'object' ? [{ till_id: 'x' }, { a: '' }, { a: 7 }, { 'a b': 'x' }, { '[': 'x' }] : [];
+  const refused = [...candidates, ...wrongKeys].filter((value) => !isRight(value));
   // No schema can say so, and yet no text of ours may hold them: PostgreSQL and the processor take neither.
   const unstorable = hostileTexts.filter((text) => text.includes('\0') || !text.isWellFormed());
   // The library's own pattern lets it pass; the service takes the canonical form alone.
   const noncanonical = schema.format === 'uuid' ? ['urn:uuid:0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90'] : [];
   return [...refused, ...unstorable, ...noncanonical];
+}
+
+/** Objects whose keys are the caller's own. */
+function rightObjects(schema: Schema, ids: fc.Arbitrary<string>): fc.Arbitrary<unknown> {
+  const { additionalProperties, propertyNames = {}, maxProperties = 10 } = schema;
+  if (typeof additionalProperties !== 'object') throw new Error(`no keys in ${JSON.stringify(schema)}`);
+  const keys = rightTexts({ ...propertyNames, type: 'string' });
+  return fc.dictionary(keys, rightValues(additionalProperties, ids), { maxKeys: maxProperties });
 }
 
 function rightIntegers(min: number, max: number): fc.Arbitrary<number> {

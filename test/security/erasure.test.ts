@@ -14,6 +14,11 @@ const person = {
   name: 'Ada Lovelace of Erase',
   phone: '+44 7700 900123',
 } as const;
+/** The same, of what the application adds. */
+const identity = {
+  externalId: 'ada-external-id-of-erase',
+  metadata: { note: 'Ada note of Erase', 'ada.key.of.erase': 'x' },
+} as const;
 const street = '12 Saint James Square';
 
 /** How a customer comes to be deleted. */
@@ -33,7 +38,7 @@ describe('a customer who is deleted', () => {
   for (const [way, remove] of Object.entries(ways)) {
     test(`${way} is found in no table and no log, whatever comes late, twice, again or fails`, async (t) => {
       const till = await startTill({ in: 'process', for: t });
-      const customer = await till.post<CustomerBody>('/customers', person);
+      const customer = await till.post<CustomerBody>('/customers', { ...person, ...identity });
       const { clientSecret } = await createSubscription(till, {
         customerId: customer.id,
         planId: (await createPlan(till)).id,
@@ -74,7 +79,7 @@ describe('a customer who is deleted', () => {
     test(`is searched for once more, for an event that was being stored meanwhile, with a clock that is ${clockName}`, async (t) => {
       const clock = { now: () => new Date(Date.now() + aheadMs) };
       const till = await startTill({ in: 'process', for: t, clock });
-      const customer = await till.post<CustomerBody>('/customers', person);
+      const customer = await till.post<CustomerBody>('/customers', { ...person, ...identity });
       const event = updated(customer);
       await till.send(event);
       const [stored] = await till.sql<{ payload: string }>(
@@ -180,7 +185,7 @@ type Whose = Pick<CustomerBody, 'processorCustomerId'>;
 function updated({ processorCustomerId: id }: Whose): string {
   const details = { ...person, address: { line1: street }, description: person.name };
   // Without an id of ours: a customer that has no row is a stranger.
-  return eventOf('customer.updated', { id, ...details, metadata: {} });
+  return eventOf('customer.updated', { id, ...details, metadata: identity.metadata });
 }
 
 /** Its object lacks what every customer has, so that it fails at once. */
@@ -219,7 +224,9 @@ function eventsAbout(customer: Whose): readonly string[] {
 /** What of the person is anywhere in the database or in the log. */
 async function traces(till: TillInProcess): Promise<readonly string[]> {
   const everything = `${await dumpTables(till.databaseUrl)}\n${JSON.stringify(till.lines)}`;
-  return [...Object.values(person), street].filter((text) => everything.includes(text));
+  const { externalId, metadata } = identity;
+  const texts = [...Object.values(person), externalId, metadata.note, 'ada.key.of.erase', street];
+  return texts.filter((text) => everything.includes(text));
 }
 
 /** Recovery reads the processor's whole list of events, as after a long outage. */

@@ -32,6 +32,8 @@ export interface Client {
   tryGet(path: string): Promise<Answer>;
   /** A POST below /api/v1 that may be refused. */
   tryPost(path: string, body: object, idempotencyKey?: string): Promise<Answer>;
+  /** A PATCH below /api/v1 that may be refused. */
+  tryPatch(path: string, body: object, idempotencyKey?: string): Promise<Answer>;
 }
 
 /** The address is read for each request, because a Till that starts again gets another port. */
@@ -50,9 +52,13 @@ export function createClient(address: { readonly url: string }): Client {
     get: async (path) => readSuccess(await call('GET', path)),
     post: async (path, body = {}) => readSuccess(await call('POST', path, body)),
     tryGet: async (path) => toAnswer(await call('GET', path)),
-    tryPost: async (path, body, key) =>
-      toAnswer(await call('POST', path, body, key === undefined ? {} : { 'idempotency-key': key })),
+    tryPost: async (path, body, key) => toAnswer(await call('POST', path, body, keyHeader(key))),
+    tryPatch: async (path, body, key) => toAnswer(await call('PATCH', path, body, keyHeader(key))),
   };
+}
+
+function keyHeader(key: string | undefined): Readonly<Record<string, string>> {
+  return key === undefined ? {} : { 'idempotency-key': key };
 }
 
 /** Reads a response that must be JSON with this status. */

@@ -153,7 +153,7 @@ export async function createPrerequisites(
 export async function assertCreatedOnce(
   backend: Backend,
   prerequisites: Prerequisites,
-  creation: CreationCase,
+  creation: Pick<CreationCase, 'countAtProcessor' | 'countRows'> & { readonly operation: string },
   key: string,
 ): Promise<void> {
   assert.equal(
@@ -166,7 +166,7 @@ export async function assertCreatedOnce(
 }
 
 /** A payment's claim is completed a moment after its response. */
-async function settledClaimStatus(backend: Backend, operation: CreationOperation, key: string) {
+async function settledClaimStatus(backend: Backend, operation: string, key: string) {
   for (let looks = 0; looks < 500; looks += 1) {
     const state = await claimStatus(backend, operation, key);
     if (state !== 'open') return state;
@@ -177,7 +177,7 @@ async function settledClaimStatus(backend: Backend, operation: CreationOperation
 
 export async function claimStatus(
   { sql }: Backend,
-  operation: CreationOperation,
+  operation: string,
   key: string,
 ): Promise<'none' | 'open' | 'completed'> {
   const [claim] = await sql<{ completed_at: Date | null }>(

@@ -15,5 +15,11 @@ export async function assertRefused(
   }
 }
 
+/** The answer must be a 400 that names this place and no other. */
+export async function assertMistake(answer: Response, path: string): Promise<void> {
+  const { errors } = await readProblem(answer, 400, 'invalid_request');
+  assert.deepEqual([...new Set(errors?.map((mistake) => mistake.path))], [path]);
+}
+
 /** What no idempotency key may be. */
 export const wrongKeys = ['', 'x'.repeat(256), 'a b', 'tab\there', '\u200b', 7, null];

@@ -9,6 +9,8 @@ export interface CustomerBody {
   readonly email: string;
   readonly name: string | null;
   readonly phone: string | null;
+  readonly externalId: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
@@ -22,6 +24,7 @@ export interface PlanBody {
   readonly currency: string;
   readonly interval: string;
   readonly active: boolean;
+  readonly metadata: Readonly<Record<string, string>>;
   readonly createdAt: string;
   readonly updatedAt: string;
 }

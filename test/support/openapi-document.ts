@@ -15,6 +15,10 @@ export interface Schema {
   readonly format?: string;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly Schema[];
+  /** The values of an object whose keys are the caller's own, and the rule for those keys. */
+  readonly additionalProperties?: Schema | boolean;
+  readonly propertyNames?: Schema;
+  readonly maxProperties?: number;
 }
 
 interface Content {

@@ -8,6 +8,7 @@ export interface ProblemBody {
   readonly code: string;
   readonly requestId: string;
   readonly errors?: readonly { readonly path: string; readonly message: string }[];
+  readonly customerId?: string;
   readonly processorCode?: string;
 }
 

@@ -133,8 +133,15 @@ test('batches that change a customer and record the invoice of another never wai
   const createdAt = new Date(Date.now() + 60_000);
   const asOf = asOfEvent(createdAt);
   const changeOf = ({ processorCustomerId }: typeof first): CustomerFacts => ({
-    ...{ processorCustomerId, email: 'new@example.com', name: null, phone: null, deleted: false },
-    ...{ localId: null, createdAt, asOf },
+    ...{
+      processorCustomerId,
+      email: 'new@example.com',
+      name: null,
+      phone: null,
+      deleted: false,
+      externalId: null,
+    },
+    ...{ metadata: {}, localId: null, createdAt, asOf },
   });
   const invoiceOf = ({ processorCustomerId }: typeof first): InvoiceFacts => ({
     ...{

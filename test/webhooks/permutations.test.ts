@@ -458,17 +458,21 @@ function invoiceLife(events: readonly InvoiceFacts[]): Life<Invoice, InvoiceFact
 
 function customerFacts(name: string, at = 0): CustomerFacts {
   const of = { processorCustomerId: key, email: 'ada@example.com', phone: null };
-  return { ...made, ...of, name, deleted: name === 'deleted', asOf: asOfEvent(second(at)) };
+  const own = { externalId: `user ${name}`, metadata: { [name]: name } };
+  return { ...made, ...of, ...own, name, deleted: name === 'deleted', asOf: asOfEvent(second(at)) };
 }
 
 function customerLife(events: readonly CustomerFacts[]): Life<Customer, CustomerFacts> {
   return {
     events,
-    born: ({ asOf, deleted, ...facts }) => ({
-      ...{ ...facts, ...born, ...rowTime(asOf), deletedAt: deleted ? now : null },
-      ...(deleted ? { email: null, name: null } : {}),
+    born: ({ asOf, deleted, metadata, ...facts }) => ({
+      ...{ ...facts, ...born, ...rowTime(asOf), metadata: metadata ?? {}, deletedAt: deleted ? now : null },
+      ...(deleted ? { email: null, name: null, externalId: null, metadata: {} } : {}),
     }),
     take: (row, facts, origin) => takeCustomerFacts(row, facts, origin, now),
-    view: ({ name, email, deletedAt }) => ({ name, email, isDeleted: deletedAt !== null }),
+    view: ({ name, email, externalId, metadata, deletedAt }) => ({
+      ...{ name, email, externalId, metadata },
+      isDeleted: deletedAt !== null,
+    }),
   };
 }

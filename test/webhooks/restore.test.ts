@@ -26,7 +26,7 @@ import { eventOf, idOf } from '../support/webhook-events.ts';
 
 /** As after the restore of a backup that was made before anything else happened. */
 async function restoreEmpty(till: TillInProcess): Promise<void> {
-  await till.sql(`truncate till.customers, till.plans, till.payments, till.refunds, till.subscriptions,
+  await till.sql(`truncate till.customers, till.external_ids, till.plans, till.payments, till.refunds, till.subscriptions,
     till.invoices, till.idempotency_claims, till.webhook_events, till.list_counts`);
   await till.sql(`update till.recovery set read_until = now() - interval '1 hour'`);
 }
@@ -53,12 +53,17 @@ async function createSome(till: TillInProcess) {
   const deleted = await newBuyer(till, plan);
   const lonely = await createCustomer(till);
   const renamed = await createCustomer(till);
+  const identified = await till.post<CustomerBody>('/customers', {
+    email: 'identified@example.com',
+    externalId: 'user-1',
+    metadata: { tier: 'gold' },
+  });
   await till.stripe.customers.update(renamed.processorCustomerId, { name: 'Grace' });
   const canceled = await createPayment(till, { customerId: renamed.id });
   await till.post(`/payments/${canceled.id}/cancel`);
   assert.equal((await till.fetch(`/api/v1/customers/${deleted.id}`, { method: 'DELETE' })).status, 204);
   await till.settle();
-  return { plan, unused, archived, buyer, deleted, lonely, renamed };
+  return { plan, unused, archived, buyer, deleted, lonely, renamed, identified };
 }
 
 const recordAll = (till: TillInProcess, gone: readonly CustomerBody[]) =>

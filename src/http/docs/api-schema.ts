@@ -1,5 +1,14 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import type { FailureCode } from '../../errors.ts';
+import {
+  type Metadata,
+  type MetadataChange,
+  metadataChangeKeysMax,
+  metadataKeyLengthMax,
+  metadataKeysMax,
+  metadataValueLengthMax,
+  ownKeyPrefix,
+} from '../../mirrors/metadata.ts';
 import { failureStatus, problemContentType, problemExample } from '../failures/problem.ts';
 import { comparedWithIds } from '../input/validator.ts';
 
@@ -18,8 +27,45 @@ export const IdempotencyKey = Type.String({
   maxLength: 255,
   pattern: '^[^\\s\\p{C}]+$',
   description:
-    'A request with a key that was used before returns the object that the first request created. ' +
+    'A request with a key that was used before has no effect of its own: it returns the object of the first request. ' +
     'You can send the key in the Idempotency-Key header instead.',
+});
+
+const visible = '^[^\\s\\p{C}]+$';
+export const ExternalId = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: visible,
+  description: 'Your own id of the customer. No two customers have the same one.',
+});
+
+const metadataKeys = {
+  propertyNames: {
+    minLength: 1,
+    maxLength: metadataKeyLengthMax,
+    pattern: `^(?!${ownKeyPrefix})[^\\s\\p{C}\\[\\]]+$`,
+  },
+};
+const metadataValue = { type: 'string', minLength: 1, maxLength: metadataValueLengthMax };
+/** Unlike an input, a response has whatever keys others set at the processor. */
+export const MetadataAnswer = Type.Unsafe<Metadata>({
+  type: 'object',
+  additionalProperties: { type: 'string' },
+  description: 'Your own values. Also kept at the processor, where others may add keys.',
+});
+export const NewMetadata = Type.Unsafe<Metadata>({
+  type: 'object',
+  ...metadataKeys,
+  additionalProperties: metadataValue,
+  maxProperties: metadataKeysMax,
+  description: `Your own values. Keys are visible characters without [ and ], and do not begin with ${ownKeyPrefix}.`,
+});
+export const ChangedMetadata = Type.Unsafe<MetadataChange>({
+  type: 'object',
+  ...metadataKeys,
+  additionalProperties: { ...metadataValue, type: ['string', 'null'] },
+  maxProperties: metadataChangeKeysMax,
+  description: `Sets the keys that you name and keeps the others. null removes a key. At most ${metadataKeysMax} keys remain.`,
 });
 
 /** The largest page number of every list; `till events --page` has the same limit. */

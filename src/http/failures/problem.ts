@@ -14,6 +14,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   method_not_allowed: 405,
   request_timeout: 408,
   idempotency_key_in_flight: 409,
+  external_id_taken: 409,
   plan_archived: 409,
   payment_not_cancelable: 409,
   payment_not_refundable: 409,
@@ -50,6 +51,7 @@ export const ProblemSchema = Type.Object(
         description: 'Every mistake in an invalid request.',
       }),
     ),
+    customerId: Type.Optional(Type.String({ description: 'The customer that already has the externalId.' })),
     processorCode: Type.Optional(
       Type.String({ description: "The processor's own error code, if it rejected the request." }),
     ),
@@ -68,7 +70,7 @@ interface ProblemResponse {
 /** Turns a failure into the complete response. */
 export function problemResponse(failure: Failure, requestId: string): ProblemResponse {
   const status = failureStatus[failure.code];
-  const { retryAfterSeconds, allow, errors, processorCode } = failure.extras;
+  const { retryAfterSeconds, allow, errors, customerId, processorCode } = failure.extras;
   return {
     status,
     headers: {
@@ -84,6 +86,7 @@ export function problemResponse(failure: Failure, requestId: string): ProblemRes
       code: failure.code,
       requestId,
       ...(errors === undefined ? {} : { errors: [...errors] }),
+      ...(customerId === undefined ? {} : { customerId }),
       ...(processorCode === undefined ? {} : { processorCode }),
     },
   };
@@ -124,6 +127,7 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   method_not_allowed: 'Use one of these methods: GET, POST.',
   request_timeout: 'Send the headers within 10 s and the whole request within 30 s.',
   idempotency_key_in_flight: 'A request with this idempotency key is still in progress. Retry later.',
+  external_id_taken: 'Another customer has this externalId. Use that customer, or send another externalId.',
   plan_archived: 'The plan is archived. Choose an active plan.',
   payment_not_cancelable: 'The payment is succeeded. You can only cancel a payment that is still open.',
   payment_not_refundable: 'The payment is canceled. You can only refund a payment that has succeeded.',
@@ -154,5 +158,6 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
 
 const exampleExtras: Partial<Record<FailureCode, Failure['extras']>> = {
   invalid_request: { errors: [{ path: 'body.amount', message: 'must be integer' }] },
+  external_id_taken: { customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90' },
   processor_rejected: { processorCode: 'amount_too_small' },
 };

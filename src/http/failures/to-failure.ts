@@ -36,9 +36,11 @@ function invalidRequest(error: FastifyError): Failure {
   if (error.validationContext === 'params')
     return new Failure('not_found', 'No object has this id. Check the id.');
   const part = error.validationContext === 'querystring' ? 'query' : (error.validationContext ?? 'body');
-  const errors: Mistake[] = (error.validation ?? []).slice(0, mistakesMax).map((mistake) => {
-    const { missingProperty, additionalProperty } = mistake.params;
-    const field = additionalProperty ?? missingProperty;
+  // A key that is not allowed is reported once, and not once more for each rule that it breaks.
+  const mistakes = (error.validation ?? []).filter((mistake) => !('propertyName' in mistake));
+  const errors: Mistake[] = mistakes.slice(0, mistakesMax).map((mistake) => {
+    const { missingProperty, additionalProperty, propertyName } = mistake.params;
+    const field = additionalProperty ?? missingProperty ?? propertyName;
     const steps = mistake.instancePath.split('/').slice(1).map(unescapePointer);
     if (field !== undefined) steps.push(String(field));
     return { path: mistakePath(part, ...steps), message: describe(mistake) };
@@ -53,6 +55,8 @@ function describe(mistake: { keyword: string; message?: string; params: Record<s
       return 'is required';
     case 'additionalProperties':
       return 'is not a known field';
+    case 'propertyNames':
+      return 'is not an allowed key';
     case 'enum':
       return `must be one of ${(mistake.params['allowedValues'] as readonly unknown[]).join(', ')}`;
     default:

@@ -17,8 +17,11 @@ export function idempotencyKeyOf(request: FastifyRequest, fromBody: string | und
 
 /** The response to a creation: 201 both times, and a header that marks a replay. */
 export function answerCreated(reply: FastifyReply, replayed: boolean): FastifyReply {
-  if (replayed) reply.header('idempotent-replayed', 'true');
-  return reply.code(201);
+  return markReplay(reply, replayed).code(201);
+}
+
+export function markReplay(reply: FastifyReply, replayed: boolean): FastifyReply {
+  return replayed ? reply.header('idempotent-replayed', 'true') : reply;
 }
 
 function invalid(message: string): Failure {

@@ -35,4 +35,7 @@ export const seeds: Readonly<Record<string, string>> = {
       values ('evt_seed', 'payment_intent.succeeded', 'pi_seed', now(), '{}', 'processed', now(), now(), now());`,
   '0005': `
     insert into till.processor_account (account_id, livemode) values ('acct_sandbox', false);`,
+  '0010': `
+    update till.customers set external_id = 'seed', metadata = '{"seed": "yes"}';
+    insert into till.external_ids (external_id, customer_id) select 'seed', id from till.customers;`,
 };

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { isDeepStrictEqual } from 'node:util';
 import type { Stripe } from 'stripe';
 import type { Sql } from '../backend.ts';
 
@@ -56,8 +57,19 @@ function differences(resource: string, truth: Mirror, mirror: Mirror): readonly 
   const ids = new Set([...Object.keys(truth), ...Object.keys(mirror)]);
   return [...ids].flatMap((id) => {
     const [expected, actual] = [truth[id] ?? 'no row', mirror[id] ?? 'no row'];
-    return JSON.stringify(expected) === JSON.stringify(actual) ? [] : [{ resource, id, expected, actual }];
+    return isDeepStrictEqual(plain(expected), plain(actual)) ? [] : [{ resource, id, expected, actual }];
   });
+}
+
+/** Without fields that are undefined, which JSON leaves out. */
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}
+
+/** The metadata as Till shows it, and the external id that it hides there. */
+function ownTruth(metadata: Stripe.Metadata): object {
+  const entries = Object.entries(metadata).filter(([key]) => !key.startsWith('till_'));
+  return { externalId: metadata['till_external_id'] ?? null, metadata: Object.fromEntries(entries) };
 }
 
 async function readTruth(stripe: Stripe, ids: MirroredIds): Promise<Mirrors> {
@@ -86,16 +98,18 @@ async function readTruth(stripe: Stripe, ids: MirroredIds): Promise<Mirrors> {
 }
 
 function customerTruth(customer: Stripe.Customer | undefined): object {
-  if (customer === undefined) return { email: null, name: null, phone: null, deleted: true };
-  const { email, name, phone } = customer;
-  return { email, name: name ?? null, phone: phone ?? null, deleted: false };
+  if (customer === undefined)
+    return { email: null, name: null, phone: null, deleted: true, externalId: null, metadata: {} };
+  const { email, name, phone, metadata } = customer;
+  return { email, name: name ?? null, phone: phone ?? null, deleted: false, ...ownTruth(metadata) };
 }
 
 function planTruth(price: Stripe.Price): [string, object] {
   const { product, unit_amount: amount, currency, recurring, active } = price;
   assert(typeof product === 'object' && !product.deleted);
   const truth = { product: product.id, name: product.name, amount, currency, interval: recurring?.interval };
-  return [price.id, { ...truth, active: active && product.active }];
+  const { metadata } = Object(ownTruth(product.metadata));
+  return [price.id, { ...truth, active: active && product.active, metadata }];
 }
 
 function paymentTruth(intent: Stripe.PaymentIntent, refunds: readonly Stripe.Refund[]): object {
@@ -153,12 +167,13 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
   return {
     customers: await read(
       `select processor_customer_id as key,
-         json_build_object('email', email, 'name', name, 'phone', phone, 'deleted', deleted_at is not null) as value
+         json_build_object('email', email, 'name', name, 'phone', phone, 'deleted', deleted_at is not null,
+           'externalId', external_id, 'metadata', metadata) as value
        from till.customers`,
     ),
     plans: await read(
       `select processor_price_id as key, json_build_object('product', processor_product_id, 'name', name,
-         'amount', amount, 'currency', currency, 'interval', interval, 'active', active) as value
+         'amount', amount, 'currency', currency, 'interval', interval, 'active', active, 'metadata', metadata) as value
        from till.plans`,
     ),
     payments: await read(

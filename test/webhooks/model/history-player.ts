@@ -139,9 +139,17 @@ export class HistoryPlayer {
         ? this.#change([processorCustomerId], 'DELETE', `customers/${id}`)
         : customers.del(processorCustomerId);
     }
+    const { name } = command;
+    // Several customers want the same few external ids, and some are refused.
+    const externalId = name.startsWith('a') ? null : `user:${name.charCodeAt(0)}`;
     return command.by === 'till'
-      ? this.#change([processorCustomerId], 'PATCH', `customers/${id}`, { name: command.name })
-      : customers.update(processorCustomerId, { name: command.name, phone: '+4912345' });
+      ? this.#change([processorCustomerId], 'PATCH', `customers/${id}`, {
+          ...{ name, externalId, metadata: { till: name, both: null } },
+          idempotencyKey: randomUUID(),
+        })
+      : customers.update(processorCustomerId, {
+          ...{ name, phone: '+4912345', metadata: { both: name, theirs: name } },
+        });
   }
 
   async #playPlan(command: Extract<Command, { what: 'rename plan' | 'archive plan' | 'revive plan' }>) {
@@ -149,7 +157,11 @@ export class HistoryPlayer {
     if (plan === undefined) return;
     const { stripe } = this.#processor;
     if (command.what === 'rename plan') {
-      await stripe.products.update(plan.processorProductId, { name: command.name });
+      const { name } = command;
+      const change = { name, metadata: { theirs: name } };
+      if (name.startsWith('a'))
+        await this.#change([plan.processorProductId], 'PATCH', `plans/${plan.id}`, change);
+      else await stripe.products.update(plan.processorProductId, change);
     } else if (command.what === 'archive plan' && command.by === 'till') {
       const ids = [plan.processorProductId, plan.processorPriceId];
       await this.#change(ids, 'POST', `plans/${plan.id}/archive`);

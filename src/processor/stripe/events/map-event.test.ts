@@ -198,6 +198,8 @@ describe('customer and plan events', () => {
     email: 'ada@example.com',
     name: 'Ada',
     phone: null,
+    externalId: null,
+    metadata: null,
     deleted: false,
     createdAt: new Date('2025-12-31T23:50:00Z'),
     asOf: asOfEvent(eventTime),
@@ -207,7 +209,7 @@ describe('customer and plan events', () => {
     assert.deepEqual(read('customer.updated'), { subject: 'customer', facts: [customer] });
     assert.deepEqual(read('customer.deleted'), {
       subject: 'customer',
-      facts: [{ ...customer, email: null, name: null, phone: null, deleted: true }],
+      facts: [{ ...customer, email: null, name: null, phone: null, metadata: {}, deleted: true }],
     });
   });
 
@@ -226,6 +228,7 @@ describe('customer and plan events', () => {
       processorProductId: 'prod_1',
       localId: '0199d3a2-0000-7000-8000-00000000000b',
       name: 'Gold',
+      metadata: null,
       active: true,
       createdAt: new Date('2025-12-31T23:50:00Z'),
       asOf: asOfEvent(eventTime),

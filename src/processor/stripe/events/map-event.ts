@@ -9,7 +9,7 @@ import { mapPrice, mapProduct } from '../objects/map-plan.ts';
 import { mapRefund } from '../objects/map-refund.ts';
 import { mapSubscription } from '../objects/map-subscription.ts';
 import { WireObject } from '../wire/wire-object.ts';
-import { erasedMark, redactPayload } from './redact-payload.ts';
+import { erasedMark, metadataMark, redactPayload } from './redact-payload.ts';
 
 /** The facts of a stored event. Its object is as it was at the event's time, in the shape of the endpoint's version. */
 export function readEvent(payload: string): EventFacts {
@@ -19,7 +19,8 @@ export function readEvent(payload: string): EventFacts {
   if (!isKnown(type)) return { subject: 'none', reason: 'unknown_type' };
   if (event.has(erasedMark)) return { subject: 'none', reason: 'erased' };
   if (!object.has('id')) return { subject: 'none', reason: 'object_without_id' };
-  return readers[type](event.object('data').raw('object'), asOfEvent(event.moment('created')));
+  const shown = { hasMetadata: event.has(metadataMark) };
+  return readers[type](event.object('data').raw('object'), asOfEvent(event.moment('created')), shown);
 }
 
 /** The fields of an event that the inbox needs, whatever its type. */
@@ -38,10 +39,19 @@ export function mapEventEnvelope(value: unknown): ProcessorEvent {
   };
 }
 
-type Reader = (object: unknown, asOf: AsOf) => EventFacts;
+type Reader = (object: unknown, asOf: AsOf, shown: { readonly hasMetadata: boolean }) => EventFacts;
 
-const readCustomer: Reader = (object, asOf) => ({ subject: 'customer', facts: [mapCustomer(object, asOf)] });
-const readProduct: Reader = (object, asOf) => ({ subject: 'product', facts: [mapProduct(object, asOf)] });
+const readCustomer: Reader = (object, asOf, { hasMetadata }) => {
+  const facts = mapCustomer(object, asOf);
+  return {
+    subject: 'customer',
+    facts: [hasMetadata ? facts : { ...facts, externalId: null, metadata: null }],
+  };
+};
+const readProduct: Reader = (object, asOf, { hasMetadata }) => {
+  const facts = mapProduct(object, asOf);
+  return { subject: 'product', facts: [hasMetadata ? facts : { ...facts, metadata: null }] };
+};
 const readPrice: Reader = (object, asOf) => ({ subject: 'price', facts: [mapPrice(object, asOf)] });
 const readPayment: Reader = (object, asOf) => ({ subject: 'payment', facts: [mapPayment(object, asOf)] });
 const readRefund: Reader = (object, asOf) => ({ subject: 'refund', facts: [mapRefund(object, asOf)] });
@@ -51,15 +61,18 @@ const readSubscription: Reader = (object, asOf) => ({
   facts: [mapSubscription(object, asOf)],
 });
 
+/** A customer without personal data. */
+const nobody = { email: null, name: null, phone: null, externalId: null, metadata: {} };
+
 // An event shows a deleted object as it last was; only the event's type says that it was deleted. No personal data is
 // taken from such an event.
 const readDeletedCustomer: Reader = (object, asOf) => ({
   subject: 'customer',
-  facts: [{ ...mapCustomer(object, asOf), email: null, name: null, phone: null, deleted: true }],
+  facts: [{ ...mapCustomer(object, asOf), ...nobody, deleted: true }],
 });
 const readDeletedProduct: Reader = (object, asOf) => ({
   subject: 'product',
-  facts: [{ ...mapProduct(object, asOf), active: false, deleted: true }],
+  facts: [{ ...mapProduct(object, asOf), metadata: null, active: false, deleted: true }],
 });
 const readDeletedPrice: Reader = (object, asOf) => ({
   subject: 'price',

@@ -4,12 +4,15 @@ import { basename } from 'node:path';
 import { describe, test } from 'node:test';
 import { eventFixture } from '../../../../test/fixtures/event-fixture.ts';
 import { readEvent } from './map-event.ts';
-import { redactPayload, redactStored } from './redact-payload.ts';
+import { metadataMark, redactPayload, redactStored } from './redact-payload.ts';
 
 const fixtures = globSync('test/fixtures/events/*.json').map((path) => basename(path, '.json'));
 
 /** The events whose personal data the customer's row stores. */
 const personal = ['customer.created', 'customer.updated'];
+
+/** The events whose metadata a mirror stores. */
+const described = [...personal, 'product.updated'];
 
 /** Personal data in every place where the processor sends it; every text contains "Ada". */
 const person = {
@@ -53,9 +56,9 @@ describe('a redacted event', () => {
       const event = withPerson(name);
       const before = JSON.stringify(event);
       const { payload } = redactPayload(event);
-      assert.deepEqual(readEvent(payload), readEvent(before));
-      const expected = personal.includes(name) ? withoutContact(payload) : payload;
-      assert.doesNotMatch(expected, /Ada/);
+      const received = described.includes(name) ? { ...event, [metadataMark]: true } : event;
+      assert.deepEqual(readEvent(payload), readEvent(JSON.stringify(received)));
+      assert.doesNotMatch(withoutStored(name, payload), /Ada/);
       assert.match(before, /Ada/);
     });
   }
@@ -100,8 +103,12 @@ describe('an erased event', () => {
       const { erasedPayload } = redactPayload(JSON.parse(eventFixture(name)));
       assert.equal(erasedPayload !== null, personal.includes(name), name);
     }
-    const withoutPerson = withPerson('customer.updated', { email: null, name: null, phone: null });
+    const nobody = { email: null, name: null, phone: null };
+    const { data, ...event } = JSON.parse(eventFixture('customer.updated'));
+    const withoutPerson = { ...event, data: { ...data, object: { ...data.object, ...nobody } } };
     assert.equal(redactPayload(withoutPerson).erasedPayload, null);
+    const withMetadata = withPerson('customer.updated', nobody);
+    assert.doesNotMatch(redactPayload(withMetadata).erasedPayload ?? 'Ada', /Ada/);
   });
 });
 
@@ -110,7 +117,22 @@ describe('a stored event', () => {
     for (const name of fixtures) {
       const { payload, erasedPayload } = redactStored(JSON.stringify(withPerson(name)));
       assert.deepEqual(redactStored(payload), { payload, erasedPayload }, name);
+      const received = redactPayload(withPerson(name));
+      assert.deepEqual(redactStored(received.payload), received, name);
       if (erasedPayload !== null) assert.equal(redactStored(erasedPayload).payload, erasedPayload);
+    }
+  });
+
+  test('of an older release does not show metadata, so its facts say nothing about it', () => {
+    for (const name of described) {
+      const stored = redactStored(JSON.stringify(withPerson(name)));
+      assert.doesNotMatch(stored.payload, /"note"/);
+      const { facts } = Object(readEvent(stored.payload));
+      assert.equal(facts[0].metadata, null);
+      assert.notEqual(facts[0].localId, null);
+      assert.deepEqual(Object(readEvent(redactPayload(withPerson(name)).payload)).facts[0].metadata, {
+        note: 'Ada',
+      });
     }
   });
 
@@ -119,9 +141,14 @@ describe('a stored event', () => {
   });
 });
 
-/** The payload without the three fields that the customer's row stores. */
-function withoutContact(payload: string): string {
+/** The payload without what a mirror stores of it. */
+function withoutStored(name: string, payload: string): string {
   const { data, ...event } = JSON.parse(payload);
-  const { email: _, name: __, phone: ___, ...object } = data.object;
-  return JSON.stringify({ ...event, data: { ...data, object } });
+  const { email, name: title, phone, metadata, ...object } = data.object;
+  const rest = {
+    ...object,
+    ...(personal.includes(name) ? {} : { email, name: title, phone }),
+    ...(described.includes(name) ? {} : { metadata }),
+  };
+  return JSON.stringify({ ...event, data: { ...data, object: rest } });
 }

@@ -12,32 +12,54 @@ export interface RedactedPayload {
 /** Marks an event without content: its person was erased, or is not a customer of Till. */
 export const erasedMark = 'till_erased';
 
+/** Marks an event that shows the metadata of its object. Older releases kept only Till's id of it. */
+export const metadataMark = 'till_metadata';
+
 /** The event types whose personal data a mirror stores, and the fields that it stores. */
 const personalTypes: ReadonlySet<unknown> = new Set(['customer.created', 'customer.updated']);
 const customerFields = ['email', 'name', 'phone'] as const;
+
+/** The event types whose metadata a mirror stores. */
+const metadataTypes: ReadonlySet<unknown> = new Set([...personalTypes, 'product.updated']);
 
 /**
  * The part of an event that is kept. Secrets are removed from every event. So is personal data that no mirror needs:
  * what is not stored need not be protected, shown to operators, or found again when a customer is deleted.
  */
 export function redactPayload(event: unknown): RedactedPayload {
-  const redacted = redactValue(event);
-  const customer = personalCustomer(event);
-  if (customer === null) return { payload: JSON.stringify(redacted), erasedPayload: null };
-  return {
-    payload: JSON.stringify(withObject(redacted, customer)),
-    erasedPayload: JSON.stringify({ ...record(redacted), [erasedMark]: true }),
-  };
+  return redact(event, true);
 }
 
 /** The same for an event that is already stored. One that is not JSON has no content. */
 export function redactStored(payload: string): RedactedPayload {
   try {
-    return redactPayload(JSON.parse(payload));
+    const event: unknown = JSON.parse(payload);
+    return redact(event, record(event)[metadataMark] === true);
   } catch (error) {
     if (error instanceof SyntaxError) return { payload: '{}', erasedPayload: null };
     throw error;
   }
+}
+
+function redact(event: unknown, showsMetadata: boolean): RedactedPayload {
+  const { [metadataMark]: _, ...unmarked } = record(event);
+  const redacted = redactValue(metadataMark in record(event) ? unmarked : event);
+  const { type, [erasedMark]: erased } = record(event);
+  if (erased === true) return { payload: JSON.stringify(redacted), erasedPayload: null };
+  const keepsMetadata = showsMetadata && metadataTypes.has(type);
+  const kept = {
+    ...(personalTypes.has(type) ? customerFieldsOf(event) : {}),
+    ...(keepsMetadata ? metadataOf(event) : {}),
+  };
+  const marked = keepsMetadata ? { ...record(redacted), [metadataMark]: true } : redacted;
+  const payload = Object.keys(kept).length === 0 ? marked : withObject(marked, kept);
+  return {
+    payload: JSON.stringify(payload),
+    erasedPayload:
+      personalTypes.has(type) && isPersonal(kept)
+        ? JSON.stringify({ ...record(redacted), [erasedMark]: true })
+        : null,
+  };
 }
 
 /**
@@ -80,7 +102,7 @@ function redactValue(value: unknown): unknown {
 }
 
 function redactField(kind: unknown, name: string, field: unknown): unknown {
-  // Metadata may contain anything; Till only reads its own id there.
+  // Metadata may contain anything. Till reads its own id there; `redact` puts back what a mirror stores.
   if (name === 'metadata') return onlyLocalId(field);
   if (secretName.test(name)) return null;
   // A product is not a person, and the plan uses its name.
@@ -100,14 +122,31 @@ function onlyLocalId(metadata: unknown): object {
   return id === undefined ? {} : { [localIdKey]: id };
 }
 
-/** The fields that a mirror stores from this event; null if there are none, or they are empty. */
-function personalCustomer(event: unknown): Readonly<Record<string, unknown>> | null {
-  const { type, data, [erasedMark]: erased } = record(event);
-  if (!personalTypes.has(type) || erased === true) return null;
-  const object = record(record(data)['object']);
+/** The fields that a mirror stores from this event, without empty ones. */
+function customerFieldsOf(event: unknown): Readonly<Record<string, unknown>> {
+  const object = objectOf(event);
   const present = customerFields.filter((field) => object[field] !== undefined && object[field] !== null);
   // The processor sends only text here. A value of another type is kept, and the mapping of the event refuses it.
-  return present.length === 0 ? null : Object.fromEntries(present.map((field) => [field, object[field]]));
+  return Object.fromEntries(present.map((field) => [field, object[field]]));
+}
+
+/** The metadata, without secrets and without anything but texts. Nothing if the event has none. */
+function metadataOf(event: unknown): { readonly metadata?: Readonly<Record<string, string>> } {
+  const { metadata } = objectOf(event);
+  if (metadata === undefined || metadata === null) return {};
+  const texts = Object.entries(record(metadata)).flatMap(([key, value]) =>
+    typeof value === 'string' ? [[key, redactText(value)]] : [],
+  );
+  return { metadata: Object.fromEntries(texts) };
+}
+
+/** Whether the fields hold more than Till's id. Metadata may contain anything. */
+function isPersonal({ metadata, ...fields }: Readonly<Record<string, unknown>>): boolean {
+  return Object.keys(fields).length > 0 || Object.keys(record(metadata)).some((key) => key !== localIdKey);
+}
+
+function objectOf(event: unknown): Readonly<Record<string, unknown>> {
+  return record(record(record(event)['data'])['object']);
 }
 
 function withObject(event: unknown, fields: Readonly<Record<string, unknown>>): object {

@@ -1,11 +1,13 @@
 import type { CustomerFacts } from '../../../customers/customer.ts';
 import type { AsOf } from '../../../mirrors/facts.ts';
+import type { Metadata } from '../../../mirrors/metadata.ts';
 import { UnmappableError } from '../../event-facts.ts';
 import type { Attempt, CustomerCalls, CustomerValues } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing } from '../wire/attempt.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
+import { changedMetadata, externalIdKey } from '../wire/wire-metadata.ts';
 import { localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { mapCustomer } from './map-customer.ts';
 
@@ -20,7 +22,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
     });
 
   return {
-    create: ({ id, email, name, phone, idempotencyKey }) =>
+    create: ({ id, email, name, phone, externalId, metadata, idempotencyKey }) =>
       call('customers.create', {
         kind: 'write',
         send: (options) =>
@@ -29,32 +31,22 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
               email,
               ...(name === null ? {} : { name }),
               ...(phone === null ? {} : { phone }),
-              metadata: { [localIdKey]: id },
+              metadata: fullMetadata(id, externalId, metadata),
             },
             { ...options, idempotencyKey },
           ),
         take: (response, asOf) =>
-          mapCreated(response, sinceCreation(response, asOf), id, { email, name, phone }),
+          mapCreated(response, sinceCreation(response, asOf), id, {
+            email,
+            name,
+            phone,
+            metadata: fullMetadata(id, externalId, metadata),
+          }),
       }),
 
     read,
 
-    update: ({ processorCustomerId, email, name, phone, idempotencyKey }) =>
-      call('customers.update', {
-        kind: 'write',
-        send: (options) =>
-          stripe.customers.update(
-            processorCustomerId,
-            {
-              ...(email === undefined ? {} : { email }),
-              ...(name === undefined ? {} : { name: clearable(name) }),
-              ...(phone === undefined ? {} : { phone: clearable(phone) }),
-            },
-            { ...options, idempotencyKey },
-          ),
-        take: (response, asOf) => done(mapUpdated(response, { email, name, phone }, asOf)),
-        refused: missing,
-      }),
+    update: (change) => updateCustomer(context, change),
 
     delete: (processorCustomerId) =>
       call('customers.delete', {
@@ -74,17 +66,59 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
   };
 }
 
+function updateCustomer(
+  { stripe, call }: AdapterContext,
+  {
+    processorCustomerId,
+    email,
+    name,
+    phone,
+    externalId,
+    metadata,
+    idempotencyKey,
+  }: Parameters<CustomerCalls['update']>[0],
+): ReturnType<CustomerCalls['update']> {
+  return call('customers.update', {
+    kind: 'write',
+    send: (options) =>
+      stripe.customers.update(
+        processorCustomerId,
+        {
+          ...(email === undefined ? {} : { email }),
+          ...(name === undefined ? {} : { name: clearable(name) }),
+          ...(phone === undefined ? {} : { phone: clearable(phone) }),
+          ...changedMetadata({
+            ...metadata,
+            ...(externalId === undefined ? {} : { [externalIdKey]: externalId }),
+          }),
+        },
+        { ...options, idempotencyKey },
+      ),
+    take: (response, asOf) => done(mapUpdated(response, { email, name, phone }, asOf)),
+    refused: missing,
+  });
+}
+
 /** All customers, or those created since. */
 function fetchSince({ stripe }: AdapterContext, since: Date | undefined): Fetch {
   return (page, options) => stripe.customers.list({ ...(since && createdSince(since)), ...page }, options);
 }
 
 /** If the response does not show a value that was sent, the sent value is used. */
-function mapCreated(response: unknown, asOf: AsOf, id: string, sent: CustomerValues): CustomerFacts {
+function mapCreated(
+  response: unknown,
+  asOf: AsOf,
+  id: string,
+  sent: Pick<CustomerValues, 'email' | 'name' | 'phone' | 'metadata'>,
+): CustomerFacts {
   const shown: ReadonlyMap<string, unknown> = new Map(Object.entries(Object(response)));
+  const { metadata, ...texts } = sent;
   const isShown = (field: string) => typeof shown.get(field) === 'string' && shown.get(field) !== '';
-  const unshown = Object.entries(sent).filter(([field]) => !isShown(field));
-  const whole = Object.fromEntries([...shown, ...unshown]);
+  const unshown = Object.entries(texts).filter(([field]) => !isShown(field));
+  const whole = {
+    ...Object.fromEntries([...shown, ...unshown]),
+    metadata: { ...metadata, ...Object(shown.get('metadata')) },
+  };
   return mapCustomer(withKnownLinks(whole, { localId: id }), asOf);
 }
 
@@ -120,6 +154,15 @@ function takeDeleted(response: unknown, asOf: AsOf): Attempt<'deleted'> {
   if (takeCustomer(response, asOf) !== 'deleted')
     throw new UnmappableError('the deleted customer is not marked as deleted');
   return done('deleted');
+}
+
+/** The caller's metadata, and Till's own. */
+function fullMetadata(id: string, externalId: string | undefined, metadata: Metadata | undefined): Metadata {
+  return {
+    ...metadata,
+    [localIdKey]: id,
+    ...(externalId === undefined ? {} : { [externalIdKey]: externalId }),
+  };
 }
 
 /** On the wire, an empty text clears a field. */

@@ -1,5 +1,6 @@
 import type { CustomerFacts } from '../../../customers/customer.ts';
 import type { AsOf } from '../../../mirrors/facts.ts';
+import { externalIdOf, metadataOf } from '../wire/wire-metadata.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 export function mapCustomer(value: unknown, asOf: AsOf): CustomerFacts {
@@ -10,6 +11,8 @@ export function mapCustomer(value: unknown, asOf: AsOf): CustomerFacts {
     email: customer.optionalFreeText('email'),
     name: customer.optionalFreeText('name'),
     phone: customer.optionalFreeText('phone'),
+    externalId: externalIdOf(customer),
+    metadata: metadataOf(customer),
     deleted: customer.isDeleted(),
     createdAt: customer.createdAt(asOf.earliest),
     asOf,

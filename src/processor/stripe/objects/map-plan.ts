@@ -1,5 +1,6 @@
 import type { AsOf } from '../../../mirrors/facts.ts';
 import { type PlanFacts, type PriceFacts, type ProductFacts, planIntervals } from '../../../plans/plan.ts';
+import { metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 
 export function mapProduct(value: unknown, asOf: AsOf): ProductFacts {
@@ -9,6 +10,7 @@ export function mapProduct(value: unknown, asOf: AsOf): ProductFacts {
     processorProductId: product.text('id'),
     localId: product.localId(),
     name: product.optionalText('name'),
+    metadata: metadataOf(product),
     active: !deleted && product.flag('active'),
     ...(deleted ? { deleted } : {}),
     createdAt: product.createdAt(asOf.earliest),

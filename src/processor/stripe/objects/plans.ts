@@ -6,12 +6,15 @@ import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing } from '../wire/attempt.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
+import { changedMetadata } from '../wire/wire-metadata.ts';
 import { localIdKey, withKnownLinks } from '../wire/wire-object.ts';
 import { mapPlan, mapPrice, mapProduct } from './map-plan.ts';
 
+/** Every response shows the product too. */
+const expand = ['product'];
+
 export function createPlanCalls(context: AdapterContext): PlanCalls {
   const { stripe, call } = context;
-  const expand = ['product'];
   const fetchList =
     (filter: Stripe.PriceListParams): Fetch =>
     (page, options) =>
@@ -26,32 +29,7 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
     });
 
   return {
-    create: ({ id, name, amount, currency, interval, idempotencyKey }) =>
-      call('plans.create', {
-        kind: 'write',
-        send: (options) =>
-          stripe.prices.create(
-            {
-              currency,
-              unit_amount: amount,
-              recurring: { interval },
-              product_data: { name, metadata: { [localIdKey]: id } },
-              metadata: { [localIdKey]: id },
-              expand,
-            },
-            { ...options, idempotencyKey },
-          ),
-        take: (response, asOf) => {
-          const known = withKnownLinks(response, { localId: id });
-          const { price, product } = mapPlan(known, sinceCreation(response, asOf));
-          // The processor bills its own amount, so the caller's amount cannot replace it.
-          if (price.amount === null) throw new UnmappableError('price.unit_amount is null, not an amount');
-          return {
-            price: { ...price, interval: price.interval ?? interval },
-            product: { ...product, localId: id, name: product.name ?? name },
-          };
-        },
-      }),
+    create: (plan) => createPlan(context, plan),
 
     read,
 
@@ -68,6 +46,8 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
       return done({ price: price.value, product: product.value });
     },
 
+    update: (change) => updateProduct(context, change),
+
     find: async ({ localId, since }) => {
       const id = await findByLocalId(context, 'plans.list', fetchList(createdSince(since)), localId);
       return id === null ? null : read(id);
@@ -78,6 +58,63 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
       return mapPages(context, 'plans.list', fetchList({ ...filter, expand: ['data.product'] }), mapPlan);
     },
   };
+}
+
+function createPlan(
+  { stripe, call }: AdapterContext,
+  { id, name, amount, currency, interval, metadata = {}, idempotencyKey }: Parameters<PlanCalls['create']>[0],
+): ReturnType<PlanCalls['create']> {
+  return call('plans.create', {
+    kind: 'write',
+    send: (options) =>
+      stripe.prices.create(
+        {
+          currency,
+          unit_amount: amount,
+          recurring: { interval },
+          product_data: { name, metadata: { ...metadata, [localIdKey]: id } },
+          metadata: { [localIdKey]: id },
+          expand,
+        },
+        { ...options, idempotencyKey },
+      ),
+    take: (response, asOf) => {
+      const known = withKnownLinks(response, { localId: id });
+      const { price, product } = mapPlan(known, sinceCreation(response, asOf));
+      // The processor bills its own amount, so the caller's amount cannot replace it.
+      if (price.amount === null) throw new UnmappableError('price.unit_amount is null, not an amount');
+      return {
+        price: { ...price, interval: price.interval ?? interval },
+        product: {
+          ...product,
+          localId: id,
+          name: product.name ?? name,
+          metadata: product.metadata ?? metadata,
+        },
+      };
+    },
+  });
+}
+
+function updateProduct(
+  { stripe, call }: AdapterContext,
+  { processorProductId, name, metadata, idempotencyKey }: Parameters<PlanCalls['update']>[0],
+): ReturnType<PlanCalls['update']> {
+  return call('plans.update', {
+    kind: 'write',
+    send: (options) =>
+      stripe.products.update(
+        processorProductId,
+        { ...(name === undefined ? {} : { name }), ...changedMetadata(metadata) },
+        { ...options, idempotencyKey },
+      ),
+    take: (response, asOf) => {
+      const facts = mapProduct(withKnownLinks(response, { localId: null }), asOf);
+      if (facts.deleted) throw new UnmappableError('the product was to be changed and is shown as deleted');
+      return done({ ...facts, name: facts.name ?? name ?? null });
+    },
+    refused: missing,
+  });
 }
 
 function archivePrice(

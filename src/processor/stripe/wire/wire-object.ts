@@ -264,7 +264,7 @@ export function withKnownLinks(response: unknown, { localId, ...references }: Kn
   const known = { ...response, ...Object.fromEntries(links) };
   if (localId === undefined) return known;
   const ownMetadata = isRecord(response['metadata']) ? response['metadata'] : null;
-  return { ...known, metadata: localId === null ? ownMetadata : { [localIdKey]: localId } };
+  return { ...known, metadata: localId === null ? ownMetadata : { ...ownMetadata, [localIdKey]: localId } };
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,0 +1,61 @@
+import type { LockedRows } from '../mirrors/apply-facts.ts';
+import type { Take } from '../mirrors/fold.ts';
+import { isOurId } from '../platform/id.ts';
+import type { Transaction } from '../platform/postgres.ts';
+import { type Customer, type CustomerFacts, takeCustomerFacts } from './customer.ts';
+import type { ExternalIdStore } from './external-id-store.ts';
+
+/** What the facts of a batch say about external ids, and which of them their customers can have. */
+export interface TakenExternalIds {
+  /** The facts, without an external id that another customer has. */
+  readonly withFree: (id: string, facts: CustomerFacts) => CustomerFacts;
+  /** Like `takeCustomerFacts`. Facts with an external id that another customer has need a refresh. */
+  readonly take: Take<Customer, CustomerFacts>;
+  /** Call it after the rows are written: frees the external ids that no row carries. */
+  readonly freeUnused: (
+    written: readonly { readonly before: Customer; readonly after: Customer }[],
+  ) => Promise<void>;
+}
+
+/**
+ * Takes the external ids that customers have at the processor and not in their rows. There the processor does not
+ * enforce that they are unique, and the events of two customers that exchange one can arrive in any order. So a customer
+ * gets an external id only if no other customer has it.
+ */
+export async function takeExternalIds(
+  tx: Transaction,
+  store: ExternalIdStore,
+  { groups, known }: LockedRows<Customer, CustomerFacts>,
+): Promise<TakenExternalIds> {
+  const rows = new Map(known.map((row) => [row.processorCustomerId, row]));
+  const wanted = [...groups.values()]
+    .flat()
+    .flatMap(({ externalId, localId, deleted, processorCustomerId }) => {
+      const row = rows.get(processorCustomerId);
+      const customerId = row?.id ?? (isOurId(localId) ? localId : null);
+      const isWanted = !deleted && externalId !== null && externalId !== row?.externalId;
+      return isWanted && customerId !== null ? [{ externalId, customerId }] : [];
+    });
+  const held = wanted.length === 0 ? [] : await store.take(tx, wanted);
+  const holders = new Map(held.map(({ externalId, customerId }) => [externalId, customerId]));
+  const isTaken = (id: string, { externalId }: CustomerFacts) =>
+    externalId !== null && (holders.get(externalId) ?? id) !== id;
+  const withFree: TakenExternalIds['withFree'] = (id, facts) =>
+    isTaken(id, facts) ? { ...facts, externalId: null } : facts;
+  return {
+    withFree,
+    take: (row, facts, origin, now) => {
+      if (origin === 'present') return takeCustomerFacts(row, withFree(row.id, facts), origin, now);
+      const taken = takeCustomerFacts(row, facts, origin, now);
+      const needsRefresh = isTaken(row.id, facts) && taken.verdict === 'take';
+      return needsRefresh ? { verdict: 'refresh', row } : taken;
+    },
+    freeUnused: async (written) => {
+      const given = written.flatMap(({ before, after }) =>
+        before.externalId === null || before.externalId === after.externalId ? [] : [before.externalId],
+      );
+      const candidates = [...wanted.map(({ externalId }) => externalId), ...given];
+      if (candidates.length > 0) await store.free(tx, candidates);
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import { Failure } from '../errors.ts';
+import type { Origin, Verdict } from './transition.ts';
+
+/** The caller's own values on an object, without the keys that Till keeps for itself. */
+export type Metadata = Readonly<Record<string, string>>;
+
+/** A change of metadata: it sets the keys that it names, and null removes a key. */
+export type MetadataChange = Readonly<Record<string, string | null>>;
+
+/** Keys with this prefix belong to Till. */
+export const ownKeyPrefix = 'till_';
+
+/** The processor keeps 50 keys per object. Till leaves room for its own, and for keys that others set there. */
+export const metadataKeysMax = 20;
+/** The processor's own limits. */
+export const metadataKeyLengthMax = 40;
+export const metadataValueLengthMax = 500;
+
+/** Enough to replace every key by another one in one change. */
+export const metadataChangeKeysMax = 2 * metadataKeysMax;
+
+export const noMetadata: Metadata = {};
+
+/** The metadata after a change. */
+export function mergeMetadata(before: Metadata, change: MetadataChange): Metadata {
+  const merged = Object.entries({ ...before, ...change });
+  return Object.fromEntries(merged.flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
+}
+
+/** Whether every value of the change is already there. */
+export function hasMetadata(metadata: Metadata, change: MetadataChange): boolean {
+  return Object.entries(change).every(([key, value]) => valueAt(metadata, key) === value);
+}
+
+/** Whether the processor's response to a change still shows an old value. */
+export function isMetadataChangeIgnored(before: Metadata, change: MetadataChange, after: Metadata): boolean {
+  return Object.entries(change).some(([key, requested]) => {
+    const [old, present] = [valueAt(before, key), valueAt(after, key)];
+    return requested !== old && present === old;
+  });
+}
+
+/**
+ * Whether an event that a row would take does not show the metadata, because an older release stored it. Taking it would
+ * date the row's metadata as of the event, so the object is read instead.
+ */
+export function needsMetadata(
+  { metadata, deleted = false }: { readonly metadata: Metadata | null; readonly deleted?: boolean },
+  origin: Origin,
+  verdict: Verdict,
+): boolean {
+  return metadata === null && !deleted && origin === 'event' && verdict === 'take';
+}
+
+/** Others may have set more keys at the processor. A change may then replace and remove keys, but not add one. */
+export function refuseTooManyKeys(before: Metadata, change: MetadataChange): void {
+  const keysBefore = Object.keys(before).length;
+  const keysAfter = Object.keys(mergeMetadata(before, change)).length;
+  if (keysAfter <= Math.max(metadataKeysMax, keysBefore)) return;
+  const message = `must leave at most ${metadataKeysMax} keys, and would leave ${keysAfter}`;
+  throw new Failure('invalid_request', `body.metadata ${message}`, {
+    errors: [{ path: 'body.metadata', message }],
+  });
+}
+
+function valueAt(metadata: Metadata, key: string): string | null {
+  return Object.hasOwn(metadata, key) ? (metadata[key] ?? null) : null;
+}

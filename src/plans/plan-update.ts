@@ -1,0 +1,96 @@
+import {
+  type CheckedCreation,
+  type CreationWrite,
+  type FoundClaim,
+  parentOf,
+} from '../idempotency/creation.ts';
+import { refuseTooManyKeys } from '../mirrors/metadata.ts';
+import { correct } from '../mirrors/refresh.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
+import { notReached, objectMissing } from '../processor/refused-write.ts';
+import { foundPlan, isPlanChangeIgnored, type Plan, type PlanChange, type ProductFacts } from './plan.ts';
+import type { PlanParts } from './plan-creation.ts';
+
+export interface PlanUpdateRequest {
+  readonly planId: string;
+  readonly change: PlanChange;
+}
+
+/** The processor's response, and the row before the request. */
+interface Made {
+  /** Null if there was nothing to change. */
+  readonly facts: ProductFacts | null;
+  readonly plan: Plan;
+}
+
+export interface UpdatedPlan {
+  readonly plan: Plan;
+  /** False if the row changed during the call, so that it needs a refresh. */
+  readonly isSettled: boolean;
+}
+
+/** The steps of changing a plan, which is a change of its product. */
+export class PlanUpdate implements CheckedCreation<PlanUpdateRequest, Plan, Made, UpdatedPlan> {
+  readonly operation = 'plans.update';
+  readonly #parts: PlanParts;
+
+  constructor(parts: PlanParts) {
+    this.#parts = parts;
+  }
+
+  parentIdOf({ planId }: PlanUpdateRequest): string {
+    return planId;
+  }
+
+  async prepare({ planId, change }: PlanUpdateRequest): Promise<Plan> {
+    const plan = await this.#find(this.#parts.database, planId);
+    refuseTooManyKeys(plan.metadata, change.metadata ?? {});
+    return plan;
+  }
+
+  async call(
+    { change }: PlanUpdateRequest,
+    plan: Plan,
+    { idempotencyKey, isRepeated }: CreationWrite,
+  ): Promise<Made> {
+    const { processor, mirror } = this.#parts;
+    if (Object.keys(change).length === 0) return { facts: null, plan };
+    const { processorProductId, processorPriceId } = plan;
+    const attempt = await processor.plans.update({ ...change, processorProductId, idempotencyKey });
+    if (attempt.outcome !== 'done') {
+      await correct(mirror, processorPriceId);
+      throw notReached(attempt, 'plan', 'unchanged');
+    }
+    if (isRepeated || attempt.value.metadata === null) return { facts: await this.#read(plan), plan };
+    if (isPlanChangeIgnored(plan, change, attempt.value)) throw notReached(attempt, 'plan', 'unchanged');
+    return { facts: attempt.value, plan };
+  }
+
+  async record(tx: Transaction, _id: string, { facts, plan }: Made): Promise<UpdatedPlan> {
+    const { mirror } = this.#parts;
+    const revisions = new Map([[plan.processorProductId, plan.revision]]);
+    const applied = facts === null ? null : await mirror.products.apply(tx, [facts], revisions);
+    const isSettled = applied === null || applied.unsettled.length === 0;
+    return { plan: await this.#find(tx, plan.id), isSettled };
+  }
+
+  /** Nothing at the processor shows whether a change was made. Making it again has the same effect. */
+  async find(): Promise<null> {
+    return null;
+  }
+
+  async replay(_id: string, claim: FoundClaim): Promise<UpdatedPlan> {
+    // The first request may have died before it could refresh a row that had changed meanwhile.
+    return { plan: await this.#find(this.#parts.database, parentOf(claim)), isSettled: false };
+  }
+
+  async #find(db: Queryable, id: string): Promise<Plan> {
+    return foundPlan((await this.#parts.store.find(db, [id]))[0]);
+  }
+
+  async #read({ processorPriceId }: Plan): Promise<ProductFacts> {
+    const facts = await this.#parts.processor.plans.read(processorPriceId);
+    if (facts === null) throw objectMissing('plan');
+    return facts.product;
+  }
+}

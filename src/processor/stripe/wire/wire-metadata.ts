@@ -1,0 +1,45 @@
+import { type Metadata, type MetadataChange, ownKeyPrefix } from '../../../mirrors/metadata.ts';
+import { redactText } from '../events/redact-secrets.ts';
+import type { WireObject } from './wire-object.ts';
+
+/** The metadata key under which a customer carries the application's own id. */
+export const externalIdKey = 'till_external_id';
+
+const externalIdPattern = /^[^\s\p{C}]{1,255}$/u;
+
+/**
+ * The metadata of the caller and of others, without Till's own keys. Entries that cannot be stored are left out. Null if
+ * the object does not show its metadata.
+ */
+export function metadataOf(object: WireObject): Metadata | null {
+  const fields = fieldsOf(object);
+  if (fields === null) return null;
+  const entries = Object.entries(fields).flatMap(([key, value]) =>
+    !key.startsWith(ownKeyPrefix) && isStorable(key) && isStorable(value) ? [[key, redactText(value)]] : [],
+  );
+  return Object.fromEntries(entries);
+}
+
+/** The application's own id. A value that Till would not accept, set by hand in the dashboard, is ignored. */
+export function externalIdOf(object: WireObject): string | null {
+  const value = fieldsOf(object)?.[externalIdKey];
+  return isStorable(value) && externalIdPattern.test(value) ? value : null;
+}
+
+/** The parameter of an update that changes metadata: the processor merges it, and an empty text removes a key. */
+export function changedMetadata(change: MetadataChange = {}): { metadata?: Record<string, string> } {
+  const entries = Object.entries(change).map(([key, value]) => [key, value ?? ''] as const);
+  return entries.length === 0 ? {} : { metadata: Object.fromEntries(entries) };
+}
+
+function fieldsOf(object: WireObject): Readonly<Record<string, unknown>> | null {
+  const metadata = object.has('metadata') ? object.raw('metadata') : null;
+  const isRecord = typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata);
+  // Every JSON object is a record of names and values.
+  return isRecord ? (metadata as Readonly<Record<string, unknown>>) : null;
+}
+
+/** PostgreSQL can store neither NUL nor a lone surrogate. An empty text has no value at the processor. */
+function isStorable(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && !value.includes('\0') && value.isWellFormed();
+}

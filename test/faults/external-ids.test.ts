@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { type Backend, startBackend } from '../support/backend.ts';
+import type { Answer, Client } from '../support/client.ts';
+import { startProcessorProxy } from '../support/processor-proxy.ts';
+import { startTill } from '../support/till.ts';
+
+const path = '/customers';
+const signUpsPerProcess = 17;
+
+test('fifty sign-ups at three processes make one customer and one 201', async (t) => {
+  const backend = await startBackend(t);
+  const tills = [
+    await startTill({ in: 'process', on: backend }),
+    await startTill({ in: 'process', on: backend }),
+    await startTill({ in: 'process', on: backend }),
+  ];
+  for (const externalId of ['one', 'two', 'three']) {
+    const answers = await Promise.all(tills.flatMap((till) => signUps(till, externalId)));
+    await assertOneCustomer(backend, externalId, answers);
+    // The processes share the keys, and a repeated key repeats its status.
+    const isFirst = ({ status, replayed }: Answer) => status === 201 && !replayed;
+    assert.equal(answers.filter(isFirst).length, 1);
+    // Each key repeats its own status.
+    const again = await Promise.all(tills.flatMap((till) => signUps(till, externalId)));
+    const keyed = (all: readonly Answer[]) =>
+      all.filter((_, index) => (index % signUpsPerProcess) % 2 === 0).map(({ status }) => status);
+    assert.deepEqual(keyed(again), keyed(answers));
+    await assertOneCustomer(backend, externalId, again);
+  }
+});
+
+test('sign-ups finish what a killed process began, wherever it died, and make one customer', async (t) => {
+  const backend = await startBackend(t);
+  const tills = [
+    await startTill({ in: 'process', on: backend }),
+    await startTill({ in: 'process', on: backend }),
+  ];
+  for (const crashPoint of [
+    'claim.prepared',
+    'claim.after',
+    'call.after',
+    'record.completed',
+    'record.after',
+  ]) {
+    for (const key of [undefined, `doomed-${crashPoint}`]) {
+      const externalId = `${crashPoint}-${key ?? 'keyless'}`;
+      const values = { email: 'ada@example.com', externalId };
+      await killAt(backend, crashPoint, values, key);
+      const answers = await Promise.all(tills.flatMap((till) => signUps(till, externalId)));
+      await assertOneCustomer(backend, externalId, answers);
+      const [first] = tills;
+      const resumed = await first?.tryPost(path, values, key);
+      const created = [...answers, ...(resumed === undefined ? [] : [resumed])].filter(
+        ({ status, replayed }) => status === 201 && !replayed,
+      );
+      assert.ok(created.length <= 1, `${externalId}: ${created.length} times 201`);
+      if (key !== undefined && crashPoint !== 'claim.prepared')
+        assert.equal(resumed?.status, 201, externalId);
+    }
+  }
+});
+
+test('a sign-up with other values finishes what was begun, and is told whose the external id is', async (t) => {
+  const backend = await startBackend(t);
+  const till = await startTill({ in: 'process', on: backend });
+  for (const crashPoint of ['call.before', 'call.after']) {
+    await killAt(backend, crashPoint, { email: 'ada@example.com', externalId: crashPoint }, undefined);
+    const other = await till.tryPost(path, { email: 'grace@example.com', externalId: crashPoint });
+    const emails = (await thereWith(backend, crashPoint)).map(({ email }) => email);
+    if (crashPoint === 'call.before') {
+      // Nothing was made of the first values, so the others are as good.
+      assert.deepEqual(
+        [other.status, other.body['email'], emails],
+        [200, 'grace@example.com', ['grace@example.com']],
+      );
+    } else {
+      assert.deepEqual([other.status, emails], [409, ['ada@example.com']], JSON.stringify(other.body));
+      assert.equal(other.body['code'], 'external_id_taken');
+      const found = await till.tryPost(path, { email: 'ada@example.com', externalId: crashPoint });
+      assert.deepEqual([found.status, found.body['id']], [200, other.body['customerId']]);
+    }
+  }
+});
+
+test('a change and a sign-up that meet over an external id end with one of them', async (t) => {
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
+  const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+  const customer = await till.tryPost(path, { email: 'old@example.com' });
+  const change = (externalId: string) => till.tryPatch(`${path}/${customer.body['id']}`, { externalId });
+  const signUp = (externalId: string) => till.tryPost(path, { email: 'new@example.com', externalId });
+
+  proxy.hold('/v1/customers');
+  const first = signUp('sign-up-first');
+  await proxy.nextHeld();
+  const changing = change('sign-up-first');
+  proxy.releaseAll();
+  const made = await first;
+  const refused = await changing;
+  assert.deepEqual([made.status, refused.status], [201, 409]);
+  assert.equal(refused.body['customerId'], made.body['id']);
+
+  proxy.hold(`/v1/customers/${customer.body['processorCustomerId']}`);
+  const changingFirst = change('change-first');
+  await proxy.nextHeld();
+  const second = signUp('change-first');
+  proxy.releaseAll();
+  assert.equal((await changingFirst).status, 200);
+  const taken = await second;
+  assert.deepEqual([taken.status, taken.body['customerId']], [409, customer.body['id']]);
+  assert.equal((await thereWith(backend, 'change-first')).length, 1);
+});
+
+/** Half of them with a key of their own. */
+function signUps(till: Client, externalId: string): readonly Promise<Answer>[] {
+  return Array.from({ length: signUpsPerProcess }, (_, index) =>
+    till.tryPost(
+      path,
+      { email: 'ada@example.com', externalId },
+      index % 2 === 0 ? `${externalId}-${index}` : undefined,
+    ),
+  );
+}
+
+async function thereWith({ stripe }: Backend, externalId: string) {
+  const { data } = await stripe.customers.list({ limit: 100 });
+  return data.filter(({ metadata }) => metadata['till_external_id'] === externalId);
+}
+
+async function assertOneCustomer(
+  backend: Backend,
+  externalId: string,
+  answers: readonly Answer[],
+): Promise<void> {
+  for (const { status, body } of answers) assert.ok(status === 200 || status === 201, JSON.stringify(body));
+  const ids = new Set(answers.map(({ body }) => body['id']));
+  assert.equal(ids.size, 1, `${externalId}: ${[...ids]}`);
+  assert.equal((await thereWith(backend, externalId)).length, 1, `${externalId} at the processor`);
+  const rows = await backend.sql(
+    `select id from till.customers join till.external_ids using (external_id)
+     where external_id = $1 and customer_id = id and claim_id is null`,
+    [externalId],
+  );
+  assert.deepEqual(rows, [{ id: [...ids][0] }]);
+}
+
+async function killAt(
+  backend: Backend,
+  crashPoint: string,
+  values: object,
+  key: string | undefined,
+): Promise<void> {
+  const doomed = await startTill({
+    in: 'child',
+    on: backend,
+    environment: { CRASH_AT: crashPoint, CRASH_COUNT: '1' },
+    command: [process.execPath, 'test/support/crashing-till.ts'],
+  });
+  const died = once(doomed.child, 'exit');
+  await assert.rejects(doomed.tryPost(path, values, key));
+  await died;
+}

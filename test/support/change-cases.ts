@@ -1,0 +1,81 @@
+import type { Backend } from './backend.ts';
+import type { CreationCase, Prerequisites } from './creation-cases.ts';
+
+/** A request that changes something at the processor, or creates it in another way than the usual one. */
+export type ChangeCase = Omit<CreationCase, 'operation' | 'processorOperation' | 'idOf'> & {
+  readonly operation: 'customers.create' | 'customers.update' | 'plans.update';
+  readonly method: 'POST' | 'PATCH';
+};
+
+const newName = 'Renamed';
+const externalIdOf = ({ customerId }: Prerequisites) => `user ${customerId}`.replace(' ', ':');
+
+export const changeCases: readonly ChangeCase[] = [
+  {
+    operation: 'customers.create',
+    method: 'POST',
+    status: 201,
+    path: () => '/customers',
+    body: (prerequisites) => ({
+      email: 'identified@example.com',
+      externalId: externalIdOf(prerequisites),
+      metadata: { a: '1' },
+    }),
+    countAtProcessor: async ({ stripe }, prerequisites) => {
+      const { data } = await stripe.customers.list({ email: 'identified@example.com', limit: 100 });
+      return data.filter(({ metadata }) => metadata['till_external_id'] === externalIdOf(prerequisites))
+        .length;
+    },
+    countRows: (backend, prerequisites) =>
+      count(
+        backend,
+        `customers join till.external_ids using (external_id)
+        where external_id = $1 and customer_id = id and claim_id is null`,
+        externalIdOf(prerequisites),
+      ),
+  },
+  {
+    operation: 'customers.update',
+    method: 'PATCH',
+    status: 200,
+    path: ({ customerId }) => `/customers/${customerId}`,
+    body: ({ planId }) => ({ name: newName, externalId: `changed:${planId}`, metadata: { b: '2' } }),
+    countAtProcessor: (backend, { processorCustomerId }) =>
+      countEvents(backend, 'customer.updated', processorCustomerId),
+    countRows: (backend, { planId }) =>
+      count(
+        backend,
+        `customers join till.external_ids using (external_id)
+        where external_id = $1 and customer_id = id and claim_id is null and name = '${newName}'`,
+        `changed:${planId}`,
+      ),
+  },
+  {
+    operation: 'plans.update',
+    method: 'PATCH',
+    status: 200,
+    path: ({ planId }) => `/plans/${planId}`,
+    body: () => ({ name: newName, metadata: { c: '3' } }),
+    countAtProcessor: async (backend, { planId }) => {
+      const [plan] = await backend.sql<{ product: string }>(
+        'select processor_product_id as product from till.plans where id = $1',
+        [planId],
+      );
+      return countEvents(backend, 'product.updated', String(plan?.product));
+    },
+    countRows: (backend, { planId }) =>
+      count(backend, `plans where id = $1 and name = '${newName}' and metadata = '{"c": "3"}'`, planId),
+  },
+];
+
+/** Each change of the name makes one event. Other changes of the object, such as a customer's first currency, do too. */
+async function countEvents({ stripe }: Backend, type: string, objectId: string): Promise<number> {
+  const { data } = await stripe.events.list({ type, limit: 100 });
+  const changes = data.filter(({ data: { object } }) => 'id' in object && object.id === objectId);
+  return changes.filter(({ data: { previous_attributes: before } }) => before && 'name' in before).length;
+}
+
+async function count({ sql }: Backend, rows: string, value: string): Promise<number> {
+  const [row] = await sql<{ count: string }>(`select count(*) from till.${rows}`, [value]);
+  return Number(row?.count);
+}
