@@ -1,8 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+import { effortVariable } from './effort.ts';
 import { projectFolder } from './till-in-child.ts';
 
+/** Several times what the slowest group takes on a busy machine: a process that never ends must not hang the run. */
+const groupTimeoutMs = { short: 900_000, long: 10_800_000 };
 /** Enough to see where the time goes. */
 const slowestMax = 15;
 
@@ -39,12 +42,17 @@ export async function runFiles(groups: readonly FileGroup[], concurrency: number
 async function runGroup(name: string, files: readonly string[]): Promise<boolean> {
   const args = ['--test', '--test-isolation=none', '--test-reporter=spec', ...files];
   const child = spawn(process.execPath, args, { cwd: projectFolder, stdio: ['ignore', 'pipe', 'pipe'] });
-  const [[code], output, errors] = await Promise.all([
+  // Read here, because `npm run test:faults` sets the variable after this file is loaded.
+  const timeoutMs = groupTimeoutMs[process.env[effortVariable] === 'long' ? 'long' : 'short'];
+  const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+  const [[code, signal], output, errors] = await Promise.all([
     once(child, 'exit'),
     text(child.stdout),
     text(child.stderr),
   ]);
+  clearTimeout(timer);
   process.stdout.write(`\n▶ ${name}\n${output}`);
+  if (signal !== null) process.stdout.write(`✖ ${name} was ended by ${signal}\n`);
   process.stderr.write(errors);
   return code === 0;
 }

@@ -130,12 +130,14 @@ export class TcpLine {
     const server = connect({ ...to, noDelay: true, allowHalfOpen: true });
     const { onSent, beforeAnswer } = this.#options;
     if (onSent !== undefined) client.on('data', onSent());
-    this.#pass(client, server, () => undefined);
-    this.#pass(server, client, beforeAnswer ?? (() => undefined));
+    // A socket file cannot be reset, and a process that has reset the other end of such a pair may never exit.
+    const canReset = typeof target === 'number';
+    this.#pass(client, server, canReset, () => undefined);
+    this.#pass(server, client, canReset, beforeAnswer ?? (() => undefined));
   }
 
   /** Passes on what one side sends, late if it must be, and in order. */
-  #pass(from: Socket, to: Socket, before: () => Promise<unknown> | undefined): void {
+  #pass(from: Socket, to: Socket, canReset: boolean, before: () => Promise<unknown> | undefined): void {
     this.#keep(from);
     let passed = Promise.resolve();
     from.on('data', (chunk) => {
@@ -152,8 +154,7 @@ export class TcpLine {
         to.end();
       });
     });
-    // A socket file cannot be reset, only closed.
-    from.on('error', () => (to.remoteAddress === undefined ? to.destroy() : to.resetAndDestroy()));
+    from.on('error', () => (canReset && !to.destroyed ? to.resetAndDestroy() : to.destroy()));
     from.on('close', (hadError) => {
       // After an orderly end, the other side may still have something to send.
       if (hadError || !from.readableEnded) to.destroy();
