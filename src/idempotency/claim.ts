@@ -7,6 +7,7 @@ export const claimOperations = [
   'payments.create',
   'refunds.create',
   'subscriptions.create',
+  'payment_methods.create',
 ] as const;
 
 export type ClaimOperation = (typeof claimOperations)[number];

@@ -25,8 +25,8 @@ interface Steps<Request, Prepared, Made, Result> {
    * found no row and were ignored.
    */
   refresh?(result: Result): Promise<void>;
-  /** Returns the result of a request that an earlier call completed. */
-  replay(id: string): Promise<Result>;
+  /** Returns the result of a request that an earlier call completed. The claim is for objects that have no row. */
+  replay(id: string, claim: FoundClaim): Promise<Result>;
 }
 
 /** A creation that only checks what the request depends on, with no transaction open. */

@@ -1,5 +1,6 @@
 import type { CustomerFacts } from '../customers/customer.ts';
 import type { InvoiceFacts } from '../invoices/invoice.ts';
+import type { CardSetup, PaymentMethod, PaymentMethodUse } from '../payment-methods/payment-method.ts';
 import type { PaymentFacts } from '../payments/payment.ts';
 import type { RefundFacts, RefundReason } from '../payments/refund.ts';
 import type { PlanFacts, PlanInterval } from '../plans/plan.ts';
@@ -22,6 +23,7 @@ export interface Processor {
   readonly refunds: RefundCalls;
   readonly subscriptions: SubscriptionCalls;
   readonly invoices: InvoiceCalls;
+  readonly paymentMethods: PaymentMethodCalls;
   readonly events: EventCalls;
   /** The id of the key's account; null if the key is a restricted one that may not read it. */
   readAccount(): Promise<string | null>;
@@ -62,10 +64,16 @@ export const processorOperations = [
   'refunds.list',
   'subscriptions.create',
   'subscriptions.read',
+  'subscriptions.update',
   'subscriptions.cancel',
   'subscriptions.list',
   'invoices.read',
   'invoices.list',
+  'setup_intents.create',
+  'setup_intents.list',
+  'payment_methods.read',
+  'payment_methods.list',
+  'payment_methods.detach',
   'events.list',
 ] as const;
 
@@ -242,4 +250,28 @@ export interface InvoiceCalls {
     readonly processorCustomerId?: string;
     readonly processorSubscriptionId?: string;
   }): Pages<InvoiceFacts>;
+}
+
+export interface PaymentMethodCalls {
+  /** Prepares to save a payment method, which the frontend then confirms. Nothing is charged. */
+  setUp(
+    setup: KeyedWrite & { readonly id: string; readonly processorCustomerId: string },
+  ): Promise<CardSetup>;
+  findSetup(lookUp: LookUp & { readonly processorCustomerId: string }): Promise<CardSetup | null>;
+  /** Those attached to the customer, newest first. Those that cannot be mapped are left out and logged. */
+  list(processorCustomerId: string): Promise<readonly PaymentMethod[]>;
+  /** Of any customer, or of none. */
+  read(paymentMethodId: string): Promise<PaymentMethod | null>;
+  /** The customer's default. `unknown`: the customer is deleted, or the processor never knew it. */
+  readDefault(processorCustomerId: string): Promise<{ readonly paymentMethodId: string | null } | 'unknown'>;
+  /** The payment methods of all the customer's subscriptions, also of ended ones. */
+  listUses(processorCustomerId: string): Promise<readonly PaymentMethodUse[]>;
+  setDefault(
+    order: KeyedWrite & { readonly processorCustomerId: string; readonly paymentMethodId: string },
+  ): Promise<Attempt<null>>;
+  setDefaultOfSubscription(
+    order: KeyedWrite & { readonly processorSubscriptionId: string; readonly paymentMethodId: string },
+  ): Promise<Attempt<null>>;
+  /** The payment method can never be used again. One that is not attached is `wrong_state`. */
+  detach(order: KeyedWrite & { readonly paymentMethodId: string }): Promise<Attempt<null>>;
 }
