@@ -83,7 +83,7 @@ function registerSaving(fastify: FastifyInstance, methods: PaymentMethodService)
           'Pass `clientSecret` to the frontend, which confirms a card with the processor, with 3-D Secure ' +
           'if the bank requires it. The processor then saves the card for later charges.',
         params: IdParams,
-        body: body(CreateBody, { idempotencyKey: 'save-card-of-ada-1' }),
+        body: body(CreateBody, {}),
         response: {
           201: answer('The secret with which the frontend saves the payment method.', CreatedSchema, {
             clientSecret: 'seti_1Mm8s8LkdIwHu7ix0OXBfTRG_secret_NXDICkPqPeiBTAFqWmkbff09lRmSVXe',
