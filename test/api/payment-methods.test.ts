@@ -130,6 +130,20 @@ describe('POST /customers/{id}/payment-methods', () => {
     assert.equal(setups.data.length, 1);
   });
 
+  test('201: twenty requests at once under one key, in either case of the id, share one setup', async () => {
+    const customer = await createCustomer(till);
+    const ids = [customer.id, customer.id.toUpperCase()];
+    const body = { idempotencyKey: `save-${customer.id}` };
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, async (_, index) =>
+        readJson<{ clientSecret: string }>(await save({ id: ids[index % 2] ?? '' }, body), 201),
+      ),
+    );
+    assert.equal(new Set(answers.map(({ clientSecret }) => clientSecret)).size, 1);
+    const setups = await stripe.setupIntents.list({ customer: customer.processorCustomerId });
+    assert.equal(setups.data.length, 1);
+  });
+
   test('422: the key of another customer', async () => {
     const [ada, grace] = [await createCustomer(till), await createCustomer(till)];
     const body = { idempotencyKey: `save-${ada.id}` };

@@ -25,7 +25,7 @@ interface Scene {
   readonly redis: RedisServer;
 }
 
-test('no client secret and no card is ever written: not to a table, the cache, the data folder, or a log', {
+test('no client secret is ever written, and no card: not to a table, the cache, the data folder, or a log', {
   skip: skipWithoutRedis(),
 }, async (t) => {
   const scene = await setScene(t);
