@@ -14,6 +14,7 @@ export const failureTitles = {
   plan_archived: 'Plan archived',
   payment_not_cancelable: 'Payment not cancelable',
   payment_not_refundable: 'Payment not refundable',
+  payment_method_in_use: 'Payment method in use',
   refund_in_flight: 'Refund in progress',
   refund_exceeds_remaining: 'Refund exceeds the remaining amount',
   request_timeout: 'Request timeout',

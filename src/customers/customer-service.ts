@@ -106,6 +106,12 @@ export class CustomerService {
     return corrected?.deletedAt === null ? error : customerNotFound();
   }
 
+  /** Refreshes the row. Fails if the processor has deleted the customer, or does not know it. */
+  async correct({ id, processorCustomerId }: Customer): Promise<Customer> {
+    await correct(this.#parts.mirror, processorCustomerId);
+    return this.read(id);
+  }
+
   /** Also finds deleted customers. */
   async findAny(id: string): Promise<Customer | undefined> {
     const { database, store } = this.#parts;

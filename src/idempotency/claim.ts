@@ -8,7 +8,8 @@ export type ClaimOperation =
   | 'plans.update'
   | 'payments.create'
   | 'refunds.create'
-  | 'subscriptions.create';
+  | 'subscriptions.create'
+  | 'payment_methods.create';
 
 export interface Claim {
   readonly operation: ClaimOperation;

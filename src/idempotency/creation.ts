@@ -27,7 +27,7 @@ interface Steps<Request, Prepared, Made, Result> {
    * found no row and were ignored.
    */
   refresh?(result: Result): Promise<void>;
-  /** Returns the result of a request that an earlier call completed. */
+  /** Returns the result of a request that an earlier call completed. The claim is for objects that have no row. */
   replay(id: string, claim: FoundClaim): Promise<Result>;
 }
 

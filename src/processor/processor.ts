@@ -1,10 +1,12 @@
 import type { CustomerChange, CustomerFacts } from '../customers/customer.ts';
 import type { InvoiceFacts } from '../invoices/invoice.ts';
 import type { Metadata } from '../mirrors/metadata.ts';
+import type { CardSetup, PaymentMethod, PaymentMethodUse } from '../payment-methods/payment-method.ts';
 import type { PaymentFacts } from '../payments/payment.ts';
 import type { RefundFacts, RefundReason } from '../payments/refund.ts';
 import type { PlanChange, PlanFacts, PlanInterval, ProductFacts } from '../plans/plan.ts';
 import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
+import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { EventFacts } from './event-facts.ts';
 
 /**
@@ -22,6 +24,7 @@ export interface Processor {
   readonly refunds: RefundCalls;
   readonly subscriptions: SubscriptionCalls;
   readonly invoices: InvoiceCalls;
+  readonly paymentMethods: PaymentMethodCalls;
   readonly events: EventCalls;
   /** The id of the key's account; null if the key is a restricted one that may not read it. */
   readAccount(): Promise<string | null>;
@@ -63,10 +66,16 @@ export const processorOperations = [
   'refunds.list',
   'subscriptions.create',
   'subscriptions.read',
+  'subscriptions.update',
   'subscriptions.cancel',
   'subscriptions.list',
   'invoices.read',
   'invoices.list',
+  'setup_intents.create',
+  'setup_intents.list',
+  'payment_methods.read',
+  'payment_methods.list',
+  'payment_methods.detach',
   'events.list',
 ] as const;
 
@@ -248,49 +257,26 @@ export interface InvoiceCalls {
   }): Pages<InvoiceFacts>;
 }
 
-export interface EventCalls {
-  /**
-   * Events of these types created at or after `since`, in no particular order. The processor keeps 30 days. With the
-   * cursor of an earlier page, a listing with the same values continues after that page.
-   */
-  listSince(since: Date, types: readonly string[], cursor?: string | null): AsyncIterable<EventPage>;
-  /**
-   * A deleted customer from its deletion event, by either id: without personal data, but with Till's id, which a read
-   * of a deleted customer lacks. Null if the processor no longer has the event (after 30 days).
-   */
-  findDeletedCustomer(wanted: {
-    readonly processorCustomerId?: string;
-    readonly localId?: string;
-  }): Promise<CustomerFacts | null>;
+export interface PaymentMethodCalls {
+  /** Prepares to save a payment method, which the frontend then confirms. Nothing is charged. */
+  setUp(
+    setup: KeyedWrite & { readonly id: string; readonly processorCustomerId: string },
+  ): Promise<CardSetup>;
+  findSetup(lookUp: LookUp & { readonly processorCustomerId: string }): Promise<CardSetup | null>;
+  /** Those attached to the customer, newest first. Those that cannot be mapped are left out and logged. */
+  list(processorCustomerId: string): Promise<readonly PaymentMethod[]>;
+  /** Of any customer, or of none. */
+  read(paymentMethodId: string): Promise<PaymentMethod | null>;
+  /** The customer's default. `unknown`: the customer is deleted, or the processor never knew it. */
+  readDefault(processorCustomerId: string): Promise<{ readonly paymentMethodId: string | null } | 'unknown'>;
+  /** The payment methods of all the customer's subscriptions, also of ended ones. */
+  listUses(processorCustomerId: string): Promise<readonly PaymentMethodUse[]>;
+  setDefault(
+    order: KeyedWrite & { readonly processorCustomerId: string; readonly paymentMethodId: string },
+  ): Promise<Attempt<null>>;
+  setDefaultOfSubscription(
+    order: KeyedWrite & { readonly processorSubscriptionId: string; readonly paymentMethodId: string },
+  ): Promise<Attempt<null>>;
+  /** The payment method can never be used again. One that is not attached is `wrong_state`. */
+  detach(order: KeyedWrite & { readonly paymentMethodId: string }): Promise<Attempt<null>>;
 }
-
-interface EventPage {
-  readonly events: readonly ProcessorEvent[];
-  /** Null on the last page. */
-  readonly cursor: string | null;
-}
-
-/** An event as the inbox stores it: the fields needed to queue it, and the part of its payload that may be kept. */
-export interface ProcessorEvent {
-  readonly id: string;
-  readonly type: string;
-  readonly createdAt: Date;
-  readonly livemode: boolean;
-  /** The API version of the payload; null if the processor does not say. */
-  readonly apiVersion: string | null;
-  /** Null for an object without an id (a preview, a balance), which no mirror holds. */
-  readonly objectId: string | null;
-  /** JSON without secrets, and without personal data that no mirror stores. Text, because it is stored as it is. */
-  readonly payload: string;
-  /**
-   * What is kept once the person is erased; it is read as an event without content. Null if `payload` has no personal
-   * data.
-   */
-  readonly erasedPayload: string | null;
-}
-
-/** `not_an_event`: the signature is valid, but the body is not an event that Till can use. */
-export type VerifiedWebhook =
-  | { readonly outcome: 'event'; readonly event: ProcessorEvent }
-  | { readonly outcome: 'bad_signature'; readonly reason: string }
-  | { readonly outcome: 'not_an_event'; readonly reason: string };

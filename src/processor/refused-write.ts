@@ -2,11 +2,14 @@ import { Failure, type FailureCode } from '../errors.ts';
 import type { Resource } from '../mirrors/mirror.ts';
 import type { Attempt, Refused } from './processor.ts';
 
+/** The mirrored objects, and those that Till only passes through. */
+type ProcessorObject = Resource | 'payment method' | 'setup intent';
+
 /**
  * The processor does not know an object that Till has a row for. That is never a deletion: most likely the key belongs
  * to another account, so the row must stay as it is.
  */
-export function objectMissing(resource: Resource): Failure {
+export function objectMissing(resource: ProcessorObject): Failure {
   return new Failure(
     'processor_object_missing',
     `The processor has no such ${resource}, and Till changed nothing. ` +
@@ -16,7 +19,7 @@ export function objectMissing(resource: Resource): Failure {
 }
 
 /** The failure for a write after which the object, read again, is not in the requested state. */
-export function notReached(attempt: Attempt<unknown>, resource: Resource, state: string): Failure {
+export function notReached(attempt: Attempt<unknown>, resource: ProcessorObject, state: string): Failure {
   if (attempt.outcome === 'done') {
     return new Failure(
       'processor_bad_answer',

@@ -13,7 +13,7 @@ export const subscriptionStatuses = [
   'canceled',
 ] as const;
 
-type SubscriptionStatus = (typeof subscriptionStatuses)[number];
+export type SubscriptionStatus = (typeof subscriptionStatuses)[number];
 
 export interface Subscription extends DatedRow {
   readonly processorSubscriptionId: string;

@@ -13,6 +13,8 @@ import { InvoiceMirror } from '../invoices/invoice-mirror.ts';
 import { registerInvoiceRoutes } from '../invoices/invoice-routes.ts';
 import { InvoiceService } from '../invoices/invoice-service.ts';
 import { InvoiceStore, invoiceList } from '../invoices/invoice-store.ts';
+import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
+import { PaymentMethodService } from '../payment-methods/payment-method-service.ts';
 import { PaymentMirror } from '../payments/payment-mirror.ts';
 import { registerPaymentRoutes } from '../payments/payment-routes.ts';
 import { PaymentService } from '../payments/payment-service.ts';
@@ -96,6 +98,7 @@ export function composeServices(parts: ServiceParts) {
       'payments.create': domain.payments.creation,
       'refunds.create': domain.refunds.creation,
       'subscriptions.create': domain.subscriptions.creation,
+      'payment_methods.create': domain.paymentMethods.creation,
     },
     logger,
   });
@@ -174,7 +177,8 @@ function composeDomain(
     plans,
   });
   const invoices = new InvoiceService({ ...parts, store: stores.invoices });
-  return { customers, plans, payments, refunds, subscriptions, invoices };
+  const paymentMethods = new PaymentMethodService({ ...parts, customers });
+  return { customers, plans, payments, refunds, subscriptions, invoices, paymentMethods };
 }
 
 type Domain = ReturnType<typeof composeDomain>;
@@ -222,6 +226,7 @@ export async function registerRoutes(
     customers,
     correctSubscriptions: (customerId) => subscriptions.correctOfCustomer(customerId),
   });
+  registerPaymentMethodRoutes(app, services.paymentMethods);
   registerPlanRoutes(app, plans);
   registerPaymentRoutes(app, payments);
   registerRefundRoutes(app, refunds);

@@ -79,7 +79,8 @@ async function confirmInBrowser(clientSecret: string, cardNumber = '424242424242
     'card[cvc]': '123',
   });
   const intentId = clientSecret.slice(0, clientSecret.indexOf('_secret_'));
-  const confirmed = await post(`payment_intents/${intentId}/confirm`, {
+  const kind = intentId.startsWith('seti_') ? 'setup_intents' : 'payment_intents';
+  const confirmed = await post(`${kind}/${intentId}/confirm`, {
     client_secret: clientSecret,
     payment_method: method.id,
     return_url: returnUrl,
@@ -277,5 +278,46 @@ test('access gating: a subscription that is canceled on the dashboard entitles n
   await eventually(
     () => readSubscription(subscription.id),
     (read) => !isEntitled(read),
+  );
+});
+
+test('saved cards: saved without a payment, charged when the trial ends, replaced, and removed', async () => {
+  const { id: customerId } = await newCustomer();
+  const customer = `/customers/${customerId}`;
+  const saveCard = async (cardNumber: string) => {
+    const { clientSecret } = await api<{ clientSecret: string }>('POST', `${customer}/payment-methods`);
+    assert.equal(await confirmInBrowser(clientSecret, cardNumber), 'succeeded');
+    const [newest] = await api<readonly { id: string; last4: string }[]>(
+      'GET',
+      `${customer}/payment-methods`,
+    );
+    assert.equal(newest?.last4, cardNumber.slice(-4));
+    return newest.id;
+  };
+  const trial = { customerId, planId: await newPlan(), trialPeriodDays: 7 };
+  const { subscription } = await api<{ subscription: Subscription }>('POST', '/subscriptions', trial);
+  const first = await saveCard('4242424242424242');
+  const chosen = await api<{ isDefault: boolean }>('PUT', `${customer}/default-payment-method`, {
+    paymentMethodId: first,
+  });
+  assert.equal(chosen.isDefault, true);
+  await letTimePass(8 * 86_400);
+  await eventually(
+    () => readSubscription(subscription.id),
+    ({ status }) => status === 'active',
+  );
+  await eventually(
+    () => invoicesOf(customerId),
+    (invoices) => invoices.some(({ status, amountPaid }) => status === 'paid' && amountPaid === 1_900),
+  );
+
+  assert.equal((await till.call('DELETE', `${customer}/payment-methods/${first}`)).status, 409);
+  const second = await saveCard('5555555555554444');
+  await api('PUT', `${customer}/default-payment-method`, { paymentMethodId: second });
+  assert.equal((await till.call('DELETE', `${customer}/payment-methods/${first}`)).status, 204);
+  const left = await api<readonly { id: string; isDefault: boolean }[]>('GET', `${customer}/payment-methods`);
+  assert.deepEqual(
+    left.map(({ id, isDefault }) => [id, isDefault]),
+    [[second, true]],
   );
 });

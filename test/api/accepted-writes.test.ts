@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startBackend } from '../support/backend.ts';
-import { createCustomer, createPayment, createPlan, createSubscription } from '../support/objects.ts';
+import {
+  createCustomer,
+  createPayment,
+  createPlan,
+  createSubscription,
+  saveCard,
+} from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
@@ -19,11 +25,14 @@ test('502: a write that the processor accepts and does not carry out is no succe
     planId: plan.id,
     trialPeriodDays: 7,
   });
+  const { paymentMethodId: newDefault } = await saveCard(till, customer);
+  const { paymentMethodId: removable } = await saveCard(till, customer);
   const paths = {
     customer: `/customers/${customer.id}`,
     plan: `/plans/${plan.id}`,
     payment: `/payments/${payment.id}`,
     subscription: `/subscriptions/${subscription.id}`,
+    paymentMethods: `/customers/${customer.id}/payment-methods`,
   };
   const read = () => Promise.all(Object.values(paths).map(async (path) => (await call('GET', path)).json()));
   const before = await read();
@@ -34,6 +43,8 @@ test('502: a write that the processor accepts and does not carry out is no succe
     ['POST', `${paths.plan}/archive`, undefined],
     ['POST', `${paths.payment}/cancel`, undefined],
     ['DELETE', paths.subscription, undefined],
+    ['PUT', `${paths.customer}/default-payment-method`, { paymentMethodId: newDefault }],
+    ['DELETE', `${paths.customer}/payment-methods/${removable}`, undefined],
     ['DELETE', paths.customer, undefined],
   ] as const)
     await readProblem(await call(method, path, body), 502, 'processor_bad_answer');

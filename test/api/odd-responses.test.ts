@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Method } from '../support/client.ts';
 import { createPrerequisites, type Prerequisites } from '../support/creation-cases.ts';
+import { saveCard } from '../support/objects.ts';
 import {
   type PassingResponse,
   type ProcessorProxy,
@@ -32,7 +33,7 @@ async function setScene(t: TestContext): Promise<Scene> {
     const response = await till.call(
       method,
       path,
-      method === 'POST' || method === 'PATCH' ? (body ?? {}) : undefined,
+      method === 'POST' || method === 'PUT' || method === 'PATCH' ? (body ?? {}) : undefined,
     );
     const text = await response.text();
     assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);
@@ -187,6 +188,31 @@ const cases: readonly OddCase[] = [
           planId,
           status: 'canceled',
         });
+      };
+    },
+  },
+  {
+    name: 'paymentMethods.setUp',
+    response: /^POST \/v1\/setup_intents$/,
+    essential: ['id', 'object', 'status'],
+    prepare: async (scene) => async () => {
+      const { customerId } = scene.prerequisites;
+      const answer = await scene.call('POST', `/customers/${customerId}/payment-methods`);
+      // Null where the response lacks it.
+      assert.deepEqual(Object.keys(answer), ['clientSecret']);
+    },
+  },
+  {
+    name: 'paymentMethods.setDefault',
+    response: /^POST \/v1\/customers\/\w+$/,
+    essential: [...customer, 'invoice_settings'],
+    prepare: async (scene) => {
+      const { customerId } = scene.prerequisites;
+      const { paymentMethodId } = await saveCard({ ...scene.till, ...scene.backend }, { id: customerId });
+      return async () => {
+        const path = `/customers/${customerId}/default-payment-method`;
+        const answer = await scene.call('PUT', path, { paymentMethodId });
+        assert.deepEqual([answer['id'], answer['isDefault']], [paymentMethodId, true]);
       };
     },
   },

@@ -9,6 +9,7 @@ import {
   createPayment,
   createPlan,
   createSubscription,
+  saveCard,
 } from '../support/objects.ts';
 import { type Documented, loadOpenapi, type Schema } from '../support/openapi-document.ts';
 import { startTill } from '../support/till.ts';
@@ -16,6 +17,8 @@ import { startTill } from '../support/till.ts';
 interface Request {
   /** What stands in place of `{id}`. */
   readonly id?: string;
+  /** What stands in place of `{paymentMethodId}`. */
+  readonly paymentMethodId?: string;
   readonly query?: string;
   readonly body?: unknown;
   /** A body as it is, in place of JSON. */
@@ -41,7 +44,9 @@ const seen = new Map<string, Set<string>>(api.map(({ name }) => [name, new Set()
 
 /** Sends the request and checks the answer against what is documented for its status and type. */
 async function send(operation: Documented, request: Request, to = till): Promise<number> {
-  const path = operation.path.replace('{id}', request.id ?? unknownId);
+  const path = operation.path
+    .replace('{id}', request.id ?? unknownId)
+    .replace('{paymentMethodId}', request.paymentMethodId ?? 'pm_unknown');
   const body = request.raw ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
   const answer = await fetch(`${to.url}${path}${request.query ?? ''}`, {
     method: operation.method,
@@ -65,9 +70,18 @@ async function send(operation: Documented, request: Request, to = till): Promise
 /** A request that must succeed: the documented example, with ids of things that were made for it. */
 async function rightRequest(operation: Documented): Promise<Request> {
   const example = operation.requestBody?.content['application/json']?.example;
-  const made = operation.path.includes('{id}') ? { id: await makeTarget(operation.path) } : {};
+  const target = operation.path.includes('{id}') ? { id: await makeTarget(operation.path) } : {};
+  const needsCard = [operation.path, JSON.stringify(example)].some((text) =>
+    text?.includes('paymentMethodId'),
+  );
+  const card =
+    needsCard && target.id !== undefined
+      ? { paymentMethodId: (await saveCard(till, { id: target.id })).paymentMethodId }
+      : {};
+  const made = { ...target, ...card };
   if (example === undefined) return made;
   const ids = {
+    ...('paymentMethodId' in example ? card : {}),
     ...('customerId' in example ? { customerId: (await createCustomer(till)).id } : {}),
     ...('planId' in example ? { planId: (await createPlan(till)).id } : {}),
     ...('externalId' in example ? { externalId: randomUUID() } : {}),
@@ -213,6 +227,12 @@ test('409: what the state of things forbids', async () => {
   assert.equal(await send(operation('POST /api/v1/payments/{id}/cancel'), { id: paid.id }), 409);
   const payment = await createPayment(till);
   assert.equal(await send(operation('POST /api/v1/payments/{id}/refund'), { id: payment.id }), 409);
+  const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
+  const id = subscription.customerId;
+  const { paymentMethodId } = await saveCard(till, { id });
+  await call('PUT', `/customers/${id}/default-payment-method`, { paymentMethodId });
+  const remove = operation('DELETE /api/v1/customers/{id}/payment-methods/{paymentMethodId}');
+  assert.equal(await send(remove, { id, paymentMethodId }), 409);
   const { id: planId } = await createPlan(till);
   await call('POST', `/plans/${planId}/archive`);
   const subscribe = operation('POST /api/v1/subscriptions');
@@ -224,8 +244,9 @@ test('409: what the state of things forbids', async () => {
   assert.equal(await send(signUp, { body }), 200);
   assert.equal(await send(signUp, { body: { ...(body as object), email: 'other@example.com' } }), 409);
   const { externalId } = Object(body);
-  const { id } = await createCustomer(till);
-  assert.equal(await send(operation('PATCH /api/v1/customers/{id}'), { id, body: { externalId } }), 409);
+  const other = await createCustomer(till);
+  const change = { id: other.id, body: { externalId } };
+  assert.equal(await send(operation('PATCH /api/v1/customers/{id}'), change), 409);
 });
 
 test('413 and 415: a body that is too large, or no JSON', async () => {

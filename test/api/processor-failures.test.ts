@@ -7,6 +7,7 @@ import {
   createPayment,
   createPlan,
   createSubscription,
+  saveCard,
 } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
@@ -92,6 +93,39 @@ const operations: readonly Operation[] = [
     there: 'subscriptions.cancel',
     prepare: async () => ['DELETE', `/subscriptions/${(await createSubscription(till)).subscription.id}`],
     success: 200,
+  },
+  {
+    name: 'save a payment method',
+    there: 'setup_intents.create',
+    prepare: async () => ['POST', `/customers/${(await createCustomer(till)).id}/payment-methods`, {}],
+    success: 201,
+  },
+  {
+    name: 'list payment methods',
+    there: 'payment_methods.list',
+    prepare: async () => ['GET', `/customers/${(await createCustomer(till)).id}/payment-methods`],
+    success: 200,
+  },
+  {
+    name: 'set the default payment method',
+    there: 'subscriptions.update',
+    prepare: async () => {
+      const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
+      const { paymentMethodId } = await saveCard(till, { id: subscription.customerId });
+      const path = `/customers/${subscription.customerId}/default-payment-method`;
+      return ['PUT', path, { paymentMethodId }];
+    },
+    success: 200,
+  },
+  {
+    name: 'remove a payment method',
+    there: 'payment_methods.detach',
+    prepare: async () => {
+      const customer = await createCustomer(till);
+      const { paymentMethodId } = await saveCard(till, customer);
+      return ['DELETE', `/customers/${customer.id}/payment-methods/${paymentMethodId}`];
+    },
+    success: 204,
   },
 ];
 

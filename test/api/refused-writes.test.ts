@@ -8,6 +8,7 @@ import {
   createPayment,
   createPlan,
   createSubscription,
+  saveCard,
 } from '../support/objects.ts';
 import { type ProblemBody, readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
@@ -110,6 +111,48 @@ const writes: readonly Write[] = [
     },
     kind: 'subscription',
   },
+  {
+    name: 'save a payment method',
+    there: 'setup_intents.create',
+    prepare: async () => {
+      const shown = `/customers/${(await createCustomer(till)).id}`;
+      return { request: ['POST', `${shown}/payment-methods`], shown };
+    },
+    kind: 'customer',
+  },
+  {
+    name: 'set the default payment method of a customer',
+    there: 'customers.update',
+    prepare: async () => {
+      const customer = await createCustomer(till);
+      const { paymentMethodId } = await saveCard(till, customer);
+      const shown = `/customers/${customer.id}`;
+      return { request: ['PUT', `${shown}/default-payment-method`, { paymentMethodId }], shown };
+    },
+    kind: 'customer',
+  },
+  {
+    name: 'set the default payment method of a subscription',
+    there: 'subscriptions.update',
+    prepare: async () => {
+      const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
+      const { paymentMethodId } = await saveCard(till, { id: subscription.customerId });
+      const shown = `/customers/${subscription.customerId}`;
+      return { request: ['PUT', `${shown}/default-payment-method`, { paymentMethodId }], shown };
+    },
+    kind: 'customer',
+  },
+  {
+    name: 'remove a payment method',
+    there: 'payment_methods.detach',
+    prepare: async () => {
+      const customer = await createCustomer(till);
+      const { paymentMethodId } = await saveCard(till, customer);
+      const shown = `/customers/${customer.id}`;
+      return { request: ['DELETE', `${shown}/payment-methods/${paymentMethodId}`], shown };
+    },
+    kind: 'customer',
+  },
 ];
 
 async function read(path: string): Promise<unknown> {
@@ -185,6 +228,15 @@ describe('a repeated creation', () => {
     await emptyProcessor();
     const again = await call('POST', '/subscriptions', body);
     assertNames('subscription', await readProblem(again, 502, 'processor_object_missing'));
+  });
+
+  test('502: of a setup of a payment method that the processor does not know', async () => {
+    const { id } = await createCustomer(till);
+    const body = { idempotencyKey: 'replayed-setup' };
+    await readJson(await call('POST', `/customers/${id}/payment-methods`, body), 201);
+    await emptyProcessor();
+    const again = await call('POST', `/customers/${id}/payment-methods`, body);
+    assertNames('customer', await readProblem(again, 502, 'processor_object_missing'));
   });
 });
 

@@ -4,6 +4,7 @@ import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer } from '../support/client.ts';
 import {
   assertCreatedOnce,
+  claimedId,
   claimStatus,
   createPrerequisites,
   creationCase,
@@ -71,7 +72,7 @@ test('the key may come in the body, in the header, or in both if they agree', as
   await assertCreatedOnce(backend, prerequisites, payments, 'one');
 });
 
-test('each of the five creations has its keys to itself, replays its answer, and refuses another request', async () => {
+test('each of the six creations has its keys to itself, replays its answer, and refuses another request', async () => {
   const prerequisites = await createPrerequisites(backend, till);
   const others = {
     'customers.create': { email: 'other@example.com' },
@@ -83,14 +84,21 @@ test('each of the five creations has its keys to itself, replays its answer, and
       planId: prerequisites.planId,
       trialPeriodDays: 3,
     },
+    // The customer in the path is all that can differ.
+    'payment_methods.create': {},
   };
+  const { customerId } = await createPrerequisites(backend, till);
   for (const creation of creationCases) {
     const first = await till.tryPost(creation.path(prerequisites), creation.body(prerequisites), 'shared');
     assert.equal(first.status, creation.status, JSON.stringify(first.body));
     assert.equal(first.replayed, false, creation.operation);
     const second = await till.tryPost(creation.path(prerequisites), creation.body(prerequisites), 'shared');
     assert.deepEqual(second, { ...first, replayed: true });
-    const other = await till.tryPost(creation.path(prerequisites), others[creation.operation], 'shared');
+    const path =
+      creation.operation === 'payment_methods.create'
+        ? creation.path({ ...prerequisites, customerId })
+        : creation.path(prerequisites);
+    const other = await till.tryPost(path, others[creation.operation], 'shared');
     assert.equal(other.status, 422, creation.operation);
     assert.equal(other.body['code'], 'idempotency_key_reused');
     await assertCreatedOnce(backend, prerequisites, creation, 'shared');
@@ -265,7 +273,7 @@ for (const { kind, wasMade } of [
       const [lookUp, ...rest] = proxy.seen.slice(before);
       assert.equal(lookUp?.method, 'GET');
       const writes = rest.filter(({ method }) => method === 'POST');
-      const suffix = `-${creation.idOf(answer)}-2`;
+      const suffix = `-${await claimedId(backend, creation.operation, 'forgotten')}-2`;
       assert.deepEqual(
         writes.map(({ idempotencyKey }) => idempotencyKey?.endsWith(suffix)),
         wasMade ? [] : [true],

@@ -12,6 +12,7 @@ import type { Answer, Client } from '../support/client.ts';
 import { copyCluster } from '../support/cluster-template.ts';
 import { createPrerequisites, creationCases } from '../support/creation-cases.ts';
 import { dumpTables } from '../support/dump-tables.ts';
+import { saveCard } from '../support/objects.ts';
 import { type RedisServer, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInChild } from '../support/till-in-child.ts';
@@ -24,7 +25,7 @@ interface Scene {
   readonly redis: RedisServer;
 }
 
-test('no client secret is ever written: not to a table, the cache, the data folder, or a log', {
+test('no client secret is ever written, and no card: not to a table, the cache, the data folder, or a log', {
   skip: skipWithoutRedis(),
 }, async (t) => {
   const scene = await setScene(t);
@@ -68,6 +69,10 @@ test('no client secret is ever written: not to a table, the cache, the data fold
     for (const [place, bytes] of Object.entries(places)) {
       assert.ok(!bytes.some((part) => part.includes(confidential)), `a client secret is in ${place}`);
     }
+  }
+  for (const fingerprint of await fingerprintsOf(backend)) {
+    for (const [place, bytes] of Object.entries(places))
+      assert.ok(!bytes.some((part) => part.includes(fingerprint)), `a card is in ${place}`);
   }
 });
 
@@ -132,10 +137,39 @@ async function runEveryFlow({ backend, till }: Scene): Promise<readonly Answer[]
     await send('/payments', { customerId, amount: 1, currency: 'eur' });
     await send('/payments', { customerId, amount: 'much', currency: 'eur' });
   }
+  await saveCards(till, backend, answers);
   const open = answers.flatMap(({ body }) => (isPayment(body['payment']) ? [body['payment'].id] : []));
   for (const id of new Set(open)) await send(`/payments/${id}/cancel`, {});
   await backend.control('delivery/flush');
   return answers;
+}
+
+/** Saves cards with and without 3-D Secure, makes one the default, and removes it. Some requests are refused. */
+async function saveCards(till: TillInChild, backend: Backend, answers: Answer[]): Promise<void> {
+  const { customerId, planId } = await createPrerequisites(backend, till);
+  const customer = { id: customerId };
+  const path = `/customers/${customerId}/payment-methods`;
+  const { paymentMethodId } = await saveCard({ ...till, ...backend }, customer);
+  const waiting = await saveCard({ ...till, ...backend }, customer, 'pm_card_authenticationRequiredOnSetup');
+  await backend.control(`setup_intents/${waiting.setupIntentId}/authenticate`, { result: 'succeeded' });
+  const { status } = await till.call('PUT', `/customers/${customerId}/default-payment-method`, {
+    paymentMethodId,
+  });
+  assert.equal(status, 200);
+  const { body: trial } = await till.tryPost('/subscriptions', { customerId, planId, trialPeriodDays: 7 });
+  assert.equal((await till.call('DELETE', `${path}/${paymentMethodId}`)).status, 409);
+  assert(isPayment(trial['subscription']));
+  await till.call('DELETE', `/subscriptions/${trial['subscription'].id}`);
+  assert.equal((await till.call('DELETE', `${path}/${paymentMethodId}`)).status, 204);
+  answers.push(await till.tryPost(path, {}, 'save'), await till.tryPost(path, {}, 'save'));
+}
+
+/** What the processor says about the cards beyond what Till shows. */
+async function fingerprintsOf({ stripe }: Backend): Promise<readonly string[]> {
+  const { data } = await stripe.paymentMethods.list({ limit: 100 });
+  const fingerprints = data.flatMap(({ card }) => card?.fingerprint ?? []);
+  assert.ok(new Set(fingerprints).size >= 2);
+  return [...new Set(fingerprints)];
 }
 
 function isPayment(value: unknown): value is { readonly id: string } {
@@ -148,7 +182,8 @@ async function secretsOf({ stripe }: Backend, answers: readonly Answer[]): Promi
     typeof body['clientSecret'] === 'string' ? [body['clientSecret']] : [],
   );
   const intents = await stripe.paymentIntents.list({ limit: 100 });
-  const all = intents.data.flatMap(({ client_secret }) => client_secret ?? []);
+  const setups = await stripe.setupIntents.list({ limit: 100 });
+  const all = [...intents.data, ...setups.data].flatMap(({ client_secret }) => client_secret ?? []);
   assert.ok(new Set(answered).size >= 10 && all.length >= new Set(answered).size);
   return [...new Set([...answered, ...all])];
 }

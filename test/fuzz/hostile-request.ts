@@ -178,7 +178,11 @@ function hostilePath({
       ...['a/b', '/', '../health', 'x#y'].map((text) => ({ text, isRouted: false })),
     ),
   );
-  const inPlace = step.map(({ text, isRouted }) => ({ text: path.replace('{id}', text), isRouted }));
+  const parameters = path.match(/\{\w+\}/g) ?? [];
+  const inPlace = fc.tuple(step, fc.nat()).map(([{ text, isRouted }, which]) => ({
+    text: path.replace(parameters[which % parameters.length] ?? '', text),
+    isRouted,
+  }));
   const bent = fc
     .constantFrom(
       `/${path}`,

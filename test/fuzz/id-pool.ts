@@ -18,6 +18,7 @@ export class IdPool {
     subscriptions: [unknownId],
     invoices: [unknownId],
     'webhook-events': [unknownId],
+    'payment-methods': ['pm_unknown'],
   };
 
   constructor(till: TillInProcess) {
@@ -27,13 +28,15 @@ export class IdPool {
   /** Adds a new object of each kind. Requests change the older ones until little can happen to them. */
   async refill(): Promise<void> {
     const till = this.#till;
-    const { customer, plan, open, paid, subscription } = await createOneOfEach(till);
+    const { customer, plan, open, paid, subscription, paymentMethodId } = await createOneOfEach(till);
     const ignored = eventOf('balance.available');
     await till.take(ignored);
     const [invoice] = await till.sql<{ id: string }>(
       'select id from till.invoices order by created_at desc, id desc limit 1',
     );
     this.#add('customers', customer.id);
+    // At the place of its customer, so that the same number names both.
+    this.#add('payment-methods', paymentMethodId);
     this.#add('plans', plan.id);
     this.#add('payments', open.id, paid.id);
     this.#add('subscriptions', subscription.id);

@@ -5,10 +5,11 @@ import {
   createPayment,
   createPlan,
   createSubscription,
+  saveCard,
 } from '../support/objects.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
-/** Creates one object of each kind: an open payment and a paid one, an active subscription. Every mirror is up to date. */
+/** Creates one object of each kind: an open payment and a paid one, an active subscription, a saved card. Every mirror is up to date. */
 export async function createOneOfEach(till: TillInProcess) {
   const [customer, plan] = [await createCustomer(till), await createPlan(till)];
   const open = await createPayment(till, { customerId: customer.id });
@@ -18,6 +19,7 @@ export async function createOneOfEach(till: TillInProcess) {
     planId: plan.id,
   });
   await confirmSecret(till, clientSecret);
+  const { paymentMethodId } = await saveCard(till, customer);
   await till.settle();
-  return { customer, plan, open, paid, subscription };
+  return { customer, plan, open, paid, subscription, paymentMethodId };
 }

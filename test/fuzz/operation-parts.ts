@@ -11,6 +11,7 @@ export const resources = [
   'subscriptions',
   'invoices',
   'webhook-events',
+  'payment-methods',
 ] as const;
 export type Resource = (typeof resources)[number];
 
@@ -38,7 +39,18 @@ export function rightPath({
 }: Documented): fc.Arbitrary<{ readonly text: string; readonly isRouted: true }> {
   const resource = resources.find((name) => path.startsWith(`/api/v1/${name}/`));
   if (resource === undefined || !path.includes('{id}')) return fc.constant({ text: path, isRouted: true });
-  return placeholder(resource).map((id) => ({ text: path.replace('{id}', id), isRouted: true }));
+  return fc.nat(99).map((number) => ({
+    text: path
+      .replace('{id}', `<${resource}:${number}>`)
+      .replace('{paymentMethodId}', `<payment-methods:${number}>`),
+    isRouted: true,
+  }));
+}
+
+/** The body with the payment method of the customer in the path. Of another customer it is always a 404. */
+export function withOwnPaymentMethod(path: string, body: string | null): string | null {
+  const [, number = '0'] = /<customers:(\d+)>/.exec(path) ?? [];
+  return body?.replaceAll(/<payment-methods:\d+>/g, `<payment-methods:${number}>`) ?? null;
 }
 
 export function rightPairs(
@@ -48,10 +60,12 @@ export function rightPairs(
   const values = Object.fromEntries(
     Object.entries(fields).map(([name, schema]) => [
       name,
-      rightValues(
-        schema,
-        placeholder(resources.find((resource) => `${resource.slice(0, -1)}Id` === name) ?? 'customers'),
-      ),
+      name === 'paymentMethodId'
+        ? placeholder('payment-methods')
+        : rightValues(
+            schema,
+            placeholder(resources.find((resource) => `${resource.slice(0, -1)}Id` === name) ?? 'customers'),
+          ),
     ]),
   );
   return fc

@@ -12,6 +12,7 @@ import {
   rightPath,
   schemaOf,
   toJson,
+  withOwnPaymentMethod,
 } from './operation-parts.ts';
 import { wrongValues } from './schema-values.ts';
 
@@ -37,7 +38,9 @@ function valid(operation: Documented): fc.Arbitrary<Draft> {
       query: rightPairs(guessable(queryOf(operation)), []).map(toQuery),
       body: requestBody === undefined ? fc.constant(null) : body,
     })
-    .map(({ path, query, body: sent }) => draft(operation, path, query, sent));
+    .map(({ path, query, body: sent }) =>
+      draft(operation, path, query, withOwnPaymentMethod(path.text, sent)),
+    );
 }
 
 /** One field, parameter or requirement at a time; null where an operation has nothing to break but its path. */

@@ -143,6 +143,66 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     undefined,
   ],
   ['invoices.read', ({ invoices }) => invoices.read('in_1'), 'GET /v1/invoices/in_1 ', undefined],
+  [
+    'paymentMethods.setUp',
+    ({ paymentMethods }) => paymentMethods.setUp({ ...key, id: localId, processorCustomerId: 'cus_1' }),
+    `POST /v1/setup_intents customer=cus_1&usage=off_session&automatic_payment_methods[enabled]=true&metadata[till_id]=${localId}`,
+    'key-1',
+  ],
+  [
+    'paymentMethods.findSetup',
+    ({ paymentMethods }) => paymentMethods.findSetup({ localId, since, processorCustomerId: 'cus_1' }),
+    'GET /v1/setup_intents customer=cus_1&created[gte]=1767225900&limit=100',
+    undefined,
+  ],
+  [
+    'paymentMethods.list',
+    ({ paymentMethods }) => paymentMethods.list('cus_1'),
+    'GET /v1/payment_methods customer=cus_1&limit=100',
+    undefined,
+  ],
+  [
+    'paymentMethods.read',
+    ({ paymentMethods }) => paymentMethods.read('pm_1'),
+    'GET /v1/payment_methods/pm_1 ',
+    undefined,
+  ],
+  [
+    'paymentMethods.readDefault',
+    ({ paymentMethods }) => paymentMethods.readDefault('cus_1'),
+    'GET /v1/customers/cus_1 ',
+    undefined,
+  ],
+  [
+    'paymentMethods.listUses',
+    ({ paymentMethods }) => paymentMethods.listUses('cus_1'),
+    'GET /v1/subscriptions customer=cus_1&status=all&limit=100',
+    undefined,
+  ],
+  [
+    'paymentMethods.setDefault',
+    ({ paymentMethods }) =>
+      paymentMethods.setDefault({ ...key, processorCustomerId: 'cus_1', paymentMethodId: 'pm_1' }),
+    'POST /v1/customers/cus_1 invoice_settings[default_payment_method]=pm_1',
+    'key-1',
+  ],
+  [
+    'paymentMethods.setDefaultOfSubscription',
+    ({ paymentMethods }) =>
+      paymentMethods.setDefaultOfSubscription({
+        ...key,
+        processorSubscriptionId: 'sub_1',
+        paymentMethodId: 'pm_1',
+      }),
+    'POST /v1/subscriptions/sub_1 default_payment_method=pm_1',
+    'key-1',
+  ],
+  [
+    'paymentMethods.detach',
+    ({ paymentMethods }) => paymentMethods.detach({ ...key, paymentMethodId: 'pm_1' }),
+    'POST /v1/payment_methods/pm_1/detach ',
+    'key-1',
+  ],
   ['account.read', ({ readAccount }) => readAccount(), 'GET /v1/account ', undefined],
 ];
 
@@ -222,6 +282,8 @@ describe('a refusal that the state of things explains', () => {
   const cancel = ({ payments }: Processor) => payments.cancel({ ...key, processorPaymentIntentId: 'pi_1' });
   const giveBack = ({ refunds }: Processor) =>
     refunds.create({ ...key, id: localId, processorPaymentIntentId: 'pi_1', amount: 5, reason: null });
+  const detach = ({ paymentMethods }: Processor) =>
+    paymentMethods.detach({ ...key, paymentMethodId: 'pm_1' });
   const wrongState = (processorCode: string | null) => ({
     outcome: 'wrong_state',
     processorCode,
@@ -235,6 +297,16 @@ describe('a refusal that the state of things explains', () => {
     ['plans.read', ({ plans }) => plans.read('price_1'), 404, gone, null],
     ['subscriptions.read', ({ subscriptions }) => subscriptions.read('sub_1'), 404, gone, null],
     ['invoices.read', ({ invoices }) => invoices.read('in_1'), 404, gone, null],
+    ['paymentMethods.read', ({ paymentMethods }) => paymentMethods.read('pm_1'), 404, gone, null],
+    [
+      'paymentMethods.readDefault',
+      ({ paymentMethods }) => paymentMethods.readDefault('cus_1'),
+      404,
+      gone,
+      'unknown',
+    ],
+    ['paymentMethods.detach', detach, 404, gone, missing],
+    ['paymentMethods.detach', detach, 400, {}, wrongState(null)],
     [
       'payments.cancel',
       cancel,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 /** The API key of every Till that a test starts. */
 export const testKey = 'test-key-0123456789';
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** A response that may be a refusal. */
 export interface Answer {

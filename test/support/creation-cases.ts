@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
 import type { Backend } from './backend.ts';
 import type { Answer, Client } from './client.ts';
-import { confirmIntent } from './objects.ts';
+import { confirmIntent, intentOf } from './objects.ts';
 
 export type CreationOperation =
   | 'customers.create'
   | 'plans.create'
   | 'payments.create'
   | 'refunds.create'
-  | 'subscriptions.create';
+  | 'subscriptions.create'
+  | 'payment_methods.create';
 
 /** What must exist before a creation. Each test has its own, so that everything under it comes from the test. */
 export interface Prerequisites {
@@ -21,7 +22,7 @@ export interface Prerequisites {
   readonly processorPaymentIntentId: string;
 }
 
-/** One of the five requests that create something at the processor. */
+/** One of the six requests that create something at the processor. */
 export interface CreationCase {
   readonly operation: CreationOperation;
   /** The processor's name for the call, to set faults. */
@@ -111,6 +112,23 @@ export const creationCases: readonly CreationCase[] = [
     countRows: (backend, { customerId }) =>
       count(backend, 'subscriptions where customer_id = $1', customerId),
   },
+  {
+    operation: 'payment_methods.create',
+    processorOperation: 'setup_intents.create',
+    status: 201,
+    path: ({ customerId }) => `/customers/${customerId}/payment-methods`,
+    body: () => ({}),
+    idOf: ({ body }) => intentOf(String(body['clientSecret'])),
+    countAtProcessor: async ({ stripe }, { processorCustomerId }) =>
+      (await stripe.setupIntents.list({ customer: processorCustomerId })).data.length,
+    // Till keeps nothing about it but the claim.
+    countRows: (backend, { customerId }) =>
+      count(
+        backend,
+        `idempotency_claims where operation = 'payment_methods.create' and parent_id = $1`,
+        customerId,
+      ),
+  },
 ];
 
 export function creationCase(operation: CreationOperation): CreationCase {
@@ -186,6 +204,20 @@ export async function claimStatus(
   );
   if (claim === undefined) return 'none';
   return claim.completed_at === null ? 'open' : 'completed';
+}
+
+/** The id that the claim gives to what is created. The processor's key is derived from it. */
+export async function claimedId(
+  { sql }: Backend,
+  operation: CreationOperation,
+  key: string,
+): Promise<string> {
+  const [claim] = await sql<{ resource_id: string }>(
+    'select resource_id from till.idempotency_claims where operation = $1 and key = $2',
+    [operation, key],
+  );
+  assert(claim, `no claim of ${operation} has the key ${key}`);
+  return claim.resource_id;
 }
 
 async function count({ sql }: Backend, rows: string, value: string): Promise<number> {

@@ -235,3 +235,40 @@ export async function readInvoice(
   assert(row, `there is no invoice ${processorInvoiceId}`);
   return till.get(`/invoices/${row.id}`);
 }
+
+/** A saved payment method, as additions to the spec describe it. */
+export interface PaymentMethodBody {
+  readonly id: string;
+  readonly type: string;
+  readonly brand: string | null;
+  readonly last4: string | null;
+  readonly expMonth: number | null;
+  readonly expYear: number | null;
+  readonly isDefault: boolean;
+  readonly createdAt: string;
+}
+
+/** Saves a card as a frontend does. A card that needs 3-D Secure is not saved before `authenticateSetup`. */
+export async function saveCard(
+  till: Client & WithStripe,
+  { id }: { readonly id: string },
+  card = 'pm_card_visa',
+): Promise<{ readonly setupIntentId: string; readonly paymentMethodId: string }> {
+  const { clientSecret } = await readJson<{ clientSecret: string | null }>(
+    await till.call('POST', `/customers/${id}/payment-methods`, {}),
+    201,
+  );
+  const setupIntentId = intentOf(clientSecret);
+  const { payment_method: paymentMethodId } = await till.stripe.setupIntents.confirm(setupIntentId, {
+    payment_method: card,
+    return_url: 'https://shop.example.com/done',
+  });
+  return { setupIntentId, paymentMethodId: String(paymentMethodId) };
+}
+
+export function listCards(
+  till: Client,
+  { id }: { readonly id: string },
+): Promise<readonly PaymentMethodBody[]> {
+  return till.get(`/customers/${id}/payment-methods`);
+}

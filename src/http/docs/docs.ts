@@ -35,6 +35,7 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
       servers: [{ url: '/', description: 'This service' }],
       tags: [
         { name: 'customers', description: 'People or companies that pay you.' },
+        { name: 'payment methods', description: 'Saved cards, passed through from the processor.' },
         { name: 'plans', description: 'The price and the billing interval of a subscription.' },
         { name: 'payments', description: 'One-time payments and their refunds.' },
         { name: 'subscriptions', description: 'Recurring payments.' },

@@ -18,6 +18,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   plan_archived: 409,
   payment_not_cancelable: 409,
   payment_not_refundable: 409,
+  payment_method_in_use: 409,
   refund_in_flight: 409,
   refund_exceeds_remaining: 409,
   payload_too_large: 413,
@@ -131,6 +132,8 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   plan_archived: 'The plan is archived. Choose an active plan.',
   payment_not_cancelable: 'The payment is succeeded. You can only cancel a payment that is still open.',
   payment_not_refundable: 'The payment is canceled. You can only refund a payment that has succeeded.',
+  payment_method_in_use:
+    'A subscription uses this payment method. Set another default payment method first, or cancel the subscription.',
   refund_in_flight:
     'A refund of 5.00 EUR is still pending. Retry later, or repeat this request with the same idempotency key.',
   refund_exceeds_remaining: 'Only 5.00 EUR of the payment remains. Send an amount of at most 500.',

@@ -13,6 +13,7 @@ import { verifyWebhook } from './events/verify-webhook.ts';
 import { createAccountRead } from './objects/account.ts';
 import { createCustomerCalls } from './objects/customers.ts';
 import { createInvoiceCalls } from './objects/invoices.ts';
+import { createPaymentMethodCalls } from './objects/payment-methods.ts';
 import { createPaymentCalls } from './objects/payments.ts';
 import { createPlanCalls } from './objects/plans.ts';
 import { createRefundCalls } from './objects/refunds.ts';
@@ -72,6 +73,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     refunds: createRefundCalls(context),
     subscriptions: createSubscriptionCalls(context),
     invoices: createInvoiceCalls(context),
+    paymentMethods: createPaymentMethodCalls(context),
     events: createEventCalls(context),
     readAccount: createAccountRead(ungated, isRestrictedKey(secretKey)),
     verifyWebhook: (body, signature, now) => verifyWebhook(body, signature, webhookSecrets, now),

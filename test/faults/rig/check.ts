@@ -87,6 +87,10 @@ async function readMarks(stripe: Stripe): Promise<Marks> {
       await listAll(stripe.subscriptions.list({ limit, status: 'all' })),
       ({ customer }) => (typeof customer === 'string' ? customer : customer.id),
     ),
+    // Those of trials are the processor's own.
+    setups: grouped((await listAll(stripe.setupIntents.list({ limit }))).filter(isOfTill), ({ customer }) =>
+      typeof customer === 'string' ? customer : (customer?.id ?? null),
+    ),
   };
 }
 
@@ -102,7 +106,8 @@ function grouped<T extends { readonly id: string }>(
   return groups;
 }
 
-const tables: Readonly<Record<MadeKind, string>> = {
+/** A setup of a card has no row. */
+const tables: Readonly<Record<Exclude<MadeKind, 'setups'>, string>> = {
   customers: 'select id, processor_customer_id as processor_id from till.customers',
   plans: 'select id, processor_price_id as processor_id from till.plans',
   payments: 'select id, processor_payment_intent_id as processor_id from till.payments',

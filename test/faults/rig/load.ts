@@ -21,7 +21,7 @@ export interface LoadOptions {
   readonly attemptTimeoutMs?: number;
 }
 
-export type MadeKind = 'customers' | 'plans' | 'payments' | 'refunds' | 'subscriptions';
+export type MadeKind = 'customers' | 'plans' | 'payments' | 'refunds' | 'subscriptions' | 'setups';
 
 /** A creation that was acknowledged. */
 export interface Made {

@@ -28,7 +28,7 @@ const rememberedMax = 20;
 /**
  * One client of the load, with customers, a plan and payments of its own. Each creation carries a mark by which the
  * processor's object is told from all others: an email, a name or an amount that is used once, a customer that
- * subscribes once, a payment that is refunded once.
+ * subscribes or saves a card once, a payment that is refunded once.
  */
 export class Shopper {
   readonly #ledger: Ledger;
@@ -54,7 +54,8 @@ export class Shopper {
       [0.52, () => this.#payAndCancel(customer)],
       [0.6, () => this.#subscribe()],
       [0.63, () => this.#unsubscribe()],
-      [0.68, () => this.#rename(customer)],
+      [0.66, () => this.#saveCard()],
+      [0.7, () => this.#rename(customer)],
       [0.9, () => this.#read(customer)],
       [1, () => this.#list(customer)],
     ];
@@ -139,6 +140,29 @@ export class Shopper {
     this.#note('subscriptions', id, processorSubscriptionId, customer.processorCustomerId);
     await this.#confirm(clientSecret.split('_secret_')[0] ?? '');
     this.#remember(this.#subscriptions, subscription);
+  }
+
+  /** Saves a card, makes it the default, and sometimes removes it again. */
+  async #saveCard(): Promise<void> {
+    const customer = await this.#addCustomer();
+    if (customer === undefined) return;
+    const { client, stripe } = this.#ledger;
+    const path = `customers/${customer.id}`;
+    const body = { idempotencyKey: randomUUID() };
+    const answer = await client.call<{ clientSecret: string }>('POST', `${path}/payment-methods`, body);
+    if (!answer.isOk) throw refused('a setup', answer);
+    const [setupIntentId = ''] = answer.body.clientSecret.split('_secret_');
+    this.#note('setups', customer.id, setupIntentId, customer.processorCustomerId);
+    const order = { payment_method: 'pm_card_visa', return_url: 'https://shop.example.com/done' };
+    const confirmed = await stripe.setupIntents.confirm(setupIntentId, order).catch(() => undefined);
+    if (confirmed?.status !== 'succeeded') return;
+    const paymentMethodId = String(confirmed.payment_method);
+    const chosen = await client.call('PUT', `${path}/default-payment-method`, { paymentMethodId });
+    if (!chosen.isOk) throw refused('a default', chosen);
+    if (this.#random() < 0.5) return;
+    const removed = await client.call('DELETE', `${path}/payment-methods/${paymentMethodId}`);
+    // The answer to an earlier try may have been lost.
+    if (!removed.isOk && removed.status !== 404) throw refused('removing a card', removed);
   }
 
   async #addPlan(): Promise<Plan> {

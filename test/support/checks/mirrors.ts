@@ -39,8 +39,8 @@ export async function readMirroredIds(
 }
 
 /** Whether Till created this object. */
-export function isOfTill({ metadata }: { readonly metadata: Stripe.Metadata }): boolean {
-  return tillIdKey in metadata;
+export function isOfTill({ metadata }: { readonly metadata: Stripe.Metadata | null }): boolean {
+  return metadata !== null && tillIdKey in metadata;
 }
 
 /** Every mirror row equals the processor's own object, read through the official client, and there are no others. */

@@ -69,6 +69,19 @@ describe('a redacted event', () => {
     assert.deepEqual(JSON.parse(payload).data, { object: { id: 'cs_1', object: 'checkout.session' } });
   });
 
+  test('of a setup intent and of a payment method nothing is kept but the id and kind', () => {
+    for (const object of [
+      { id: 'seti_1', object: 'setup_intent', client_secret: 'hush', payment_method: 'pm_1' },
+      { id: 'pm_1', object: 'payment_method', card: { last4: 'hush', fingerprint: 'hush' } },
+    ]) {
+      const kept = { id: object.id, object: object.object };
+      const { payload } = redactPayload({ object: 'event', data: { object } });
+      assert.deepEqual(JSON.parse(payload).data, { object: kept });
+      const failed = { object: 'event', data: { object: { object: 'payment_intent', nested: object } } };
+      assert.deepEqual(JSON.parse(redactPayload(failed).payload).data.object.nested, kept);
+    }
+  });
+
   test('a secret field becomes null at any depth, whatever its value', () => {
     const object = {
       client_secret: 'hush',

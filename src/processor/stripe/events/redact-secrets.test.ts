@@ -11,6 +11,7 @@ test('a secret inside a longer text is redacted', () => {
     'sk_test_****abcd',
     'whsec_Ab+/9=',
     'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZ',
+    'seti_1Mm8s8LkdIwHu7ix0OXBfTRG_secret_NXDICkPqPeiBTAFqWmkbff09lRmSVXe',
     'cs_test_a1MtwBwLkdIwHu7ix28a3tq_secret_fidwbEhqYWB3PydgaGdg',
   ]) {
     assert.equal(redactText(`key ${secret} here`), 'key [struck out] here');

@@ -4,7 +4,7 @@ import { UnmappableError } from '../../event-facts.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 
 /** Maps the processor's subscription statuses to Till's. */
-const statuses = {
+export const subscriptionStatusWords = {
   incomplete: 'incomplete',
   incomplete_expired: 'incomplete_expired',
   trialing: 'trialing',
@@ -19,7 +19,7 @@ const statuses = {
 
 export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
   const subscription = WireObject.parse(value, 'subscription').expectKind('subscription');
-  const status = subscription.translate('status', statuses);
+  const status = subscription.translate('status', subscriptionStatusWords);
   return {
     processorSubscriptionId: subscription.text('id'),
     localId: subscription.localId(),

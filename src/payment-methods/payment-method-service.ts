@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto';
+import type { Customer } from '../customers/customer.ts';
+import type { Created } from '../idempotency/creation.ts';
+import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { Refused } from '../processor/processor.ts';
+import { notReached, objectMissing } from '../processor/refused-write.ts';
+import {
+  type CardSetup,
+  isInUse,
+  isPaymentMethodId,
+  needsDefault,
+  type PaymentMethod,
+  type PaymentMethodUse,
+  paymentMethodInUse,
+  paymentMethodNotFound,
+} from './payment-method.ts';
+import {
+  type NewPaymentMethodRequest,
+  PaymentMethodCreation,
+  type PaymentMethodParts,
+} from './payment-method-creation.ts';
+
+/** Concurrent changes of subscriptions: enough to finish in seconds, few enough to leave room for other requests. */
+const concurrentChangesMax = 5;
+
+export interface SavedPaymentMethod extends PaymentMethod {
+  readonly isDefault: boolean;
+}
+
+interface PaymentMethodServiceParts extends PaymentMethodParts {
+  readonly idempotency: IdempotencyService;
+}
+
+/** The saved payment methods of customers. The processor is the only place that knows them. */
+export class PaymentMethodService {
+  /** The sweeper also uses it. */
+  readonly creation: PaymentMethodCreation;
+  readonly #parts: PaymentMethodServiceParts;
+
+  constructor(parts: PaymentMethodServiceParts) {
+    this.#parts = parts;
+    this.creation = new PaymentMethodCreation(parts);
+  }
+
+  create(request: NewPaymentMethodRequest, key: string | undefined): Promise<Created<CardSetup>> {
+    return this.#parts.idempotency.create(this.creation, request, key);
+  }
+
+  /** Newest first. */
+  async list(customerId: string): Promise<readonly SavedPaymentMethod[]> {
+    const { customers, processor } = this.#parts;
+    const customer = await customers.read(customerId);
+    try {
+      const [methods, customerDefault] = await Promise.all([
+        processor.paymentMethods.list(customer.processorCustomerId),
+        this.#readDefault(customer),
+      ]);
+      return methods.map((method) => ({ ...method, isDefault: method.id === customerDefault }));
+    } catch (error) {
+      throw await customers.explainRefusal(error, customerId);
+    }
+  }
+
+  /**
+   * Sets the default of the subscriptions first, and of the customer last: a payment method that is shown as the default
+   * is the default everywhere. Skips what is already set, so that repeating a request that failed halfway makes
+   * progress.
+   */
+  async setDefault(customerId: string, paymentMethodId: string): Promise<SavedPaymentMethod> {
+    const customer = await this.#parts.customers.read(customerId);
+    const method = await this.#read(customer, paymentMethodId);
+    const { uses, customerDefault } = await this.#readUses(customer);
+    const changes = uses
+      .filter((use) => needsDefault(use, method.id))
+      .map((use) => () => this.#setOfSubscription(customer, method, use));
+    for (let start = 0; start < changes.length; start += concurrentChangesMax) {
+      const batch = changes.slice(start, start + concurrentChangesMax);
+      // All calls end before the response, so that none of them overtakes the caller's next request.
+      const outcomes = await Promise.allSettled(batch.map((change) => change()));
+      for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+    }
+    if (customerDefault !== method.id) await this.#setOfCustomer(customer, method);
+    return { ...method, isDefault: true };
+  }
+
+  async remove(customerId: string, paymentMethodId: string): Promise<void> {
+    const { customers, processor } = this.#parts;
+    const customer = await customers.read(customerId);
+    const method = await this.#read(customer, paymentMethodId);
+    const { uses, customerDefault } = await this.#readUses(customer);
+    if (isInUse(method.id, customerDefault, uses)) throw paymentMethodInUse();
+    const attempt = await processor.paymentMethods.detach({
+      paymentMethodId: method.id,
+      idempotencyKey: randomUUID(),
+    });
+    if (attempt.outcome !== 'done') throw await this.#explain(attempt, customer, method);
+  }
+
+  /** Fails if it belongs to another customer: other customers' payment methods do not exist for this one. */
+  async #read(customer: Customer, paymentMethodId: string): Promise<PaymentMethod> {
+    const { customers, processor } = this.#parts;
+    if (!isPaymentMethodId(paymentMethodId)) throw paymentMethodNotFound();
+    const method = await processor.paymentMethods.read(paymentMethodId);
+    if (method?.processorCustomerId === customer.processorCustomerId) return method;
+    // Fails if the processor has deleted the customer, or if the key belongs to another account.
+    await customers.correct(customer);
+    throw paymentMethodNotFound();
+  }
+
+  async #readUses(customer: Customer) {
+    const [uses, customerDefault] = await Promise.all([
+      this.#parts.processor.paymentMethods.listUses(customer.processorCustomerId),
+      this.#readDefault(customer),
+    ]);
+    return { uses, customerDefault };
+  }
+
+  async #readDefault(customer: Customer): Promise<string | null> {
+    const { customers, processor } = this.#parts;
+    const read = await processor.paymentMethods.readDefault(customer.processorCustomerId);
+    if (read !== 'unknown') return read.paymentMethodId;
+    // Fails if the customer is deleted or unknown. Otherwise the processor has contradicted itself.
+    await customers.correct(customer);
+    throw objectMissing('customer');
+  }
+
+  async #setOfCustomer(customer: Customer, method: PaymentMethod): Promise<void> {
+    const attempt = await this.#parts.processor.paymentMethods.setDefault({
+      processorCustomerId: customer.processorCustomerId,
+      paymentMethodId: method.id,
+      idempotencyKey: randomUUID(),
+    });
+    if (attempt.outcome !== 'done') throw await this.#explain(attempt, customer, method);
+  }
+
+  async #setOfSubscription(customer: Customer, method: PaymentMethod, use: PaymentMethodUse): Promise<void> {
+    const { processor } = this.#parts;
+    const { processorSubscriptionId } = use;
+    const attempt = await processor.paymentMethods.setDefaultOfSubscription({
+      processorSubscriptionId,
+      paymentMethodId: method.id,
+      // Every request has its own key, because setting a default twice has the same effect as setting it once.
+      idempotencyKey: randomUUID(),
+    });
+    if (attempt.outcome === 'done') return;
+    const failure = await this.#explain(attempt, customer, method);
+    // A subscription that has ended since it was listed needs no default.
+    const uses = await processor.paymentMethods.listUses(customer.processorCustomerId);
+    const present = uses.find((other) => other.processorSubscriptionId === processorSubscriptionId);
+    if (present !== undefined && needsDefault(present, method.id)) throw failure;
+  }
+
+  /** The failure to report after the processor refused a change. Fails if the customer or payment method is gone. */
+  async #explain(refused: Refused, customer: Customer, method: PaymentMethod): Promise<Error> {
+    await this.#read(customer, method.id);
+    return notReached(refused, 'payment method', 'unchanged');
+  }
+}

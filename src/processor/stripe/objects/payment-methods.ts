@@ -1,0 +1,167 @@
+import { UnmappableError } from '../../event-facts.ts';
+import type { Attempt, PaymentMethodCalls } from '../../processor.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { done, isMissing, missing, refused } from '../wire/attempt.ts';
+import { warnOfMissingSecret } from '../wire/client-secret.ts';
+import { createdSince, type Fetch, fetchPages, lookUpPagesMax, mapPages } from '../wire/listing.ts';
+import type { Refusal } from '../wire/refusal.ts';
+import { localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { defaultOf, mapPaymentMethod, mapSetup, mapUse } from './map-payment-method.ts';
+
+export function createPaymentMethodCalls(context: AdapterContext): PaymentMethodCalls {
+  return { ...createSetups(context), ...createReads(context), ...createWrites(context) };
+}
+
+function createSetups(context: AdapterContext): Pick<PaymentMethodCalls, 'setUp' | 'findSetup'> {
+  const { stripe, call, logger } = context;
+  return {
+    setUp: ({ id, processorCustomerId, idempotencyKey }) =>
+      call('setup_intents.create', {
+        kind: 'write',
+        send: (options) =>
+          stripe.setupIntents.create(
+            {
+              customer: processorCustomerId,
+              // The payment method is saved to charge the customer when they are away, too.
+              usage: 'off_session',
+              automatic_payment_methods: { enabled: true },
+              metadata: { [localIdKey]: id },
+            },
+            { ...options, idempotencyKey },
+          ),
+        take: (response) => {
+          const setup = mapSetup(response);
+          if (setup.clientSecret === null)
+            warnOfMissingSecret(logger, 'setup_intents.create', setup.processorSetupIntentId);
+          return setup;
+        },
+      }),
+
+    findSetup: async ({ localId, since, processorCustomerId }) => {
+      const filter = { customer: processorCustomerId, ...createdSince(since) };
+      const fetch: Fetch = (page, options) => stripe.setupIntents.list({ ...filter, ...page }, options);
+      const mapIfWanted = (value: unknown) =>
+        WireObject.parse(value, 'setup_intent').optionalLocalId() === localId ? [mapSetup(value)] : [];
+      for await (const page of fetchPages(
+        context,
+        'setup_intents.list',
+        fetch,
+        lookUpPagesMax,
+        mapIfWanted,
+      )) {
+        const [found] = page.flat();
+        if (found !== undefined) return found;
+      }
+      return null;
+    },
+  };
+}
+
+type Reads = Pick<PaymentMethodCalls, 'list' | 'read' | 'readDefault' | 'listUses'>;
+
+function createReads(context: AdapterContext): Reads {
+  const { stripe, call } = context;
+  return {
+    list: async (processorCustomerId) => {
+      const filter = { customer: processorCustomerId };
+      const fetch: Fetch = (page, options) => stripe.paymentMethods.list({ ...filter, ...page }, options);
+      const pages = mapPages(
+        context,
+        'payment_methods.list',
+        fetch,
+        // The listing is for one customer, so all of its payment methods belong to that customer.
+        (value, asOf) => mapPaymentMethod(withKnownLinks(value, filter), asOf),
+        lookUpPagesMax,
+      );
+      const methods = (await Array.fromAsync(pages)).flat();
+      // Those of one second keep the processor's order, which is newest first, too.
+      return methods.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
+    },
+
+    read: (paymentMethodId) =>
+      call('payment_methods.read', {
+        kind: 'read',
+        send: (options) => stripe.paymentMethods.retrieve(paymentMethodId, {}, options),
+        take: mapPaymentMethod,
+        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      }),
+
+    readDefault: (processorCustomerId) =>
+      call('customers.read', {
+        kind: 'read',
+        send: (options) => stripe.customers.retrieve(processorCustomerId, {}, options),
+        take: (response) => {
+          const customer = WireObject.parse(response, 'customer').expectKind('customer');
+          return customer.isDeleted() ? 'unknown' : { paymentMethodId: defaultOf(customer) };
+        },
+        refused: (refusal) => (isMissing(refusal) ? 'unknown' : undefined),
+      }),
+
+    listUses: async (processorCustomerId) => {
+      // Without a status filter, the processor leaves out canceled subscriptions.
+      const filter = { customer: processorCustomerId, status: 'all' } as const;
+      const fetch: Fetch = (page, options) => stripe.subscriptions.list({ ...filter, ...page }, options);
+      // A subscription that cannot be read fails the listing: left out, its payment method would look unused.
+      const pages = fetchPages(context, 'subscriptions.list', fetch, lookUpPagesMax, mapUse);
+      return (await Array.fromAsync(pages)).flat();
+    },
+  };
+}
+
+type Writes = Pick<PaymentMethodCalls, 'setDefault' | 'setDefaultOfSubscription' | 'detach'>;
+
+function createWrites({ stripe, call }: AdapterContext): Writes {
+  return {
+    setDefault: ({ processorCustomerId, paymentMethodId, idempotencyKey }) =>
+      call('customers.update', {
+        kind: 'write',
+        send: (options) =>
+          stripe.customers.update(
+            processorCustomerId,
+            { invoice_settings: { default_payment_method: paymentMethodId } },
+            { ...options, idempotencyKey },
+          ),
+        take: (response) => {
+          const customer = WireObject.parse(response, 'customer').expectKind('customer');
+          return requireChange(!customer.isDeleted() && defaultOf(customer) === paymentMethodId, 'customer');
+        },
+        refused: refusedChange,
+      }),
+
+    setDefaultOfSubscription: ({ processorSubscriptionId, paymentMethodId, idempotencyKey }) =>
+      call('subscriptions.update', {
+        kind: 'write',
+        send: (options) =>
+          stripe.subscriptions.update(
+            processorSubscriptionId,
+            { default_payment_method: paymentMethodId },
+            { ...options, idempotencyKey },
+          ),
+        take: (response) =>
+          requireChange(mapUse(response).paymentMethodId === paymentMethodId, 'subscription'),
+        refused: refusedChange,
+      }),
+
+    detach: ({ paymentMethodId, idempotencyKey }) =>
+      call('payment_methods.detach', {
+        kind: 'write',
+        send: (options) => stripe.paymentMethods.detach(paymentMethodId, {}, { ...options, idempotencyKey }),
+        take: (response) => {
+          const method = WireObject.parse(response, 'payment_method').expectKind('payment_method');
+          return requireChange(method.referenceOrNull('customer') === null, 'payment method');
+        },
+        refused: refusedChange,
+      }),
+  };
+}
+
+/** Till has read both objects of the call just before, so any refusal is about the state of one of them. */
+function refusedChange(refusal: Refusal): Attempt<null> {
+  return missing(refusal) ?? refused('wrong_state', refusal);
+}
+
+/** A response that does not show the change is no proof of it. */
+function requireChange(isChanged: boolean, kind: string): Attempt<null> {
+  if (!isChanged) throw new UnmappableError(`the ${kind} does not show the change`);
+  return done(null);
+}
