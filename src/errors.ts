@@ -12,6 +12,8 @@ export const failureTitles = {
   idempotency_key_in_flight: 'Idempotency key in use',
   plan_archived: 'Plan archived',
   payment_not_cancelable: 'Payment not cancelable',
+  payment_not_capturable: 'Payment not capturable',
+  capture_exceeds_authorized: 'Capture exceeds the authorised amount',
   payment_not_refundable: 'Payment not refundable',
   refund_in_flight: 'Refund in progress',
   refund_exceeds_remaining: 'Refund exceeds the remaining amount',

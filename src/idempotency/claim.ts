@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 
-/** The operations that create an object at the processor exactly once. */
+/** The operations that create or change an object at the processor exactly once. */
 export const claimOperations = [
   'customers.create',
   'plans.create',
   'payments.create',
+  'payments.capture',
   'refunds.create',
   'subscriptions.create',
 ] as const;

@@ -25,8 +25,8 @@ interface Steps<Request, Prepared, Made, Result> {
    * found no row and were ignored.
    */
   refresh?(result: Result): Promise<void>;
-  /** Returns the result of a request that an earlier call completed. */
-  replay(id: string): Promise<Result>;
+  /** Returns the result of a request that an earlier call completed. `parentId` is the one that `parentIdOf` returned. */
+  replay(id: string, parentId: string | null): Promise<Result>;
 }
 
 /** A creation that only checks what the request depends on, with no transaction open. */

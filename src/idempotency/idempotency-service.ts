@@ -46,7 +46,8 @@ export class IdempotencyService {
       reserve: 'reserve' in creation ? (tx, id) => creation.reserve(tx, id, request) : undefined,
     });
     if (taken.state === 'completed') {
-      return { result: await creation.replay(taken.claim.resourceId), replayed: true };
+      const { resourceId, parentId } = taken.claim;
+      return { result: await creation.replay(resourceId, parentId), replayed: true };
     }
     await crashPoints.pass('claim.after');
     const result = await this.#carryOut({ creation, request, hasKey: key !== undefined }, taken);

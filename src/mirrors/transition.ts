@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type AsOf, asOfRow, type DatedRow, laterOf, rowTime } from './facts.ts';
 
 /**
@@ -55,7 +56,7 @@ export function takeValues<Row extends DatedRow>(
   { rule, origin, asOf, now }: Taking,
 ): { readonly verdict: Verdict; readonly row: Row } {
   const before = new Map<string, unknown>(Object.entries(row));
-  const isSame = Object.entries(values).every(([name, value]) => isSameValue(before.get(name), value));
+  const isSame = Object.entries(values).every(([name, value]) => isDeepStrictEqual(before.get(name), value));
   const rowAsOf = asOfRow(row);
   return {
     verdict: judge({ rule, origin, isSame, rowAsOf, factsAsOf: asOf }),
@@ -66,8 +67,4 @@ export function takeValues<Row extends DatedRow>(
       updatedAt: isSame ? row.updatedAt : now,
     },
   };
-}
-
-function isSameValue(a: unknown, b: unknown): boolean {
-  return a instanceof Date && b instanceof Date ? a.getTime() === b.getTime() : a === b;
 }

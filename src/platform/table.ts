@@ -16,7 +16,7 @@ export interface Table<Row extends object> {
 }
 
 interface Column {
-  readonly type: 'uuid' | 'text' | 'bigint' | 'integer' | 'boolean' | 'timestamptz';
+  readonly type: 'uuid' | 'text' | 'bigint' | 'integer' | 'boolean' | 'timestamptz' | 'jsonb';
   readonly written: 'insert and update' | 'insert' | 'never';
   /** The expression that reads the field, if it is not just the column. */
   readonly select?: string;

@@ -55,6 +55,8 @@ export const processorOperations = [
   'payments.create',
   'payments.read',
   'payments.cancel',
+  'payments.capture',
+  'payments.confirm',
   'payments.list',
   'refunds.create',
   'refunds.read',
@@ -174,9 +176,14 @@ export interface PaymentWithSecret {
 }
 
 export interface PaymentCalls {
+  /** A declined off-session charge is no failure: the payment exists, and says why. */
   create(payment: KeyedWrite & NewPayment): Promise<PaymentWithSecret>;
   read(processorPaymentIntentId: string): Promise<PaymentWithSecret | null>;
   cancel(order: KeyedWrite & { readonly processorPaymentIntentId: string }): Promise<Attempt<PaymentFacts>>;
+  /** Captures an authorised payment. The payment carries the capture's id, so that it can be recognised later. */
+  capture(order: KeyedWrite & NewCapture): Promise<Attempt<PaymentFacts>>;
+  /** The payment, if this capture took effect. */
+  findCapture(lookUp: Omit<NewCapture, 'amount'>): Promise<PaymentFacts | null>;
   find(lookUp: LookUp & { readonly processorCustomerId: string }): Promise<PaymentWithSecret | null>;
   list(filter: { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
 }
@@ -186,6 +193,21 @@ export interface NewPayment {
   readonly processorCustomerId: string;
   readonly amount: number;
   readonly currency: string;
+  readonly description?: string;
+  readonly captureMethod?: 'manual';
+  /** The processor's id. */
+  readonly paymentMethodId?: string;
+  /** Charges the payment method at once, without the customer. */
+  readonly offSession?: true;
+  /** Saves the payment method for later payments without the customer. */
+  readonly savePaymentMethod?: true;
+}
+
+export interface NewCapture {
+  readonly captureId: string;
+  readonly processorPaymentIntentId: string;
+  /** Null for the whole authorised amount. */
+  readonly amount: number | null;
 }
 
 export interface RefundCalls {

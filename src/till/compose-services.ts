@@ -12,6 +12,7 @@ import { InvoiceMirror } from '../invoices/invoice-mirror.ts';
 import { registerInvoiceRoutes } from '../invoices/invoice-routes.ts';
 import { InvoiceService } from '../invoices/invoice-service.ts';
 import { InvoiceStore, invoiceList } from '../invoices/invoice-store.ts';
+import { registerCaptureRoutes } from '../payments/capture-routes.ts';
 import { PaymentMirror } from '../payments/payment-mirror.ts';
 import { registerPaymentRoutes } from '../payments/payment-routes.ts';
 import { PaymentService } from '../payments/payment-service.ts';
@@ -90,6 +91,7 @@ export function composeServices(parts: ServiceParts) {
       'customers.create': domain.customers.creation,
       'plans.create': domain.plans.creation,
       'payments.create': domain.payments.creation,
+      'payments.capture': domain.payments.captures,
       'refunds.create': domain.refunds.creation,
       'subscriptions.create': domain.subscriptions.creation,
     },
@@ -213,6 +215,7 @@ export async function registerRoutes(
   });
   registerPlanRoutes(app, plans);
   registerPaymentRoutes(app, payments);
+  registerCaptureRoutes(app, payments);
   registerRefundRoutes(app, refunds);
   registerSubscriptionRoutes(app, subscriptions);
   registerInvoiceRoutes(app, invoices);

@@ -16,6 +16,8 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   idempotency_key_in_flight: 409,
   plan_archived: 409,
   payment_not_cancelable: 409,
+  payment_not_capturable: 409,
+  capture_exceeds_authorized: 409,
   payment_not_refundable: 409,
   refund_in_flight: 409,
   refund_exceeds_remaining: 409,
@@ -126,6 +128,8 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   idempotency_key_in_flight: 'A request with this idempotency key is still in progress. Retry later.',
   plan_archived: 'The plan is archived. Choose an active plan.',
   payment_not_cancelable: 'The payment is succeeded. You can only cancel a payment that is still open.',
+  payment_not_capturable: 'The payment is succeeded. You can only capture a payment that is authorised.',
+  capture_exceeds_authorized: 'Only 20.00 EUR is authorised. Send an amount of at most 2000.',
   payment_not_refundable: 'The payment is canceled. You can only refund a payment that has succeeded.',
   refund_in_flight:
     'A refund of 5.00 EUR is still pending. Retry later, or repeat this request with the same idempotency key.',
