@@ -56,7 +56,7 @@ export function takeValues<Row extends DatedRow>(
   { rule, origin, asOf, now }: Taking,
 ): { readonly verdict: Verdict; readonly row: Row } {
   const before = new Map<string, unknown>(Object.entries(row));
-  const isSame = Object.entries(values).every(([name, value]) => isDeepStrictEqual(before.get(name), value));
+  const isSame = Object.entries(values).every(([name, value]) => isSameValue(before.get(name), value));
   const rowAsOf = asOfRow(row);
   return {
     verdict: judge({ rule, origin, isSame, rowAsOf, factsAsOf: asOf }),
@@ -67,4 +67,11 @@ export function takeValues<Row extends DatedRow>(
       updatedAt: isSame ? row.updatedAt : now,
     },
   };
+}
+
+/** Comparing whole objects is slow, and few values are objects other than times. */
+function isSameValue(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (a instanceof Date && b instanceof Date) return a.getTime() === b.getTime();
+  return typeof a === 'object' && a !== null && isDeepStrictEqual(a, b);
 }

@@ -13,6 +13,7 @@ import {
 } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
+import { triesPerCall } from '../support/till-in-process.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const { call, stripe, control } = till;
@@ -111,6 +112,27 @@ describe('an off-session charge', () => {
     const paid = await readPayment(till, payment);
     assert.deepEqual([paid.status, paid.amountReceived], ['succeeded', 2_000]);
   });
+
+  for (const operation of ['payment_intents.create', 'payment_intents.confirm', 'payment_intents.retrieve']) {
+    for (const kind of ['reset_before', 'reset_after'] as const) {
+      test(`201: is made once, although the first ${operation} ends with ${kind}`, async () => {
+        const { customer, paymentMethodId } = await withCard('pm_card_authenticationRequired');
+        const idempotencyKey = `${operation} ${kind}`.replaceAll(' ', '-');
+        const body = { customerId: customer.id, paymentMethodId, offSession: true, idempotencyKey };
+        await till.setFault({ operation, kind, times: triesPerCall });
+        await readProblem(await create(body), 503, 'processor_unavailable');
+        await till.clearFaults();
+        const { payment, clientSecret } = await readJson<CreatedPaymentBody>(await create(body), 201);
+        assert.equal(payment.status, 'requires_action');
+        assert.notEqual(clientSecret, null);
+        const { data } = await stripe.paymentIntents.list({ customer: customer.processorCustomerId });
+        assert.deepEqual(
+          data.map(({ id, status }) => [id, status]),
+          [[payment.processorPaymentIntentId, 'requires_action']],
+        );
+      });
+    }
+  }
 
   test('400: without a payment method, or to save it', async () => {
     const { customer, paymentMethodId } = await withCard();

@@ -167,6 +167,17 @@ const card = 'pm_card_visa';
 const sampleLives: readonly (readonly (readonly Command[])[])[] = [
   [
     [
+      { what: 'authorise', amount: 900, card: 'pm_card_threeDSecure2Required' },
+      { what: 'authenticate', which: 0, succeeds: false },
+      { what: 'confirm payment', which: 0, card: 'pm_card_visa_chargeDeclined' },
+      { what: 'confirm payment', which: 0, card },
+    ],
+    [{ what: 'capture', which: 0, whole: false, by: 'processor' }],
+    [{ what: 'authorise', amount: 900, card }],
+    [],
+  ],
+  [
+    [
       { what: 'pay', amount: 900, card: 'pm_card_visa_chargeDeclined' },
       { what: 'confirm payment', which: 0, card: 'pm_card_refundFail' },
       { what: 'refund', which: 0, whole: true, by: 'processor' },
