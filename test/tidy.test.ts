@@ -139,7 +139,9 @@ test('the adapter imports the port, the types of the resources and the platform,
     isAdapter(path) ||
     isPure(path) ||
     path.startsWith('src/platform/') ||
-    ['processor', 'event-facts', 'event-types'].some((name) => path === `src/processor/${name}.ts`);
+    ['processor', 'event-calls', 'event-facts', 'event-types'].some(
+      (name) => path === `src/processor/${name}.ts`,
+    );
   assert.deepEqual(
     breaches(({ from, to }) => isAdapter(from) && !isBelow(to)),
     [],
@@ -271,7 +273,7 @@ function isPure(path: string): boolean {
 
 /** Files of a domain folder that are named after a noun of the spec hold its types and transitions. */
 function isNounFile(path: string): boolean {
-  return ['customer', 'plan', 'payment', 'refund', 'subscription', 'invoice'].some((noun) =>
+  return ['customer', 'plan', 'payment', 'charge', 'refund', 'subscription', 'invoice'].some((noun) =>
     path.endsWith(`/${noun}.ts`),
   );
 }

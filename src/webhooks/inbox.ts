@@ -2,8 +2,9 @@ import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
+import type { ProcessorEvent } from '../processor/event-calls.ts';
 import { eventTypeLabel, isKnownEventType } from '../processor/event-types.ts';
-import type { Processor, ProcessorEvent } from '../processor/processor.ts';
+import type { Processor } from '../processor/processor.ts';
 import type { Settlement, WebhookEvent } from './webhook-event.ts';
 import type { NewWebhookEvent, WebhookEventStore } from './webhook-event-store.ts';
 

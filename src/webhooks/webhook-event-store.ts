@@ -1,6 +1,6 @@
 import type { PageRequest } from '../mirrors/list-page.ts';
 import type { Queryable } from '../platform/postgres.ts';
-import type { ProcessorEvent } from '../processor/processor.ts';
+import type { ProcessorEvent } from '../processor/event-calls.ts';
 import type { Settlement, WebhookEvent } from './webhook-event.ts';
 import {
   type CappedPage,

@@ -1,8 +1,8 @@
 import { type AsOf, asOfEvent } from '../../../mirrors/facts.ts';
 import type { ChargeFacts } from '../../../payments/charge.ts';
+import type { ProcessorEvent } from '../../event-calls.ts';
 import { type EventFacts, UnmappableError } from '../../event-facts.ts';
 import type { EventType } from '../../event-types.ts';
-import type { ProcessorEvent } from '../../processor.ts';
 import { mapCharge } from '../objects/map-charge.ts';
 import { mapCustomer } from '../objects/map-customer.ts';
 import { mapInvoice } from '../objects/map-invoice.ts';
