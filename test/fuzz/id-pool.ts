@@ -27,7 +27,7 @@ export class IdPool {
   /** Adds a new object of each kind. Requests change the older ones until little can happen to them. */
   async refill(): Promise<void> {
     const till = this.#till;
-    const { customer, plan, open, paid, subscription } = await createOneOfEach(till);
+    const { customer, plan, open, authorised, paid, subscription } = await createOneOfEach(till);
     const ignored = eventOf('balance.available');
     await till.take(ignored);
     const [invoice] = await till.sql<{ id: string }>(
@@ -35,7 +35,7 @@ export class IdPool {
     );
     this.#add('customers', customer.id);
     this.#add('plans', plan.id);
-    this.#add('payments', open.id, paid.id);
+    this.#add('payments', open.id, authorised.id, paid.id);
     this.#add('subscriptions', subscription.id);
     this.#add('invoices', invoice?.id ?? unknownId);
     this.#add('webhook-events', idOf(ignored));

@@ -41,6 +41,13 @@ export function rightPath({
   return placeholder(resource).map((id) => ({ text: path.replace('{id}', id), isRouted: true }));
 }
 
+/** The processor's names for cards that pay, decline and need authentication. */
+const testCards = fc.constantFrom(
+  'pm_card_visa',
+  'pm_card_visa_chargeDeclined',
+  'pm_card_authenticationRequired',
+);
+
 export function rightPairs(
   fields: Readonly<Record<string, Schema>>,
   required: readonly string[],
@@ -48,7 +55,12 @@ export function rightPairs(
   const values = Object.fromEntries(
     Object.entries(fields).map(([name, schema]) => [
       name,
-      rightValues(schema, placeholder(name === 'planId' ? 'plans' : 'customers')),
+      name === 'paymentMethodId'
+        ? fc.oneof(
+            { weight: 3, arbitrary: testCards },
+            { weight: 1, arbitrary: rightValues(schema, testCards) },
+          )
+        : rightValues(schema, placeholder(name === 'planId' ? 'plans' : 'customers')),
     ]),
   );
   return fc
