@@ -13,6 +13,8 @@ export const failureTitles = {
   external_id_taken: 'External id taken',
   plan_archived: 'Plan archived',
   payment_not_cancelable: 'Payment not cancelable',
+  payment_not_capturable: 'Payment not capturable',
+  capture_exceeds_authorized: 'Capture exceeds the authorised amount',
   payment_not_refundable: 'Payment not refundable',
   payment_method_in_use: 'Payment method in use',
   refund_in_flight: 'Refund in progress',

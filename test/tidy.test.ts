@@ -140,7 +140,7 @@ test('the adapter imports the port, the types of the resources and the platform,
     isAdapter(path) ||
     isPure(path) ||
     path.startsWith('src/platform/') ||
-    ['processor', 'event-calls', 'event-facts', 'event-types'].some(
+    ['processor', 'operations', 'event-calls', 'event-facts', 'event-types'].some(
       (name) => path === `src/processor/${name}.ts`,
     );
   assert.deepEqual(
@@ -282,9 +282,16 @@ function isPure(path: string): boolean {
 
 /** Files of a domain folder that are named after a noun of the spec hold its types and transitions. */
 function isNounFile(path: string): boolean {
-  return ['customer', 'plan', 'payment', 'payment-method', 'refund', 'subscription', 'invoice'].some((noun) =>
-    path.endsWith(`/${noun}.ts`),
-  );
+  return [
+    'customer',
+    'plan',
+    'payment',
+    'charge',
+    'payment-method',
+    'refund',
+    'subscription',
+    'invoice',
+  ].some((noun) => path.endsWith(`/${noun}.ts`));
 }
 
 /**

@@ -145,7 +145,12 @@ export function cancelPaymentIntent(
   return canceled;
 }
 
-export function capturePaymentIntent(store: Store, intent: PaymentIntent, amount: number): PaymentIntent {
+export function capturePaymentIntent(
+  store: Store,
+  intent: PaymentIntent,
+  amount: number,
+  metadata = intent.metadata,
+): PaymentIntent {
   const charge = intent.latest_charge === null ? undefined : store.charges.get(intent.latest_charge);
   if (intent.status !== 'requires_capture' || charge === undefined)
     throw wrongState(
@@ -163,6 +168,7 @@ export function capturePaymentIntent(store: Store, intent: PaymentIntent, amount
     status: 'succeeded',
     amount_capturable: 0,
     amount_received: amount,
+    metadata,
   });
   store.emit('payment_intent.succeeded', succeeded);
   return succeeded;

@@ -114,17 +114,27 @@ export const paymentIntentOperations: readonly Operation[] = [
     (call, params) => shownTo(call, confirm(call, opened(call, params.client_secret), params)),
     { forBrowsers: true },
   ),
-  paymentIntents.operation('capture', 'POST */capture', { amount_to_capture: integer(1) }, (call, params) => {
-    const intent = paymentIntents.existing(call);
-    const amount = params.amount_to_capture ?? intent.amount_capturable;
-    if (intent.status === 'requires_capture' && amount > intent.amount_capturable)
-      throw badParam(
-        'The amount is greater than the amount that can be captured.',
-        'amount_to_capture',
-        'amount_too_large',
+  paymentIntents.operation(
+    'capture',
+    'POST */capture',
+    { amount_to_capture: integer(1), metadata },
+    (call, params) => {
+      const intent = paymentIntents.existing(call);
+      const amount = params.amount_to_capture ?? intent.amount_capturable;
+      if (intent.status === 'requires_capture' && amount > intent.amount_capturable)
+        throw badParam(
+          'The amount is greater than the amount that can be captured.',
+          'amount_to_capture',
+          'amount_too_large',
+        );
+      return capturePaymentIntent(
+        call.store,
+        intent,
+        amount,
+        applyMetadata(intent.metadata, params.metadata),
       );
-    return capturePaymentIntent(call.store, intent, amount);
-  }),
+    },
+  ),
   paymentIntents.operation(
     'cancel',
     'POST */cancel',

@@ -26,6 +26,8 @@ export function reservationInFlight(): Failure {
 /** The definite refusals of a creation, caused by the values in the request or by the state of the objects it names. */
 const refusals: readonly FailureCode[] = [
   'processor_rejected',
+  'payment_not_capturable',
+  'capture_exceeds_authorized',
   'payment_not_refundable',
   'refund_exceeds_remaining',
   'refund_in_flight',

@@ -7,6 +7,7 @@ export type ClaimOperation =
   | 'plans.create'
   | 'plans.update'
   | 'payments.create'
+  | 'payments.capture'
   | 'refunds.create'
   | 'subscriptions.create'
   | 'payment_methods.create';

@@ -74,7 +74,9 @@ export function takeValues<Row extends DatedRow>(
   };
 }
 
-/** Most values are texts and numbers, for which the first comparison decides. */
+/** Comparing whole objects is slow, and few values are objects other than times. */
 function isSameValue(a: unknown, b: unknown): boolean {
-  return a === b || isDeepStrictEqual(a, b);
+  if (a === b) return true;
+  if (a instanceof Date && b instanceof Date) return a.getTime() === b.getTime();
+  return typeof a === 'object' && a !== null && isDeepStrictEqual(a, b);
 }

@@ -1,12 +1,13 @@
 import type { Customer } from '../customers/customer.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
+import { Failure, isDefiniteRefusal } from '../errors.ts';
 import {
   type CheckedCreation,
   type CreationWrite,
   type FoundClaim,
   parentOf,
 } from '../idempotency/creation.ts';
-import { applyResponse } from '../mirrors/refresh.ts';
+import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
@@ -20,12 +21,19 @@ export interface NewPaymentRequest {
   readonly customerId: string;
   readonly amount: number;
   readonly currency: string;
+  readonly description?: string;
+  readonly captureMethod?: 'manual';
+  readonly paymentMethodId?: string;
+  readonly offSession?: true;
+  readonly savePaymentMethod?: true;
 }
 
 export interface CreatedPayment {
   readonly payment: Payment;
   /** Passed on to the caller and never stored. */
   readonly clientSecret: string | null;
+  /** The row differs from the response, and only a refresh shows which is newer. */
+  readonly isUnsettled?: true;
 }
 
 export interface PaymentParts {
@@ -71,14 +79,15 @@ export class PaymentCreation
   }
 
   async call(
-    { customerId, amount, currency }: NewPaymentRequest,
+    { customerId, ...values }: NewPaymentRequest,
     { processorCustomerId }: Prepared,
     write: CreationWrite,
   ): Promise<PaymentWithSecret> {
     const { customers, processor } = this.#parts;
     try {
-      return await processor.payments.create({ ...write, processorCustomerId, amount, currency });
+      return await processor.payments.create({ ...write, processorCustomerId, ...values });
     } catch (error) {
+      if (isUnknownPaymentMethod(error)) throw paymentMethodNotFound(error);
       throw await customers.explainRefusal(error, customerId);
     }
   }
@@ -88,9 +97,11 @@ export class PaymentCreation
     { payment, clientSecret }: PaymentWithSecret,
     { customerId }: NewPaymentRequest,
   ): Promise<CreatedPayment | undefined> {
-    const now = this.#parts.clock.now();
-    const inserted = await this.#inserting.add(toPayment(id, payment, customerId, now));
-    return inserted && { payment: inserted, clientSecret };
+    const { clock, mirror } = this.#parts;
+    const inserted = await this.#inserting.add(toPayment(id, payment, customerId, clock.now()));
+    if (inserted === undefined) return undefined;
+    mirror.countSucceeded([inserted]);
+    return { payment: inserted, clientSecret };
   }
 
   async record(
@@ -99,9 +110,14 @@ export class PaymentCreation
     { payment, clientSecret }: PaymentWithSecret,
   ): Promise<CreatedPayment> {
     const { store, mirror } = this.#parts;
-    // If the row exists, a webhook created it, so it is at least as new as this response.
-    await mirror.apply(tx, [payment], 'events');
-    return { payment: foundPayment((await store.find(tx, [id]))[0]), clientSecret };
+    const { unsettled } = await mirror.apply(tx, [payment], 'events');
+    const recorded = { payment: foundPayment((await store.find(tx, [id]))[0]), clientSecret };
+    return unsettled.length === 0 ? recorded : { ...recorded, isUnsettled: true };
+  }
+
+  /** If a webhook created the row, the row and the response can each be newer. */
+  async refresh({ payment, isUnsettled }: CreatedPayment): Promise<void> {
+    if (isUnsettled) await correct(this.#parts.mirror, payment.processorPaymentIntentId);
   }
 
   async find(claim: FoundClaim): Promise<PaymentWithSecret | null> {
@@ -134,4 +150,23 @@ export class PaymentCreation
     const { store, database } = this.#parts;
     return foundPayment((await store.find(database, [id]))[0]);
   }
+}
+
+/** The processor's codes for a payment method that does not exist, or that belongs to another customer. */
+const unknownMethodCodes: readonly unknown[] = ['resource_missing', 'payment_method_unexpected_state'];
+
+function isUnknownPaymentMethod(error: unknown): error is Failure {
+  return (
+    isDefiniteRefusal(error) &&
+    error.extras.processorParam === 'payment_method' &&
+    unknownMethodCodes.includes(error.extras.processorCode)
+  );
+}
+
+function paymentMethodNotFound(cause: Failure): Failure {
+  return new Failure(
+    'not_found',
+    'The customer has no payment method with this id. List the payment methods of the customer.',
+    { effect: 'none', cause },
+  );
 }

@@ -10,7 +10,8 @@ import { idTime, isOurId } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
-import { type Payment, type PaymentFacts, takePaymentFacts, valuesOfPayment } from './payment.ts';
+import { type ChargeFacts, takeChargeFacts } from './charge.ts';
+import { firstValuesOfPayment, type Payment, type PaymentFacts, takePaymentFacts } from './payment.ts';
 import type { PaymentStore } from './payment-store.ts';
 
 /** A row is normally written within a second of its payment. It is late after a crash or the restore of a backup. */
@@ -28,10 +29,18 @@ interface PaymentMirrorParts {
 
 export class PaymentMirror implements Mirror<PaymentFacts> {
   readonly resource = 'payment';
+  /** For events about charges: one attempt to pay. */
+  readonly ofCharges: Mirror<ChargeFacts>;
   readonly #parts: PaymentMirrorParts;
 
   constructor(parts: PaymentMirrorParts) {
     this.#parts = parts;
+    this.ofCharges = {
+      resource: 'payment',
+      keyOf: this.keyOf,
+      apply: (tx, facts, source) => this.#applyCharges(tx, facts, source),
+      refresh: (key) => this.refresh(key),
+    };
   }
 
   keyOf({ processorPaymentIntentId }: Pick<PaymentFacts, 'processorPaymentIntentId'>): string {
@@ -39,7 +48,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
   }
 
   async apply(tx: Transaction, facts: readonly PaymentFacts[], source: Source): Promise<Applied> {
-    const { store, metrics, clock } = this.#parts;
+    const { store, clock } = this.#parts;
     const { keyOf } = this;
     const now = clock.now();
     const rows = await lockRows(tx, store, facts, keyOf);
@@ -47,12 +56,20 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const folding = { rows, inserted, source, keyOf, take: takePaymentFacts, now };
     const { applied, written } = await applyToRows(tx, store, folding);
     const made = inserted?.made ?? [];
-    const isPaid = ({ intentStatus }: Payment) => intentStatus === 'succeeded';
-    const turnedPaid = written.filter(({ before, after }) => !isPaid(before) && isPaid(after));
-    const succeeded = turnedPaid.length + made.filter(isPaid).length;
-    if (succeeded > 0) tx.afterCommit(() => metrics.paymentsSucceeded.inc(succeeded));
-    const late = made.filter(({ createdAt }) => now.getTime() - createdAt.getTime() > lateAfterMs);
-    return { ...applied, late: late.map(keyOf) };
+    const turned = written.filter(({ before, after }) => before.intentStatus !== after.intentStatus);
+    const changed = [...turned.map(({ after }) => after), ...made];
+    if (changed.length > 0) tx.afterCommit(() => this.countSucceeded(changed));
+    const isLate = ({ createdAt }: Payment) => now.getTime() - createdAt.getTime() > lateAfterMs;
+    const late = made.filter(isLate).map(keyOf);
+    // Events do not contain everything that a row stores, and those about earlier charges found no row.
+    const incomplete = source === 'events' ? late : [];
+    return { ...applied, unsettled: [...new Set([...applied.unsettled, ...incomplete])], late };
+  }
+
+  /** Counts the payments that have succeeded, of those whose status is new. Call it after the commit. */
+  countSucceeded(payments: readonly Payment[]): void {
+    const succeeded = payments.filter(({ intentStatus }) => intentStatus === 'succeeded').length;
+    if (succeeded > 0) this.#parts.metrics.paymentsSucceeded.inc(succeeded);
   }
 
   async refresh(key: string): Promise<Applied> {
@@ -76,6 +93,17 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
 
   async markChecked(key: string): Promise<void> {
     await this.#parts.store.markChecked(this.#parts.database, key);
+  }
+
+  /** The charge of a payment without a row needs a refresh if the payment belongs to Till: its row was lost, or is late. */
+  async #applyCharges(tx: Transaction, facts: readonly ChargeFacts[], source: Source): Promise<Applied> {
+    const { store, clock } = this.#parts;
+    const { keyOf } = this;
+    const rows = await lockRows<Payment, ChargeFacts>(tx, store, facts, keyOf);
+    const lost = rows.unknown.filter(({ localId }) => isOurId(localId)).map(keyOf);
+    const inserted = lost.length === 0 ? undefined : { made: [], lost };
+    const folding = { rows, inserted, source, keyOf, take: takeChargeFacts<Payment>, now: clock.now() };
+    return (await applyToRows(tx, store, folding)).applied;
   }
 
   /** Recovers a Till payment whose row was lost. Recovers its customer first, which may be lost too. */
@@ -122,7 +150,7 @@ export function toPayment(id: string, facts: PaymentFacts, customerId: string, n
     id,
     processorPaymentIntentId: facts.processorPaymentIntentId,
     customerId,
-    ...valuesOfPayment(facts),
+    ...firstValuesOfPayment(facts),
     amountRefunded: 0,
     amountReserved: 0,
     status: facts.status,

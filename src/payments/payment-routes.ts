@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { Failure } from '../errors.ts';
 import {
   answer,
   body,
@@ -19,7 +20,11 @@ import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.t
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
 import { type Payment, paymentStatuses } from './payment.ts';
+import type { NewPaymentRequest } from './payment-creation.ts';
 import type { PaymentService } from './payment-service.ts';
+
+/** The contract's limit. It is enough for a sentence, and the processor accepts it. */
+const descriptionLengthMax = 500;
 
 export const PaymentSchema = Type.Object({
   id: Id,
@@ -28,6 +33,42 @@ export const PaymentSchema = Type.Object({
   amount: Type.Integer({ description: 'In the smallest unit of the currency.' }),
   currency: Type.String(),
   status: Type.Enum([...paymentStatuses]),
+  amountReceived: Type.Integer({ description: 'The amount received so far.' }),
+  amountRefunded: Type.Integer({ description: 'The sum of the refunds that did not fail.' }),
+  amountCapturable: Type.Integer({
+    description:
+      'The amount that is authorised and not captured yet. An authorised payment has the status `requires_action`.',
+  }),
+  captureBefore: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'When the authorisation expires. Null if there is none.',
+    }),
+  ),
+  description: nullable(Type.String()),
+  failure: nullable(
+    Type.Object(
+      {
+        code: nullable(Type.String()),
+        declineCode: nullable(Type.String()),
+        message: nullable(Type.String({ description: "The processor's message for people." })),
+      },
+      { description: 'Why the last attempt to pay failed. Null if none failed, and after a success.' },
+    ),
+  ),
+  paymentMethod: nullable(
+    Type.Object(
+      {
+        id: Type.String({ description: "The processor's id." }),
+        type: Type.String(),
+        brand: nullable(Type.String()),
+        last4: nullable(Type.String()),
+        expMonth: nullable(Type.Integer()),
+        expYear: nullable(Type.Integer()),
+      },
+      { description: 'The payment method of the last attempt to pay. Null before the first one.' },
+    ),
+  ),
   createdAt: DateTime,
   updatedAt: DateTime,
 });
@@ -41,6 +82,35 @@ const CreateBody = Type.Object(
       description: 'In the smallest unit of the currency.',
     }),
     currency: Currency,
+    description: Type.Optional(Type.String({ minLength: 1, maxLength: descriptionLengthMax })),
+    captureMethod: Type.Optional(
+      Type.Enum(['automatic', 'manual'], {
+        default: 'automatic',
+        description: '`manual`: the payment is only authorised, and you capture it later.',
+      }),
+    ),
+    paymentMethodId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        pattern: '^[!-~]+$',
+        description: "The processor's id of a payment method of this customer.",
+      }),
+    ),
+    offSession: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Charge `paymentMethodId` at once, without the customer. If the charge is declined, the status is ' +
+          '`requires_payment_method`. If it needs authentication, the status is `requires_action`.',
+      }),
+    ),
+    savePaymentMethod: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Save the payment method that the customer pays with. Not together with `offSession`.',
+      }),
+    ),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
   { additionalProperties: false },
@@ -64,6 +134,13 @@ export const paymentExample: Static<typeof PaymentSchema> = {
   amount: 2_000,
   currency: 'eur',
   status: 'requires_payment_method',
+  amountReceived: 0,
+  amountRefunded: 0,
+  amountCapturable: 0,
+  captureBefore: null,
+  description: 'Order 1234',
+  failure: null,
+  paymentMethod: null,
   createdAt: '2026-11-15T09:30:00.000Z',
   updatedAt: '2026-11-15T09:30:00.000Z',
 };
@@ -94,7 +171,12 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
         tags,
         summary: 'Create a payment',
         description: 'Pass `clientSecret` to the frontend, which confirms the payment with the processor.',
-        body: body(CreateBody, { customerId: paymentExample.customerId, amount: 2_000, currency: 'eur' }),
+        body: body(CreateBody, {
+          customerId: paymentExample.customerId,
+          amount: 2_000,
+          currency: 'eur',
+          description: 'Order 1234',
+        }),
         response: {
           201: answer('The new payment and its client secret.', CreatedSchema, {
             payment: paymentExample,
@@ -105,11 +187,8 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
       },
     },
     async (request, reply) => {
-      const { idempotencyKey, customerId, amount, currency } = request.body;
-      const key = idempotencyKeyOf(request, idempotencyKey);
-      // Requests that differ only in the case of the currency are the same request.
-      const values = { customerId, amount, currency: currency.toLowerCase() };
-      const { result, replayed } = await payments.create(values, key);
+      const key = idempotencyKeyOf(request, request.body.idempotencyKey);
+      const { result, replayed } = await payments.create(newPaymentOf(request.body), key);
       const { payment, clientSecret } = result;
       return answerCreated(reply, replayed).send({ payment: paymentAnswer(payment), clientSecret });
     },
@@ -131,6 +210,29 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
   );
 }
 
+/** Requests that differ only in the case of the currency, or in spelling out a default, are the same request. */
+function newPaymentOf(body: Static<typeof CreateBody>): NewPaymentRequest {
+  const { customerId, amount, currency, description, paymentMethodId } = body;
+  if (body.offSession && paymentMethodId === undefined)
+    throw invalid('body.paymentMethodId', 'is required with offSession');
+  if (body.offSession && body.savePaymentMethod)
+    throw invalid('body.savePaymentMethod', 'must not be combined with offSession');
+  return {
+    customerId,
+    amount,
+    currency: currency.toLowerCase(),
+    ...(description === undefined ? {} : { description }),
+    ...(body.captureMethod === 'manual' ? { captureMethod: 'manual' } : {}),
+    ...(paymentMethodId === undefined ? {} : { paymentMethodId }),
+    ...(body.offSession ? { offSession: true } : {}),
+    ...(body.savePaymentMethod ? { savePaymentMethod: true } : {}),
+  };
+}
+
+function invalid(path: string, message: string): Failure {
+  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+}
+
 export function paymentAnswer(payment: Payment): Static<typeof PaymentSchema> {
   return {
     id: payment.id,
@@ -139,6 +241,13 @@ export function paymentAnswer(payment: Payment): Static<typeof PaymentSchema> {
     amount: payment.amount,
     currency: payment.currency,
     status: payment.status,
+    amountReceived: payment.amountReceived,
+    amountRefunded: payment.amountRefunded,
+    amountCapturable: payment.amountCapturable,
+    captureBefore: payment.amountCapturable > 0 ? (payment.captureBefore?.toISOString() ?? null) : null,
+    description: payment.description,
+    failure: payment.failure,
+    paymentMethod: payment.paymentMethod,
     createdAt: payment.createdAt.toISOString(),
     updatedAt: payment.updatedAt.toISOString(),
   };

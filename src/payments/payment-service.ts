@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { Failure } from '../errors.ts';
-import type { Created } from '../idempotency/creation.ts';
+import { type Created, refreshQuietly } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
+import type { Logger } from '../platform/logger.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached } from '../processor/refused-write.ts';
 import { foundPayment, type Payment } from './payment.ts';
+import { type CaptureRequest, PaymentCapture } from './payment-capture.ts';
 import {
   type CreatedPayment,
   type NewPaymentRequest,
@@ -20,22 +22,35 @@ const uncancelable: readonly Payment['intentStatus'][] = ['succeeded', 'processi
 
 interface PaymentServiceParts extends PaymentParts {
   readonly idempotency: IdempotencyService;
+  readonly logger: Logger;
 }
 
 export class PaymentService {
   /** The sweeper also uses it. */
   readonly creation: PaymentCreation;
+  /** The sweeper also uses it. */
+  readonly captures: PaymentCapture;
   readonly #parts: PaymentServiceParts;
   readonly #reads: SharedReads<Payment>;
 
   constructor(parts: PaymentServiceParts) {
     this.#parts = parts;
     this.creation = new PaymentCreation(parts);
+    this.captures = new PaymentCapture(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
-  create(request: NewPaymentRequest, key: string | undefined): Promise<Created<CreatedPayment>> {
-    return this.#parts.idempotency.create(this.creation, request, key);
+  async create(request: NewPaymentRequest, key: string | undefined): Promise<Created<CreatedPayment>> {
+    const created = await this.#parts.idempotency.create(this.creation, request, key);
+    const { payment, clientSecret, isUnsettled } = created.result;
+    if (!isUnsettled) return created;
+    await refreshQuietly(this.creation, created.result, this.#parts.logger);
+    return { ...created, result: { payment: await this.read(payment.id), clientSecret } };
+  }
+
+  async capture(request: CaptureRequest, key: string | undefined): Promise<Created<Payment>> {
+    const { id } = await this.read(request.paymentId);
+    return this.#parts.idempotency.create(this.captures, { ...request, paymentId: id }, key);
   }
 
   async read(id: string): Promise<Payment> {

@@ -9,6 +9,7 @@ import {
   testNow,
 } from '../../test/support/transitions.ts';
 import { asOfRow, rowTime } from '../mirrors/facts.ts';
+import { noCharge } from './charge.ts';
 import {
   amountLeft,
   type Payment,
@@ -23,7 +24,11 @@ const payment: Payment = {
   processorPaymentIntentId: 'pi_1',
   customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
   amount: 2_000,
+  description: null,
   amountReceived: 0,
+  amountCapturable: 0,
+  failure: null,
+  ...noCharge,
   amountRefunded: 0,
   amountReserved: 0,
   currency: 'eur',
@@ -41,6 +46,8 @@ const facts: PaymentFacts = {
   processorCustomerId: 'cus_1',
   amount: 2_000,
   amountReceived: 0,
+  amountCapturable: 0,
+  failure: null,
   currency: 'eur',
   status: 'requires_payment_method',
   createdAt: rowCreatedAt,

@@ -1,6 +1,13 @@
 import { Failure } from '../errors.ts';
 import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
-import { type Origin, type Taken, type TransitionTable, takeValues } from '../mirrors/transition.ts';
+import {
+  type Origin,
+  type Taken,
+  type TransitionTable,
+  takeValues,
+  type Verdict,
+} from '../mirrors/transition.ts';
+import { type Charge, type ChargeValues, chargeValues, noCharge, takeCharge } from './charge.ts';
 
 /** Every status of a payment, in the usual order. */
 export const paymentStatuses = [
@@ -23,12 +30,23 @@ interface PaymentValues {
   readonly amount: number;
   /** The amount received so far, which is the most that can be refunded. */
   readonly amountReceived: number;
+  /** The amount that is authorised and not captured yet. */
+  readonly amountCapturable: number;
   readonly currency: string;
+  readonly failure: PaymentFailure | null;
 }
 
-export interface Payment extends DatedRow, PaymentValues {
+/** Why the last attempt to pay failed, in the processor's words. The processor does not always give all of them. */
+export interface PaymentFailure {
+  readonly code: string | null;
+  readonly declineCode: string | null;
+  readonly message: string | null;
+}
+
+export interface Payment extends DatedRow, PaymentValues, ChargeValues {
   readonly processorPaymentIntentId: string;
   readonly customerId: string;
+  readonly description: string | null;
   /** The sum of the refunds that did not fail. */
   readonly amountRefunded: number;
   /** The sum of the refunds in progress, which the processor has not confirmed yet. */
@@ -41,6 +59,10 @@ export interface PaymentFacts extends OwnFacts, PaymentValues {
   readonly processorPaymentIntentId: string;
   readonly processorCustomerId: string | null;
   readonly status: IntentStatus;
+  /** Undefined in events: their stored form contains no free text. */
+  readonly description?: string | null;
+  /** The latest charge. Undefined in events, which only contain its id. */
+  readonly charge?: Charge | null;
 }
 
 const open = {
@@ -71,7 +93,10 @@ const paymentTransitions: TransitionTable<IntentStatus> = {
   canceled: { ...final, canceled: 'if newer' },
 };
 
-/** Decides whether the facts change the row, and returns the row with the facts applied. */
+/**
+ * Decides whether the facts change the row, and returns the row with the facts applied. The payment intent's values and
+ * the latest charge are ordered independently, because events report them separately.
+ */
 export function takePaymentFacts(
   payment: Payment,
   facts: PaymentFacts,
@@ -80,21 +105,58 @@ export function takePaymentFacts(
 ): Taken<Payment> {
   const rule = paymentTransitions[payment.intentStatus][facts.status];
   const { asOf } = facts;
-  const { verdict, row } = takeValues(payment, valuesOfPayment(facts), { rule, origin, asOf, now });
-  return { verdict, row: { ...row, status: paymentStatusOf(row) } };
+  const intent = takeValues(payment, valuesOfPayment(facts), { rule, origin, asOf, now });
+  const described = takeDescription(payment, intent, facts.description, now);
+  const charged = facts.charge ? takeCharge(described.row, facts.charge, origin, now) : described;
+  const { row } = charged;
+  return {
+    verdict: strongestOf(intent.verdict, described.verdict, charged.verdict),
+    row: { ...row, status: paymentStatusOf(row) },
+  };
 }
 
-/** The values that a row takes from facts: everything but what identifies and dates them. */
-export function valuesOfPayment({
+/** Only responses contain the description. A row that an event created gets it from the first response. */
+function takeDescription(
+  payment: Payment,
+  intent: { readonly verdict: Verdict; readonly row: Payment },
+  description: string | null | undefined,
+  now: Date,
+): { readonly verdict: Verdict; readonly row: Payment } {
+  const row = intent.verdict === 'keep' ? payment : intent.row;
+  const isNew = description !== undefined && description !== payment.description;
+  const isTaken = isNew && (intent.verdict !== 'keep' || payment.description === null);
+  return isTaken
+    ? { verdict: 'take', row: { ...row, description, updatedAt: now } }
+    : { verdict: 'keep', row };
+}
+
+/** A refresh reads everything, so it also settles the parts that would be taken. */
+function strongestOf(...verdicts: readonly Verdict[]): Verdict {
+  if (verdicts.includes('refresh')) return 'refresh';
+  return verdicts.includes('take') ? 'take' : 'keep';
+}
+
+/** The values that a row takes from facts whenever it takes them: everything but what identifies and dates them. */
+function valuesOfPayment({
   localId,
   processorPaymentIntentId,
   processorCustomerId,
   createdAt,
   asOf,
+  description,
+  charge,
   status: intentStatus,
   ...values
 }: PaymentFacts): PaymentValues & Pick<Payment, 'intentStatus'> {
   return { ...values, intentStatus };
+}
+
+/** The values of a new row. */
+export function firstValuesOfPayment(
+  facts: PaymentFacts,
+): PaymentValues & ChargeValues & Pick<Payment, 'intentStatus' | 'description'> {
+  const { description = null, charge } = facts;
+  return { ...valuesOfPayment(facts), description, ...(charge ? chargeValues(charge) : noCharge) };
 }
 
 /** A payment is refunded once the refunds that did not fail reach the amount received. */

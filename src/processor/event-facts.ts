@@ -1,5 +1,6 @@
 import type { CustomerFacts } from '../customers/customer.ts';
 import type { InvoiceFacts } from '../invoices/invoice.ts';
+import type { ChargeFacts } from '../payments/charge.ts';
 import type { PaymentFacts } from '../payments/payment.ts';
 import type { RefundedPaymentFacts, RefundFacts } from '../payments/refund.ts';
 import type { PriceFacts, ProductFacts } from '../plans/plan.ts';
@@ -11,6 +12,7 @@ export interface SubjectFacts {
   readonly product: ProductFacts;
   readonly price: PriceFacts;
   readonly payment: PaymentFacts;
+  readonly charge: ChargeFacts;
   readonly refund: RefundFacts;
   readonly refundedPayment: RefundedPaymentFacts;
   readonly subscription: SubscriptionFacts;

@@ -43,57 +43,6 @@ export interface Processor {
   close(): void;
 }
 
-/** Every operation, as the metric `processor_request_duration_seconds` names it. */
-export const processorOperations = [
-  'account.read',
-  'customers.create',
-  'customers.read',
-  'customers.update',
-  'customers.delete',
-  'customers.list',
-  'plans.create',
-  'plans.read',
-  'plans.update',
-  'plans.archive_price',
-  'plans.archive_product',
-  'plans.list',
-  'payments.create',
-  'payments.read',
-  'payments.cancel',
-  'payments.list',
-  'refunds.create',
-  'refunds.read',
-  'refunds.list',
-  'subscriptions.create',
-  'subscriptions.read',
-  'subscriptions.update',
-  'subscriptions.cancel',
-  'subscriptions.list',
-  'invoices.read',
-  'invoices.list',
-  'setup_intents.create',
-  'setup_intents.list',
-  'payment_methods.read',
-  'payment_methods.list',
-  'payment_methods.detach',
-  'events.list',
-] as const;
-
-export type ProcessorOperation = (typeof processorOperations)[number];
-
-/**
- * The outcomes of a call, as the metric names them. `refused`: the object's state forbade it, and the result says so.
- */
-export type ProcessorOutcome =
-  | 'ok'
-  | 'refused'
-  | 'rejected'
-  | 'misconfigured'
-  | 'bad_answer'
-  | 'unavailable'
-  | 'timeout'
-  | 'overloaded';
-
 /**
  * The result of a change. `wrong_state`: the processor's object is in another state than the mirror, and nothing was
  * done; read it, correct the mirror, then respond. `missing`: the processor says that there is no such object. That
@@ -188,18 +137,38 @@ export interface PaymentWithSecret {
 }
 
 export interface PaymentCalls {
+  /** A declined off-session charge is no failure: the payment exists, and says why. */
   create(payment: KeyedWrite & NewPayment): Promise<PaymentWithSecret>;
   read(processorPaymentIntentId: string): Promise<PaymentWithSecret | null>;
   cancel(order: KeyedWrite & { readonly processorPaymentIntentId: string }): Promise<Attempt<PaymentFacts>>;
+  /** Captures an authorised payment. The payment carries the capture's id, so that it can be recognised later. */
+  capture(order: KeyedWrite & NewCapture): Promise<Attempt<PaymentFacts>>;
+  /** The payment, if this capture took effect. */
+  findCapture(lookUp: Omit<NewCapture, 'amount'>): Promise<PaymentFacts | null>;
   find(lookUp: LookUp & { readonly processorCustomerId: string }): Promise<PaymentWithSecret | null>;
   list(filter: { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
 }
 
-interface NewPayment {
+export interface NewPayment {
   readonly id: string;
   readonly processorCustomerId: string;
   readonly amount: number;
   readonly currency: string;
+  readonly description?: string;
+  readonly captureMethod?: 'manual';
+  /** The processor's id. */
+  readonly paymentMethodId?: string;
+  /** Charges the payment method at once, without the customer. */
+  readonly offSession?: true;
+  /** Saves the payment method for later payments without the customer. */
+  readonly savePaymentMethod?: true;
+}
+
+export interface NewCapture {
+  readonly captureId: string;
+  readonly processorPaymentIntentId: string;
+  /** Null for the whole authorised amount. */
+  readonly amount: number | null;
 }
 
 export interface RefundCalls {

@@ -147,7 +147,7 @@ export class EventApplier {
   }
 
   /**
-   * Locks rows that two subjects of a batch share: products and prices share plans, and refunds share payments. One
+   * Locks rows that two subjects of a batch share: products and prices share plans, and charges and refunds share payments. One
    * mirror locks in the order of the ids, but two mirrors in sequence do not.
    */
   async #lockShared(tx: Transaction, subject: Subject, readings: readonly Reading[]): Promise<void> {
@@ -155,12 +155,12 @@ export class EventApplier {
     if (subject === 'product')
       await plans.lock(tx, factsAbout(readings, 'product'), factsAbout(readings, 'price'));
     if (subject !== 'payment') return;
-    const refunded = factsAbout(readings, 'refund').flatMap(
+    const others = [...factsAbout(readings, 'charge'), ...factsAbout(readings, 'refund')].flatMap(
       ({ processorPaymentIntentId }) => processorPaymentIntentId ?? [],
     );
-    // Without refunds, the mirror itself locks all payments in one statement.
-    if (refunded.length > 0)
-      await payments.lock(tx, [...refunded, ...factsAbout(readings, 'payment').map(payments.keyOf)]);
+    // Without others, the mirror itself locks all payments in one statement.
+    if (others.length > 0)
+      await payments.lock(tx, [...others, ...factsAbout(readings, 'payment').map(payments.keyOf)]);
   }
 
   #read(event: WebhookEvent): Reading | Outcome {

@@ -15,6 +15,7 @@ import { InvoiceService } from '../invoices/invoice-service.ts';
 import { InvoiceStore, invoiceList } from '../invoices/invoice-store.ts';
 import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
 import { PaymentMethodService } from '../payment-methods/payment-method-service.ts';
+import { registerCaptureRoutes } from '../payments/capture-routes.ts';
 import { PaymentMirror } from '../payments/payment-mirror.ts';
 import { registerPaymentRoutes } from '../payments/payment-routes.ts';
 import { PaymentService } from '../payments/payment-service.ts';
@@ -96,6 +97,7 @@ export function composeServices(parts: ServiceParts) {
       'plans.create': domain.plans.creation,
       'plans.update': domain.plans.updating,
       'payments.create': domain.payments.creation,
+      'payments.capture': domain.payments.captures,
       'refunds.create': domain.refunds.creation,
       'subscriptions.create': domain.subscriptions.creation,
       'payment_methods.create': domain.paymentMethods.creation,
@@ -229,6 +231,7 @@ export async function registerRoutes(
   registerPaymentMethodRoutes(app, services.paymentMethods);
   registerPlanRoutes(app, plans);
   registerPaymentRoutes(app, payments);
+  registerCaptureRoutes(app, payments);
   registerRefundRoutes(app, refunds);
   registerSubscriptionRoutes(app, subscriptions);
   registerInvoiceRoutes(app, invoices);

@@ -19,7 +19,8 @@ import { Shutdown } from '../platform/shutdown.ts';
 import { AccountGuard } from '../processor/account/account-guard.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import { eventTypes } from '../processor/event-types.ts';
-import { type Processor, processorOperations } from '../processor/processor.ts';
+import { processorOperations } from '../processor/operations.ts';
+import type { Processor } from '../processor/processor.ts';
 import {
   closeTimeoutMs,
   describeAddress,

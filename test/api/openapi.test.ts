@@ -4,6 +4,7 @@ import { after, test } from 'node:test';
 import { eventFixture } from '../fixtures/event-fixture.ts';
 import { testKey } from '../support/client.ts';
 import {
+  confirmPayment,
   createCustomer,
   createPaidPayment,
   createPayment,
@@ -94,8 +95,7 @@ async function makeTarget(path: string): Promise<string> {
   const makers: Readonly<Record<string, () => Promise<string>>> = {
     customers: async () => (await createCustomer(till)).id,
     plans: async () => (await createPlan(till)).id,
-    payments: async () =>
-      action === 'refund' ? (await createPaidPayment(till)).id : (await createPayment(till)).id,
+    payments: () => makePayment(action),
     subscriptions: async () => (await createSubscription(till)).subscription.id,
     invoices: makeInvoice,
     'webhook-events': makeWebhookEvent,
@@ -103,6 +103,13 @@ async function makeTarget(path: string): Promise<string> {
   const make = makers[resource];
   assert.ok(make !== undefined, `nobody makes ${resource}: ${path}`);
   return make();
+}
+
+async function makePayment(action: string | undefined): Promise<string> {
+  if (action === 'refund') return (await createPaidPayment(till)).id;
+  const payment = await createPayment(till, action === 'capture' ? { captureMethod: 'manual' } : {});
+  if (action === 'capture') await confirmPayment(till, payment);
+  return payment.id;
 }
 
 async function makeInvoice(): Promise<string> {
@@ -227,6 +234,7 @@ test('409: what the state of things forbids', async () => {
   assert.equal(await send(operation('POST /api/v1/payments/{id}/cancel'), { id: paid.id }), 409);
   const payment = await createPayment(till);
   assert.equal(await send(operation('POST /api/v1/payments/{id}/refund'), { id: payment.id }), 409);
+  assert.equal(await send(operation('POST /api/v1/payments/{id}/capture'), { id: payment.id }), 409);
   const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
   const id = subscription.customerId;
   const { paymentMethodId } = await saveCard(till, { id });

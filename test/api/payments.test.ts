@@ -10,6 +10,7 @@ import {
   createPaidPayment,
   createPayment,
   type PaymentBody,
+  untriedPayment,
 } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
@@ -31,7 +32,13 @@ test('201: a payment is created here and at the processor, with exactly the fiel
   assert.deepEqual(rest, {});
   const { processorPaymentIntentId } = payment;
   const status = 'requires_payment_method';
-  assertResource(payment, { ...values, processorPaymentIntentId, currency: 'eur', status });
+  assertResource(payment, {
+    ...untriedPayment,
+    ...values,
+    processorPaymentIntentId,
+    currency: 'eur',
+    status,
+  });
   const intent = await stripe.paymentIntents.retrieve(processorPaymentIntentId);
   assert.equal(clientSecret, intent.client_secret);
   assert.deepEqual(

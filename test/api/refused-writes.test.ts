@@ -3,6 +3,7 @@ import { after, beforeEach, describe, test } from 'node:test';
 import { type Method, readJson } from '../support/client.ts';
 import {
   type CreatedPaymentBody,
+  confirmPayment,
   createCustomer,
   createPaidPayment,
   createPayment,
@@ -15,6 +16,8 @@ import { startTill } from '../support/till.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const { call, control } = till;
+
+const tooMuch = 'capture_exceeds_authorized';
 
 type Request = readonly [method: Method, path: string, body?: object];
 
@@ -75,6 +78,30 @@ const writes: readonly Write[] = [
       return { request: ['POST', `${shown}/cancel`], shown };
     },
     kind: 'payment',
+  },
+  {
+    name: 'capture a payment',
+    there: 'payment_intents.capture',
+    prepare: async () => {
+      const payment = await createPayment(till, { captureMethod: 'manual' });
+      await confirmPayment(till, payment);
+      const shown = `/payments/${payment.id}`;
+      // Brings the mirror up to date: the payment is authorised.
+      await readProblem(await call('POST', `${shown}/capture`, { amount: 9_000 }), 409, tooMuch);
+      return { request: ['POST', `${shown}/capture`], shown };
+    },
+    kind: 'payment',
+  },
+  {
+    name: 'charge a saved card',
+    there: 'payment_intents.create',
+    prepare: async () => {
+      const { id: customerId, processorCustomerId: customer } = await createCustomer(till);
+      const { id: paymentMethodId } = await till.stripe.paymentMethods.attach('pm_card_visa', { customer });
+      const body = { customerId, amount: 2_000, currency: 'eur', paymentMethodId, offSession: true };
+      return { request: ['POST', '/payments', body], shown: `/customers/${customerId}` };
+    },
+    kind: 'customer',
   },
   {
     name: 'refund a payment',

@@ -48,6 +48,73 @@ test('a payment intent starts without a method and succeeds when it is confirmed
   });
 });
 
+test('an authorised payment is captured once, in part, with metadata that is added to its own', async (t) => {
+  const { stripe } = await useContract(t);
+  const intent = await stripe.paymentIntents.create({
+    amount: 1_000,
+    currency: 'usd',
+    automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
+    capture_method: 'manual',
+    confirm: true,
+    payment_method: 'pm_card_visa',
+    metadata: { till_id: 'contract' },
+    expand: ['latest_charge'],
+  });
+  assert.deepEqual([intent.status, intent.amount_capturable], ['requires_capture', 1_000]);
+  const charge = intent.latest_charge as Stripe.Charge;
+  assert.ok((charge.payment_method_details?.card?.capture_before ?? 0) > charge.created);
+  assert.equal(charge.metadata['till_id'], 'contract');
+  await assert.rejects(stripe.paymentIntents.capture(intent.id, { amount_to_capture: 1_001 }), {
+    statusCode: 400,
+    code: 'amount_too_large',
+  });
+  const captured = await stripe.paymentIntents.capture(intent.id, {
+    amount_to_capture: 400,
+    metadata: { till_capture_id: 'contract' },
+  });
+  assert.deepEqual(
+    [captured.status, captured.amount_received, captured.amount_capturable],
+    ['succeeded', 400, 0],
+  );
+  assert.deepEqual(captured.metadata, { till_id: 'contract', till_capture_id: 'contract' });
+  await assert.rejects(stripe.paymentIntents.capture(intent.id), {
+    statusCode: 400,
+    code: 'payment_intent_unexpected_state',
+  });
+});
+
+test('an off-session charge that needs authentication fails, and waits for it once confirmed on session', async (t) => {
+  const { stripe } = await useContract(t);
+  const customer = await stripe.customers.create({ email: 'ada@example.com' });
+  const method = await stripe.paymentMethods.attach('pm_card_authenticationRequired', {
+    customer: customer.id,
+  });
+  await assert.rejects(
+    stripe.paymentIntents.create({
+      amount: 1_000,
+      currency: 'usd',
+      customer: customer.id,
+      automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
+      payment_method: method.id,
+      off_session: true,
+      confirm: true,
+    }),
+    { statusCode: 402, code: 'authentication_required' },
+  );
+  const [failed] = (await stripe.paymentIntents.list({ customer: customer.id })).data;
+  assert(failed);
+  assert.deepEqual(
+    [failed.status, failed.last_payment_error?.code],
+    ['requires_payment_method', 'authentication_required'],
+  );
+  const waiting = await stripe.paymentIntents.confirm(failed.id, {
+    payment_method: method.id,
+    use_stripe_sdk: true,
+  });
+  assert.deepEqual([waiting.status, waiting.last_payment_error], ['requires_action', null]);
+  assert.equal(waiting.payment_method, method.id);
+});
+
 test('a confirmation that may redirect wants a return_url', async (t) => {
   const { stripe } = await useContract(t);
   const intent = await stripe.paymentIntents.create({

@@ -78,6 +78,7 @@ test('each of the six creations has its keys to itself, replays its answer, and 
     'customers.create': { email: 'other@example.com' },
     'plans.create': { name: 'Other', amount: 1, currency: 'eur', interval: 'year' },
     'payments.create': { ...payments.body(prerequisites), amount: 999 },
+    'payments.capture': {},
     'refunds.create': {},
     'subscriptions.create': {
       customerId: prerequisites.customerId,

@@ -86,6 +86,33 @@ test('a webhook that overtakes the row of a payment makes it, under the id that 
   assert.deepEqual(idAndStatus(body['payment']), row);
 });
 
+test('a webhook that overtakes an off-session charge does not hide what became of it', async (t) => {
+  const payments = creationCase('payments.create');
+  const charge: CreationCase = {
+    ...payments,
+    body: (prerequisites) => ({
+      ...payments.body(prerequisites),
+      ...{ description: 'Order', paymentMethodId: 'pm_card_authenticationRequired', offSession: true },
+    }),
+  };
+  const { backend, till, prerequisites, goOn } = await standStill(t, charge, 'record.before');
+  const { data } = await backend.stripe.events.list({ type: 'payment_intent.created' });
+  const created = data.find(
+    ({ data: { object } }) =>
+      object.object === 'payment_intent' && object.customer === prerequisites.processorCustomerId,
+  );
+  await till.take(JSON.stringify(created));
+  const { body } = await goOn();
+  // The body is a payment with its secret.
+  const payment = body['payment'] as {
+    readonly id: string;
+    readonly status: string;
+    readonly description: string;
+  };
+  assert.deepEqual([payment.status, payment.description], ['requires_action', 'Order']);
+  assert.deepEqual(await till.get(`/payments/${payment.id}`), payment);
+});
+
 test('a webhook that overtakes the row of a subscription makes it, and is not undone by what was true before', async (t) => {
   const scene = await standStill(t, creationCase('subscriptions.create'), 'record.before');
   const { backend, till, prerequisites } = scene;

@@ -28,7 +28,8 @@ export class IdPool {
   /** Adds a new object of each kind. Requests change the older ones until little can happen to them. */
   async refill(): Promise<void> {
     const till = this.#till;
-    const { customer, plan, open, paid, subscription, paymentMethodId } = await createOneOfEach(till);
+    const { customer, plan, open, authorised, paid, subscription, paymentMethodId } =
+      await createOneOfEach(till);
     const ignored = eventOf('balance.available');
     await till.take(ignored);
     const [invoice] = await till.sql<{ id: string }>(
@@ -38,7 +39,7 @@ export class IdPool {
     // At the place of its customer, so that the same number names both.
     this.#add('payment-methods', paymentMethodId);
     this.#add('plans', plan.id);
-    this.#add('payments', open.id, paid.id);
+    this.#add('payments', open.id, authorised.id, paid.id);
     this.#add('subscriptions', subscription.id);
     this.#add('invoices', invoice?.id ?? unknownId);
     this.#add('webhook-events', idOf(ignored));

@@ -1,4 +1,5 @@
 import {
+  confirmPayment,
   confirmSecret,
   createCustomer,
   createPaidPayment,
@@ -9,10 +10,15 @@ import {
 } from '../support/objects.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
-/** Creates one object of each kind: an open payment and a paid one, an active subscription, a saved card. Every mirror is up to date. */
+/**
+ * Creates one object of each kind: an open payment, an authorised one and a paid one, an active subscription, a saved card.
+ * Every mirror is up to date.
+ */
 export async function createOneOfEach(till: TillInProcess) {
   const [customer, plan] = [await createCustomer(till), await createPlan(till)];
   const open = await createPayment(till, { customerId: customer.id });
+  const authorised = await createPayment(till, { captureMethod: 'manual' });
+  await confirmPayment(till, authorised);
   const paid = await createPaidPayment(till);
   const { subscription, clientSecret } = await createSubscription(till, {
     customerId: customer.id,
@@ -21,5 +27,5 @@ export async function createOneOfEach(till: TillInProcess) {
   await confirmSecret(till, clientSecret);
   const { paymentMethodId } = await saveCard(till, customer);
   await till.settle();
-  return { customer, plan, open, paid, subscription, paymentMethodId };
+  return { customer, plan, open, authorised, paid, subscription, paymentMethodId };
 }

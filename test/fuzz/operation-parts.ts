@@ -53,6 +53,13 @@ export function withOwnPaymentMethod(path: string, body: string | null): string 
   return body?.replaceAll(/<payment-methods:\d+>/g, `<payment-methods:${number}>`) ?? null;
 }
 
+/** The processor's names for cards that pay, decline and need authentication. */
+const testCards = fc.constantFrom(
+  'pm_card_visa',
+  'pm_card_visa_chargeDeclined',
+  'pm_card_authenticationRequired',
+);
+
 export function rightPairs(
   fields: Readonly<Record<string, Schema>>,
   required: readonly string[],
@@ -61,7 +68,11 @@ export function rightPairs(
     Object.entries(fields).map(([name, schema]) => [
       name,
       name === 'paymentMethodId'
-        ? placeholder('payment-methods')
+        ? fc.oneof(
+            { weight: 2, arbitrary: placeholder('payment-methods') },
+            { weight: 2, arbitrary: testCards },
+            { weight: 1, arbitrary: rightValues(schema, testCards) },
+          )
         : rightValues(
             schema,
             placeholder(resources.find((resource) => `${resource.slice(0, -1)}Id` === name) ?? 'customers'),

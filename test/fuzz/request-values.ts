@@ -30,7 +30,9 @@ export function requestsTo(operation: Documented): fc.Arbitrary<FuzzRequest> {
 
 function valid(operation: Documented): fc.Arbitrary<Draft> {
   const { requestBody } = operation;
-  const json = rightPairs(fieldsOf(operation), schemaOf(operation)?.required ?? []).map(toJson);
+  const json = rightPairs(fieldsOf(operation), schemaOf(operation)?.required ?? [])
+    .map(withoutConflicts)
+    .map(toJson);
   const body = requestBody?.required ? json : fc.option(json, { nil: null });
   return fc
     .record({
@@ -41,6 +43,13 @@ function valid(operation: Documented): fc.Arbitrary<Draft> {
     .map(({ path, query, body: sent }) =>
       draft(operation, path, query, withOwnPaymentMethod(path.text, sent)),
     );
+}
+
+/** An off-session charge needs a payment method and cannot save it. The schema of a single field cannot say so. */
+function withoutConflicts(pairs: readonly Pair[]): readonly Pair[] {
+  const names = pairs.map(([name]) => name);
+  const fits = names.includes('paymentMethodId') && !names.includes('savePaymentMethod');
+  return fits ? pairs : without(pairs, 'offSession');
 }
 
 /** One field, parameter or requirement at a time; null where an operation has nothing to break but its path. */

@@ -24,6 +24,8 @@ export function rightValues(schema: Schema, ids: fc.Arbitrary<string>): fc.Arbit
       return rightIntegers(schema.minimum ?? -integerMax, schema.maximum ?? integerMax);
     case 'string':
       return schema.format === 'uuid' ? ids : rightTexts(schema);
+    case 'boolean':
+      return fc.boolean();
     case 'null':
       return fc.constant(null);
     case 'object':

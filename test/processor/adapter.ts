@@ -4,7 +4,8 @@ import { inspect } from 'node:util';
 import { Failure } from '../../src/errors.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
-import { type Processor, processorOperations } from '../../src/processor/processor.ts';
+import { processorOperations } from '../../src/processor/operations.ts';
+import type { Processor } from '../../src/processor/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 

@@ -72,7 +72,48 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     `POST /v1/payment_intents customer=cus_1&amount=2000&currency=eur&automatic_payment_methods[enabled]=true&metadata[till_id]=${localId}`,
     'key-1',
   ],
-  ['payments.read', ({ payments }) => payments.read('pi_1'), 'GET /v1/payment_intents/pi_1 ', undefined],
+  [
+    'payments.create off-session',
+    ({ payments }) =>
+      payments.create({
+        ...newPayment,
+        ...{ description: 'Order', captureMethod: 'manual', paymentMethodId: 'pm_1', offSession: true },
+      }),
+    `POST /v1/payment_intents customer=cus_1&amount=2000&currency=eur&automatic_payment_methods[enabled]=true&automatic_payment_methods[allow_redirects]=never&metadata[till_id]=${localId}&description=Order&capture_method=manual&payment_method=pm_1&confirm=true&off_session=true&expand[0]=latest_charge`,
+    'key-1',
+  ],
+  [
+    'payments.create that saves the payment method',
+    ({ payments }) => payments.create({ ...newPayment, savePaymentMethod: true }),
+    `POST /v1/payment_intents customer=cus_1&amount=2000&currency=eur&automatic_payment_methods[enabled]=true&metadata[till_id]=${localId}&setup_future_usage=off_session`,
+    'key-1',
+  ],
+  [
+    'payments.read',
+    ({ payments }) => payments.read('pi_1'),
+    'GET /v1/payment_intents/pi_1 expand[0]=latest_charge',
+    undefined,
+  ],
+  [
+    'payments.capture',
+    ({ payments }) =>
+      payments.capture({ ...key, processorPaymentIntentId: 'pi_1', captureId: localId, amount: 5 }),
+    `POST /v1/payment_intents/pi_1/capture amount_to_capture=5&metadata[till_capture_id]=${localId}&expand[0]=latest_charge`,
+    'key-1',
+  ],
+  [
+    'payments.capture in full',
+    ({ payments }) =>
+      payments.capture({ ...key, processorPaymentIntentId: 'pi_1', captureId: localId, amount: null }),
+    `POST /v1/payment_intents/pi_1/capture metadata[till_capture_id]=${localId}&expand[0]=latest_charge`,
+    'key-1',
+  ],
+  [
+    'payments.findCapture',
+    ({ payments }) => payments.findCapture({ processorPaymentIntentId: 'pi_1', captureId: localId }),
+    'GET /v1/payment_intents/pi_1 expand[0]=latest_charge',
+    undefined,
+  ],
   [
     'payments.cancel',
     ({ payments }) => payments.cancel({ ...key, processorPaymentIntentId: 'pi_1' }),

@@ -33,7 +33,7 @@ async function live(sandboxed: Sandboxed): Promise<void> {
   await assert.rejects(newPaidPayment(sandboxed, 'pm_card_chargeDeclined'), /declined/);
   const challenged = await newPaidPayment(sandboxed, 'pm_card_authenticationRequired');
   await processor.payments.cancel({ processorPaymentIntentId: challenged, ...newKey() });
-  await stripe.paymentIntents.create({
+  const authorised = await stripe.paymentIntents.create({
     amount: 2000,
     currency: 'eur',
     automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
@@ -41,6 +41,8 @@ async function live(sandboxed: Sandboxed): Promise<void> {
     confirm: true,
     payment_method: 'pm_card_visa',
   });
+  const capture = { processorPaymentIntentId: authorised.id, captureId: localId, amount: 500 };
+  await processor.payments.capture({ ...capture, ...newKey() });
 
   const { subscription, clientSecret } = await newSubscription(sandboxed);
   await confirm(sandboxed, clientSecret?.split('_secret_')[0] ?? '', 'pm_card_visa');
@@ -116,6 +118,8 @@ test('every event of the sandbox is verified and read, alike in both shapes and 
   // What it takes another card, plan or dunning schedule to see; their shapes are those of the types beside them.
   const unseen = [
     'payment_intent.processing',
+    // A week after the authorisation.
+    'charge.expired',
     // Only the dashboard deletes a price.
     'price.deleted',
     'customer.subscription.paused',

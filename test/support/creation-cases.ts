@@ -8,6 +8,7 @@ export type CreationOperation =
   | 'customers.create'
   | 'plans.create'
   | 'payments.create'
+  | 'payments.capture'
   | 'refunds.create'
   | 'subscriptions.create'
   | 'payment_methods.create';
@@ -20,9 +21,12 @@ export interface Prerequisites {
   /** A paid payment of another customer. */
   readonly paymentId: string;
   readonly processorPaymentIntentId: string;
+  /** An authorised payment of that customer. */
+  readonly authorisedPaymentId: string;
+  readonly authorisedIntentId: string;
 }
 
-/** One of the six requests that create something at the processor. */
+/** One of the requests that create something at the processor, or capture a payment there. */
 export interface CreationCase {
   readonly operation: CreationOperation;
   /** The processor's name for the call, to set faults. */
@@ -90,6 +94,22 @@ export const creationCases: readonly CreationCase[] = [
     countRows: (backend, { customerId }) => count(backend, 'payments where customer_id = $1', customerId),
   },
   {
+    operation: 'payments.capture',
+    processorOperation: 'payment_intents.capture',
+    status: 200,
+    path: ({ authorisedPaymentId }) => `/payments/${authorisedPaymentId}/capture`,
+    body: () => ({ amount: 800 }),
+    idOf: ({ body }) => String(body['id']),
+    countAtProcessor: async ({ stripe }, { authorisedIntentId }) => {
+      const { data } = await stripe.events.list({ type: 'charge.captured', limit: 100 });
+      return data.filter(
+        ({ data: { object } }) => object.object === 'charge' && object.payment_intent === authorisedIntentId,
+      ).length;
+    },
+    countRows: (backend, { authorisedPaymentId }) =>
+      count(backend, `payments where id = $1 and amount_received = 800`, authorisedPaymentId),
+  },
+  {
     operation: 'refunds.create',
     processorOperation: 'refunds.create',
     status: 200,
@@ -137,7 +157,7 @@ export function creationCase(operation: CreationOperation): CreationCase {
   return found;
 }
 
-/** Creates a customer, a plan and a paid payment, without idempotency keys. */
+/** Creates a customer, a plan, a paid payment and an authorised one, without idempotency keys. */
 export async function createPrerequisites(
   { stripe }: Pick<Backend, 'stripe'>,
   { tryPost }: Pick<Client, 'tryPost'>,
@@ -155,6 +175,11 @@ export async function createPrerequisites(
   const payment = (await create('/payments', order))['payment'] as Record<string, unknown>;
   const processorPaymentIntentId = String(payment['processorPaymentIntentId']);
   await confirmIntent({ stripe }, processorPaymentIntentId);
+  const manual = await create('/payments', { ...order, captureMethod: 'manual' });
+  // The same shape.
+  const authorised = manual['payment'] as Record<string, unknown>;
+  const authorisedIntentId = String(authorised['processorPaymentIntentId']);
+  await confirmIntent({ stripe }, authorisedIntentId);
   // No webhook says that it is paid. Asked to cancel it, Till reads it from the processor.
   const { status } = await tryPost(`/payments/${payment['id']}/cancel`, {});
   assert.equal(status, 409);
@@ -164,6 +189,8 @@ export async function createPrerequisites(
     planId: String(plan['id']),
     paymentId: String(payment['id']),
     processorPaymentIntentId,
+    authorisedPaymentId: String(authorised['id']),
+    authorisedIntentId,
   };
 }
 

@@ -34,11 +34,40 @@ export interface PaymentBody {
   readonly processorPaymentIntentId: string;
   readonly customerId: string;
   readonly amount: number;
+  readonly amountReceived: number;
+  readonly amountRefunded: number;
+  readonly amountCapturable: number;
+  readonly captureBefore: string | null;
   readonly currency: string;
   readonly status: string;
+  readonly description: string | null;
+  readonly failure: {
+    readonly code: string | null;
+    readonly declineCode: string | null;
+    readonly message: string | null;
+  } | null;
+  readonly paymentMethod: {
+    readonly id: string;
+    readonly type: string;
+    readonly brand: string | null;
+    readonly last4: string | null;
+    readonly expMonth: number | null;
+    readonly expYear: number | null;
+  } | null;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
+
+/** The fields that a payment has before anybody tries to pay it. */
+export const untriedPayment = {
+  amountReceived: 0,
+  amountRefunded: 0,
+  amountCapturable: 0,
+  captureBefore: null,
+  description: null,
+  failure: null,
+  paymentMethod: null,
+};
 
 export interface RefundBody {
   readonly id: string;
@@ -141,7 +170,12 @@ export async function createPlan(
 
 export async function createPayment(
   till: Client,
-  values: { readonly customerId?: string; readonly amount?: number } = {},
+  values: {
+    readonly customerId?: string;
+    readonly amount?: number;
+    readonly captureMethod?: 'manual';
+    readonly description?: string;
+  } = {},
 ): Promise<PaymentBody> {
   const customerId = values.customerId ?? (await createCustomer(till)).id;
   const order = { amount: 2_000, currency: 'eur', ...values, customerId };

@@ -20,6 +20,7 @@ import type { Stripe } from 'stripe';
 import { type Customer, takeCustomerFacts } from '../../src/customers/customer.ts';
 import { type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
 import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '../../src/mirrors/fold.ts';
+import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '../../src/payments/charge.ts';
 import { type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
 import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
 import {
@@ -44,11 +45,22 @@ test("every order of a payment's events ends as the processor's payment is", () 
     [...paymentStart, 'requires_action', 'processing', 'succeeded'],
     [...paymentStart, 'processing', 'requires_payment_method', 'canceled'],
     [...paymentStart, 'requires_action', 'processing', 'requires_payment_method'],
-  ] as const) {
+    // Two attempts fail, each for its own reason; then one succeeds, or is authorised, captured or expires.
+    ['requires_payment_method declined', 'requires_payment_method expired', 'requires_action', 'succeeded'],
+    ['requires_payment_method declined', 'requires_action', 'requires_action 500', 'succeeded'],
+    ['requires_payment_method declined', 'requires_action 500', 'canceled declined'],
+    ['requires_payment_method', 'requires_action', 'requires_payment_method declined'],
+  ]) {
     for (const seconds of timings(statuses.length, endsFinal(statuses))) {
       assertOrderProof(paymentLife(statuses.map((status, index) => paymentFacts(status, seconds[index]))));
     }
   }
+});
+
+test("every order of a payment's charges ends with the payment method of the last one", () => {
+  const cards = ['a', 'b', 'c', 'd', 'e'];
+  for (const seconds of timings(cards.length, false))
+    assertOrderProof(chargeLife(cards.map((card, index) => chargeFacts(card, seconds[index]))));
 });
 
 test("every order of a refund's events ends as the processor's refund is", () => {
@@ -153,6 +165,17 @@ const samplesOfEach = effort({ short: 8, long: 100 });
 const card = 'pm_card_visa';
 
 const sampleLives: readonly (readonly (readonly Command[])[])[] = [
+  [
+    [
+      { what: 'authorise', amount: 900, card: 'pm_card_threeDSecure2Required' },
+      { what: 'authenticate', which: 0, succeeds: false },
+      { what: 'confirm payment', which: 0, card: 'pm_card_visa_chargeDeclined' },
+      { what: 'confirm payment', which: 0, card },
+    ],
+    [{ what: 'capture', which: 0, whole: false, by: 'processor' }],
+    [{ what: 'authorise', amount: 900, card }],
+    [],
+  ],
   [
     [
       { what: 'pay', amount: 900, card: 'pm_card_visa_chargeDeclined' },
@@ -355,21 +378,56 @@ const paymentStart = [
 const born = { id: 'ours', createdAt: second(0), updatedAt: second(0), revision: 0 };
 const made = { localId: null, createdAt: second(0) };
 
-function paymentFacts(status: PaymentFacts['status'], at = 0): PaymentFacts {
-  const amountReceived = status === 'succeeded' ? 500 : 0;
+/** A state is a status, and the code of the last failure or the authorised amount. */
+function paymentFacts(state: string, at = 0): PaymentFacts {
+  const [status = '', more = ''] = state.split(' ');
+  const amountCapturable = Number(more) || 0;
+  const code = amountCapturable === 0 ? more : '';
   const of = { processorPaymentIntentId: key, processorCustomerId: 'c', amount: 500, currency: 'eur' };
-  return { ...made, ...of, amountReceived, status, asOf: asOfEvent(second(at)) };
+  return {
+    ...{ ...made, ...of, amountCapturable, amountReceived: status === 'succeeded' ? 500 : 0 },
+    failure: code === '' ? null : { code, declineCode: null, message: null },
+    // The tables above name nothing but statuses.
+    status: status as PaymentFacts['status'],
+    asOf: asOfEvent(second(at)),
+  };
+}
+
+/** A charge of this second. */
+function chargeFacts(card: string, at = 0): ChargeFacts {
+  const method = { id: card, type: 'card', brand: 'visa', last4: '4242', expMonth: 12, expYear: 2034 };
+  return {
+    ...{ processorChargeId: card, processorPaymentIntentId: key, localId: null, captureBefore: null },
+    ...{ paymentMethod: method, isAuthorisationOver: false },
+    createdAt: second(at),
+    asOf: asOfEvent(second(at)),
+  };
+}
+
+function chargeLife(events: readonly ChargeFacts[]): Life<Payment, ChargeFacts> {
+  const untried = paymentLife([]).born(paymentFacts('requires_payment_method'));
+  return {
+    events,
+    born: (facts) => ({ ...untried, ...chargeValues(facts) }),
+    take: (row, facts, origin) => takeChargeFacts(row, facts, origin, now),
+    view: ({ paymentMethod }) => paymentMethod?.id,
+  };
 }
 
 function paymentLife(events: readonly PaymentFacts[]): Life<Payment, PaymentFacts> {
   return {
     events,
-    born: ({ status, asOf, ...facts }) => ({
-      ...{ ...facts, ...born, customerId: 'c', amountRefunded: 0, amountReserved: 0 },
-      ...{ intentStatus: status, status, ...rowTime(asOf) },
+    born: ({ status, asOf, charge: _, ...facts }) => ({
+      ...{ ...facts, ...born, ...noCharge, customerId: 'c', amountRefunded: 0, amountReserved: 0 },
+      ...{ description: null, intentStatus: status, status, ...rowTime(asOf) },
     }),
     take: (row, facts, origin) => takePaymentFacts(row, facts, origin, now),
-    view: ({ status, amountReceived }) => ({ status, amountReceived }),
+    view: ({ status, amountReceived, amountCapturable, failure }) => ({
+      status,
+      amountReceived,
+      amountCapturable,
+      failure: failure?.code,
+    }),
   };
 }
 

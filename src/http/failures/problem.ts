@@ -17,6 +17,8 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   external_id_taken: 409,
   plan_archived: 409,
   payment_not_cancelable: 409,
+  payment_not_capturable: 409,
+  capture_exceeds_authorized: 409,
   payment_not_refundable: 409,
   payment_method_in_use: 409,
   refund_in_flight: 409,
@@ -131,6 +133,8 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   external_id_taken: 'Another customer has this externalId. Use that customer, or send another externalId.',
   plan_archived: 'The plan is archived. Choose an active plan.',
   payment_not_cancelable: 'The payment is succeeded. You can only cancel a payment that is still open.',
+  payment_not_capturable: 'The payment is succeeded. You can only capture a payment that is authorised.',
+  capture_exceeds_authorized: 'Only 20.00 EUR is authorised. Send an amount of at most 2000.',
   payment_not_refundable: 'The payment is canceled. You can only refund a payment that has succeeded.',
   payment_method_in_use:
     'A subscription uses this payment method. Set another default payment method first, or cancel the subscription.',

@@ -76,7 +76,8 @@ async function readTruth(stripe: Stripe, ids: MirroredIds): Promise<Mirrors> {
   const limit = 100;
   const live = new Map((await listAll(stripe.customers.list({ limit }))).map((one) => [one.id, one]));
   const prices = await listAll(stripe.prices.list({ limit, expand: ['data.product'] }));
-  const intents = (await listAll(stripe.paymentIntents.list({ limit }))).filter(({ id }) =>
+  const expand = ['data.latest_charge'];
+  const intents = (await listAll(stripe.paymentIntents.list({ limit, expand }))).filter(({ id }) =>
     ids.paymentIntents.has(id),
   );
   const refunds = (await listAll(stripe.refunds.list({ limit }))).filter(({ payment_intent }) =>
@@ -126,6 +127,28 @@ function paymentTruth(intent: Stripe.PaymentIntent, refunds: readonly Stripe.Ref
     refunded,
     currency,
     status: isRefunded ? 'refunded' : status,
+    capturable: intent.amount_capturable,
+    description: intent.description,
+    failure: status === 'succeeded' ? null : failureTruth(intent.last_payment_error),
+    ...chargeTruth(intent.latest_charge),
+  };
+}
+
+function failureTruth(error: Stripe.PaymentIntent['last_payment_error']): object | null {
+  if (error === null) return null;
+  const { code = null, decline_code: declineCode = null, message = null } = error;
+  return { code, declineCode, message };
+}
+
+function chargeTruth(charge: string | Stripe.Charge | null): object {
+  assert(typeof charge !== 'string');
+  const card = charge?.payment_method_details?.card;
+  if (charge === null || card == null) return { charge: null, card: null, captureBefore: null };
+  const { brand, last4, exp_month: expMonth, exp_year: expYear } = card;
+  return {
+    charge: charge.id,
+    card: { id: charge.payment_method, type: 'card', brand, last4, expMonth, expYear },
+    captureBefore: card.capture_before ?? null,
   };
 }
 
@@ -179,7 +202,14 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
     payments: await read(
       `select processor_payment_intent_id as key, json_build_object('customer', processor_customer_id,
          'amount', amount, 'received', amount_received, 'refunded', amount_refunded, 'currency', currency,
-         'status', status) as value
+         'status', status, 'capturable', amount_capturable, 'description', description,
+         'failure', case when failure is not null then json_build_object('code', failure->'code',
+           'declineCode', failure->'declineCode', 'message', failure->'message') end,
+         'charge', processor_charge_id,
+         'card', case when payment_method is not null then json_build_object('id', payment_method->'id',
+           'type', payment_method->'type', 'brand', payment_method->'brand', 'last4', payment_method->'last4',
+           'expMonth', payment_method->'expMonth', 'expYear', payment_method->'expYear') end,
+         'captureBefore', extract(epoch from capture_before)::bigint) as value
        from till.payments join till.customers on customers.id = customer_id`,
     ),
     refunds: await read(

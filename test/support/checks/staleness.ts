@@ -104,7 +104,10 @@ function viewOf(object: Snapshot, type: string): readonly unknown[] | undefined 
     case 'price':
       return [object.active];
     case 'payment_intent':
-      return [object.status, object.amount_received];
+      return [
+        object.status === 'requires_capture' ? 'requires_action' : object.status,
+        object.amount_received,
+      ];
     case 'refund':
       return [object.status, object.amount];
     case 'subscription': {

@@ -96,7 +96,15 @@ export class HistoryPlayer {
   #play(command: Command): Promise<unknown> {
     switch (command.what) {
       case 'pay':
-        return this.#pay(command.amount, command.card);
+        return this.#pay({ amount: command.amount }, command.card);
+      case 'authorise':
+        return this.#pay({ amount: command.amount, captureMethod: 'manual' }, command.card);
+      case 'charge saved card':
+        return this.#chargeSavedCard(command.amount, command.card);
+      case 'capture':
+        return this.#withPayment(command.which, (payment) =>
+          this.#capture(payment, command.whole, command.by === 'till'),
+        );
       case 'repeat payment':
         return this.#withPayment(command.which, ({ intentId, order }) =>
           this.#read([intentId], 'POST', 'payments', order),
@@ -198,13 +206,36 @@ export class HistoryPlayer {
     }
   }
 
-  async #pay(amount: number, card: Card | null): Promise<void> {
-    const order = { customerId: this.#customer.id, amount, currency: 'eur', idempotencyKey: randomUUID() };
+  async #pay(values: { readonly amount: number; readonly captureMethod?: 'manual' }, card: Card | null) {
+    const intentId = await this.#order({ ...values, description: 'Order' }, values.amount);
+    if (card !== null && intentId !== undefined) await this.#confirm(intentId, card);
+  }
+
+  async #chargeSavedCard(amount: number, card: Card): Promise<void> {
+    const customer = this.#customer.processorCustomerId;
+    const { id } = await this.#processor.stripe.paymentMethods.attach(card, { customer });
+    await this.#order({ amount, paymentMethodId: id, offSession: true }, amount);
+  }
+
+  /** The payment intent, or undefined if the state of things forbids the payment. */
+  async #order(values: object, amount: number): Promise<string | undefined> {
+    const order = { customerId: this.#customer.id, currency: 'eur', idempotencyKey: randomUUID(), ...values };
     const made = await this.#till.call<PaymentAnswer>('POST', 'payments', order);
-    if (made === undefined) return;
+    if (made === undefined) return undefined;
     const { id, processorPaymentIntentId: intentId } = made.payment;
     this.#payments.push({ id, intentId, amount, order });
-    if (card !== null) await this.#confirm(intentId, card);
+    return intentId;
+  }
+
+  async #capture({ id, intentId, amount }: MadePayment, whole: boolean, byTill: boolean): Promise<void> {
+    const part = Math.ceil(amount / 3);
+    if (byTill) {
+      const body = { ...(whole ? {} : { amount: part }), idempotencyKey: randomUUID() };
+      await this.#change([intentId], 'POST', `payments/${id}/capture`, body);
+      return;
+    }
+    const values = whole ? {} : { amount_to_capture: part };
+    await this.#processor.stripe.paymentIntents.capture(intentId, values);
   }
 
   async #confirm(intentId: string, card: Card): Promise<void> {

@@ -16,6 +16,9 @@ export type Card = (typeof cards)[number];
 /** One thing that happens. `which` picks among what the history has made so far; with nothing to pick, nothing happens. */
 export type Command =
   | { readonly what: 'pay'; readonly amount: number; readonly card: Card | null }
+  | { readonly what: 'authorise'; readonly amount: number; readonly card: Card }
+  | { readonly what: 'charge saved card'; readonly amount: number; readonly card: Card }
+  | { readonly what: 'capture'; readonly which: number; readonly whole: boolean; readonly by: Actor }
   | { readonly what: 'repeat payment'; readonly which: number }
   | { readonly what: 'confirm payment'; readonly which: number; readonly card: Card }
   | { readonly what: 'authenticate'; readonly which: number; readonly succeeds: boolean }
@@ -133,6 +136,12 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('pay elsewhere' as const), amount }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('authorise' as const), amount, card }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('charge saved card' as const), amount, card }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ what: fc.constant('capture' as const), which, whole: fc.boolean(), by }),
+  },
 );
 
 /** In all less than the 30 days that the processor's list of events goes back. */

@@ -30,6 +30,8 @@ describe('payment events', () => {
           processorCustomerId: 'cus_1',
           amount: 2000,
           amountReceived: 2000,
+          amountCapturable: 0,
+          failure: null,
           currency: 'eur',
           status: 'succeeded',
           createdAt: new Date('2026-01-01T00:00:00Z'),
@@ -52,6 +54,37 @@ describe('payment events', () => {
       assert.equal(facts.facts[0]?.status, status);
     });
   }
+
+  test('a failed attempt maps to its reason, and a success has none', () => {
+    const failure = { code: 'card_declined', decline_code: 'generic_decline', message: 'Declined.' };
+    const failureOf = (name: string, error: unknown) => {
+      const facts = readEvent(eventFixtureWith(name, 'last_payment_error', error));
+      assert(facts.subject === 'payment');
+      return facts.facts[0]?.failure;
+    };
+    const failed = 'payment_intent.payment_failed';
+    const mapped = { code: 'card_declined', declineCode: 'generic_decline', message: 'Declined.' };
+    assert.deepEqual(failureOf(failed, failure), mapped);
+    assert.deepEqual(failureOf('payment_intent.canceled', failure), mapped);
+    assert.deepEqual(failureOf(failed, {}), { code: null, declineCode: null, message: null });
+    assert.equal(failureOf('payment_intent.succeeded', failure), null);
+    for (const odd of [null, undefined, 'odd', 7, []]) assert.equal(failureOf(failed, odd), null);
+    assert.equal(failureOf(failed, { message: 'a'.repeat(9_000) })?.message?.length, 500);
+    const secret = { message: 'See sk_test_123456789012.' };
+    assert.equal(failureOf(failed, secret)?.message, 'See [struck out].');
+  });
+
+  test('only an authorised payment has an amount to capture', () => {
+    const capturableOf = (name: string, amount: unknown) => {
+      const facts = readEvent(eventFixtureWith(name, 'amount_capturable', amount));
+      assert(facts.subject === 'payment');
+      return facts.facts[0]?.amountCapturable;
+    };
+    assert.equal(capturableOf('payment_intent.amount_capturable_updated', 1500), 1500);
+    assert.equal(capturableOf('payment_intent.canceled', 1500), 0);
+    for (const odd of [undefined, null, -1, '1500'])
+      assert.equal(capturableOf('payment_intent.amount_capturable_updated', odd), 0);
+  });
 
   test('an expanded customer maps to its id', () => {
     const facts = readEvent(eventFixtureWith('payment_intent.succeeded', 'customer', { id: 'cus_2' }));
@@ -131,6 +164,56 @@ describe('payment events', () => {
       deep: [1, { er: true }],
     });
     assert.deepEqual(readEvent(strange), read('payment_intent.succeeded'));
+  });
+});
+
+describe('charge events', () => {
+  const charge = {
+    processorChargeId: 'ch_1',
+    processorPaymentIntentId: 'pi_1',
+    localId: '0199d3a2-0000-7000-8000-00000000000c',
+    paymentMethod: { id: 'pm_1', type: 'card', brand: 'visa', last4: '4242', expMonth: 12, expYear: 2034 },
+    captureBefore: null,
+    isAuthorisationOver: true,
+    createdAt: new Date('2026-01-01T00:00:50Z'),
+    asOf: asOfEvent(eventTime),
+  };
+  const captureBefore = new Date('2026-01-08T00:00:50Z');
+
+  for (const [name, change] of [
+    ['charge.succeeded', {}],
+    [
+      'charge.failed',
+      { isAuthorisationOver: false, paymentMethod: { ...charge.paymentMethod, last4: '0002' } },
+    ],
+    ['charge.captured', { captureBefore }],
+    ['charge.expired', { captureBefore }],
+  ] as const) {
+    test(`${name} maps to how the payment was paid`, () => {
+      assert.deepEqual(read(name), { subject: 'charge', facts: [{ ...charge, ...change }] });
+    });
+  }
+
+  test('a payment method that is not a card has neither brand nor expiry', () => {
+    const details = { type: 'sepa_debit', sepa_debit: { last4: '3000', country: 'DE' } };
+    const facts = readEvent(eventFixtureWith('charge.succeeded', 'payment_method_details', details));
+    assert(facts.subject === 'charge');
+    assert.deepEqual(facts.facts[0]?.paymentMethod, {
+      ...{ id: 'pm_1', type: 'sepa_debit', brand: null, last4: '3000', expMonth: null, expYear: null },
+    });
+  });
+
+  test('details that are missing or invalid leave the payment method unknown', () => {
+    for (const details of [null, undefined, 'odd', {}, { type: 7 }]) {
+      const facts = readEvent(eventFixtureWith('charge.succeeded', 'payment_method_details', details));
+      assert(facts.subject === 'charge');
+      assert.equal(facts.facts[0]?.paymentMethod, null);
+    }
+  });
+
+  test('a charge without a payment intent is not about a payment', () => {
+    const facts = readEvent(eventFixtureWith('charge.succeeded', 'payment_intent', null));
+    assert.deepEqual(facts, { subject: 'charge', facts: [] });
   });
 });
 

@@ -1,7 +1,9 @@
 import { type AsOf, asOfEvent } from '../../../mirrors/facts.ts';
+import type { ChargeFacts } from '../../../payments/charge.ts';
 import type { ProcessorEvent } from '../../event-calls.ts';
 import { type EventFacts, UnmappableError } from '../../event-facts.ts';
 import type { EventType } from '../../event-types.ts';
+import { mapCharge } from '../objects/map-charge.ts';
 import { mapCustomer } from '../objects/map-customer.ts';
 import { mapInvoice } from '../objects/map-invoice.ts';
 import { mapPayment } from '../objects/map-payment.ts';
@@ -54,6 +56,7 @@ const readProduct: Reader = (object, asOf, { hasMetadata }) => {
 };
 const readPrice: Reader = (object, asOf) => ({ subject: 'price', facts: [mapPrice(object, asOf)] });
 const readPayment: Reader = (object, asOf) => ({ subject: 'payment', facts: [mapPayment(object, asOf)] });
+const readCharge: Reader = (object, asOf) => chargeEvent(mapCharge(object, asOf));
 const readRefund: Reader = (object, asOf) => ({ subject: 'refund', facts: [mapRefund(object, asOf)] });
 const readInvoice: Reader = (object, asOf) => ({ subject: 'invoice', facts: [mapInvoice(object, asOf)] });
 const readSubscription: Reader = (object, asOf) => ({
@@ -83,6 +86,17 @@ const readDeletedInvoice: Reader = (object, asOf) => ({
   facts: [{ ...mapInvoice(object, asOf), status: 'void' }],
 });
 
+/** An expired charge looks like one that can still be captured; only the event's type says that it has expired. */
+const readExpiredCharge: Reader = (object, asOf) => {
+  const facts = mapCharge(object, asOf);
+  return chargeEvent(facts && { ...facts, isAuthorisationOver: true });
+};
+
+/** A charge without a payment intent belongs to another application. */
+function chargeEvent(facts: ChargeFacts | null): EventFacts {
+  return { subject: 'charge', facts: facts === null ? [] : [facts] };
+}
+
 /** The older shape lists the refunds, if there are at most ten. Otherwise they must be fetched from the processor. */
 const readRefundedCharge: Reader = (object, asOf) => {
   const charge = WireObject.parse(object, 'charge').expectKind('charge');
@@ -104,6 +118,10 @@ const readers: Readonly<Record<EventType, Reader>> = {
   'payment_intent.succeeded': readPayment,
   'payment_intent.payment_failed': readPayment,
   'payment_intent.canceled': readPayment,
+  'charge.succeeded': readCharge,
+  'charge.failed': readCharge,
+  'charge.captured': readCharge,
+  'charge.expired': readExpiredCharge,
   'charge.refunded': readRefundedCharge,
   'charge.refund.updated': readRefund,
   'refund.created': readRefund,

@@ -63,6 +63,30 @@ describe('a redacted event', () => {
     });
   }
 
+  test('a charge keeps only the details of its payment method that a payment shows', () => {
+    const details = {
+      type: 'card',
+      card: {
+        ...{ brand: 'visa', last4: '4242', exp_month: 12, exp_year: 2034, capture_before: 1767830450 },
+        ...{
+          checks: {},
+          country: 'US',
+          fingerprint: 'fp',
+          funding: 'credit',
+          network: 'visa',
+          wallet: 'Ada',
+        },
+      },
+      sepa_debit: { last4: '3000' },
+    };
+    const { payload } = redactPayload(withPerson('charge.succeeded', { payment_method_details: details }));
+    assert.deepEqual(JSON.parse(payload).data.object.payment_method_details, {
+      type: 'card',
+      card: { brand: 'visa', last4: '4242', exp_month: 12, exp_year: 2034, capture_before: 1767830450 },
+    });
+    assert.doesNotMatch(payload, /Ada/);
+  });
+
   test('an object of a kind that no mirror uses is reduced to its id and kind', () => {
     const object = { id: 'cs_1', object: 'checkout.session', dob: { year: 1815 }, customer_details: {} };
     const { payload } = redactPayload({ object: 'event', data: { object } });

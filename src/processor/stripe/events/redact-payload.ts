@@ -105,9 +105,23 @@ function redactField(kind: unknown, name: string, field: unknown): unknown {
   // Metadata may contain anything. Till reads its own id there; `redact` puts back what a mirror stores.
   if (name === 'metadata') return onlyLocalId(field);
   if (secretName.test(name)) return null;
+  if (kind === 'charge' && name === 'payment_method_details') return onlyShownDetails(field);
   // A product is not a person, and the plan uses its name.
   if (isPersonalName(name) && !(kind === 'product' && name === 'name')) return null;
   return redactValue(field);
+}
+
+/** What a payment shows about its payment method, and when its authorisation expires. */
+const shownDetails = ['brand', 'last4', 'exp_month', 'exp_year', 'capture_before'];
+
+/** Each type of payment method has its own object, named like the type. */
+function onlyShownDetails(details: unknown): object | null {
+  const { type, ...byType } = record(details);
+  if (typeof type !== 'string') return null;
+  const shown = Object.entries(record(byType[type])).filter(
+    ([name, value]) => shownDetails.includes(name) && ['string', 'number'].includes(typeof value),
+  );
+  return { type, ...(shown.length === 0 ? {} : { [type]: Object.fromEntries(shown) }) };
 }
 
 function idAndKind(fields: Readonly<Record<string, unknown>>): object {

@@ -1,6 +1,8 @@
 import type { AsOf } from '../../../mirrors/facts.ts';
-import type { PaymentFacts } from '../../../payments/payment.ts';
+import type { PaymentFacts, PaymentFailure } from '../../../payments/payment.ts';
+import { redactText } from '../events/redact-secrets.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { latestChargeOf } from './map-charge.ts';
 
 /** Maps the processor's payment intent statuses to Till's. */
 const statuses = {
@@ -14,6 +16,18 @@ const statuses = {
   canceled: 'canceled',
 } as const satisfies Record<string, PaymentFacts['status']>;
 
+/** A payment intent in a response, which also contains what stored events lack. */
+export function mapPaymentResponse(value: unknown, asOf: AsOf): PaymentFacts {
+  const intent = WireObject.parse(value, 'payment_intent');
+  const charge = latestChargeOf(intent, asOf);
+  return {
+    ...mapPayment(value, asOf),
+    description: intent.optionalText('description'),
+    ...(charge === undefined ? {} : { charge }),
+  };
+}
+
+/** A payment intent in an event. */
 export function mapPayment(value: unknown, asOf: AsOf): PaymentFacts {
   const intent = WireObject.parse(value, 'payment_intent').expectKind('payment_intent');
   const status = intent.translate('status', statuses);
@@ -23,8 +37,10 @@ export function mapPayment(value: unknown, asOf: AsOf): PaymentFacts {
     processorCustomerId: intent.referenceOrNull('customer'),
     amount: intent.amount('amount'),
     amountReceived: amountReceivedOf(intent, status),
+    amountCapturable: amountCapturableOf(intent),
     currency: intent.currency('currency'),
     status,
+    failure: status === 'succeeded' ? null : failureOf(intent),
     createdAt: intent.createdAt(asOf.earliest),
     asOf,
   };
@@ -34,6 +50,26 @@ export function mapPayment(value: unknown, asOf: AsOf): PaymentFacts {
 function amountReceivedOf(intent: WireObject, status: PaymentFacts['status']): number {
   if (status === 'succeeded') return intent.amount('amount_received');
   return ifReadable(() => intent.amount('amount_received')) ?? 0;
+}
+
+/** Only an authorised payment has an amount to capture. An amount that cannot be read must not lose the status. */
+function amountCapturableOf(intent: WireObject): number {
+  if (intent.text('status') !== 'requires_capture') return 0;
+  return ifReadable(() => intent.amount('amount_capturable')) ?? 0;
+}
+
+/** Enough for the processor's longest messages. */
+const messageLengthMax = 500;
+
+/** Why the last attempt failed. The processor clears it when the next attempt begins. */
+function failureOf(intent: WireObject): PaymentFailure | null {
+  const error = ifReadable(() => intent.object('last_payment_error'));
+  if (error === null) return null;
+  return {
+    code: error.optionalText('code'),
+    declineCode: error.optionalText('decline_code'),
+    message: redactText(error.optionalText('message') ?? '').slice(0, messageLengthMax) || null,
+  };
 }
 
 /** Statuses in which a frontend still has something to confirm. */

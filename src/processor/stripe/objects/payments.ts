@@ -1,52 +1,31 @@
 import type { Stripe } from 'stripe';
+import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../mirrors/facts.ts';
-import type { PaymentCalls, PaymentWithSecret } from '../../processor.ts';
+import type { NewPayment, PaymentCalls, PaymentWithSecret } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
-import { type KnownLinks, localIdKey, withKnownLinks } from '../wire/wire-object.ts';
-import { clientSecretOfPayment, mapPayment } from './map-payment.ts';
+import type { Refusal } from '../wire/refusal.ts';
+import { ifReadable, type KnownLinks, localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { clientSecretOfPayment, mapPaymentResponse } from './map-payment.ts';
+
+/** The metadata key under which a captured payment intent carries the id of its capture. */
+const captureIdKey = 'till_capture_id';
+
+/** The latest charge says how the payment was paid, and until when it can be captured. */
+const withCharge = { expand: ['latest_charge'] };
 
 export function createPaymentCalls(context: AdapterContext): PaymentCalls {
-  const { stripe, call, logger } = context;
+  const { stripe, call } = context;
   const fetchList =
     (filter: Stripe.PaymentIntentListParams): Fetch =>
     (page, options) =>
       stripe.paymentIntents.list({ ...filter, ...page }, options);
-
-  const read = (processorPaymentIntentId: string, known: KnownLinks) =>
-    call('payments.read', {
-      kind: 'read',
-      send: (options) => stripe.paymentIntents.retrieve(processorPaymentIntentId, {}, options),
-      take: (response, asOf) => withSecret(response, known, asOf),
-      refused: (refusal) => (isMissing(refusal) ? null : undefined),
-    });
-
+  const read = createRead(context);
   return {
-    create: ({ id, processorCustomerId, amount, currency, idempotencyKey }) =>
-      call('payments.create', {
-        kind: 'write',
-        send: (options) =>
-          stripe.paymentIntents.create(
-            {
-              customer: processorCustomerId,
-              amount,
-              currency,
-              automatic_payment_methods: { enabled: true },
-              metadata: { [localIdKey]: id },
-            },
-            { ...options, idempotencyKey },
-          ),
-        take: (response, asOf) => {
-          const known = { localId: id, customer: processorCustomerId };
-          const made = withSecret(response, known, sinceCreation(response, asOf));
-          if (made.clientSecret === null)
-            warnOfMissingSecret(logger, 'payments.create', made.payment.processorPaymentIntentId);
-          return made;
-        },
-      }),
+    create: createCreate(context, read),
 
     read: (processorPaymentIntentId) => read(processorPaymentIntentId, noLinks),
 
@@ -55,9 +34,38 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
         kind: 'write',
         send: (options) =>
           stripe.paymentIntents.cancel(processorPaymentIntentId, {}, { ...options, idempotencyKey }),
-        take: (response, asOf) => done(mapPayment(withKnownLinks(response, noLinks), asOf)),
+        take: (response, asOf) => done(mapPaymentResponse(withKnownLinks(response, noLinks), asOf)),
         // The call carries none of the caller's values, so any other refusal is about the payment's state.
         refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+      }),
+
+    capture: ({ processorPaymentIntentId, captureId, amount, idempotencyKey }) =>
+      call('payments.capture', {
+        kind: 'write',
+        send: (options) =>
+          stripe.paymentIntents.capture(
+            processorPaymentIntentId,
+            {
+              ...(amount === null ? {} : { amount_to_capture: amount }),
+              metadata: { [captureIdKey]: captureId },
+              ...withCharge,
+            },
+            { ...options, idempotencyKey },
+          ),
+        take: (response, asOf) => done(mapPaymentResponse(withKnownLinks(response, noLinks), asOf)),
+        refused: (refusal) =>
+          missing(refusal) ?? (isAboutCapture(refusal) ? refused('wrong_state', refusal) : undefined),
+      }),
+
+    findCapture: ({ processorPaymentIntentId, captureId }) =>
+      call('payments.read', {
+        kind: 'read',
+        send: (options) => stripe.paymentIntents.retrieve(processorPaymentIntentId, withCharge, options),
+        take: (response, asOf) =>
+          captureIdOf(response) === captureId
+            ? mapPaymentResponse(withKnownLinks(response, noLinks), asOf)
+            : null,
+        refused: (refusal) => (isMissing(refusal) ? null : undefined),
       }),
 
     find: async ({ localId, since, processorCustomerId }) => {
@@ -70,10 +78,119 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
       mapPages(
         context,
         'payments.list',
-        fetchList(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
-        mapPayment,
+        fetchList({
+          expand: ['data.latest_charge'],
+          ...(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
+        }),
+        mapPaymentResponse,
       ),
   };
+}
+
+type Read = (processorPaymentIntentId: string, known: KnownLinks) => Promise<PaymentWithSecret | null>;
+
+function createRead({ stripe, call }: AdapterContext): Read {
+  return (processorPaymentIntentId, known) =>
+    call('payments.read', {
+      kind: 'read',
+      send: (options) => stripe.paymentIntents.retrieve(processorPaymentIntentId, withCharge, options),
+      take: (response, asOf) => withSecret(response, known, asOf),
+      refused: (refusal) => (isMissing(refusal) ? null : undefined),
+    });
+}
+
+/**
+ * An off-session charge that is declined leaves a payment that the customer can still pay. One that needs
+ * authentication is confirmed again, as if the customer were present: it then waits for the customer, and keeps its
+ * payment method.
+ */
+function createCreate({ stripe, call, logger }: AdapterContext, read: Read): PaymentCalls['create'] {
+  return async ({ idempotencyKey, ...payment }) => {
+    const { id, processorCustomerId, paymentMethodId, offSession } = payment;
+    const known = { localId: id, customer: processorCustomerId };
+    const made = await call<PaymentWithSecret | { readonly declinedId: string }>('payments.create', {
+      kind: 'write',
+      send: (options) =>
+        stripe.paymentIntents.create(creationParams(payment), { ...options, idempotencyKey }),
+      take: (response, asOf) => {
+        const created = withSecret(response, known, sinceCreation(response, asOf));
+        if (created.clientSecret === null && !offSession)
+          warnOfMissingSecret(logger, 'payments.create', created.payment.processorPaymentIntentId);
+        return created;
+      },
+      refused: ({ paymentIntentId }) =>
+        offSession && paymentIntentId !== undefined ? { declinedId: paymentIntentId } : undefined,
+    });
+    if (!('declinedId' in made)) return made;
+    const readDeclined = async () => {
+      const declined = await read(made.declinedId, known);
+      if (declined === null) throw lostPayment();
+      return declined;
+    };
+    const declined = await readDeclined();
+    if (declined.payment.failure?.code !== 'authentication_required') return declined;
+    const waiting = await call('payments.confirm', {
+      kind: 'write',
+      send: (options) =>
+        stripe.paymentIntents.confirm(
+          made.declinedId,
+          {
+            ...(paymentMethodId === undefined ? {} : { payment_method: paymentMethodId }),
+            use_stripe_sdk: true,
+            ...withCharge,
+          },
+          { ...options, idempotencyKey: `${idempotencyKey}-authenticate` },
+        ),
+      take: (response, asOf) => withSecret(response, known, sinceCreation(response, asOf)),
+      refused: () => null,
+    });
+    return waiting ?? readDeclined();
+  };
+}
+
+function creationParams(payment: NewPayment): Stripe.PaymentIntentCreateParams {
+  const { id, processorCustomerId, amount, currency, description, captureMethod, paymentMethodId } = payment;
+  return {
+    customer: processorCustomerId,
+    amount,
+    currency,
+    // Methods that redirect the customer need an address to return to, and a customer.
+    automatic_payment_methods: { enabled: true, ...(payment.offSession ? { allow_redirects: 'never' } : {}) },
+    metadata: { [localIdKey]: id },
+    ...(description === undefined ? {} : { description }),
+    ...(captureMethod === undefined ? {} : { capture_method: captureMethod }),
+    ...(paymentMethodId === undefined ? {} : { payment_method: paymentMethodId }),
+    ...(payment.offSession ? { confirm: true, off_session: true, ...withCharge } : {}),
+    ...(payment.savePaymentMethod ? { setup_future_usage: 'off_session' } : {}),
+  };
+}
+
+/** Every refusal is about the payment's state or the amount, except of an amount that no payment can have. */
+function isAboutCapture({ status, code }: Refusal): boolean {
+  return code === null ? status === 400 : captureCodes.includes(code);
+}
+
+const captureCodes: readonly string[] = [
+  'amount_too_large',
+  'capture_charge_authorization_expired',
+  'capture_unauthorized_payment',
+  'charge_already_captured',
+  'charge_already_refunded',
+  'charge_expired_for_capture',
+  'intent_invalid_state',
+  'payment_intent_unexpected_state',
+];
+
+function captureIdOf(response: unknown): string | null {
+  return ifReadable(() => WireObject.parse(response, 'payment_intent').object('metadata').text(captureIdKey));
+}
+
+function lostPayment(): Failure {
+  return new Failure(
+    'processor_bad_answer',
+    'The processor declined the charge, but has no such payment. Retry later, with the same idempotency key.',
+    { effect: 'unknown' },
+  );
 }
 
 /** A payment that is read or canceled already has a row, with its links. */
@@ -81,7 +198,7 @@ const noLinks: KnownLinks = { localId: null, customer: null };
 
 function withSecret(response: unknown, known: KnownLinks, asOf: AsOf): PaymentWithSecret {
   return {
-    payment: mapPayment(withKnownLinks(response, known), asOf),
+    payment: mapPaymentResponse(withKnownLinks(response, known), asOf),
     clientSecret: clientSecretOfPayment(response),
   };
 }

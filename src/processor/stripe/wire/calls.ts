@@ -3,7 +3,7 @@ import type { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../mirrors/facts.ts';
 import type { Metrics } from '../../../platform/metrics.ts';
-import type { ProcessorOperation, ProcessorOutcome } from '../../processor.ts';
+import type { ProcessorOperation, ProcessorOutcome } from '../../operations.ts';
 import { answerTime } from './answer-time.ts';
 import { callFailure, classifyError, type FailedCall, type Refusal } from './refusal.ts';
 

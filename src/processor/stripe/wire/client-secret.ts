@@ -1,5 +1,5 @@
 import type { Logger } from '../../../platform/logger.ts';
-import type { ProcessorOperation } from '../../processor.ts';
+import type { ProcessorOperation } from '../../operations.ts';
 
 /**
  * The created object is recorded and shown, but a frontend cannot confirm it. The same request with its idempotency key

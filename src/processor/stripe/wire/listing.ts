@@ -2,7 +2,8 @@ import type { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../mirrors/facts.ts';
 import { UnmappableError } from '../../event-facts.ts';
-import type { Pages, ProcessorOperation } from '../../processor.ts';
+import type { ProcessorOperation } from '../../operations.ts';
+import type { Pages } from '../../processor.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { WireObject } from './wire-object.ts';
 

@@ -1,7 +1,7 @@
 import { Stripe } from 'stripe';
 import { Failure, type FailureCode } from '../../../errors.ts';
 import { UnmappableError } from '../../event-facts.ts';
-import type { ProcessorOutcome } from '../../processor.ts';
+import type { ProcessorOutcome } from '../../operations.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { HttpClientError } from './http-client.ts';
 
@@ -11,6 +11,8 @@ export interface Refusal {
   readonly code: string | null;
   readonly param: string | null;
   readonly message: string;
+  /** The payment intent of a failed charge, which exists although the call was refused. */
+  readonly paymentIntentId?: string;
 }
 
 /** The meaning of a failed attempt. */
@@ -157,13 +159,23 @@ function invalidResponse(reason: string): FailedCall {
 
 function rejected(error: StripeError, status: number): FailedCall {
   const message = messageOf(error) || noReason;
+  // The package types it as an object, and passes on whatever the wire had.
+  const { payment_intent: intent } = error as { readonly payment_intent?: { readonly id?: unknown } | null };
+  const paymentIntentId =
+    status === 402 && typeof intent?.id === 'string' ? { paymentIntentId: intent.id } : {};
   return {
     outcome: 'rejected',
     code: 'processor_rejected',
     detail: message,
     worthRetrying: header(error, 'stripe-should-retry') === 'true',
     maybeDone: false,
-    refusal: { status, code: textOrNull(error.code), param: textOrNull(error.param), message },
+    refusal: {
+      status,
+      code: textOrNull(error.code),
+      param: textOrNull(error.param),
+      message,
+      ...paymentIntentId,
+    },
   };
 }
 

@@ -1,0 +1,98 @@
+import { Failure } from '../errors.ts';
+import {
+  type CheckedCreation,
+  type CreationWrite,
+  type FoundClaim,
+  parentOf,
+} from '../idempotency/creation.ts';
+import { correct } from '../mirrors/refresh.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
+import { notReached } from '../processor/refused-write.ts';
+import { formatAmount } from './format-amount.ts';
+import { foundPayment, type Payment, type PaymentFacts } from './payment.ts';
+import type { PaymentParts } from './payment-creation.ts';
+
+export interface CaptureRequest {
+  readonly paymentId: string;
+  /** Null for the whole authorised amount. */
+  readonly amount: number | null;
+}
+
+type CaptureParts = Pick<PaymentParts, 'database' | 'store' | 'mirror' | 'processor'>;
+
+/**
+ * The steps of capturing a payment. The processor decides whether the payment can be captured, because the same request
+ * may already have captured it. The payment then carries the id of the capture.
+ */
+export class PaymentCapture implements CheckedCreation<CaptureRequest, Payment, PaymentFacts, Payment> {
+  readonly operation = 'payments.capture';
+  readonly #parts: CaptureParts;
+
+  constructor(parts: CaptureParts) {
+    this.#parts = parts;
+  }
+
+  parentIdOf({ paymentId }: CaptureRequest): string {
+    return paymentId;
+  }
+
+  prepare({ paymentId }: CaptureRequest): Promise<Payment> {
+    return this.#read(this.#parts.database, paymentId);
+  }
+
+  async call(
+    { amount }: CaptureRequest,
+    { id, processorPaymentIntentId }: Payment,
+    { id: captureId, idempotencyKey }: CreationWrite,
+  ): Promise<PaymentFacts> {
+    const { database, mirror, processor } = this.#parts;
+    const capture = { captureId, processorPaymentIntentId, amount };
+    const attempt = await processor.payments.capture({ ...capture, idempotencyKey });
+    if (attempt.outcome === 'done') return attempt.value;
+    // First, because this fails if the processor does not know the payment.
+    await correct(mirror, processorPaymentIntentId);
+    // An earlier call whose response was lost may have captured the payment.
+    const ours = await processor.payments.findCapture(capture);
+    if (ours !== null) return ours;
+    const corrected = await this.#read(database, id);
+    refuseIfTooMuch(corrected, amount);
+    throw notReached(attempt, 'payment', corrected.status);
+  }
+
+  async record(tx: Transaction, _id: string, facts: PaymentFacts): Promise<Payment> {
+    const { mirror, store } = this.#parts;
+    await mirror.apply(tx, [facts], 'events');
+    const [payment] = await store.findByKeys(tx, [mirror.keyOf(facts)]);
+    return foundPayment(payment);
+  }
+
+  async find(claim: FoundClaim): Promise<PaymentFacts | null> {
+    const { database, processor } = this.#parts;
+    const { processorPaymentIntentId } = await this.#read(database, parentOf(claim));
+    return processor.payments.findCapture({ captureId: claim.resourceId, processorPaymentIntentId });
+  }
+
+  replay(_id: string, claim: FoundClaim): Promise<Payment> {
+    return this.#read(this.#parts.database, parentOf(claim));
+  }
+
+  async #read(db: Queryable, id: string): Promise<Payment> {
+    const [payment] = await this.#parts.store.find(db, [id]);
+    return foundPayment(payment);
+  }
+}
+
+function refuseIfTooMuch({ amountCapturable, currency, status }: Payment, amount: number | null): void {
+  if (amountCapturable === 0) {
+    throw new Failure(
+      'payment_not_capturable',
+      `The payment is ${status}. You can only capture a payment that is authorised.`,
+    );
+  }
+  if (amount !== null && amount > amountCapturable) {
+    throw new Failure(
+      'capture_exceeds_authorized',
+      `Only ${formatAmount(amountCapturable, currency)} is authorised. Send an amount of at most ${amountCapturable}.`,
+    );
+  }
+}

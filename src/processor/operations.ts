@@ -1,0 +1,52 @@
+/** Every operation, as the metric `processor_request_duration_seconds` names it. */
+export const processorOperations = [
+  'account.read',
+  'customers.create',
+  'customers.read',
+  'customers.update',
+  'customers.delete',
+  'customers.list',
+  'plans.create',
+  'plans.read',
+  'plans.update',
+  'plans.archive_price',
+  'plans.archive_product',
+  'plans.list',
+  'payments.create',
+  'payments.read',
+  'payments.cancel',
+  'payments.capture',
+  'payments.confirm',
+  'payments.list',
+  'refunds.create',
+  'refunds.read',
+  'refunds.list',
+  'subscriptions.create',
+  'subscriptions.read',
+  'subscriptions.update',
+  'subscriptions.cancel',
+  'subscriptions.list',
+  'invoices.read',
+  'invoices.list',
+  'setup_intents.create',
+  'setup_intents.list',
+  'payment_methods.read',
+  'payment_methods.list',
+  'payment_methods.detach',
+  'events.list',
+] as const;
+
+export type ProcessorOperation = (typeof processorOperations)[number];
+
+/**
+ * The outcomes of a call, as the metric names them. `refused`: the object's state forbade it, and the result says so.
+ */
+export type ProcessorOutcome =
+  | 'ok'
+  | 'refused'
+  | 'rejected'
+  | 'misconfigured'
+  | 'bad_answer'
+  | 'unavailable'
+  | 'timeout'
+  | 'overloaded';

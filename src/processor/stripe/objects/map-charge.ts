@@ -1,0 +1,50 @@
+import type { AsOf } from '../../../mirrors/facts.ts';
+import type { Charge, ChargeFacts, PaymentMethod } from '../../../payments/charge.ts';
+import { ifReadable, WireObject } from '../wire/wire-object.ts';
+
+/** Null for a charge that does not belong to a payment intent. */
+export function mapCharge(value: unknown, asOf: AsOf): ChargeFacts | null {
+  const charge = WireObject.parse(value, 'charge').expectKind('charge');
+  const processorPaymentIntentId = charge.referenceOrNull('payment_intent');
+  if (processorPaymentIntentId === null) return null;
+  return {
+    ...chargeOf(charge, asOf),
+    processorPaymentIntentId,
+    // The processor copies the metadata of the payment intent to each of its charges.
+    localId: charge.optionalLocalId(),
+    isAuthorisationOver: charge.flag('captured'),
+    asOf,
+  };
+}
+
+/** The latest charge of a payment intent: null if it has none, undefined if the response only contains its id. */
+export function latestChargeOf(intent: WireObject, asOf: AsOf): Charge | null | undefined {
+  const charge = ifReadable(() => ({ latest: intent.raw('latest_charge') }));
+  if (charge === null || typeof charge.latest === 'string') return undefined;
+  if (charge.latest === null) return null;
+  return ifReadable(() => chargeOf(intent.object('latest_charge').expectKind('charge'), asOf)) ?? undefined;
+}
+
+function chargeOf(charge: WireObject, asOf: AsOf): Charge {
+  const details = ifReadable(() => charge.object('payment_method_details'));
+  return {
+    processorChargeId: charge.id(),
+    createdAt: charge.createdAt(asOf.earliest),
+    paymentMethod: details && ifReadable(() => paymentMethodOf(charge, details)),
+    captureBefore: details && ifReadable(() => details.object('card').moment('capture_before')),
+  };
+}
+
+/** Each type of payment method has its own object, named like the type. Only some have these fields. */
+function paymentMethodOf(charge: WireObject, details: WireObject): PaymentMethod {
+  const type = details.shortText('type');
+  const own = ifReadable(() => details.object(type));
+  return {
+    id: charge.shortText('payment_method'),
+    type,
+    brand: own && ifReadable(() => own.shortText('brand')),
+    last4: own && ifReadable(() => own.shortText('last4')),
+    expMonth: own && ifReadable(() => own.wholeNumber('exp_month')),
+    expYear: own && ifReadable(() => own.wholeNumber('exp_year')),
+  };
+}
