@@ -540,6 +540,8 @@ describe('what comes back', () => {
       email: 'ada@example.com',
       name: 'Ada',
       phone: null,
+      externalId: null,
+      metadata: {},
       deleted: false,
       createdAt,
       asOf: { earliest: read.asOf.earliest, latest: date },
