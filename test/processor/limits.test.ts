@@ -148,8 +148,15 @@ describe('a listing', () => {
     }
     assert.deepEqual(ids, [['pi_1'], ['pi_3']]);
     assert.deepEqual(
-      server.seen.map(({ query }) => query.toString()),
-      ['customer=cus_1&limit=100', 'customer=cus_1&limit=100&starting_after=pi_2'],
+      server.seen.map(({ query }) => [
+        query.get('customer'),
+        query.get('limit'),
+        query.get('starting_after'),
+      ]),
+      [
+        ['cus_1', '100', null],
+        ['cus_1', '100', 'pi_2'],
+      ],
     );
     assert.match(logged.join(), /"processorId":"pi_2".*half_paid/);
   });
