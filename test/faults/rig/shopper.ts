@@ -183,7 +183,9 @@ export class Shopper {
 
   async #rename({ id }: Customer): Promise<void> {
     const name = `Ada ${this.#ledger.nextNumber()}`;
-    const answer = await this.#ledger.client.call<{ name: string }>('PATCH', `customers/${id}`, { name });
+    // With a key, so that a repeated request resumes its claim.
+    const change = { name, idempotencyKey: `rename-${id}-${name.replace(' ', '-')}` };
+    const answer = await this.#ledger.client.call<{ name: string }>('PATCH', `customers/${id}`, change);
     if (!answer.isOk) throw refused('a new name', answer);
   }
 
