@@ -23,7 +23,7 @@ export function reservationInFlight(): Failure {
   );
 }
 
-/** The definite refusals of a creation, caused by the values in the request or by the state of the objects it names. */
+/** The definite refusals of an operation, caused by the values in the request or by the state of the objects it names. */
 const refusals: readonly FailureCode[] = [
   'processor_rejected',
   'payment_not_capturable',
