@@ -1,4 +1,5 @@
 import { Failure, type FailureCode } from '../errors.ts';
+import type { RecordedFailure } from './claim.ts';
 
 export function keyReused(): Failure {
   return new Failure(
@@ -21,6 +22,13 @@ export function reservationInFlight(): Failure {
     'Another request that needs the same value is still in progress. Retry later.',
     { retryAfterSeconds: 1 },
   );
+}
+
+export function declined({ code, detail, declineCode }: RecordedFailure, isReplay: boolean): Failure {
+  return new Failure(code, detail, {
+    ...(code === 'payment_declined' ? { declineCode } : {}),
+    ...(isReplay ? { isReplay } : {}),
+  });
 }
 
 /** The definite refusals of an operation, caused by the values in the request or by the state of the objects it names. */

@@ -2,7 +2,7 @@ import { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { type Claim, callEndedMs, processorKey, processorKeyLifeMs } from './claim.ts';
-import { keepsClaim, keyInFlight, reservationInFlight } from './claim-failures.ts';
+import { declined, keepsClaim, keyInFlight, reservationInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
 import { type ClaimParts, Claims, type OwnClaim } from './claims.ts';
 import { LateCompletions } from './late-completions.ts';
@@ -71,12 +71,14 @@ export class IdempotencyService {
       reserve: 'reserve' in operation ? (tx, id) => operation.reserve(tx, id, request) : undefined,
     });
     if (taken.state === 'completed') {
+      if (taken.claim.failure !== null) throw declined(taken.claim.failure, true);
       return { result: await operation.replay(taken.claim.resourceId, taken.claim), replayed: true };
     }
     await crashPoints.pass('claim.after');
     const claimed = { operation, request, hasKey: key !== undefined };
-    const { result, needsRefresh = false } = await this.#carryOut(claimed, taken);
+    const { result, needsRefresh = false, failure } = await this.#carryOut(claimed, taken);
     await crashPoints.pass('answer.before');
+    if (failure !== undefined) throw declined(failure, false);
     const isCurrent = !taken.isResumed && !needsRefresh;
     return { result: isCurrent ? result : await refreshed(operation, result, logger), replayed: false };
   }
@@ -220,6 +222,7 @@ export class IdempotencyService {
       if (existingId !== null) await claims.setParent(tx, claim, existingId);
       await crashPoints.pass('record.completed');
       const written = await operation.record(tx, claim.resourceId, made);
+      if (written.failure !== undefined) await claims.setFailure(tx, claim, written.failure);
       await crashPoints.pass('record.row');
       return written;
     });

@@ -1,6 +1,6 @@
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
-import type { Claim, ClaimOperation } from './claim.ts';
+import type { Claim, ClaimOperation, RecordedFailure } from './claim.ts';
 
 /**
  * One kind of creation or change, in steps that survive a crash between any two of them: prepare or reserve, call, record. Each
@@ -77,6 +77,8 @@ export interface Recorded<Result> {
   readonly result: Result;
   /** The row differs from what the call returned, and only the processor knows which is newer. */
   readonly needsRefresh?: boolean;
+  /** The charge was declined: the request fails with this, now and whenever its key is repeated. */
+  readonly failure?: RecordedFailure;
 }
 
 /** The part of a claim that a lookup needs. */

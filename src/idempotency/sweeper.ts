@@ -66,6 +66,7 @@ export class Sweeper {
       if (found !== null) {
         recorded = await operation.record(tx, claim.resourceId, found);
         await claims.complete(tx, [claim]);
+        if (recorded.failure !== undefined) await claims.setFailure(tx, claim, recorded.failure);
         return 'adopted';
       }
       if (claim.idleMs > callEndedMs) await operation.release?.(tx, claim);
