@@ -10,8 +10,8 @@ export type ProrationBehavior = 'always_invoice' | 'create_prorations' | 'none';
 
 export interface WantedChange {
   readonly items: Subscription['items'];
-  /** Starts a new period now, whatever else changes. */
-  readonly resetsAnchor: boolean;
+  /** `now` starts a new period, whatever else changes. `unchanged` keeps the period when a free price becomes a paid one. */
+  readonly anchor: 'now' | 'unchanged' | null;
   readonly proration: ProrationBehavior;
   /** Prorates as if the change was made then. */
   readonly prorationDate: number | null;
@@ -35,7 +35,7 @@ export interface PlannedChange {
  * billed at once, as after a reset of the anchor.
  */
 export function planChange(store: Store, before: Subscription, wanted: WantedChange): PlannedChange {
-  const { items, proration, prorationDate } = wanted;
+  const { items, anchor, proration, prorationDate } = wanted;
   const period = periodOf(before);
   if (prorationDate !== null && (prorationDate < period.start || prorationDate > period.end))
     throw badParam(
@@ -47,7 +47,7 @@ export function planChange(store: Store, before: Subscription, wanted: WantedCha
     return { subscription: { ...before, items }, prorations: [], bill: null };
   const at = prorationDate ?? Math.min(store.now(), period.end);
   const old = before.items.data.map(proratedItem);
-  if (!wanted.resetsAnchor && !startsPeriod(before.items, items)) {
+  if (!startsPeriod(before.items, items, anchor)) {
     const changes =
       proration === 'none' ? [] : prorationsBetween(old, items.data.map(proratedItem), period, at);
     return {
@@ -82,8 +82,19 @@ export function restarted(store: Store, before: Subscription, items: Subscriptio
   };
 }
 
-function startsPeriod(before: Subscription['items'], after: Subscription['items']): boolean {
-  return intervalOf(before) !== intervalOf(after) || (isFree(before) && !isFree(after));
+function startsPeriod(
+  before: Subscription['items'],
+  after: Subscription['items'],
+  anchor: WantedChange['anchor'],
+): boolean {
+  if (anchor === 'now') return true;
+  if (intervalOf(before) === intervalOf(after)) return anchor === null && isFree(before) && !isFree(after);
+  if (anchor === 'unchanged')
+    throw badParam(
+      'The sandbox cannot keep the billing cycle anchor when the interval changes.',
+      'billing_cycle_anchor',
+    );
+  return true;
 }
 
 function intervalOf({ data: [item] }: Subscription['items']): string {

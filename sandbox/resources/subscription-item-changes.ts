@@ -35,7 +35,7 @@ export function planFrom(call: Call, before: Subscription, params: ChangeParams)
     throw wrongState('The items of a subscription cannot be changed until its first invoice is paid.');
   return planChange(call.store, before, {
     items: items === undefined ? before.items : itemsFrom(call, before, items),
-    resetsAnchor: anchor?.type === 'now',
+    anchor: anchor?.type ?? null,
     proration: params.proration_behavior ?? 'create_prorations',
     prorationDate: params.proration_date ?? null,
   });

@@ -219,6 +219,15 @@ test('from free to paid, a new period starts; from paid to free, it does not', a
     -500,
   );
   await advanceClock(contract, clock.id, at('2027-04-21'));
+  const kept = await stripe.invoices.createPreview({
+    subscription: subscription.id,
+    subscription_details: {
+      items: [{ id: item, price: price.id }],
+      billing_cycle_anchor: { type: 'unchanged' },
+      proration_behavior: 'always_invoice',
+    },
+  });
+  assert.equal(kept.total, 333);
   const up = await stripe.subscriptions.update(subscription.id, {
     items: [{ id: item, price: price.id }],
     expand: ['latest_invoice'],
