@@ -185,6 +185,76 @@ test('paying the renewal revives a past-due subscription although a voided chang
   assert.equal((await stripe.subscriptions.retrieve(subscription.id)).status, 'active');
 });
 
+test('a change that needs authentication is past due until it is authenticated', async (t) => {
+  const { stripe, control } = await useSandbox(t);
+  const { subscription, item } = await subscribed(stripe, 1_000, 'pm_card_authenticationRequired');
+  const dearer = await makePrice(stripe, 3_000);
+  const change = (payment_behavior: 'allow_incomplete' | 'error_if_incomplete' | 'pending_if_incomplete') =>
+    stripe.subscriptions.update(subscription.id, {
+      ...upgrade(item, dearer.id, { payment_behavior }),
+      expand: ['latest_invoice.payments'],
+    });
+  const authenticate = (waiting: Stripe.Subscription, result: 'failed' | 'succeeded') => {
+    const { payments } = waiting.latest_invoice as Stripe.Invoice;
+    const intent = String(payments?.data[0]?.payment.payment_intent);
+    return control('POST', `payment_intents/${intent}/authenticate`, { result });
+  };
+  const current = () => stripe.subscriptions.retrieve(subscription.id);
+  await assert.rejects(change('error_if_incomplete'), {
+    statusCode: 402,
+    code: 'subscription_payment_intent_requires_action',
+  });
+  const held = await change('pending_if_incomplete');
+  await authenticate(held, 'failed');
+  assert.deepEqual((await current()).pending_update, held.pending_update);
+  const again = await change('pending_if_incomplete');
+  await authenticate(again, 'succeeded');
+  const applied = await current();
+  assert.deepEqual([applied.pending_update, applied.items.data[0]?.price.id], [null, dearer.id]);
+
+  const more = { items: [{ id: item, quantity: 2 }], proration_behavior: 'always_invoice' as const };
+  const waiting = await stripe.subscriptions.update(subscription.id, {
+    ...more,
+    expand: ['latest_invoice.payments'],
+  });
+  const invoice = waiting.latest_invoice as Stripe.Invoice;
+  assert.deepEqual([waiting.status, invoice.status, invoice.attempt_count], ['past_due', 'open', 1]);
+  assert.equal(invoice.next_payment_attempt, invoice.created + 3 * daySeconds);
+  await authenticate(waiting, 'succeeded');
+  assert.equal((await current()).status, 'active');
+});
+
+test('without a card, a change that is billed at once is refused', async (t) => {
+  const { stripe } = await useSandbox(t);
+  const customer = await stripe.customers.create({});
+  const [free, paid] = [await makePrice(stripe, 0), await makePrice(stripe, 1_000)];
+  const { id, items } = await stripe.subscriptions.create({
+    customer: customer.id,
+    items: [{ price: free.id }],
+  });
+  const change = { items: [{ id: items.data[0]?.id ?? '', price: paid.id }] };
+  await assert.rejects(stripe.subscriptions.update(id, change), {
+    statusCode: 400,
+    code: 'resource_missing',
+  });
+  assert.equal((await stripe.subscriptions.retrieve(id)).items.data[0]?.price.id, free.id);
+});
+
+test('while collection is paused, the invoice of a change is not collected', async (t) => {
+  const { stripe } = await useSandbox(t);
+  const { subscription, item } = await subscribed(stripe);
+  const dearer = await makePrice(stripe, 3_000);
+  await stripe.subscriptions.update(subscription.id, { pause_collection: { behavior: 'keep_as_draft' } });
+  const changed = await stripe.subscriptions.update(subscription.id, {
+    ...upgrade(item, dearer.id),
+    expand: ['latest_invoice'],
+  });
+  assert.deepEqual(
+    [changed.items.data[0]?.price.id, (changed.latest_invoice as Stripe.Invoice).status],
+    [dearer.id, 'draft'],
+  );
+});
+
 test('a voided invoice gives back the credit it used', async (t) => {
   const { stripe } = await useSandbox(t);
   const { customer, subscription, item } = await subscribed(stripe, 1_000, 'pm_card_chargeCustomerFail');
