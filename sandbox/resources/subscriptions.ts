@@ -3,7 +3,6 @@ import { resumeSubscription } from '../billing/pause.ts';
 import { cancelSubscription } from '../billing/subscription-change.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
-import { mayUseOld } from '../wire/api-version.ts';
 import { existing } from '../wire/existing.ts';
 import type { Subscription } from '../wire/objects.ts';
 import type { Call, Operation } from '../wire/operation.ts';
@@ -16,16 +15,17 @@ import {
   object,
   oneOf,
   type Parsed,
-  type Parser,
   required,
   text,
 } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 import {
+  anchorParam,
   billablePrice,
   cancellationDetails,
   checkAlike,
+  checkAnchor,
   checkMethod,
   checkTrialEnd,
   itemsMax,
@@ -44,6 +44,7 @@ const createParams = {
   items: required(
     array(object({ price: required(text()), quantity: integer(0, quantityMax), metadata }), itemsMax),
   ),
+  billing_mode: object({ type: required(oneOf('classic')) }),
   cancel_at_period_end: bool,
   collection_method: oneOf('charge_automatically'),
   default_payment_method: text(),
@@ -57,13 +58,6 @@ const createParams = {
   trial_period_days: integer(0, trialDaysMax),
   trial_settings: trialSettings,
 };
-
-const anchorType = oneOf('now', 'unchanged');
-const anchorObject = object({ type: required(anchorType) });
-const anchorParam: Parser<{ type: 'now' | 'unchanged'; isWord: boolean }> = (node, path) =>
-  typeof node === 'string'
-    ? { type: anchorType(node, path), isWord: true }
-    : { type: anchorObject(node, path).type, isWord: false };
 
 const resumeParams = {
   billing_cycle_anchor: anchorParam,
@@ -157,8 +151,7 @@ function create({ store, baseUrl }: Call, params: Parsed<typeof createParams>): 
 
 function resume(call: Call, params: Parsed<typeof resumeParams>): Subscription {
   const { billing_cycle_anchor: anchor, payment_behavior: behavior } = params;
-  if (anchor?.isWord === true && !mayUseOld(call.version, 'anchorObject'))
-    throw badParam('Invalid object', 'billing_cycle_anchor');
+  checkAnchor(call, anchor);
   return resumeSubscription(
     call.store,
     subscriptions.existing(call),

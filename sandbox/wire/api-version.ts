@@ -40,7 +40,7 @@ const changedIn = {
   asynchronousCapture: '2024-04-10',
   /** Items have the period, invoices refer to payments, and lines to prices. */
   invoicePayments: '2025-03-31',
-  /** The anchor of a resumption is an object. */
+  /** The anchor of a change or resumption is an object. */
   anchorObject: '2026-09-30',
   /** Intents take no list of payment method types. */
   noPaymentMethodTypes: '2026-09-30',

@@ -37,8 +37,11 @@ export type Subscription = Omit<
     Stripe.Subscription,
     'customer' | 'default_payment_method' | 'latest_invoice' | 'pending_setup_intent' | 'test_clock'
   >,
-  'items'
-> & { items: List<SubscriptionItem> };
+  'items' | 'pending_update'
+> & { items: List<SubscriptionItem>; pending_update: PendingUpdate | null };
+export type PendingUpdate = Omit<Stripe.Subscription.PendingUpdate, 'subscription_items'> & {
+  subscription_items: SubscriptionItem[] | null;
+};
 export type InvoiceLine = Omit<Stripe.InvoiceLineItem, 'pricing' | 'quantity_decimal' | 'subscription'> & {
   pricing: Pricing;
   quantity_decimal: string | null;
@@ -54,7 +57,11 @@ export type InvoiceItem = Omit<
   WithIds<Stripe.InvoiceItem, 'customer' | 'invoice'>,
   'deleted' | 'parent' | 'pricing' | 'quantity_decimal'
 > & {
-  parent: { subscription_details: { subscription: string }; type: 'subscription_details' } | null;
+  /** A proration also names its subscription item. */
+  parent: {
+    subscription_details: { subscription: string; subscription_item?: string };
+    type: 'subscription_details';
+  } | null;
   pricing: Pricing;
   quantity_decimal: string;
 };
@@ -66,7 +73,12 @@ export type Invoice = Omit<
   /** Null for a one-off invoice. */
   parent: {
     quote_details: null;
-    subscription_details: { metadata: Stripe.Metadata; subscription: string };
+    /** Only a preview of prorations has their date. */
+    subscription_details: {
+      metadata: Stripe.Metadata;
+      subscription: string;
+      subscription_proration_date?: number;
+    };
     type: 'subscription_details';
   } | null;
 };
