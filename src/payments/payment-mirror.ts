@@ -95,7 +95,8 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const turned = written.filter(({ before, after }) => before.intentStatus !== after.intentStatus);
     const changed = [...turned.map(({ after }) => after), ...made];
     if (changed.length > 0) tx.afterCommit(() => this.countSucceeded(changed));
-    const isLate = ({ createdAt }: Payment) => now.getTime() - createdAt.getTime() > lateAfterMs;
+    const isLate = ({ createdAt, processorInvoiceId }: Payment) =>
+      processorInvoiceId === null && now.getTime() - createdAt.getTime() > lateAfterMs;
     const late = made.filter(isLate).map(keyOf);
     // Events do not contain everything that a row stores, and those about earlier charges found no row.
     const incomplete = source === 'events' ? late : [];
@@ -195,8 +196,13 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
   }
 
   async #record(facts: PaymentFacts, charge: SubscriptionCharge | undefined): Promise<Applied> {
-    if (charge === undefined) return ignoredAll(this.keyOf(facts));
-    return this.#parts.database.transaction((tx) => this.#apply(tx, [facts], noRevisions, charge));
+    const key = this.keyOf(facts);
+    if (charge === undefined) return ignoredAll(key);
+    const applied = await this.#parts.database.transaction((tx) =>
+      this.#apply(tx, [facts], noRevisions, charge),
+    );
+    // Events about its refunds may have found no row.
+    return facts.charge?.hasRefunds ? { ...applied, late: [key] } : applied;
   }
 
   async #insertCharges(

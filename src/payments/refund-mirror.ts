@@ -71,16 +71,8 @@ export class RefundMirror implements Mirror<RefundFacts> {
     const others = facts.filter((one) => !knownKeys.has(this.keyOf(one)));
     return withRecovery(
       { ...applied, ignored: [...applied.ignored, ...others.map(this.keyOf)] },
-      // A refund with a Till id belongs to a Till payment. If the payment has no row, the row was lost. Another refund may
-      // be of what a subscription charged, heard of before the charge.
-      {
-        lost: others
-          .filter(
-            ({ localId, processorPaymentIntentId }) =>
-              isOurId(localId) || (source === 'events' && processorPaymentIntentId !== null),
-          )
-          .map(this.keyOf),
-      },
+      // A refund with a Till id belongs to a Till payment. If the payment has no row, the row was lost.
+      { lost: others.filter(({ localId }) => isOurId(localId)).map(this.keyOf) },
     );
   }
 
@@ -126,14 +118,14 @@ export class RefundMirror implements Mirror<RefundFacts> {
   }
 
   /**
-   * The payment intent of a refund that has no row. Recovers the payment if it has no row. Undefined if the refund does
-   * not belong to Till.
+   * The payment intent of a refund that has no row. Recovers the payment if the refund has a Till id but the payment
+   * has no row. Undefined if the refund does not belong to Till.
    */
   async #recoverPaymentOfRefund(key: string): Promise<string | undefined> {
     const { database, payments, paymentStore, processor } = this.#parts;
     const facts = await processor.refunds.read(key);
     const intentId = facts?.processorPaymentIntentId ?? null;
-    if (intentId === null) return undefined;
+    if (facts === null || intentId === null || !isOurId(facts.localId)) return undefined;
     const find = () => paymentStore.findByKeys(database, [intentId]);
     if ((await find()).length === 0) await payments.refresh(intentId);
     return (await find()).length > 0 ? intentId : undefined;

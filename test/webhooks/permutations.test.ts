@@ -128,8 +128,8 @@ test('a sample of the orders ends the same through the inbox, the workers and th
   const till = await startModelTill(backend, 0);
   const world: World = {
     histories: Array.from({ length: samplesOfEach }, () => sampleLives).flat(),
-    // A minute later refunds that fail have failed; a week later subscriptions have renewed.
-    clockMovesSeconds: [0, 61, 7 * 86_400 + 3_700, 0],
+    // A minute later refunds that fail have failed; a week later subscriptions have renewed, with another card once more.
+    clockMovesSeconds: [0, 61, 7 * 86_400 + 3_700, 7 * 86_400 + 3_700],
     faults: [],
     deliverySeed: 1,
   };
@@ -193,7 +193,10 @@ const sampleLives: readonly (readonly (readonly Command[])[])[] = [
       { what: 'update customer', name: 'Two', by: 'processor' },
     ],
     [],
-    [{ what: 'spoil card', which: 0 }],
+    [
+      { what: 'refund charge', which: 0, whole: false, by: 'processor' },
+      { what: 'spoil card', which: 0 },
+    ],
     [{ what: 'cancel subscription', which: 0, by: 'processor' }],
   ],
 ];
