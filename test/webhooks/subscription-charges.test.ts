@@ -195,6 +195,93 @@ describe('whichever event comes first', () => {
     });
 });
 
+/** A subscription made on the dashboard, with a card. Till has heard nothing of it yet. */
+async function subscribeElsewhere() {
+  const [customer, plan] = [await createCustomer(till), await createPlan(till)];
+  await till.settle();
+  const { id: card } = await stripe.paymentMethods.attach('pm_card_visa', {
+    customer: customer.processorCustomerId,
+  });
+  const events = await eventsDuring(() =>
+    stripe.subscriptions.create({
+      customer: customer.processorCustomerId,
+      items: [{ price: plan.processorPriceId }],
+      default_payment_method: card,
+    }),
+  );
+  const eventOfType = (type: string) => {
+    const found = events.find((event) => event.type === type);
+    assert.ok(found !== undefined, type);
+    return found;
+  };
+  const payments = async () =>
+    (await till.get<PageBody<PaymentBody>>(`/payments?customerId=${customer.id}&source=all`)).data;
+  return { customer, eventOfType, payments };
+}
+
+describe('one event alone is enough', () => {
+  test('invoice_payment.paid, which also brings the invoice and the subscription', async () => {
+    const { eventOfType, payments } = await subscribeElsewhere();
+    await till.take(JSON.stringify(eventOfType('payment_intent.succeeded')));
+    assert.deepEqual(await payments(), [], 'a payment intent may belong to another application');
+    await till.take(JSON.stringify(eventOfType('invoice_payment.paid')));
+    const [payment, ...others] = await payments();
+    assert.ok(payment !== undefined && others.length === 0);
+    assert.equal(payment.status, 'succeeded');
+    assert.ok(payment.invoiceId !== null && payment.subscriptionId !== null);
+    await till.settle();
+    assert.deepEqual(await payments(), [payment], 'the other events change nothing');
+  });
+
+  test('payment_intent.succeeded of an older API version, which names the invoice', async () => {
+    const { eventOfType, payments } = await subscribeElsewhere();
+    const { invoice } = eventOfType('invoice_payment.paid').data.object as Stripe.InvoicePayment;
+    const succeeded = eventOfType('payment_intent.succeeded');
+    const olderWith = (invoiceId: unknown) =>
+      JSON.stringify({
+        ...{ ...succeeded, id: `evt_${randomUUID()}`, api_version: '2024-06-20' },
+        data: { object: { ...succeeded.data.object, invoice: invoiceId } },
+      });
+    await till.take(olderWith(null));
+    assert.deepEqual(await payments(), [], 'one of no invoice is ignored');
+    const lists = await readsOf('invoice_payments.list');
+    await till.take(olderWith(invoice));
+    const [payment] = await payments();
+    assert.ok(payment !== undefined && payment.invoiceId !== null && payment.subscriptionId !== null);
+    assert.equal(await readsOf('invoice_payments.list'), lists);
+    await till.settle();
+    assert.deepEqual(await payments(), [payment]);
+  });
+});
+
+describe('a lost payment of a subscription', () => {
+  for (const [by, recover] of [
+    ['a resync of everything', () => till.services.resync.all()],
+    ['a resync of the customer', (id: string) => till.services.resync.ofCustomer(id)],
+  ] as const)
+    test(`comes back under its id by ${by}, with its refunds`, async () => {
+      const { customer, payments } = await subscribeElsewhere();
+      await till.settle();
+      const [payment] = await payments();
+      assert.ok(payment !== undefined);
+      await till.post(`/payments/${payment.id}/refund`, { amount: 100 });
+      await till.settle();
+      const [before] = await payments();
+      const refunds = await readRefunds(till, payment);
+      await till.sql('delete from till.refunds where payment_id = $1', [payment.id]);
+      await till.sql('delete from till.payments where id = $1', [payment.id]);
+      const total = (await till.get<PageBody<PaymentBody>>('/payments')).total;
+      await recover(customer.id);
+      const [after] = await payments();
+      assert.deepEqual({ ...after, updatedAt: '' }, { ...before, updatedAt: '' });
+      assert.deepEqual(
+        (await readRefunds(till, payment)).map(({ id, amount }) => [id, amount]),
+        refunds.map(({ id, amount }) => [id, amount]),
+      );
+      assert.equal((await till.get<PageBody<PaymentBody>>('/payments')).total, total, 'not in the list');
+    });
+});
+
 describe('what a subscription charged', () => {
   async function charged(): Promise<PaymentBody> {
     const { subscription, intentId } = await subscribe();

@@ -312,10 +312,11 @@ export class HistoryPlayer {
       if (payment !== undefined) await this.#till.call('POST', `payments/${payment.id}/refund`, body);
       return;
     }
-    const { invoices, invoicePayments, refunds } = this.#processor.stripe;
-    const [invoice] = (await invoices.list({ subscription: processorId, status: 'paid', limit: 1 })).data;
-    if (invoice?.id === undefined) return;
-    const [paid] = (await invoicePayments.list({ invoice: invoice.id, status: 'paid' })).data;
+    const { invoices, refunds } = this.#processor.stripe;
+    const { data } = await invoices.list({
+      ...{ subscription: processorId, status: 'paid', limit: 1, expand: ['data.payments'] },
+    });
+    const paid = data[0]?.payments?.data.find(({ status }) => status === 'paid');
     const intent = paid?.payment.payment_intent;
     if (typeof intent === 'string') await refunds.create({ payment_intent: intent, ...part });
   }
