@@ -5,7 +5,7 @@ import { applyToRows, lockRows, withRecovery } from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source, Take } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
-import { ignoredAll, nothingApplied, revisionsOf } from '../mirrors/refresh.ts';
+import { ignoredAll, nothingApplied, revisionsOf, untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import { derivedId, isOurId } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
@@ -51,6 +51,16 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
     return database.transaction((tx) =>
       this.#apply(tx, [facts], revisionsOf(key, row), { canBeLost: false }),
     );
+  }
+
+  /** The row, which is created first if it is missing. Undefined if the processor does not know the invoice. */
+  async findOrRefresh(key: string): Promise<Invoice | undefined> {
+    const { database, store } = this.#parts;
+    const find = async () => (await store.findByKeys(database, [key]))[0];
+    const found = await find();
+    if (found !== undefined) return found;
+    await untilSettled(() => this.refresh(key));
+    return find();
   }
 
   /** Sets the customer of invoices that were stored before their customer was recovered. */

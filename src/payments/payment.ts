@@ -20,6 +20,9 @@ export const paymentStatuses = [
   'refunded',
 ] as const;
 
+/** The values of the list's parameter `source`. Without it, the list shows the payments made through the API. */
+export const paymentSources = ['subscription', 'all'] as const;
+
 type PaymentStatus = (typeof paymentStatuses)[number];
 
 /** The status of the payment intent at the processor. Till adds `refunded`, which follows from the refunds. */
@@ -43,7 +46,23 @@ export interface PaymentFailure {
   readonly message: string | null;
 }
 
-export interface Payment extends DatedRow, PaymentValues, ChargeValues {
+/** The invoice of a subscription that a payment pays. All null in a payment made through the API. */
+interface PaidInvoice {
+  readonly processorInvoiceId: string | null;
+  readonly processorSubscriptionId: string | null;
+  /** Till's ids. Null while the invoice or the subscription has no row. */
+  readonly invoiceId: string | null;
+  readonly subscriptionId: string | null;
+}
+
+export const noInvoice: PaidInvoice = {
+  processorInvoiceId: null,
+  processorSubscriptionId: null,
+  invoiceId: null,
+  subscriptionId: null,
+};
+
+export interface Payment extends DatedRow, PaymentValues, ChargeValues, PaidInvoice {
   readonly processorPaymentIntentId: string;
   readonly customerId: string;
   readonly description: string | null;
@@ -63,6 +82,14 @@ export interface PaymentFacts extends OwnFacts, PaymentValues {
   readonly description?: string | null;
   /** The latest charge. Undefined in events, which only contain its id. */
   readonly charge?: Charge | null;
+  /** The invoice that it pays. Undefined in newer API versions, where a payment intent does not say. */
+  readonly processorInvoiceId?: string | null;
+}
+
+/** Says that a payment intent has paid an invoice, or a part of it. */
+export interface InvoicePaymentFacts {
+  readonly processorPaymentIntentId: string;
+  readonly processorInvoiceId: string;
 }
 
 const open = {
@@ -106,7 +133,9 @@ export function takePaymentFacts(
   const rule = paymentTransitions[payment.intentStatus][facts.status];
   const { asOf } = facts;
   const intent = takeValues(payment, valuesOfPayment(facts), { rule, origin, asOf, now });
-  const described = takeDescription(payment, intent, facts.description, now);
+  // The processor's own description of what a subscription charges is not stored: events do not contain it.
+  const description = payment.processorInvoiceId === null ? facts.description : undefined;
+  const described = takeDescription(payment, intent, description, now);
   const charged = facts.charge ? takeCharge(described.row, facts.charge, origin, now) : described;
   const { row } = charged;
   return {
@@ -145,6 +174,7 @@ function valuesOfPayment({
   asOf,
   description,
   charge,
+  processorInvoiceId,
   status: intentStatus,
   ...values
 }: PaymentFacts): PaymentValues & Pick<Payment, 'intentStatus'> {
@@ -158,6 +188,13 @@ export function firstValuesOfPayment(
   const { description = null, charge } = facts;
   return { ...valuesOfPayment(facts), description, ...(charge ? chargeValues(charge) : noCharge) };
 }
+
+/** Whether there was an attempt to pay, or one is in progress. */
+export function isAttempted({ status, failure, charge = null }: PaymentFacts): boolean {
+  return attemptStatuses.includes(status) || failure !== null || charge !== null;
+}
+
+const attemptStatuses: readonly IntentStatus[] = ['requires_action', 'processing', 'succeeded'];
 
 /** A payment is refunded once the refunds that did not fail reach the amount received. */
 export function paymentStatusOf(

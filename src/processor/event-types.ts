@@ -39,6 +39,7 @@ export const eventTypes = [
   'invoice.voided',
   'invoice.marked_uncollectible',
   'invoice.deleted',
+  'invoice_payment.paid',
 ] as const;
 
 export type EventType = (typeof eventTypes)[number];

@@ -28,6 +28,7 @@ export const processorOperations = [
   'subscriptions.list',
   'invoices.read',
   'invoices.list',
+  'invoice_payments.list',
   'setup_intents.create',
   'setup_intents.list',
   'payment_methods.read',

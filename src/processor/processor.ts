@@ -229,6 +229,8 @@ export interface NewSubscription {
 
 export interface InvoiceCalls {
   read(processorInvoiceId: string): Promise<InvoiceFacts | null>;
+  /** The id of the invoice that a payment intent pays, or tries to pay. Null if there is none. */
+  findOfPayment(processorPaymentIntentId: string): Promise<string | null>;
   list(filter: {
     readonly processorCustomerId?: string;
     readonly processorSubscriptionId?: string;

@@ -24,6 +24,7 @@ import { RefundMirror } from '../payments/refund-mirror.ts';
 import { registerRefundRoutes } from '../payments/refund-routes.ts';
 import { RefundService } from '../payments/refund-service.ts';
 import { RefundStore } from '../payments/refund-store.ts';
+import { SubscriptionCharges } from '../payments/subscription-charges.ts';
 import { PlanMirror } from '../plans/plan-mirror.ts';
 import { registerPlanRoutes } from '../plans/plan-routes.ts';
 import { PlanService } from '../plans/plan-service.ts';
@@ -132,15 +133,16 @@ function composeMirrors(parts: ServiceParts, stores: Stores) {
   const lostCustomers = new LostCustomers({ ...parts, mirror: customers });
   const plans = new PlanMirror({ ...parts, store: stores.plans });
   const shared = { ...parts, customers, lostCustomers, plans };
-  const payments = new PaymentMirror({ ...shared, store: stores.payments });
+  const subscriptions = new SubscriptionMirror({ ...shared, store: stores.subscriptions });
+  const invoices = new InvoiceMirror({ ...shared, store: stores.invoices });
+  const subscriptionCharges = new SubscriptionCharges({ ...shared, subscriptions, invoices });
+  const payments = new PaymentMirror({ ...shared, subscriptionCharges, store: stores.payments });
   const refunds = new RefundMirror({
     ...shared,
     store: stores.refunds,
     payments,
     paymentStore: stores.payments,
   });
-  const subscriptions = new SubscriptionMirror({ ...shared, store: stores.subscriptions });
-  const invoices = new InvoiceMirror({ ...shared, store: stores.invoices });
   const mirrors: Mirrors = { customers, plans, payments, refunds, subscriptions, invoices };
   return { mirrors, lostCustomers };
 }

@@ -54,6 +54,8 @@ export interface PaymentBody {
     readonly expMonth: number | null;
     readonly expYear: number | null;
   } | null;
+  readonly invoiceId: string | null;
+  readonly subscriptionId: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
@@ -67,6 +69,8 @@ export const untriedPayment = {
   description: null,
   failure: null,
   paymentMethod: null,
+  invoiceId: null,
+  subscriptionId: null,
 };
 
 export interface RefundBody {

@@ -21,7 +21,7 @@ import { type Customer, takeCustomerFacts } from '../../src/customers/customer.t
 import { type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
 import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '../../src/mirrors/fold.ts';
 import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '../../src/payments/charge.ts';
-import { type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
+import { noInvoice, type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
 import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
 import {
   followedItem,
@@ -128,8 +128,8 @@ test('a sample of the orders ends the same through the inbox, the workers and th
   const till = await startModelTill(backend, 0);
   const world: World = {
     histories: Array.from({ length: samplesOfEach }, () => sampleLives).flat(),
-    // A minute later refunds that fail have failed; a week later subscriptions have renewed.
-    clockMovesSeconds: [0, 61, 7 * 86_400 + 3_700, 0],
+    // A minute later refunds that fail have failed; a week later subscriptions have renewed, with another card once more.
+    clockMovesSeconds: [0, 61, 7 * 86_400 + 3_700, 7 * 86_400 + 3_700],
     faults: [],
     deliverySeed: 1,
   };
@@ -193,17 +193,21 @@ const sampleLives: readonly (readonly (readonly Command[])[])[] = [
       { what: 'update customer', name: 'Two', by: 'processor' },
     ],
     [],
-    [{ what: 'spoil card', which: 0 }],
+    [
+      { what: 'refund charge', which: 0, whole: false, by: 'processor' },
+      { what: 'spoil card', which: 0 },
+    ],
     [{ what: 'cancel subscription', which: 0, by: 'processor' }],
   ],
 ];
 
-/** Each customer's events. Those of refunds name the payment, those of plans nobody. */
+/** Each customer's events. Those of refunds and invoice payments name the payment, those of plans nobody. */
 function byCustomer(events: readonly Stripe.Event[]): ReadonlyMap<string, readonly Stripe.Event[]> {
   const customerOf = new Map<string, string>();
   const named = ({ data: { object } }: Stripe.Event): string | undefined => {
     if (object.object === 'customer') return object.id;
     if (object.object === 'refund') return customerOf.get(String(object.payment_intent));
+    if (object.object === 'invoice_payment') return customerOf.get(String(object.payment.payment_intent));
     return 'customer' in object && typeof object.customer === 'string' ? object.customer : undefined;
   };
   for (const event of events) {
@@ -418,7 +422,15 @@ function paymentLife(events: readonly PaymentFacts[]): Life<Payment, PaymentFact
   return {
     events,
     born: ({ status, asOf, charge: _, ...facts }) => ({
-      ...{ ...facts, ...born, ...noCharge, customerId: 'c', amountRefunded: 0, amountReserved: 0 },
+      ...{
+        ...facts,
+        ...born,
+        ...noCharge,
+        ...noInvoice,
+        customerId: 'c',
+        amountRefunded: 0,
+        amountReserved: 0,
+      },
       ...{ description: null, intentStatus: status, status, ...rowTime(asOf) },
     }),
     take: (row, facts, origin) => takePaymentFacts(row, facts, origin, now),

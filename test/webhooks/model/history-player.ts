@@ -41,6 +41,7 @@ interface MadeSubscription {
 
 type SubscriptionCommand =
   | 'subscribe'
+  | 'refund charge'
   | 'repeat subscription'
   | 'confirm subscription'
   | 'spoil card'
@@ -187,6 +188,8 @@ export class HistoryPlayer {
     const { id, processorId, intentId, order } = subscription;
     const { stripe } = this.#processor;
     switch (command.what) {
+      case 'refund charge':
+        return this.#refundCharge(subscription, command);
       case 'repeat subscription':
         return this.#read([processorId], 'POST', 'subscriptions', order);
       case 'confirm subscription':
@@ -291,6 +294,31 @@ export class HistoryPlayer {
     const intentId = made.clientSecret?.split('_secret_')[0] ?? null;
     this.#subscriptions.push({ id, processorId, intentId, order });
     if (card !== null && intentId !== null) await this.#confirm(intentId, card);
+  }
+
+  /** Refunds the newest payment of the subscription: one that Till knows, or one that the processor knows. */
+  async #refundCharge(
+    { id, processorId }: MadeSubscription,
+    { whole, by }: Extract<Command, { what: 'refund charge' }>,
+  ): Promise<void> {
+    const part = whole ? {} : { amount: 40 };
+    if (by === 'till') {
+      const found = await this.#till.call<{ data: readonly { id: string }[] }>(
+        'GET',
+        `payments?subscriptionId=${id}&limit=1`,
+      );
+      const payment = found?.data[0];
+      const body = { ...part, idempotencyKey: randomUUID() };
+      if (payment !== undefined) await this.#till.call('POST', `payments/${payment.id}/refund`, body);
+      return;
+    }
+    const { invoices, refunds } = this.#processor.stripe;
+    const { data } = await invoices.list({
+      ...{ subscription: processorId, status: 'paid', limit: 1, expand: ['data.payments'] },
+    });
+    const paid = data[0]?.payments?.data.find(({ status }) => status === 'paid');
+    const intent = paid?.payment.payment_intent;
+    if (typeof intent === 'string') await refunds.create({ payment_intent: intent, ...part });
   }
 
   /** From now on renewals are declined. */

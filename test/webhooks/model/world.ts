@@ -36,6 +36,7 @@ export type Command =
       readonly trialDays: number;
       readonly card: Card | null;
     }
+  | { readonly what: 'refund charge'; readonly which: number; readonly whole: boolean; readonly by: Actor }
   | { readonly what: 'repeat subscription'; readonly which: number }
   | { readonly what: 'confirm subscription'; readonly which: number; readonly card: Card }
   | { readonly what: 'spoil card'; readonly which: number }
@@ -122,6 +123,10 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('repeat subscription' as const), which }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ what: fc.constant('refund charge' as const), which, whole: fc.boolean(), by }),
+  },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('confirm subscription' as const), which, card }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('spoil card' as const), which }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('cancel subscription' as const), which, by }) },
@@ -155,6 +160,7 @@ const fault: fc.Arbitrary<Fault> = fc.record({
     'customers.retrieve',
     'prices.retrieve',
     'refunds.list',
+    'invoice_payments.list',
   ),
   kind: fc.constantFrom('error', 'latency', 'reset_before'),
   // Three tries in a row fail a whole question, so that some fail and some are only delayed.

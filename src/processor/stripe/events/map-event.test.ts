@@ -540,6 +540,39 @@ describe('invoice events', () => {
   });
 });
 
+describe('invoice payment events', () => {
+  test('name the payment intent and its invoice', () => {
+    const facts = [{ processorInvoiceId: 'in_1', processorPaymentIntentId: 'pi_1' }];
+    assert.deepEqual(read('invoice_payment.paid'), { subject: 'invoicePayment', facts });
+    const payment = { type: 'payment_intent', payment_intent: { id: 'pi_1', object: 'payment_intent' } };
+    const expanded = readEvent(eventFixtureWith('invoice_payment.paid', 'payment', payment));
+    assert.deepEqual(expanded, { subject: 'invoicePayment', facts });
+  });
+
+  test('have no facts if the invoice was paid in another way', () => {
+    const payment = { type: 'charge', charge: 'ch_1' };
+    const facts = readEvent(eventFixtureWith('invoice_payment.paid', 'payment', payment));
+    assert.deepEqual(facts, { subject: 'invoicePayment', facts: [] });
+  });
+
+  test('without an invoice or a payment are errors', () => {
+    unmappable('invoice_payment.paid', 'invoice', null, /invoice/);
+    unmappable('invoice_payment.paid', 'payment', undefined, /payment is missing/);
+    unmappable('invoice_payment.paid', 'payment', { type: 'payment_intent' }, /payment_intent is missing/);
+  });
+
+  test('only older payment intents name their invoice', () => {
+    const invoiceOf = (value: unknown) => {
+      const facts = readEvent(eventFixtureWith('payment_intent.succeeded', 'invoice', value));
+      assert(facts.subject === 'payment' && facts.facts[0] !== undefined);
+      return facts.facts[0].processorInvoiceId;
+    };
+    assert.equal(invoiceOf('in_1'), 'in_1');
+    assert.equal(invoiceOf(null), null);
+    assert.equal(invoiceOf(undefined), undefined);
+  });
+});
+
 describe('events that change no mirror', () => {
   test('an unknown type is ignored', () => {
     assert.deepEqual(read('balance.available'), { subject: 'none', reason: 'unknown_type' });

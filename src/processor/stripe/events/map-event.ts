@@ -5,7 +5,7 @@ import { type EventFacts, UnmappableError } from '../../event-facts.ts';
 import type { EventType } from '../../event-types.ts';
 import { mapCharge } from '../objects/map-charge.ts';
 import { mapCustomer } from '../objects/map-customer.ts';
-import { mapInvoice } from '../objects/map-invoice.ts';
+import { mapInvoice, mapInvoicePayment } from '../objects/map-invoice.ts';
 import { mapPayment } from '../objects/map-payment.ts';
 import { mapPrice, mapProduct } from '../objects/map-plan.ts';
 import { mapRefund } from '../objects/map-refund.ts';
@@ -59,6 +59,15 @@ const readPayment: Reader = (object, asOf) => ({ subject: 'payment', facts: [map
 const readCharge: Reader = (object, asOf) => chargeEvent(mapCharge(object, asOf));
 const readRefund: Reader = (object, asOf) => ({ subject: 'refund', facts: [mapRefund(object, asOf)] });
 const readInvoice: Reader = (object, asOf) => ({ subject: 'invoice', facts: [mapInvoice(object, asOf)] });
+/** An invoice that was paid in another way has no payment at the processor. */
+const readInvoicePayment: Reader = (object) => {
+  const { processorInvoiceId, processorPaymentIntentId } = mapInvoicePayment(object);
+  const isPayment = processorPaymentIntentId !== null;
+  return {
+    subject: 'invoicePayment',
+    facts: isPayment ? [{ processorInvoiceId, processorPaymentIntentId }] : [],
+  };
+};
 const readSubscription: Reader = (object, asOf) => ({
   subject: 'subscription',
   facts: [mapSubscription(object, asOf)],
@@ -150,6 +159,7 @@ const readers: Readonly<Record<EventType, Reader>> = {
   'invoice.voided': readInvoice,
   'invoice.marked_uncollectible': readInvoice,
   'invoice.deleted': readDeletedInvoice,
+  'invoice_payment.paid': readInvoicePayment,
 };
 
 function isKnown(type: string): type is EventType {

@@ -78,6 +78,7 @@ const keptKinds: ReadonlySet<unknown> = new Set([
   'subscription',
   'subscription_item',
   'invoice',
+  'invoice_payment',
 ]);
 
 /**

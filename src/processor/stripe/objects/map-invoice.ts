@@ -30,6 +30,20 @@ export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
   };
 }
 
+/** The payment of an invoice. Money that was not paid through a payment intent has no payment at the processor. */
+export function mapInvoicePayment(value: unknown): {
+  readonly processorInvoiceId: string;
+  readonly processorPaymentIntentId: string | null;
+} {
+  const invoicePayment = WireObject.parse(value, 'invoice_payment').expectKind('invoice_payment');
+  const payment = invoicePayment.object('payment');
+  return {
+    processorInvoiceId: invoicePayment.reference('invoice'),
+    processorPaymentIntentId:
+      payment.text('type') === 'payment_intent' ? payment.reference('payment_intent') : null,
+  };
+}
+
 /** Since 2025-03-31 the subscription is under `parent`; before, it was a field of the invoice itself. */
 function subscriptionOf(invoice: WireObject): string | null {
   if (!invoice.has('parent') && invoice.has('subscription')) return invoice.referenceOrNull('subscription');
