@@ -23,7 +23,7 @@ interface PaymentMirrorParts {
   readonly customers: CustomerMirror;
   readonly lostCustomers: LostCustomers;
   readonly processor: Processor;
-  readonly metrics: Pick<Metrics, 'paymentsSucceeded'>;
+  readonly metrics: Pick<Metrics, 'paymentsSucceeded' | 'paymentsDisputed'>;
   readonly clock: Clock;
 }
 
@@ -59,6 +59,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const turned = written.filter(({ before, after }) => before.intentStatus !== after.intentStatus);
     const changed = [...turned.map(({ after }) => after), ...made];
     if (changed.length > 0) tx.afterCommit(() => this.countSucceeded(changed));
+    this.countDisputed(tx, written);
     const isLate = ({ createdAt }: Payment) => now.getTime() - createdAt.getTime() > lateAfterMs;
     const late = made.filter(isLate).map(keyOf);
     // Events do not contain everything that a row stores, and those about earlier charges found no row.
@@ -72,13 +73,26 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     if (succeeded > 0) this.#parts.metrics.paymentsSucceeded.inc(succeeded);
   }
 
-  async refresh(key: string): Promise<Applied> {
+  /** Counts each payment once, when its row gets its first dispute. */
+  countDisputed(
+    tx: Transaction,
+    written: readonly { readonly before: Payment; readonly after: Payment }[],
+  ): void {
+    const isNew = ({ before, after }: (typeof written)[number]) =>
+      before.dispute === null && after.dispute !== null;
+    const disputed = written.filter(isNew).length;
+    if (disputed > 0) tx.afterCommit(() => this.#parts.metrics.paymentsDisputed.inc(disputed));
+  }
+
+  /** `isDisputed`: the caller knows that the payment is disputed. */
+  async refresh(key: string, { isDisputed = false } = {}): Promise<Applied> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByKeys(database, [key]);
     const facts = (await processor.payments.read(key))?.payment;
-    if (row === undefined) return facts === undefined ? ignoredAll(key) : this.#recover(facts);
+    if (row === undefined) return facts === undefined ? ignoredAll(key) : this.#recover(facts, isDisputed);
     if (facts === undefined) return unknownToProcessor;
-    return database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row)));
+    const whole = await this.#withDisputes(facts, isDisputed || row.dispute !== null);
+    return database.transaction((tx) => this.apply(tx, [whole], revisionsOf(key, row)));
   }
 
   /** Locks all rows of a batch that has payments and refunds, because refunds also lock their payment. */
@@ -107,7 +121,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
   }
 
   /** Recovers a Till payment whose row was lost. Recovers its customer first, which may be lost too. */
-  async #recover(facts: PaymentFacts): Promise<Applied> {
+  async #recover(facts: PaymentFacts, isDisputed: boolean): Promise<Applied> {
     const { database, lostCustomers } = this.#parts;
     const { localId, processorCustomerId } = facts;
     const isOurs =
@@ -116,8 +130,15 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
       (await lostCustomers.recover(processorCustomerId, facts));
     const key = this.keyOf(facts);
     if (!isOurs) return ignoredAll(key);
-    const applied = await database.transaction((tx) => this.apply(tx, [facts], noRevisions));
+    const whole = await this.#withDisputes(facts, isDisputed);
+    const applied = await database.transaction((tx) => this.apply(tx, [whole], noRevisions));
     return { ...applied, late: [key] };
+  }
+
+  /** Only a disputed payment needs this second call. */
+  async #withDisputes(facts: PaymentFacts, isDisputed: boolean): Promise<PaymentFacts> {
+    if (!isDisputed && facts.isDisputed !== true) return facts;
+    return { ...facts, disputes: await this.#parts.processor.disputes.listOfPayment(this.keyOf(facts)) };
   }
 
   /** A payment intent without a Till id belongs to another application. One whose customer has no row is lost. */

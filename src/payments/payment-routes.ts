@@ -19,6 +19,7 @@ import {
 import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
+import { DisputeSchema, disputeAnswer } from './dispute-schema.ts';
 import { type Payment, paymentStatuses } from './payment.ts';
 import type { NewPaymentRequest } from './payment-creation.ts';
 import type { PaymentService } from './payment-service.ts';
@@ -69,6 +70,7 @@ export const PaymentSchema = Type.Object({
       { description: 'The payment method of the last attempt to pay. Null before the first one.' },
     ),
   ),
+  dispute: nullable(DisputeSchema),
   createdAt: DateTime,
   updatedAt: DateTime,
 });
@@ -141,6 +143,7 @@ export const paymentExample: Static<typeof PaymentSchema> = {
   description: 'Order 1234',
   failure: null,
   paymentMethod: null,
+  dispute: null,
   createdAt: '2026-11-15T09:30:00.000Z',
   updatedAt: '2026-11-15T09:30:00.000Z',
 };
@@ -248,6 +251,7 @@ export function paymentAnswer(payment: Payment): Static<typeof PaymentSchema> {
     description: payment.description,
     failure: payment.failure,
     paymentMethod: payment.paymentMethod,
+    dispute: disputeAnswer(payment),
     createdAt: payment.createdAt.toISOString(),
     updatedAt: payment.updatedAt.toISOString(),
   };

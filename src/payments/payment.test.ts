@@ -29,6 +29,7 @@ const payment: Payment = {
   amountCapturable: 0,
   failure: null,
   ...noCharge,
+  dispute: null,
   amountRefunded: 0,
   amountReserved: 0,
   currency: 'eur',

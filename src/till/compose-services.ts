@@ -16,6 +16,7 @@ import { InvoiceStore, invoiceList } from '../invoices/invoice-store.ts';
 import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
 import { PaymentMethodService } from '../payment-methods/payment-method-service.ts';
 import { registerCaptureRoutes } from '../payments/capture-routes.ts';
+import { DisputeMirror } from '../payments/dispute-mirror.ts';
 import { PaymentMirror } from '../payments/payment-mirror.ts';
 import { registerPaymentRoutes } from '../payments/payment-routes.ts';
 import { PaymentService } from '../payments/payment-service.ts';
@@ -139,9 +140,10 @@ function composeMirrors(parts: ServiceParts, stores: Stores) {
     payments,
     paymentStore: stores.payments,
   });
+  const disputes = new DisputeMirror({ ...parts, payments, paymentStore: stores.payments });
   const subscriptions = new SubscriptionMirror({ ...shared, store: stores.subscriptions });
   const invoices = new InvoiceMirror({ ...shared, store: stores.invoices });
-  const mirrors: Mirrors = { customers, plans, payments, refunds, subscriptions, invoices };
+  const mirrors: Mirrors = { customers, plans, payments, disputes, refunds, subscriptions, invoices };
   return { mirrors, lostCustomers };
 }
 

@@ -54,8 +54,16 @@ export interface PaymentBody {
     readonly expMonth: number | null;
     readonly expYear: number | null;
   } | null;
+  readonly dispute: DisputeBody | null;
   readonly createdAt: string;
   readonly updatedAt: string;
+}
+
+export interface DisputeBody {
+  readonly status: string;
+  readonly amount: number | null;
+  readonly reason: string | null;
+  readonly evidenceDueBy: string | null;
 }
 
 /** The fields that a payment has before anybody tries to pay it. */
@@ -67,6 +75,7 @@ export const untriedPayment = {
   description: null,
   failure: null,
   paymentMethod: null,
+  dispute: null,
 };
 
 export interface RefundBody {
