@@ -287,6 +287,7 @@ function isNounFile(path: string): boolean {
     'plan',
     'payment',
     'charge',
+    'dispute',
     'payment-method',
     'refund',
     'subscription',
