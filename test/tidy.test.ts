@@ -291,6 +291,7 @@ function isNounFile(path: string): boolean {
     'plan',
     'payment',
     'charge',
+    'dispute',
     'payment-method',
     'refund',
     'subscription',

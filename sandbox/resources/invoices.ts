@@ -1,7 +1,7 @@
 import { collectInvoice, invoicePaid } from '../billing/collect.ts';
 import { draftSeconds, finalizeInvoice, markInvoiceUncollectible, voidInvoice } from '../billing/invoice.ts';
 import { notEditable } from '../billing/invoice-item.ts';
-import { decidesStatus, dropPayment, intentOf, subscriptionOf } from '../billing/invoice-payment.ts';
+import { decidesStatus, dropPayment, subscriptionOf } from '../billing/invoice-payment.ts';
 import { createOneOffInvoice, deleteDraft, sendInvoice } from '../billing/one-off-invoice.ts';
 import { dropUpdate, isPendingInvoice } from '../billing/pending-update.ts';
 import { isResumption, leavePaused, updateSubscription } from '../billing/subscription-change.ts';

@@ -4,13 +4,7 @@ import { applyToRows, type Inserted, type LockedRows, lockRows } from '../mirror
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
-import {
-  ignoredAll,
-  noRevisions,
-  nothingApplied,
-  revisionsOf,
-  unknownToProcessor,
-} from '../mirrors/refresh.ts';
+import { ignoredAll, noRevisions, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -19,7 +13,6 @@ import type { Processor } from '../processor/processor.ts';
 import { type ChargeFacts, takeChargeFacts } from './charge.ts';
 import {
   firstValuesOfPayment,
-  type InvoicePaymentFacts,
   isAttempted,
   noInvoice,
   type Payment,
@@ -39,7 +32,7 @@ interface PaymentMirrorParts {
   readonly lostCustomers: LostCustomers;
   readonly subscriptionCharges: SubscriptionCharges;
   readonly processor: Processor;
-  readonly metrics: Pick<Metrics, 'paymentsSucceeded'>;
+  readonly metrics: Pick<Metrics, 'paymentsSucceeded' | 'paymentsDisputed'>;
   readonly clock: Clock;
 }
 
@@ -47,8 +40,6 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
   readonly resource = 'payment';
   /** For events about charges: one attempt to pay. */
   readonly ofCharges: Mirror<ChargeFacts>;
-  /** For events that say that an invoice was paid. Their keys contain the ids of both objects. */
-  readonly ofInvoices: Mirror<InvoicePaymentFacts>;
   readonly #parts: PaymentMirrorParts;
 
   constructor(parts: PaymentMirrorParts) {
@@ -58,12 +49,6 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
       keyOf: this.keyOf,
       apply: (tx, facts, source) => this.#applyCharges(tx, facts, source),
       refresh: (key) => this.refresh(key),
-    };
-    this.ofInvoices = {
-      resource: 'payment',
-      keyOf: invoicePaymentKey,
-      apply: (tx, facts) => this.#applyInvoicePayments(tx, facts),
-      refresh: (key) => this.#refreshInvoicePayment(key),
     };
   }
 
@@ -95,6 +80,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const turned = written.filter(({ before, after }) => before.intentStatus !== after.intentStatus);
     const changed = [...turned.map(({ after }) => after), ...made];
     if (changed.length > 0) tx.afterCommit(() => this.countSucceeded(changed));
+    this.countDisputed(tx, written);
     const isLate = ({ createdAt, processorInvoiceId }: Payment) =>
       processorInvoiceId === null && now.getTime() - createdAt.getTime() > lateAfterMs;
     const late = made.filter(isLate).map(keyOf);
@@ -114,13 +100,26 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     if (succeeded > 0) this.#parts.metrics.paymentsSucceeded.inc(succeeded);
   }
 
-  async refresh(key: string): Promise<Applied> {
+  /** Counts each payment once, when its row gets its first dispute. */
+  countDisputed(
+    tx: Transaction,
+    written: readonly { readonly before: Payment; readonly after: Payment }[],
+  ): void {
+    const isNew = ({ before, after }: (typeof written)[number]) =>
+      before.dispute === null && after.dispute !== null;
+    const disputed = written.filter(isNew).length;
+    if (disputed > 0) tx.afterCommit(() => this.#parts.metrics.paymentsDisputed.inc(disputed));
+  }
+
+  /** `isDisputed`: the caller knows that the payment is disputed. */
+  async refresh(key: string, { isDisputed = false } = {}): Promise<Applied> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByKeys(database, [key]);
     const facts = (await processor.payments.read(key))?.payment;
-    if (row === undefined) return facts === undefined ? ignoredAll(key) : this.#recover(facts);
+    if (row === undefined) return facts === undefined ? ignoredAll(key) : this.#recover(facts, isDisputed);
     if (facts === undefined) return unknownToProcessor;
-    return database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row)));
+    const whole = await this.#withDisputes(facts, isDisputed || row.dispute !== null);
+    return database.transaction((tx) => this.apply(tx, [whole], revisionsOf(key, row)));
   }
 
   /** Locks all rows of a batch that has payments and refunds, because refunds also lock their payment. */
@@ -148,37 +147,21 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     return (await applyToRows(tx, store, folding)).applied;
   }
 
-  /** An invoice was paid: its payment has succeeded, unless Till has missed that, or the payment itself. */
-  async #applyInvoicePayments(tx: Transaction, facts: readonly InvoicePaymentFacts[]): Promise<Applied> {
-    const rows = await this.#parts.store.findByKeys(tx, facts.map(this.keyOf));
-    const succeeded = new Set(
-      rows.filter(({ intentStatus }) => intentStatus === 'succeeded').map(this.keyOf),
-    );
-    const missed = facts.filter((one) => !succeeded.has(this.keyOf(one)));
-    return { ...nothingApplied, unsettled: missed.map(invoicePaymentKey) };
-  }
-
-  async #refreshInvoicePayment(invoicePayment: string): Promise<Applied> {
-    const { database, store, processor, subscriptionCharges } = this.#parts;
-    const [invoiceKey = '', key = ''] = invoicePayment.split(' ');
-    const [row] = await store.findByKeys(database, [key]);
-    if (row !== undefined) return this.refresh(key);
-    const charge = await subscriptionCharges.findByInvoice(invoiceKey);
-    const facts = charge && (await processor.payments.read(key))?.payment;
-    if (facts === undefined) return ignoredAll(invoicePayment);
-    // A payment made through the API can be attached to an invoice.
+  /** Records what an invoice was paid with. A payment made through the API can be attached to an invoice, too. */
+  recordMissing(facts: PaymentFacts, charge: SubscriptionCharge): Promise<Applied> {
     return isOurId(facts.localId) ? this.#recover(facts) : this.#record(facts, charge);
   }
 
   /** Recovers a Till payment whose row was lost. Recovers its customer first, which may be lost too. */
-  async #recover(facts: PaymentFacts): Promise<Applied> {
+  async #recover(facts: PaymentFacts, isDisputed = false): Promise<Applied> {
     const { database, lostCustomers } = this.#parts;
     const { localId, processorCustomerId } = facts;
     const key = this.keyOf(facts);
-    if (!isOurId(localId)) return this.#recoverCharge(facts);
+    if (!isOurId(localId)) return this.#recoverCharge(await this.#withDisputes(facts, isDisputed));
     const isOurs = processorCustomerId !== null && (await lostCustomers.recover(processorCustomerId, facts));
     if (!isOurs) return ignoredAll(key);
-    const applied = await database.transaction((tx) => this.apply(tx, [facts], noRevisions));
+    const whole = await this.#withDisputes(facts, isDisputed);
+    const applied = await database.transaction((tx) => this.apply(tx, [whole], noRevisions));
     return { ...applied, late: [key] };
   }
 
@@ -198,11 +181,18 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
   async #record(facts: PaymentFacts, charge: SubscriptionCharge | undefined): Promise<Applied> {
     const key = this.keyOf(facts);
     if (charge === undefined) return ignoredAll(key);
+    const whole = facts.disputes === undefined ? await this.#withDisputes(facts, false) : facts;
     const applied = await this.#parts.database.transaction((tx) =>
-      this.#apply(tx, [facts], noRevisions, charge),
+      this.#apply(tx, [whole], noRevisions, charge),
     );
     // Events about its refunds may have found no row.
     return facts.charge?.hasRefunds ? { ...applied, late: [key] } : applied;
+  }
+
+  /** Only a disputed payment needs this second call. */
+  async #withDisputes(facts: PaymentFacts, isDisputed: boolean): Promise<PaymentFacts> {
+    if (!isDisputed && facts.isDisputed !== true) return facts;
+    return { ...facts, disputes: await this.#parts.processor.disputes.listOfPayment(this.keyOf(facts)) };
   }
 
   async #insertCharges(
@@ -257,11 +247,6 @@ function mayBeCharge(facts: PaymentFacts, source: Source): boolean {
   const { processorInvoiceId, processorCustomerId, status } = facts;
   if (processorInvoiceId === null || processorCustomerId === null || !isAttempted(facts)) return false;
   return processorInvoiceId !== undefined || source !== 'events' || status !== 'succeeded';
-}
-
-/** The processor's ids contain no spaces. */
-function invoicePaymentKey({ processorInvoiceId, processorPaymentIntentId }: InvoicePaymentFacts): string {
-  return `${processorInvoiceId} ${processorPaymentIntentId}`;
 }
 
 /** The id of a charge's row derives from the processor's, so that a lost row gets the same id again. */

@@ -20,6 +20,7 @@ import { component } from '../http/docs/components.ts';
 import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
+import { DisputeSchema, disputeAnswer } from './dispute-schema.ts';
 import { type Payment, paymentSources, paymentStatuses } from './payment.ts';
 import type { NewPaymentRequest } from './payment-creation.ts';
 import type { PaymentService } from './payment-service.ts';
@@ -76,6 +77,7 @@ export const PaymentSchema = component('Payment', {
   subscriptionId: nullable(
     Type.String({ format: 'uuid', description: 'The subscription that the payment was charged for.' }),
   ),
+  dispute: nullable(DisputeSchema),
   createdAt: DateTime,
   updatedAt: DateTime,
 });
@@ -150,6 +152,7 @@ export const paymentExample: Static<typeof PaymentSchema> = {
   paymentMethod: null,
   invoiceId: null,
   subscriptionId: null,
+  dispute: null,
   createdAt: '2026-11-15T09:30:00.000Z',
   updatedAt: '2026-11-15T09:30:00.000Z',
 };
@@ -272,6 +275,7 @@ export function paymentAnswer(payment: Payment): Static<typeof PaymentSchema> {
     paymentMethod: payment.paymentMethod,
     invoiceId: payment.invoiceId,
     subscriptionId: payment.subscriptionId,
+    dispute: disputeAnswer(payment),
     createdAt: payment.createdAt.toISOString(),
     updatedAt: payment.updatedAt.toISOString(),
   };

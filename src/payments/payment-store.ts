@@ -41,6 +41,7 @@ const paymentTable = defineTable<Payment>('payments', {
   chargedAt: mutable('timestamptz'),
   paymentMethod: mutable('jsonb'),
   captureBefore: mutable('timestamptz'),
+  dispute: mutable('jsonb'),
   processorAsOf: mutable('timestamptz'),
   // Null in rows that an older release wrote, which stored a single time.
   processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),
@@ -140,6 +141,13 @@ export class PaymentStore extends MirrorStore<Payment> {
   async markChecked(db: Queryable, key: string): Promise<void> {
     const sql = 'update till.payments set checked_at = now() where processor_payment_intent_id = $1';
     await db.query(sql, [key]);
+  }
+
+  /** The number of payments that were disputed. Slow for many millions of rows. */
+  async countDisputed(db: Queryable): Promise<number> {
+    const sql = 'select count(*)::integer as count from till.payments where dispute is not null';
+    const [row] = await db.query<{ count: number }>(sql);
+    return row?.count ?? 0;
   }
 
   list(db: Queryable, request: ListRequest): Promise<ListPage<Payment>> {

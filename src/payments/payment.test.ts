@@ -31,6 +31,7 @@ const payment: Payment = {
   failure: null,
   ...noCharge,
   ...noInvoice,
+  dispute: null,
   amountRefunded: 0,
   amountReserved: 0,
   currency: 'eur',

@@ -8,6 +8,7 @@ import {
   type Verdict,
 } from '../mirrors/transition.ts';
 import { type Charge, type ChargeValues, chargeValues, noCharge, takeCharge } from './charge.ts';
+import { type DisputesOfPayment, type StoredDispute, takeDisputes } from './dispute.ts';
 
 /** Every status of a payment, in the usual order. */
 export const paymentStatuses = [
@@ -72,9 +73,11 @@ export interface Payment extends DatedRow, PaymentValues, ChargeValues, PaidInvo
   readonly amountReserved: number;
   readonly intentStatus: IntentStatus;
   readonly status: PaymentStatus;
+  /** The newest one. Null if the payment was never disputed. */
+  readonly dispute: StoredDispute | null;
 }
 
-export interface PaymentFacts extends OwnFacts, PaymentValues {
+export interface PaymentFacts extends OwnFacts, PaymentValues, DisputesOfPayment {
   readonly processorPaymentIntentId: string;
   readonly processorCustomerId: string | null;
   readonly status: IntentStatus;
@@ -121,8 +124,8 @@ const paymentTransitions: TransitionTable<IntentStatus> = {
 };
 
 /**
- * Decides whether the facts change the row, and returns the row with the facts applied. The payment intent's values and
- * the latest charge are ordered independently, because events report them separately.
+ * Decides whether the facts change the row, and returns the row with the facts applied. The payment intent's values,
+ * the latest charge and the newest dispute are ordered independently, because events report them separately.
  */
 export function takePaymentFacts(
   payment: Payment,
@@ -137,9 +140,10 @@ export function takePaymentFacts(
   const description = payment.processorInvoiceId === null ? facts.description : undefined;
   const described = takeDescription(payment, intent, description, now);
   const charged = facts.charge ? takeCharge(described.row, facts.charge, origin, now) : described;
-  const { row } = charged;
+  const disputed = takeDisputes(charged.row, facts, origin, now);
+  const row = disputed.verdict === 'keep' ? charged.row : disputed.row;
   return {
-    verdict: strongestOf(intent.verdict, described.verdict, charged.verdict),
+    verdict: strongestOf(intent.verdict, described.verdict, charged.verdict, disputed.verdict),
     row: { ...row, status: paymentStatusOf(row) },
   };
 }
@@ -175,6 +179,8 @@ function valuesOfPayment({
   description,
   charge,
   processorInvoiceId,
+  isDisputed,
+  disputes,
   status: intentStatus,
   ...values
 }: PaymentFacts): PaymentValues & Pick<Payment, 'intentStatus'> {
@@ -184,9 +190,10 @@ function valuesOfPayment({
 /** The values of a new row. */
 export function firstValuesOfPayment(
   facts: PaymentFacts,
-): PaymentValues & ChargeValues & Pick<Payment, 'intentStatus' | 'description'> {
+): PaymentValues & ChargeValues & Pick<Payment, 'intentStatus' | 'description' | 'dispute'> {
   const { description = null, charge } = facts;
-  return { ...valuesOfPayment(facts), description, ...(charge ? chargeValues(charge) : noCharge) };
+  const charged = charge ? chargeValues(charge) : noCharge;
+  return { ...valuesOfPayment(facts), description, ...charged, dispute: null };
 }
 
 /** Whether there was an attempt to pay, or one is in progress. */

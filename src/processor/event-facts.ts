@@ -1,6 +1,7 @@
 import type { CustomerFacts } from '../customers/customer.ts';
 import type { InvoiceFacts } from '../invoices/invoice.ts';
 import type { ChargeFacts } from '../payments/charge.ts';
+import type { DisputeFacts, UnlinkedDisputeFacts } from '../payments/dispute.ts';
 import type { InvoicePaymentFacts, PaymentFacts } from '../payments/payment.ts';
 import type { RefundedPaymentFacts, RefundFacts } from '../payments/refund.ts';
 import type { PriceFacts, ProductFacts } from '../plans/plan.ts';
@@ -14,6 +15,8 @@ export interface SubjectFacts {
   readonly payment: PaymentFacts;
   readonly charge: ChargeFacts;
   readonly invoicePayment: InvoicePaymentFacts;
+  readonly dispute: DisputeFacts;
+  readonly unlinkedDispute: UnlinkedDisputeFacts;
   readonly refund: RefundFacts;
   readonly refundedPayment: RefundedPaymentFacts;
   readonly subscription: SubscriptionFacts;

@@ -21,6 +21,8 @@ export const processorOperations = [
   'refunds.create',
   'refunds.read',
   'refunds.list',
+  'disputes.read',
+  'disputes.list',
   'subscriptions.create',
   'subscriptions.read',
   'subscriptions.update',

@@ -6,6 +6,7 @@ import type {
   CardSetup,
   PaymentMethodUse,
 } from '../payment-methods/payment-method.ts';
+import type { DisputeFacts } from '../payments/dispute.ts';
 import type { PaymentFacts } from '../payments/payment.ts';
 import type { RefundFacts, RefundReason } from '../payments/refund.ts';
 import type { PlanChange, PlanFacts, PlanInterval, ProductFacts } from '../plans/plan.ts';
@@ -26,6 +27,7 @@ export interface Processor {
   readonly plans: PlanCalls;
   readonly payments: PaymentCalls;
   readonly refunds: RefundCalls;
+  readonly disputes: DisputeCalls;
   readonly subscriptions: SubscriptionCalls;
   readonly invoices: InvoiceCalls;
   readonly paymentMethods: PaymentMethodCalls;
@@ -200,6 +202,14 @@ export interface NewRefund {
   readonly processorPaymentIntentId: string;
   readonly amount: number;
   readonly reason: RefundReason | null;
+}
+
+/** Disputes of charges that belong to no payment intent are left out. */
+export interface DisputeCalls {
+  read(processorDisputeId: string): Promise<DisputeFacts | null>;
+  /** Those that cannot be mapped are left out and logged. */
+  listOfPayment(processorPaymentIntentId: string): Promise<readonly DisputeFacts[]>;
+  list(): Pages<DisputeFacts>;
 }
 
 /** The first invoice's secret; null where a trial or a free plan leaves nothing to confirm. */

@@ -150,17 +150,19 @@ export class EventApplier {
   }
 
   /**
-   * Locks rows that two subjects of a batch share: products and prices share plans, and charges and refunds share payments. One
-   * mirror locks in the order of the ids, but two mirrors in sequence do not.
+   * Locks rows that two subjects of a batch share: products and prices share plans; charges, disputes and refunds share
+   * payments. One mirror locks in the order of the ids, but two mirrors in sequence do not.
    */
   async #lockShared(tx: Transaction, subject: Subject, readings: readonly Reading[]): Promise<void> {
     const { plans, payments } = this.#parts.mirrors;
     if (subject === 'product')
       await plans.lock(tx, factsAbout(readings, 'product'), factsAbout(readings, 'price'));
     if (subject !== 'payment') return;
-    const others = [...factsAbout(readings, 'charge'), ...factsAbout(readings, 'refund')].flatMap(
-      ({ processorPaymentIntentId }) => processorPaymentIntentId ?? [],
-    );
+    const others = [
+      ...factsAbout(readings, 'charge'),
+      ...factsAbout(readings, 'dispute'),
+      ...factsAbout(readings, 'refund'),
+    ].flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []);
     // Without others, the mirror itself locks all payments in one statement.
     if (others.length > 0)
       await payments.lock(tx, [...others, ...factsAbout(readings, 'payment').map(payments.keyOf)]);

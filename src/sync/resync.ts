@@ -88,6 +88,7 @@ export class Resync {
     await this.#compare(mirrors.plans, processor.plans.list(), run, (await plans.list(false)).length);
     await this.#compareMoney(undefined, run);
     await this.#compare(mirrors.refunds, processor.refunds.list(), run, await refunds.count());
+    await this.#compare(mirrors.disputes, processor.disputes.list(), run, await mirrors.disputes.count());
     return run.skipped;
   }
 
@@ -109,8 +110,11 @@ export class Resync {
     let cursor: string | undefined;
     do {
       const page = await payments.list({ cursor, limit: 100, filters: { customerId: id, source: 'all' } });
-      for (const payment of page.data)
-        await this.#refresh(mirrors.refunds.ofPayments, mirrors.payments.keyOf(payment), run);
+      for (const payment of page.data) {
+        const key = mirrors.payments.keyOf(payment);
+        await this.#refresh(mirrors.refunds.ofPayments, key, run);
+        if (payment.dispute !== null) await this.#refresh(mirrors.disputes, key, run);
+      }
       cursor = page.nextCursor ?? undefined;
     } while (cursor !== undefined);
     return run.skipped;

@@ -16,6 +16,8 @@ import { InvoiceStore, invoiceList } from '../invoices/invoice-store.ts';
 import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
 import { PaymentMethodService } from '../payment-methods/payment-method-service.ts';
 import { registerCaptureRoutes } from '../payments/capture-routes.ts';
+import { DisputeMirror } from '../payments/dispute-mirror.ts';
+import { InvoicePaymentMirror } from '../payments/invoice-payment-mirror.ts';
 import { PaymentMirror } from '../payments/payment-mirror.ts';
 import { registerPaymentRoutes } from '../payments/payment-routes.ts';
 import { PaymentService } from '../payments/payment-service.ts';
@@ -143,7 +145,12 @@ function composeMirrors(parts: ServiceParts, stores: Stores) {
     payments,
     paymentStore: stores.payments,
   });
-  const mirrors: Mirrors = { customers, plans, payments, refunds, subscriptions, invoices };
+  const ofPayments = { ...parts, payments, paymentStore: stores.payments };
+  const invoicePayments = new InvoicePaymentMirror({ ...ofPayments, subscriptionCharges });
+  const disputes = new DisputeMirror(ofPayments);
+  const mirrors: Mirrors = {
+    ...{ customers, plans, payments, invoicePayments, disputes, refunds, subscriptions, invoices },
+  };
   return { mirrors, lostCustomers };
 }
 

@@ -56,8 +56,16 @@ export interface PaymentBody {
   } | null;
   readonly invoiceId: string | null;
   readonly subscriptionId: string | null;
+  readonly dispute: DisputeBody | null;
   readonly createdAt: string;
   readonly updatedAt: string;
+}
+
+export interface DisputeBody {
+  readonly status: string;
+  readonly amount: number | null;
+  readonly reason: string | null;
+  readonly evidenceDueBy: string | null;
 }
 
 /** The fields that a payment has before anybody tries to pay it. */
@@ -71,6 +79,7 @@ export const untriedPayment = {
   paymentMethod: null,
   invoiceId: null,
   subscriptionId: null,
+  dispute: null,
 };
 
 export interface RefundBody {

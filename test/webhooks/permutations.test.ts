@@ -21,6 +21,7 @@ import { type Customer, takeCustomerFacts } from '../../src/customers/customer.t
 import { type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
 import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '../../src/mirrors/fold.ts';
 import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '../../src/payments/charge.ts';
+import { type DisputeFacts, takeDispute } from '../../src/payments/dispute.ts';
 import { noInvoice, type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
 import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
 import {
@@ -61,6 +62,17 @@ test("every order of a payment's charges ends with the payment method of the las
   const cards = ['a', 'b', 'c', 'd', 'e'];
   for (const seconds of timings(cards.length, false))
     assertOrderProof(chargeLife(cards.map((card, index) => chargeFacts(card, seconds[index]))));
+});
+
+test("every order of a payment's disputes ends with the newest one as the processor's dispute is", () => {
+  for (const states of [
+    ['a needs_response', 'a under_review', 'a won', 'a needs_response', 'a lost'],
+    // An inquiry that becomes a chargeback; then another dispute, while the first one is still decided.
+    ['a warning_needs_response', 'a needs_response', 'a lost', 'b needs_response', 'b won'],
+  ]) {
+    for (const seconds of timings(states.length, false))
+      assertOrderProof(disputeLife(states.map((state, index) => disputeFacts(state, seconds[index]))));
+  }
 });
 
 test("every order of a refund's events ends as the processor's refund is", () => {
@@ -187,6 +199,12 @@ const sampleLives: readonly (readonly (readonly Command[])[])[] = [
     [{ what: 'refund', which: 0, whole: true, by: 'processor' }],
   ],
   [
+    [{ what: 'pay', amount: 900, card: 'pm_card_createDispute' }],
+    [{ what: 'answer dispute', which: 0, how: 'winning_evidence' }],
+    [{ what: 'pay', amount: 900, card: 'pm_card_createDisputeInquiry' }],
+    [{ what: 'answer dispute', which: 1, how: 'escalate_inquiry_evidence' }],
+  ],
+  [
     [
       { what: 'subscribe', interval: 'week', amount: 900, trialDays: 0, card },
       { what: 'update customer', name: 'One', by: 'processor' },
@@ -201,13 +219,14 @@ const sampleLives: readonly (readonly (readonly Command[])[])[] = [
   ],
 ];
 
-/** Each customer's events. Those of refunds and invoice payments name the payment, those of plans nobody. */
+/** Each customer's events. Those of refunds, disputes and invoice payments name the payment, those of plans nobody. */
 function byCustomer(events: readonly Stripe.Event[]): ReadonlyMap<string, readonly Stripe.Event[]> {
   const customerOf = new Map<string, string>();
   const named = ({ data: { object } }: Stripe.Event): string | undefined => {
     if (object.object === 'customer') return object.id;
-    if (object.object === 'refund') return customerOf.get(String(object.payment_intent));
     if (object.object === 'invoice_payment') return customerOf.get(String(object.payment.payment_intent));
+    if (object.object === 'refund' || object.object === 'dispute')
+      return customerOf.get(String(object.payment_intent));
     return 'customer' in object && typeof object.customer === 'string' ? object.customer : undefined;
   };
   for (const event of events) {
@@ -418,6 +437,27 @@ function chargeLife(events: readonly ChargeFacts[]): Life<Payment, ChargeFacts> 
   };
 }
 
+/** A state is the dispute, which is created in the second of its letter, and its status. */
+function disputeFacts(state: string, at = 0): DisputeFacts {
+  const [id = '', status = ''] = state.split(' ');
+  return {
+    ...{ processorDisputeId: id, processorPaymentIntentId: key, status, amount: 500, currency: 'eur' },
+    ...{ reason: null, evidenceDueBy: null },
+    createdAt: second(id.charCodeAt(0)),
+    asOf: asOfEvent(second(at)),
+  };
+}
+
+function disputeLife(events: readonly DisputeFacts[]): Life<Payment, DisputeFacts> {
+  const undisputed = paymentLife([]).born(paymentFacts('succeeded'));
+  return {
+    events,
+    born: (facts) => takeDispute(undisputed, facts, 'event', now).row,
+    take: (row, facts, origin) => takeDispute(row, facts, origin, now),
+    view: ({ dispute }) => [dispute?.processorDisputeId, dispute?.status],
+  };
+}
+
 function paymentLife(events: readonly PaymentFacts[]): Life<Payment, PaymentFacts> {
   return {
     events,
@@ -431,7 +471,7 @@ function paymentLife(events: readonly PaymentFacts[]): Life<Payment, PaymentFact
         amountRefunded: 0,
         amountReserved: 0,
       },
-      ...{ description: null, intentStatus: status, status, ...rowTime(asOf) },
+      ...{ description: null, dispute: null, intentStatus: status, status, ...rowTime(asOf) },
     }),
     take: (row, facts, origin) => takePaymentFacts(row, facts, origin, now),
     view: ({ status, amountReceived, amountCapturable, failure }) => ({

@@ -120,11 +120,20 @@ async function readTruth(
   const refunds = (await listAll(stripe.refunds.list({ limit }))).filter(({ payment_intent }) =>
     paymentIds.has(idOf(payment_intent) ?? ''),
   );
+  const disputes = Map.groupBy(await listAll(stripe.disputes.list({ limit })), ({ payment_intent }) =>
+    idOf(payment_intent),
+  );
   const subscriptions = await listAll(stripe.subscriptions.list({ limit, status: 'all' }));
   return {
     customers: byId([...ids.customers], (id) => [id, customerTruth(live.get(id))]),
     plans: byId(prices, planTruth),
-    payments: byId(intents, (intent) => [intent.id, paymentTruth(intent, refunds, charges.get(intent.id))]),
+    payments: byId(intents, (intent) => [
+      intent.id,
+      {
+        ...paymentTruth(intent, refunds, charges.get(intent.id)),
+        dispute: disputeTruth(disputes.get(intent.id)),
+      },
+    ]),
     refunds: byId(refunds, ({ id, amount, currency, status, payment_intent }) => [
       id,
       { payment: idOf(payment_intent), amount, currency, status },
@@ -194,6 +203,14 @@ function chargeTruth(charge: string | Stripe.Charge | null): object {
   };
 }
 
+/** The newest dispute, of two in one second the one with the greater id. */
+function disputeTruth(disputes: readonly Stripe.Dispute[] = []): object | null {
+  const [newest] = disputes.toSorted((a, b) => b.created - a.created || (a.id > b.id ? -1 : 1));
+  if (newest === undefined) return null;
+  const { id, status, amount, currency, reason, evidence_details: details } = newest;
+  return { id, status, amount, currency, reason, dueBy: details.due_by };
+}
+
 function isUndone(status: string | null): boolean {
   return status === 'failed' || status === 'canceled';
 }
@@ -252,7 +269,11 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
          'card', case when payment_method is not null then json_build_object('id', payment_method->'id',
            'type', payment_method->'type', 'brand', payment_method->'brand', 'last4', payment_method->'last4',
            'expMonth', payment_method->'expMonth', 'expYear', payment_method->'expYear') end,
-         'captureBefore', extract(epoch from capture_before)::bigint) as value
+         'captureBefore', extract(epoch from capture_before)::bigint,
+         'dispute', case when dispute is not null then json_build_object('id', dispute->'processorDisputeId',
+           'status', dispute->'status', 'amount', dispute->'amount', 'currency', dispute->'currency',
+           'reason', dispute->'reason',
+           'dueBy', extract(epoch from (dispute->>'evidenceDueBy')::timestamptz)::bigint) end) as value
        from till.payments join till.customers on customers.id = payments.customer_id
          left join till.invoices on invoices.processor_invoice_id = payments.processor_invoice_id
          left join till.subscriptions

@@ -5,7 +5,7 @@ import type { Reading } from '../../support/checks/staleness.ts';
 import type { Method } from '../../support/client.ts';
 import { confirmIntent } from '../../support/objects.ts';
 import type { ApiClient } from './api-client.ts';
-import type { Card, Command } from './world.ts';
+import type { Card, Command, DisputeAnswer } from './world.ts';
 
 interface PaymentAnswer {
   readonly payment: { readonly id: string; readonly processorPaymentIntentId: string };
@@ -126,6 +126,8 @@ export class HistoryPlayer {
         return this.#withPayment(command.which, (payment) =>
           this.#refund(payment, command.whole, command.by === 'till'),
         );
+      case 'answer dispute':
+        return this.#withPayment(command.which, ({ intentId }) => this.#answerDispute(intentId, command.how));
       case 'pay elsewhere':
         return this.#payElsewhere(command.amount);
       case 'update customer':
@@ -258,6 +260,14 @@ export class HistoryPlayer {
     if (byTill)
       await this.#till.call('POST', `payments/${id}/refund`, { ...part, idempotencyKey: randomUUID() });
     else await this.#processor.stripe.refunds.create({ payment_intent: intentId, ...part });
+  }
+
+  async #answerDispute(intentId: string, how: DisputeAnswer): Promise<void> {
+    const { disputes } = this.#processor.stripe;
+    const [dispute] = (await disputes.list({ payment_intent: intentId })).data;
+    if (dispute === undefined) return;
+    if (how === 'accept') await disputes.close(dispute.id);
+    else await disputes.update(dispute.id, { evidence: { uncategorized_text: how } });
   }
 
   /** A payment of our customer that Till has no part in. */

@@ -5,6 +5,7 @@ import { type EventFacts, UnmappableError } from '../../event-facts.ts';
 import type { EventType } from '../../event-types.ts';
 import { mapCharge } from '../objects/map-charge.ts';
 import { mapCustomer } from '../objects/map-customer.ts';
+import { isLinked, mapDispute } from '../objects/map-dispute.ts';
 import { mapInvoice, mapInvoicePayment } from '../objects/map-invoice.ts';
 import { mapPayment } from '../objects/map-payment.ts';
 import { mapPrice, mapProduct } from '../objects/map-plan.ts';
@@ -106,6 +107,13 @@ function chargeEvent(facts: ChargeFacts | null): EventFacts {
   return { subject: 'charge', facts: facts === null ? [] : [facts] };
 }
 
+const readDispute: Reader = (object, asOf) => {
+  const facts = mapDispute(object, asOf);
+  return isLinked(facts)
+    ? { subject: 'dispute', facts: [facts] }
+    : { subject: 'unlinkedDispute', facts: [facts] };
+};
+
 /** The older shape lists the refunds, if there are at most ten. Otherwise they must be fetched from the processor. */
 const readRefundedCharge: Reader = (object, asOf) => {
   const charge = WireObject.parse(object, 'charge').expectKind('charge');
@@ -133,6 +141,11 @@ const readers: Readonly<Record<EventType, Reader>> = {
   'charge.expired': readExpiredCharge,
   'charge.refunded': readRefundedCharge,
   'charge.refund.updated': readRefund,
+  'charge.dispute.created': readDispute,
+  'charge.dispute.updated': readDispute,
+  'charge.dispute.closed': readDispute,
+  'charge.dispute.funds_withdrawn': readDispute,
+  'charge.dispute.funds_reinstated': readDispute,
   'refund.created': readRefund,
   'refund.updated': readRefund,
   'refund.failed': readRefund,

@@ -87,6 +87,21 @@ describe('a redacted event', () => {
     assert.doesNotMatch(payload, /Ada/);
   });
 
+  test('a dispute keeps what a payment shows and its links, and nothing of its evidence', () => {
+    const fixture = JSON.parse(eventFixture('charge.dispute.created')).data.object;
+    const charge = { id: 'ch_1', object: 'charge', payment_intent: { id: 'pi_1', ...person }, ...person };
+    const evidence = { ...fixture.evidence, access_activity_log: 'Ada', enhanced_evidence: { x: 'Ada' } };
+    const more = { ...person, charge, evidence, evidence_details: { due_by: 1768089599, note: 'Ada' } };
+    const { payload } = redactPayload(withPerson('charge.dispute.created', more));
+    assert.doesNotMatch(payload, /Ada/);
+    const { id, object, amount, created, currency, reason, status, payment_intent } = fixture;
+    assert.deepEqual(JSON.parse(payload).data.object, {
+      ...{ id, object, amount, created, currency, reason, status, payment_intent },
+      charge: { id: 'ch_1', object: 'charge', payment_intent: { id: 'pi_1' } },
+      evidence_details: { due_by: 1768089599 },
+    });
+  });
+
   test('an object of a kind that no mirror uses is reduced to its id and kind', () => {
     const object = { id: 'cs_1', object: 'checkout.session', dob: { year: 1815 }, customer_details: {} };
     const { payload } = redactPayload({ object: 'event', data: { object } });

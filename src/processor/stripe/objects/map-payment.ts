@@ -25,6 +25,7 @@ export function mapPaymentResponse(value: unknown, asOf: AsOf): PaymentFacts {
     ...mapPayment(value, asOf),
     description: intent.optionalText('description'),
     ...(charge === undefined ? {} : { charge }),
+    isDisputed: ifReadable(() => intent.object('latest_charge').flag('disputed')) ?? false,
   };
 }
 
