@@ -168,14 +168,11 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
   /** Records the charge of a Till subscription. Charges for other customers cost no read. */
   async #recoverCharge(facts: PaymentFacts): Promise<Applied> {
     const { database, customers, subscriptionCharges } = this.#parts;
-    const { processorCustomerId, processorInvoiceId } = facts;
+    const { processorCustomerId } = facts;
     const key = this.keyOf(facts);
     const owners = await customers.find(database, [processorCustomerId]);
-    if (owners.get(processorCustomerId) === undefined || processorInvoiceId === null) return ignoredAll(key);
-    const charge = await (processorInvoiceId === undefined
-      ? subscriptionCharges.findByPayment(key)
-      : subscriptionCharges.findByInvoice(processorInvoiceId));
-    return this.#record(facts, charge);
+    if (owners.get(processorCustomerId) === undefined) return ignoredAll(key);
+    return this.#record(facts, await subscriptionCharges.findByPayment(key));
   }
 
   async #record(facts: PaymentFacts, charge: SubscriptionCharge | undefined): Promise<Applied> {
