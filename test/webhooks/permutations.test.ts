@@ -23,6 +23,7 @@ import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '.
 import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '../../src/payments/charge.ts';
 import { type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
 import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
+import { type Plan, type ProductFacts, takeProductFacts } from '../../src/plans/plan.ts';
 import {
   followedItem,
   type Subscription,

@@ -108,9 +108,17 @@ function customerTruth(customer: Stripe.Customer | undefined): object {
 function planTruth(price: Stripe.Price): [string, object] {
   const { product, unit_amount: amount, currency, recurring, active } = price;
   assert(typeof product === 'object' && !product.deleted);
-  const truth = { product: product.id, name: product.name, amount, currency, interval: recurring?.interval };
+  const recurrence = { interval: recurring?.interval, intervalCount: recurring?.interval_count };
+  const truth = { product: product.id, name: product.name, amount, currency, ...recurrence };
   const { metadata } = Object(ownTruth(product.metadata));
-  return [price.id, { ...truth, active: active && product.active, metadata }];
+  const own = { features: featuresTruth(product.metadata), group: product.metadata['till_group'] ?? null };
+  return [price.id, { ...truth, active: active && product.active, metadata, ...own }];
+}
+
+/** The features are JSON objects in several values of the metadata. */
+function featuresTruth(metadata: Stripe.Metadata): object {
+  const texts = Object.entries(metadata).filter(([key]) => key.startsWith('till_features_'));
+  return Object.assign({}, ...texts.map(([, text]) => JSON.parse(text)));
 }
 
 function paymentTruth(intent: Stripe.PaymentIntent, refunds: readonly Stripe.Refund[]): object {
@@ -196,7 +204,8 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
     ),
     plans: await read(
       `select processor_price_id as key, json_build_object('product', processor_product_id, 'name', name,
-         'amount', amount, 'currency', currency, 'interval', interval, 'active', active, 'metadata', metadata) as value
+         'amount', amount, 'currency', currency, 'interval', interval, 'active', active, 'metadata', metadata,
+         'intervalCount', interval_count, 'features', features, 'group', group_name) as value
        from till.plans`,
     ),
     payments: await read(

@@ -313,6 +313,8 @@ describe('customer and plan events', () => {
       name: 'Gold',
       metadata: null,
       active: true,
+      features: {},
+      groupName: null,
       createdAt: new Date('2025-12-31T23:50:00Z'),
       asOf: asOfEvent(eventTime),
     };
@@ -340,6 +342,7 @@ describe('customer and plan events', () => {
       currency: 'eur',
       interval: 'month',
       active: false,
+      intervalCount: 1,
       createdAt: new Date('2025-12-31T23:50:00Z'),
       asOf: asOfEvent(eventTime),
     };
@@ -350,7 +353,8 @@ describe('customer and plan events', () => {
   for (const [what, recurring] of [
     ['paid once', null],
     ['that does not say how it is paid', undefined],
-    ['paid every third month', { interval: 'month', interval_count: 3 }],
+    ['paid every four years', { interval: 'day', interval_count: 1_461 }],
+    ['paid every zero months', { interval: 'month', interval_count: 0 }],
     ['paid every decade', { interval: 'decade', interval_count: 1 }],
   ] as const) {
     test(`a price ${what} has no interval that Till supports`, () => {
