@@ -184,10 +184,17 @@ function invoiceTruth(invoice: Stripe.Invoice): [string, object] {
   const { amount_due: due, amount_paid: paid, currency, status, hosted_invoice_url: url } = invoice;
   const customer = idOf(invoice.customer);
   const subscription = idOf(invoice.parent?.subscription_details?.subscription ?? null);
-  return [
-    invoice.id ?? '',
-    { customer, processorCustomer: customer, subscription, due, paid, currency, status, url: url ?? null },
-  ];
+  const details = {
+    number: invoice.number,
+    remaining: invoice.amount_remaining,
+    pdf: invoice.invoice_pdf ?? null,
+    attempts: invoice.attempt_count,
+    nextAttempt: invoice.next_payment_attempt,
+    periodStart: invoice.period_start,
+    periodEnd: invoice.period_end,
+  };
+  const amounts = { due, paid, currency, status, url: url ?? null };
+  return [invoice.id ?? '', { customer, processorCustomer: customer, subscription, ...amounts, ...details }];
 }
 
 async function readMirrors(sql: Sql): Promise<Mirrors> {
@@ -240,7 +247,10 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
       `select processor_invoice_id as key, json_build_object('customer', customers.processor_customer_id,
          'processorCustomer', invoices.processor_customer_id, 'subscription', processor_subscription_id,
          'due', amount_due, 'paid', amount_paid, 'currency', currency, 'status', status,
-         'url', hosted_invoice_url) as value
+         'url', hosted_invoice_url, 'number', number, 'remaining', amount_remaining, 'pdf', invoice_pdf_url,
+         'attempts', attempt_count, 'nextAttempt', extract(epoch from next_payment_attempt_at)::bigint,
+         'periodStart', extract(epoch from period_start)::bigint,
+         'periodEnd', extract(epoch from period_end)::bigint) as value
        from till.invoices left join till.customers on customers.id = customer_id`,
     ),
   };
