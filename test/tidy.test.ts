@@ -258,6 +258,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   payments: ['payments/payment-store.ts', 'payments/refund-store.ts'],
   refunds: ['payments/refund-store.ts', 'payments/payment-store.ts'],
   subscriptions: ['subscriptions/subscription-store.ts', 'invoices/invoice-store.ts'],
+  group_reservations: ['subscriptions/group-reservation-store.ts'],
   invoices: ['invoices/invoice-store.ts'],
   list_counts: ['mirrors/list-statement.ts', 'mirrors/list-totals.ts'],
   idempotency_claims: ['idempotency/claim-store.ts'],
@@ -285,6 +286,7 @@ function isNounFile(path: string): boolean {
   return [
     'customer',
     'plan',
+    'plan-features',
     'payment',
     'charge',
     'payment-method',
