@@ -262,6 +262,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'invoices/invoice-store.ts',
     'payments/payment-store.ts',
   ],
+  group_reservations: ['subscriptions/group-reservation-store.ts'],
   invoices: ['invoices/invoice-store.ts', 'payments/payment-store.ts'],
   list_counts: ['mirrors/list-statement.ts', 'mirrors/list-totals.ts'],
   idempotency_claims: ['idempotency/claim-store.ts'],
@@ -289,6 +290,7 @@ function isNounFile(path: string): boolean {
   return [
     'customer',
     'plan',
+    'plan-features',
     'payment',
     'charge',
     'dispute',

@@ -10,7 +10,7 @@ import type { Clock } from '../platform/clock.ts';
 import { derivedId, isOurId } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
-import { type Invoice, type InvoiceFacts, takeInvoiceFacts } from './invoice.ts';
+import { detailsAfter, firstDetails, type Invoice, type InvoiceFacts, takeInvoiceFacts } from './invoice.ts';
 import type { InvoiceStore } from './invoice-store.ts';
 
 interface InvoiceMirrorParts {
@@ -106,11 +106,13 @@ function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): I
     customerId,
     processorCustomerId,
     processorSubscriptionId,
+    subscriptionId: null,
     amountDue,
     amountPaid,
     currency: facts.currency,
     status: facts.status,
     hostedInvoiceUrl: facts.hostedInvoiceUrl,
+    ...detailsAfter(firstDetails(facts), facts),
     ...rowTime(facts.asOf),
     createdAt: facts.createdAt,
     updatedAt: now,

@@ -32,7 +32,7 @@ export function immutable(type: Column['type']): Column {
   return { type, written: 'insert' };
 }
 
-/** A field that PostgreSQL generates or looks up, or that its own statement maintains. */
+/** A field that PostgreSQL generates, that its own statement maintains, or that is read from another table. */
 export function computed(type: Column['type'], select?: string): Column {
   return { type, written: 'never', ...(select === undefined ? {} : { select }) };
 }

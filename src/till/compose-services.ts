@@ -37,6 +37,7 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
+import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
@@ -87,6 +88,7 @@ export function composeServices(parts: ServiceParts) {
     payments: new PaymentStore(),
     refunds: new RefundStore(),
     subscriptions: new SubscriptionStore(),
+    groups: new GroupReservationStore(),
     invoices: new InvoiceStore(),
   };
   const { mirrors, lostCustomers } = composeMirrors(parts, stores);
@@ -122,6 +124,7 @@ interface Stores {
   readonly payments: PaymentStore;
   readonly refunds: RefundStore;
   readonly subscriptions: SubscriptionStore;
+  readonly groups: GroupReservationStore;
   readonly invoices: InvoiceStore;
 }
 
@@ -183,6 +186,7 @@ function composeDomain(
   const subscriptions = new SubscriptionService({
     ...parts,
     store: stores.subscriptions,
+    groups: stores.groups,
     mirror: mirrors.subscriptions,
     customers,
     plans,

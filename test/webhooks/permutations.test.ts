@@ -18,12 +18,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { type Customer, takeCustomerFacts } from '../../src/customers/customer.ts';
-import { type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
+import { detailsAfter, firstDetails, type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
 import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '../../src/mirrors/fold.ts';
 import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '../../src/payments/charge.ts';
 import { type DisputeFacts, takeDispute } from '../../src/payments/dispute.ts';
 import { noInvoice, type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
 import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
+import { type Plan, type ProductFacts, takeProductFacts } from '../../src/plans/plan.ts';
 import {
   followedItem,
   type Subscription,
@@ -116,12 +117,20 @@ test("every order of an invoice's events ends as the processor's invoice is", ()
   for (const states of [
     ['draft 500', 'draft 700', 'open 700', 'open 600', 'uncollectible 600', 'paid 600'],
     ['draft 500', 'draft 700', 'open 700', 'open 600', 'uncollectible 600', 'void 600'],
-    ['draft 500', 'open 500', 'draft 600', 'open 600', 'open 700'],
+    // Attempts to collect it fail.
+    ['draft 500', 'open 500', 'open 500 1', 'open 500 2', 'open 500 3', 'paid 500 4'],
+    ['draft 500', 'open 500', 'open 600', 'open 600 1', 'open 700 1'],
   ]) {
     for (const seconds of timings(states.length, endsFinal(states))) {
       assertOrderProof(invoiceLife(states.map((state, index) => invoiceFacts(state, seconds[index]))));
     }
   }
+});
+
+test("every order of a product's events ends with the features and the group that the processor's product has", () => {
+  const names = ['a', 'b', 'a', 'c', 'b', 'a'];
+  for (const seconds of timings(names.length, false))
+    assertOrderProof(productLife(names.map((name, index) => productFacts(name, seconds[index]))));
 });
 
 test("every order of a customer's events ends as the processor's customer is", () => {
@@ -543,9 +552,10 @@ function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscripti
   };
 }
 
-/** A state is a status and the amount due. */
+/** A state is a status, the amount due and the number of attempts. A finalized invoice has a number and a PDF. */
 function invoiceFacts(state: string, at = 0): InvoiceFacts {
-  const [status = '', amountDue = ''] = state.split(' ');
+  const [status = '', amountDue = '', attempts = '0'] = state.split(' ');
+  const page = status === 'draft' ? null : 'https://invoice.example.com/1';
   const of = { processorInvoiceId: key, processorCustomerId: 'c', processorSubscriptionId: null };
   return {
     ...{ ...of, currency: 'eur', hostedInvoiceUrl: null, createdAt: second(0), asOf: asOfEvent(second(at)) },
@@ -554,15 +564,49 @@ function invoiceFacts(state: string, at = 0): InvoiceFacts {
     status: status as InvoiceFacts['status'],
     amountDue: Number(amountDue),
     amountPaid: status === 'paid' ? Number(amountDue) : 0,
+    amountRemaining: status === 'paid' ? 0 : Number(amountDue),
+    ...{ number: page, invoicePdfUrl: page, periodStart: second(0), periodEnd: second(1) },
+    attemptCount: Number(attempts),
+    nextPaymentAttemptAt: status === 'open' ? second(1_000 + Number(attempts)) : null,
   };
 }
 
 function invoiceLife(events: readonly InvoiceFacts[]): Life<Invoice, InvoiceFacts> {
   return {
     events,
-    born: ({ asOf, ...facts }) => ({ ...facts, ...born, customerId: 'c', ...rowTime(asOf) }),
+    born: ({ asOf, ...facts }) => ({
+      ...{ ...facts, ...born, customerId: 'c', subscriptionId: null, ...rowTime(asOf) },
+      ...detailsAfter(firstDetails(facts), facts),
+    }),
     take: (row, facts, origin) => takeInvoiceFacts(row, facts, 'c', origin, now),
-    view: ({ status, amountDue, amountPaid }) => ({ status, amountDue, amountPaid }),
+    view: ({ status, amountDue, amountPaid, ...row }) => ({
+      ...{ status, amountDue, amountPaid, number: row.number, invoicePdfUrl: row.invoicePdfUrl },
+      ...{ amountRemaining: row.amountRemaining, attemptCount: row.attemptCount },
+      nextPaymentAttemptAt: row.nextPaymentAttemptAt,
+    }),
+  };
+}
+
+/** A state is the name, and also that of a feature and of the group. */
+function productFacts(name: string, at = 0): ProductFacts {
+  const own = { metadata: { [name]: name }, features: { [name]: true }, groupName: `group ${name}` };
+  return { ...made, ...own, processorProductId: key, name, active: true, asOf: asOfEvent(second(at)) };
+}
+
+function productLife(events: readonly ProductFacts[]): Life<Plan, ProductFacts> {
+  return {
+    events,
+    born: ({ asOf, active, metadata, features, groupName, name }) => ({
+      ...{ ...born, processorProductId: key, processorPriceId: 'price', currency: 'eur', amount: 900 },
+      ...{ interval: 'month', intervalCount: 1, metadata: metadata ?? {}, features, groupName },
+      ...{ name: name ?? '', productActive: active, priceActive: true, active },
+      ...{ productAsOf: asOf.earliest, productAsOfLatest: asOf.latest },
+      ...{ priceAsOf: asOf.earliest, priceAsOfLatest: asOf.latest },
+    }),
+    take: (row, facts, origin) => takeProductFacts(row, facts, origin, now),
+    view: ({ name, metadata, features, groupName, active }) => ({
+      ...{ name, metadata, features, groupName, active },
+    }),
   };
 }
 
