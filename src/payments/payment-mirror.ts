@@ -157,7 +157,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const { database, lostCustomers } = this.#parts;
     const { localId, processorCustomerId } = facts;
     const key = this.keyOf(facts);
-    if (!isOurId(localId)) return this.#recoverCharge(await this.#withDisputes(facts, isDisputed));
+    if (!isOurId(localId)) return this.#recoverCharge(facts, isDisputed);
     const isOurs = processorCustomerId !== null && (await lostCustomers.recover(processorCustomerId, facts));
     if (!isOurs) return ignoredAll(key);
     const whole = await this.#withDisputes(facts, isDisputed);
@@ -166,19 +166,23 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
   }
 
   /** Records the charge of a Till subscription. Charges for other customers cost no read. */
-  async #recoverCharge(facts: PaymentFacts): Promise<Applied> {
+  async #recoverCharge(facts: PaymentFacts, isDisputed: boolean): Promise<Applied> {
     const { database, customers, subscriptionCharges } = this.#parts;
     const { processorCustomerId } = facts;
     const key = this.keyOf(facts);
     const owners = await customers.find(database, [processorCustomerId]);
     if (owners.get(processorCustomerId) === undefined) return ignoredAll(key);
-    return this.#record(facts, await subscriptionCharges.findByPayment(key));
+    return this.#record(facts, await subscriptionCharges.findByPayment(key), isDisputed);
   }
 
-  async #record(facts: PaymentFacts, charge: SubscriptionCharge | undefined): Promise<Applied> {
+  async #record(
+    facts: PaymentFacts,
+    charge: SubscriptionCharge | undefined,
+    isDisputed = false,
+  ): Promise<Applied> {
     const key = this.keyOf(facts);
     if (charge === undefined) return ignoredAll(key);
-    const whole = facts.disputes === undefined ? await this.#withDisputes(facts, false) : facts;
+    const whole = await this.#withDisputes(facts, isDisputed);
     const applied = await this.#parts.database.transaction((tx) =>
       this.#apply(tx, [whole], noRevisions, charge),
     );

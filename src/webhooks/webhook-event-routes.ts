@@ -75,6 +75,31 @@ const tags = ['webhook events'];
 const path = '/api/v1/webhook-events';
 
 export function registerWebhookEventRoutes(fastify: FastifyInstance, events: WebhookEventService): void {
+  registerReads(fastify, events);
+  typed(fastify).post(
+    `${path}/:id/replay`,
+    {
+      schema: {
+        tags,
+        operationId: 'replayWebhookEvent',
+        summary: 'Process a webhook event again',
+        description: 'Safe at any time: Till applies an event only if it brings something new.',
+        params: Params,
+        response: {
+          200: answer('The event, pending again.', EventSchema, {
+            ...example,
+            state: 'pending',
+            attempts: 0,
+          }),
+          ...problems('not_found', ...bodyFailures),
+        },
+      },
+    },
+    async (request) => toAnswer(await events.replay(request.params.id)),
+  );
+}
+
+function registerReads(fastify: FastifyInstance, events: WebhookEventService): void {
   const app = typed(fastify);
   app.get(
     path,
@@ -124,27 +149,6 @@ export function registerWebhookEventRoutes(fastify: FastifyInstance, events: Web
       const event = await events.read(request.params.id);
       return { ...toAnswer(event), apiVersion: event.apiVersion, payload: JSON.parse(event.payload) };
     },
-  );
-  app.post(
-    `${path}/:id/replay`,
-    {
-      schema: {
-        tags,
-        operationId: 'replayWebhookEvent',
-        summary: 'Process a webhook event again',
-        description: 'Safe at any time: Till applies an event only if it brings something new.',
-        params: Params,
-        response: {
-          200: answer('The event, pending again.', EventSchema, {
-            ...example,
-            state: 'pending',
-            attempts: 0,
-          }),
-          ...problems('not_found', ...bodyFailures),
-        },
-      },
-    },
-    async (request) => toAnswer(await events.replay(request.params.id)),
   );
 }
 

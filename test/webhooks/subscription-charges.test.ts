@@ -93,6 +93,7 @@ test('what a subscription charges is a payment with its invoice and its subscrip
       paymentMethod: '4242',
       invoiceId: invoices[0]?.id,
       subscriptionId: subscription.id,
+      dispute: null,
       createdAt: 'any',
       updatedAt: 'any',
     },
