@@ -148,7 +148,9 @@ async function assertNoneHalfDone(sql: Sql, killed: boolean): Promise<void> {
 async function assertTotals({ client, sql }: Rig): Promise<void> {
   for (const list of ['customers', 'payments', 'subscriptions', 'invoices']) {
     const { total } = await client.get<{ readonly total: number }>(`/${list}?limit=1`);
-    const [row] = await sql<{ count: number }>(`select count(*) from till.${list}`);
+    // What subscriptions charged is in the list only on request.
+    const only = list === 'payments' ? 'processor_invoice_id is null' : 'true';
+    const [row] = await sql<{ count: number }>(`select count(*) from till.${list} where ${only}`);
     assert.equal(total, row?.count, `the total of ${list}`);
   }
 }
