@@ -18,6 +18,12 @@ test('the checker passes a service that nothing happened to, and finds whatever 
   };
   const payment = load.ledger.made.find(({ kind }) => kind === 'payments');
   assert(payment);
+  // A dispute that the processor does not know.
+  await finds(
+    `update till.payments set dispute = '{"status": "lost"}' where id = '${payment.id}'`,
+    /payments/,
+  );
+  await rig.sql(`update till.payments set dispute = null where id = '${payment.id}'`);
   await finds(`update till.payments set amount = 1 where id = '${payment.id}'`, /payments/);
   await finds(
     `update till.idempotency_claims set completed_at = null where resource_id = '${payment.id}'`,

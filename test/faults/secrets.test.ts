@@ -28,7 +28,7 @@ interface Scene {
 /** What the merchant sends to the bank is between the two. */
 const evidence = 'Ada Lovelace signed for it';
 
-test('no client secret is ever written, no card and no evidence: not to a table, the cache, the data folder, or a log', {
+test('no client secret is ever written, and no card and no evidence of a dispute: not to a table, the cache, the data folder, or a log', {
   skip: skipWithoutRedis(),
 }, async (t) => {
   const scene = await setScene(t);
