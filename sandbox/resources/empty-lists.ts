@@ -31,7 +31,6 @@ const emptyKinds: readonly EmptyKind[] = [
       subscription: text(),
     },
   },
-  { name: 'coupons', noun: 'coupon' },
   { name: 'credit_notes', noun: 'credit note', filters: { customer: text(), invoice: text() } },
   {
     name: 'entitlements/features',
@@ -48,11 +47,6 @@ const emptyKinds: readonly EmptyKind[] = [
     name: 'payouts',
     noun: 'payout',
     filters: { arrival_date: range, destination: text(), status: text() },
-  },
-  {
-    name: 'promotion_codes',
-    noun: 'promotion code',
-    filters: { active: bool, code: text(), coupon: text(), customer: text() },
   },
   { name: 'quotes', noun: 'quote', filters: { customer: text(), status: text(), test_clock: text() } },
   {

@@ -1,4 +1,5 @@
 import { createSubscription } from '../billing/create-subscription.ts';
+import { endDiscounts } from '../billing/discount.ts';
 import { resumeSubscription } from '../billing/pause.ts';
 import { cancelSubscription } from '../billing/subscription-change.ts';
 import { existingCustomer } from '../payments/customer.ts';
@@ -21,6 +22,7 @@ import {
   text,
 } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
+import { discountsParam, wantedDiscounts } from './discount-params.ts';
 import { Resource } from './resource.ts';
 import {
   billablePrice,
@@ -48,6 +50,7 @@ const createParams = {
   collection_method: oneOf('charge_automatically'),
   default_payment_method: text(),
   description: text(500),
+  discounts: discountsParam,
   metadata,
   off_session: bool,
   payment_behavior: paymentBehavior,
@@ -105,6 +108,15 @@ export const subscriptionOperations: readonly Operation[] = [
       });
     },
   ),
+  subscriptions.operation('delete_discount', 'DELETE */discount', {}, (call) => {
+    const subscription = subscriptions.existing(call);
+    const [last] = subscription.discounts.slice(-1);
+    const discount = last === undefined ? undefined : call.store.discounts.get(last);
+    if (discount === undefined) throw missing('discount', subscription.id);
+    endDiscounts(call.store, subscription, [discount.id]);
+    const { end: _, ...rest } = discount;
+    return { ...rest, deleted: true };
+  }),
   subscriptions.operation('resume', 'POST */resume', resumeParams, resume),
   subscriptions.list(
     { customer: text(), price: text(), status: oneOf(...statuses, 'all', 'ended'), test_clock: text() },
@@ -148,6 +160,11 @@ function create({ store, baseUrl }: Call, params: Parsed<typeof createParams>): 
       missingPaymentMethod: params.trial_settings?.end_behavior.missing_payment_method ?? 'create_invoice',
       cancelAtPeriodEnd: params.cancel_at_period_end ?? false,
       description: params.description ?? null,
+      discounts: wantedDiscounts(store, params.discounts ?? [], {
+        customer: customer.id,
+        items,
+        discounts: [],
+      }),
       metadata: applyMetadata({}, params.metadata),
       offSession: params.off_session ?? false,
     },

@@ -35,10 +35,24 @@ export type SubscriptionItem = Omit<Stripe.SubscriptionItem, 'plan' | 'price'> &
 export type Subscription = Omit<
   WithIds<
     Stripe.Subscription,
-    'customer' | 'default_payment_method' | 'latest_invoice' | 'pending_setup_intent' | 'test_clock'
+    | 'customer'
+    | 'default_payment_method'
+    | 'latest_invoice'
+    | 'pending_setup_intent'
+    | 'schedule'
+    | 'test_clock'
   >,
-  'items'
-> & { items: List<SubscriptionItem> };
+  'discounts' | 'items'
+> & { discounts: string[]; items: List<SubscriptionItem> };
+export type Coupon = Stripe.Coupon;
+/** The terms of a deleted coupon, for the discounts that it gave. Callers never see this object. */
+export type DeletedCoupon = Omit<Coupon, 'object'> & { object: 'deleted_coupon' };
+export type PromotionCode = Omit<WithIds<Stripe.PromotionCode, 'customer'>, 'promotion'> & {
+  promotion: { type: 'coupon'; coupon: string };
+};
+export type Discount = Omit<WithIds<Stripe.Discount, 'customer' | 'promotion_code'>, 'source'> & {
+  source: { type: 'coupon'; coupon: string };
+};
 export type InvoiceLine = Omit<Stripe.InvoiceLineItem, 'pricing' | 'quantity_decimal' | 'subscription'> & {
   pricing: Pricing;
   quantity_decimal: string | null;
@@ -60,8 +74,9 @@ export type InvoiceItem = Omit<
 };
 export type Invoice = Omit<
   WithIds<Stripe.Invoice, 'customer' | 'default_payment_method' | 'test_clock'>,
-  'lines' | 'parent'
+  'discounts' | 'lines' | 'parent'
 > & {
+  discounts: string[];
   lines: List<InvoiceLine>;
   /** Null for a one-off invoice. */
   parent: {

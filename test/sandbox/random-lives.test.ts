@@ -31,6 +31,7 @@ const step = fc.oneof(
     behavior: fc.constantFrom('default_incomplete', 'allow_incomplete', 'error_if_incomplete'),
     card: fc.option(card),
     withoutCard: fc.constantFrom('cancel', 'create_invoice', 'pause'),
+    coupon: fc.constantFrom('', '', 'HALF', 'TWO'),
   }),
   fc.record({ kind: fc.constant('confirm' as const), which, card }),
   fc.record({ kind: fc.constant('confirmSetup' as const), which, card }),
@@ -69,6 +70,9 @@ const step = fc.oneof(
       'pause_collection[behavior]=mark_uncollectible',
       'pause_collection=',
       'trial_end=now',
+      'discounts[0][coupon]=HALF',
+      'discounts[0][coupon]=ONE&discounts[1][coupon]=TWO',
+      'discounts=',
     ),
   }),
   fc.record({
@@ -134,6 +138,9 @@ async function createWorld(afterDunning: 'cancel' | 'unpaid'): Promise<World> {
       'prices',
       `currency=usd&unit_amount=${amount}&recurring[interval]=${interval}&product_data[name]=P`,
     );
+  await call('POST', 'coupons', 'id=HALF&percent_off=50&duration=forever');
+  await call('POST', 'coupons', 'id=ONE&percent_off=33.3&duration=once');
+  await call('POST', 'coupons', 'id=TWO&amount_off=700&currency=usd&duration=repeating&duration_in_months=2');
   return { store, due, call };
 }
 
@@ -238,6 +245,7 @@ async function subscribe(
     readonly behavior: string;
     readonly card: string | null;
     readonly withoutCard: string;
+    readonly coupon: string;
   },
 ): Promise<unknown> {
   const method = wish.card === null ? '' : await attached(world, wish.card, customer);
@@ -249,6 +257,7 @@ async function subscribe(
       `trial_settings[end_behavior][missing_payment_method]=${wish.withoutCard}`,
       `payment_behavior=${wish.behavior}&payment_settings[save_default_payment_method]=on_subscription`,
       ...(method === '' ? [] : [`default_payment_method=${method}`]),
+      ...(wish.coupon === '' ? [] : [`discounts[0][coupon]=${wish.coupon}`]),
     ].join('&'),
   );
 }
@@ -296,7 +305,9 @@ function checkBooks(store: Store): void {
     assert.equal(invoice.status === 'paid' ? invoice.amount_due : 0, invoice.amount_paid);
     assert.equal(invoice.amount_paid + invoice.amount_remaining, invoice.amount_due);
     const billed = invoice.lines.data.reduce((sum, line) => sum + line.amount, 0);
-    assert.deepEqual([invoice.total, invoice.amount_due], [billed, Math.max(0, billed)]);
+    const off = (invoice.total_discount_amounts ?? []).reduce((sum, { amount }) => sum + amount, 0);
+    assert.deepEqual([invoice.total, invoice.amount_due], [billed - off, Math.max(0, billed - off)]);
+    assert.ok(billed < 0 || off <= billed, 'a discount never exceeds what is billed');
     const items = invoice.lines.data.flatMap(
       ({ parent }) => parent?.invoice_item_details?.invoice_item ?? [],
     );
@@ -325,6 +336,8 @@ function checkBooks(store: Store): void {
       assert.ok(latestInvoice?.status === 'open' || latestInvoice?.status === 'uncollectible');
     assert.equal(subscription.status_details !== undefined, subscription.status === 'paused');
     if (ended || subscription.status === 'paused') continue;
+    for (const id of subscription.discounts)
+      assert.ok((store.discounts.get(id)?.end ?? Number.POSITIVE_INFINITY) > store.now(), 'a discount ends');
     const end = subscription.items.data[0]?.current_period_end ?? 0;
     if (subscription.status !== 'incomplete')
       assert.ok(end > store.now(), 'a period that is over has been renewed');
