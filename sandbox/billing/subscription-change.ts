@@ -15,7 +15,11 @@ export function updateSubscription(
   return after;
 }
 
-type PauseReason = 'pause_requested' | 'trial_end_without_payment_method';
+type PauseReason =
+  | 'final_payment_failure'
+  | 'first_payment_failure'
+  | 'pause_requested'
+  | 'trial_end_without_payment_method';
 
 /** Stops the subscription: it has no invoices and no new periods until it is resumed. */
 export function pauseSubscription(store: Store, before: Subscription, reason: PauseReason): Subscription {

@@ -26,6 +26,8 @@ import { discountsParam, wantedDiscounts } from './discount-params.ts';
 import { Resource } from './resource.ts';
 import {
   billablePrice,
+  billingMode,
+  billingModeOf,
   cancellationDetails,
   checkAlike,
   checkMethod,
@@ -46,6 +48,7 @@ const createParams = {
   items: required(
     array(object({ price: required(text()), quantity: integer(0, quantityMax), metadata }), itemsMax),
   ),
+  billing_mode: billingMode,
   cancel_at_period_end: bool,
   collection_method: oneOf('charge_automatically'),
   default_payment_method: text(),
@@ -136,7 +139,7 @@ export const subscriptionOperations: readonly Operation[] = [
   subscriptions.search(),
 ];
 
-function create({ store, baseUrl }: Call, params: Parsed<typeof createParams>): Subscription {
+function create({ store, baseUrl, version }: Call, params: Parsed<typeof createParams>): Subscription {
   const customer = existingCustomer(store, params.customer);
   if (params.items.length === 0)
     throw badParam('A subscription needs at least one item.', 'items', 'parameter_missing');
@@ -153,6 +156,7 @@ function create({ store, baseUrl }: Call, params: Parsed<typeof createParams>): 
       customer: customer.id,
       items,
       trialEnd: trialEndOf(store, params),
+      billingMode: billingModeOf(params.billing_mode, version),
       behavior: params.payment_behavior ?? 'allow_incomplete',
       defaultPaymentMethod: params.default_payment_method ?? null,
       savesPaymentMethod: params.payment_settings?.save_default_payment_method === 'on_subscription',
