@@ -5,6 +5,7 @@ import type { Changes } from '../state/changes.ts';
 import type { Store } from '../state/store.ts';
 import { discountDueAt, discountFallsDue } from './discount.ts';
 import { invoiceDueTimes, invoiceFallsDue } from './invoice-life.ts';
+import { scheduleDueTimes, scheduleFallsDue } from './phase-change.ts';
 import { type DueItem, kindOf, Schedule } from './schedule.ts';
 import { subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
 import { clockFailed, clockIsReady, deleteTestClock } from './test-clock.ts';
@@ -40,6 +41,8 @@ export class Due {
   start(doneUntil: number): void {
     for (const { id } of this.#store.subscriptions.values())
       this.#push({ kind: 'subscription', id }, doneUntil);
+    for (const { id } of this.#store.subscriptionSchedules.values())
+      this.#push({ kind: 'subscription_schedule', id }, doneUntil);
     for (const { id } of this.#store.invoices.values()) this.#push({ kind: 'invoice', id }, 0);
     for (const { id } of this.#store.discounts.values()) this.#push({ kind: 'discount', id }, 0);
     for (const { id } of this.#store.refunds.values()) this.#push({ kind: 'refund', id }, 0);
@@ -133,6 +136,9 @@ export class Due {
     if (kind === 'invoice') {
       const invoice = store.invoices.get(id);
       if (invoice !== undefined) invoiceFallsDue(store, invoice, this.#baseUrl());
+    } else if (kind === 'subscription_schedule') {
+      const schedule = store.subscriptionSchedules.get(id);
+      if (schedule !== undefined) scheduleFallsDue(store, schedule, at, this.#baseUrl());
     } else if (kind === 'discount') {
       const discount = store.discounts.get(id);
       if (discount !== undefined) discountFallsDue(store, discount);
@@ -190,6 +196,8 @@ export class Due {
   /** The test clock that decides when the item is due; null for the world's clock. */
   #clockIdOf({ kind, id }: DueItem): string | null {
     if (kind === 'subscription') return this.#store.subscriptions.get(id)?.test_clock ?? null;
+    if (kind === 'subscription_schedule')
+      return this.#store.subscriptionSchedules.get(id)?.test_clock ?? null;
     if (kind === 'discount') {
       const owner = this.#store.discounts.get(id)?.subscription ?? null;
       return owner === null ? null : this.#clockIdOf({ kind: 'subscription', id: owner });
@@ -202,6 +210,10 @@ export class Due {
       const subscription = this.#store.subscriptions.get(id);
       return subscription === undefined ? [] : subscriptionDueTimes(subscription, doneUntil);
     }
+    if (kind === 'subscription_schedule') {
+      const schedule = this.#store.subscriptionSchedules.get(id);
+      return schedule === undefined ? [] : scheduleDueTimes(schedule, doneUntil);
+    }
     if (kind === 'invoice') {
       const invoice = this.#store.invoices.get(id);
       return invoice === undefined ? [] : invoiceDueTimes(this.#store, invoice);
@@ -210,7 +222,10 @@ export class Due {
     return at === null ? [] : [at];
   }
 
-  #timeOf(kind: Exclude<DueItem['kind'], 'subscription' | 'invoice'>, id: string): number | null {
+  #timeOf(
+    kind: Exclude<DueItem['kind'], 'subscription' | 'subscription_schedule' | 'invoice'>,
+    id: string,
+  ): number | null {
     if (kind === 'test_clock') return this.#store.testClocks.get(id)?.deletes_after ?? null;
     const { discounts, refunds, charges, disputes } = this.#store;
     const discount = kind === 'discount' ? discounts.get(id) : undefined;

@@ -31,6 +31,7 @@ const order = [
   'setup_intents',
   'payment_intents',
   'subscriptions',
+  'subscription_schedules',
   'invoiceitems',
   'invoices',
 ];

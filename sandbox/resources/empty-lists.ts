@@ -56,17 +56,6 @@ const emptyKinds: readonly EmptyKind[] = [
   },
   { name: 'reviews', noun: 'review' },
   {
-    name: 'subscription_schedules',
-    noun: 'subscription schedule',
-    filters: {
-      canceled_at: range,
-      completed_at: range,
-      customer: text(),
-      released_at: range,
-      scheduled: bool,
-    },
-  },
-  {
     name: 'tax_ids',
     noun: 'tax id',
     filters: { owner: object({ type: required(oneOf('customer', 'self')), customer: text() }) },

@@ -19,6 +19,7 @@ import { promotionCodeOperations } from './promotion-codes.ts';
 import { refundOperations } from './refunds.ts';
 import { setupIntentOperations } from './setup-intents.ts';
 import { subscriptionItemOperations } from './subscription-items.ts';
+import { subscriptionScheduleOperations } from './subscription-schedules.ts';
 import { subscriptionOperations } from './subscriptions.ts';
 import { testClockOperations } from './test-clocks.ts';
 import { webhookEndpointOperations } from './webhook-endpoints.ts';
@@ -46,6 +47,7 @@ export const operations: readonly Operation[] = [
   ...setupIntentOperations,
   ...subscriptionItemOperations,
   ...subscriptionOperations,
+  ...subscriptionScheduleOperations,
   ...testClockOperations,
   ...webhookEndpointOperations,
 ];

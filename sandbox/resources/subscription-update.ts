@@ -1,6 +1,7 @@
 import { changeDiscounts } from '../billing/discount.ts';
 import { updateSubscription } from '../billing/subscription-change.ts';
 import { periodOf } from '../billing/subscription-items.ts';
+import { followItems } from '../billing/subscription-schedule.ts';
 import { endTrial, moveTrial } from '../billing/trial.ts';
 import { changedItems, changeItems } from '../billing/update-subscription.ts';
 import type { Store } from '../state/store.ts';
@@ -69,10 +70,12 @@ export function updateFrom(
       'This subscription has ended. Only its metadata and cancellation_details can be changed.',
       'invalid_canceled_subscription_fields',
     );
+  checkSchedule(before, params);
   if (params.default_payment_method !== null)
     checkMethod(store, params.default_payment_method, before.customer);
   const discounted = withDiscounts(store, before, params);
   const moved = params.items === undefined ? discounted : moveItems(call, discounted, params.items);
+  if (params.items !== undefined) followItems(store, moved);
   const updated = updateSubscription(store, moved, {
     ...cancellationOf(store, moved, params),
     ...(params.default_payment_method === undefined
@@ -102,6 +105,15 @@ export function updateFrom(
   if (end === undefined) return updated;
   if (end === 'now') return endTrial(store, updated, call.baseUrl);
   return moveTrial(store, updated, checkTrialEnd(store, end), call.baseUrl);
+}
+
+/** A schedule decides when its subscription ends. Items can be changed beside it. */
+function checkSchedule({ schedule }: Subscription, params: Parsed<typeof updateParams>): void {
+  const cancels = params.cancel_at !== undefined || params.cancel_at_period_end !== undefined;
+  if (schedule !== null && cancels)
+    throw wrongState(
+      `The subscription is managed by the subscription schedule \`${schedule}\`, and updating any cancelation behavior directly is not allowed. Please update the schedule instead.`,
+    );
 }
 
 /** The discounts come first, so that what the other changes bill has them. An empty list changes nothing. */

@@ -141,6 +141,12 @@ export class Collections {
       payment_intent: (payment) => [payment.payment.payment_intent],
     },
   });
+  readonly subscriptionSchedules = this.#add<Wire.SubscriptionSchedule>({
+    name: 'subscription_schedules',
+    noun: 'subscription schedule',
+    idPrefix: 'sub_sched_',
+    indexes: { customer: (schedule) => [schedule.customer] },
+  });
   readonly coupons = this.#add<Wire.Coupon>({
     name: 'coupons',
     noun: 'coupon',

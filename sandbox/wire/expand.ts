@@ -92,6 +92,8 @@ function referenced(store: Store, field: string, id: string): unknown {
       return store.invoices.get(id);
     case 'subscription':
       return store.subscriptions.get(id);
+    case 'schedule':
+      return store.subscriptionSchedules.get(id);
     case 'product':
     case 'default_product':
       return store.products.get(id);

@@ -44,6 +44,25 @@ export type Subscription = Omit<
   >,
   'discounts' | 'items'
 > & { discounts: string[]; items: List<SubscriptionItem> };
+type ScheduleItem = Omit<Stripe.SubscriptionSchedule.Phase.Item, 'plan' | 'price' | 'quantity'> & {
+  plan: string;
+  price: string;
+  quantity: number;
+};
+export type SchedulePhase = Omit<
+  WithIds<Stripe.SubscriptionSchedule.Phase, 'default_payment_method'>,
+  'discounts' | 'items'
+> & {
+  discounts: { coupon: string | null; discount: string | null; promotion_code: string | null }[];
+  items: ScheduleItem[];
+};
+export type SubscriptionSchedule = Omit<
+  WithIds<Stripe.SubscriptionSchedule, 'customer' | 'subscription' | 'test_clock'>,
+  'default_settings' | 'phases'
+> & {
+  default_settings: WithIds<Stripe.SubscriptionSchedule.DefaultSettings, 'default_payment_method'>;
+  phases: SchedulePhase[];
+};
 export type Coupon = Stripe.Coupon;
 /** The terms of a deleted coupon, for the discounts that it gave. Callers never see this object. */
 export type DeletedCoupon = Omit<Coupon, 'object'> & { object: 'deleted_coupon' };

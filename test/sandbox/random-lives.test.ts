@@ -82,6 +82,13 @@ const step = fc.oneof(
     name: fc.constantFrom('trial_end', 'pause_collection[behavior]=void&pause_collection[resumes_at]'),
     hours: fc.integer({ min: 1, max: 900 }),
   }),
+  fc.record({ kind: fc.constant('startSchedule' as const), which }),
+  fc.record({ kind: fc.constant('planPhase' as const), which, price: which, hours: fc.nat(900) }),
+  fc.record({
+    kind: fc.constant('endSchedule' as const),
+    which,
+    how: fc.constantFrom('release', 'release', 'cancel'),
+  }),
   fc.record({
     kind: fc.constant('resume' as const),
     which,
@@ -228,6 +235,15 @@ async function take(world: World, action: Step): Promise<unknown> {
         `subscriptions/${subscription}`,
         `${action.name}=${store.now() + action.hours * 3_600}`,
       );
+    case 'startSchedule':
+      return call('POST', 'subscription_schedules', `from_subscription=${subscription}`);
+    case 'planPhase':
+      return planPhase(world, pick(store.subscriptionSchedules.values()), action);
+    case 'endSchedule':
+      return call(
+        'POST',
+        `subscription_schedules/${pick(store.subscriptionSchedules.values())}/${action.how}`,
+      );
     case 'resume':
       return call(
         'POST',
@@ -263,6 +279,29 @@ async function subscribe(
   );
 }
 
+/** Plans another price, for the end of the running phase or soon. */
+async function planPhase(
+  { store, call }: World,
+  id: string,
+  { which: choice, price, hours }: { readonly which: number; readonly price: number; readonly hours: number },
+): Promise<unknown> {
+  const schedule = store.subscriptionSchedules.get(id);
+  const present = schedule?.phases.find(({ start_date: at }) => at === schedule.current_phase?.start_date);
+  const next = [...store.prices.values()][price % store.prices.size]?.id;
+  const end = choice % 2 === 0 ? present?.end_date : store.now() + 3_600 * (hours + 1);
+  return call(
+    'POST',
+    `subscription_schedules/${id}`,
+    [
+      `phases[0][start_date]=${present?.start_date ?? 0}&phases[0][end_date]=${end ?? 0}`,
+      `phases[0][items][0][price]=${present?.items[0]?.price ?? 'none'}`,
+      ...(present?.trial_end == null ? [] : [`phases[0][trial_end]=${present.trial_end}`]),
+      `phases[1][items][0][price]=${next}&phases[1][discounts][0][coupon]=HALF`,
+      ...(choice % 3 === 0 ? ['end_behavior=cancel'] : []),
+    ].join('&'),
+  );
+}
+
 async function attached({ call }: World, name: string, customer: string): Promise<string> {
   return call('POST', `payment_methods/${name}/attach`, `customer=${customer}`);
 }
@@ -290,6 +329,7 @@ function checkBooks(store: Store): void {
     store.invoices,
     store.refunds,
     store.setupIntents,
+    store.subscriptionSchedules,
   ])
     for (const { id, status } of collection.values())
       assert.equal(last.get(id), status, `the last event about ${id} shows its status`);
@@ -337,7 +377,12 @@ function checkBooks(store: Store): void {
     if (subscription.status === 'incomplete')
       assert.ok(latestInvoice?.status === 'open' || latestInvoice?.status === 'uncollectible');
     assert.equal(subscription.status_details !== undefined, subscription.status === 'paused');
+    const schedule = store.subscriptionSchedules.get(subscription.schedule ?? '');
+    assert.equal(schedule?.status, subscription.schedule === null ? undefined : 'active');
+    if (schedule !== undefined) assert.equal(schedule.subscription, subscription.id);
     if (ended || subscription.status === 'paused') continue;
+    if (schedule !== undefined)
+      assert.ok((schedule.current_phase?.end_date ?? 0) > store.now(), 'a phase that is over has ended');
     for (const id of subscription.discounts)
       assert.ok((store.discounts.get(id)?.end ?? Number.POSITIVE_INFINITY) > store.now(), 'a discount ends');
     const end = subscription.items.data[0]?.current_period_end ?? 0;

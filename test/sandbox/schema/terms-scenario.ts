@@ -1,6 +1,6 @@
 import type Stripe from 'stripe';
 
-/** The terms of subscriptions: coupons, promotion codes and discounts. */
+/** The terms of subscriptions: coupons, promotion codes, discounts and schedules. */
 export async function terms(stripe: Stripe): Promise<void> {
   const customer = await stripe.customers.create({ source: 'tok_visa' });
   const price = await stripe.prices.create({
@@ -12,6 +12,7 @@ export async function terms(stripe: Stripe): Promise<void> {
   const subscribe = (more: Partial<Stripe.SubscriptionCreateParams> = {}) =>
     stripe.subscriptions.create({ customer: customer.id, items: [{ price: price.id }], ...more });
   await discounts(stripe, subscribe);
+  await schedules(stripe, subscribe, price.id);
 }
 
 type Subscribe = (more?: Partial<Stripe.SubscriptionCreateParams>) => Promise<Stripe.Subscription>;
@@ -45,4 +46,30 @@ async function discounts(stripe: Stripe, subscribe: Subscribe): Promise<void> {
   await stripe.promotionCodes.list({ coupon: coupon.id });
   await stripe.coupons.del(coupon.id);
   await stripe.coupons.del(fixed.id);
+}
+
+/** Every end of a schedule. Those that last end while the clock moves. */
+async function schedules(stripe: Stripe, subscribe: Subscribe, price: string): Promise<void> {
+  const { subscriptionSchedules: all } = stripe;
+  const start = async () => all.create({ from_subscription: (await subscribe()).id });
+  const released = await start();
+  await all.update(released.id, { metadata: { a: '1' } });
+  await all.retrieve(released.id, { expand: ['subscription', 'customer'] });
+  await all.release(released.id);
+  await all.cancel((await start()).id);
+  await all.update((await start()).id, { end_behavior: 'cancel' });
+  const { id, phases, customer } = await start();
+  const card = await stripe.paymentMethods.attach('pm_card_chargeCustomerFail', {
+    customer: String(customer),
+  });
+  const { start_date = 0, end_date = 0 } = phases[0] ?? {};
+  await all.update(id, {
+    phases: [
+      { start_date, end_date, items: [{ price }] },
+      { items: [{ price, quantity: 2 }], default_payment_method: card.id },
+    ],
+  });
+  await start();
+  await all.list({ customer: String(customer) });
+  await stripe.subscriptions.list({ customer: String(customer), expand: ['data.schedule'] });
 }

@@ -126,6 +126,7 @@ const types: Readonly<Record<string, string>> = {
   setup_intent: 'Stripe.SetupIntent',
   subscription: 'Stripe.Subscription',
   subscription_item: 'Stripe.SubscriptionItem',
+  subscription_schedule: 'Stripe.SubscriptionSchedule',
   'test_helpers.test_clock': 'Stripe.TestHelpers.TestClock',
   webhook_endpoint: 'Stripe.WebhookEndpoint',
 };
