@@ -64,7 +64,7 @@ function checkSchedulable({ schedule, status, ended_at: endedAt }: Subscription)
     throw wrongState(
       `You cannot migrate a subscription that is already attached to a schedule: \`${schedule}\`.`,
     );
-  if (endedAt !== null || status === 'incomplete')
+  if (endedAt !== null || status === 'incomplete' || status === 'paused')
     throw wrongState(`You cannot migrate a subscription that is in the \`${status}\` status.`);
 }
 

@@ -225,6 +225,27 @@ test('a subscription that ends unpaid aborts its schedule', async (t) => {
   assert.ok((await eventTypes(stripe)).includes('subscription_schedule.aborted'));
 });
 
+test('a subscription that has not started, is paused or has ended cannot be scheduled', async (t) => {
+  const sandbox = await useSandbox(t);
+  const { stripe } = sandbox;
+  const { customer, price } = await customerAndPrice(stripe);
+  const subscribe = (more: Partial<Stripe.SubscriptionCreateParams>) =>
+    stripe.subscriptions.create({ customer: customer.id, items: [{ price: price.id }], ...more });
+  const incomplete = await subscribe({ payment_behavior: 'default_incomplete' });
+  const paused = await subscribe({
+    trial_period_days: 5,
+    trial_settings: { end_behavior: { missing_payment_method: 'pause' } },
+  });
+  await stripe.subscriptions.update(paused.id, { trial_end: 'now' });
+  const canceled = await subscribe({ trial_period_days: 5 });
+  await stripe.subscriptions.cancel(canceled.id);
+  for (const { id } of [incomplete, paused, canceled])
+    await assert.rejects(stripe.subscriptionSchedules.create({ from_subscription: id }), {
+      statusCode: 400,
+      message: /^You cannot migrate a subscription that is in the/,
+    });
+});
+
 test('phases must be complete and in order', async (t) => {
   const sandbox = await useSandbox(t);
   const { stripe } = sandbox;
