@@ -7,6 +7,8 @@ export const failureTitles = {
   malformed_request: 'Malformed request',
   invalid_signature: 'Invalid signature',
   unauthorized: 'Missing or invalid API key',
+  payment_declined: 'Payment declined',
+  authentication_required: 'Authentication required',
   not_found: 'Not found',
   method_not_allowed: 'Method not allowed',
   idempotency_key_in_flight: 'Idempotency key in use',
@@ -52,6 +54,10 @@ interface FailureExtras {
   readonly allow?: readonly string[];
   /** The customer that the problem is about, if the request does not name it. */
   readonly customerId?: string;
+  /** Why the card was declined, in the processor's words. Null if it does not say. */
+  readonly declineCode?: string | null;
+  /** An earlier request with the same idempotency key failed with this. */
+  readonly isReplay?: true;
   /** The processor's error code, when it rejected the caller's values. */
   readonly processorCode?: string;
   /** The parameter that the processor rejected, in its own spelling: `customer`, `items[0][price]`. */

@@ -5,7 +5,8 @@ import type { Invoice, PaymentIntent, PaymentMethod, Subscription } from '../wir
 import type { ErrorBody } from '../wire/wire-error.ts';
 import { pauseAfterFailure, resumeAfterFailure } from './failure-pause.ts';
 import { markInvoicePaid } from './invoice.ts';
-import { intentOf, subscriptionOf } from './invoice-payment.ts';
+import { decidesStatus, intentOf, subscriptionOf } from './invoice-payment.ts';
+import { applyUpdate, isPendingInvoice } from './pending-update.ts';
 import { cancelSubscription, isResumption, leavePaused, updateSubscription } from './subscription-change.ts';
 
 /** Three retries over two weeks with growing delays: the processor's classic schedule. */
@@ -15,7 +16,11 @@ const dunningDelaysSeconds: readonly number[] = [3, 5, 7].map((days) => days * 8
 export function collectInvoice(
   store: Store,
   invoice: Invoice,
-  options: AttemptOptions & { readonly method?: PaymentMethod | undefined },
+  options: AttemptOptions & {
+    readonly method?: PaymentMethod | undefined;
+    /** The caller asked for it. Only a first attempt of this kind counts for the schedule of retries. */
+    readonly isManual?: boolean;
+  },
 ): ErrorBody | null {
   if (invoice.amount_due === 0) {
     invoicePaid(store, invoice);
@@ -28,10 +33,12 @@ export function collectInvoice(
     return noPaymentMethod;
   }
   const attempt = attemptPayment(store, intent, method, options);
-  if (attempt.failure !== null) paymentFailed(store, invoice, attempt.intent);
+  const counts = options.isManual !== true || !invoice.attempted;
+  if (attempt.failure !== null && counts) paymentFailed(store, invoice, attempt.intent);
+  else if (attempt.failure !== null) store.emit('invoice.payment_failed', invoice);
   else if (attempt.intent.status === 'requires_action')
     store.emit('invoice.payment_action_required', invoice);
-  else invoicePaid(store, invoice, attempt.intent);
+  else invoicePaid(store, invoice, attempt.intent, counts);
   return attempt.failure;
 }
 
@@ -41,17 +48,26 @@ export const noPaymentMethod: ErrorBody = {
   message: 'The customer has no default payment method to charge.',
 };
 
-/** Marks the invoice as paid, activates its subscription, and saves the payment method if requested. */
-export function invoicePaid(store: Store, before: Invoice, intent?: PaymentIntent): Invoice {
+/**
+ * Marks the invoice as paid, activates its subscription or applies its pending update, and saves the payment method if
+ * requested. After the first attempt, only the scheduled ones count.
+ */
+export function invoicePaid(
+  store: Store,
+  before: Invoice,
+  intent?: PaymentIntent,
+  counts = before.attempt_count === 0,
+): Invoice {
   const invoice = markInvoicePaid(store, {
     ...before,
-    attempt_count: before.attempt_count + (intent === undefined ? 0 : 1),
+    attempt_count: before.attempt_count + (intent !== undefined && counts ? 1 : 0),
   });
   updateCustomer(store, invoice.customer, { delinquent: false });
-  const subscription = subscriptionOf(store, invoice);
-  if (subscription === undefined) return invoice;
+  const found = subscriptionOf(store, invoice);
+  if (found === undefined) return invoice;
+  const subscription = isPendingInvoice(found, invoice) ? applyUpdate(store, found) : found;
   const revives =
-    subscription.latest_invoice === invoice.id &&
+    decidesStatus(store, subscription, invoice) &&
     ['incomplete', 'past_due', 'unpaid'].includes(subscription.status);
   const saves =
     subscription.payment_settings?.save_default_payment_method === 'on_subscription' &&
@@ -68,6 +84,23 @@ export function invoicePaid(store: Store, before: Invoice, intent?: PaymentInten
     resumeAfterFailure(store, settled, invoice);
   }
   return invoice;
+}
+
+/**
+ * Records that the invoice of a change waits for the customer, who must confirm or authenticate its payment. Until then
+ * the subscription is past due.
+ */
+export function awaitAction(store: Store, before: Invoice): void {
+  if (before.auto_advance) {
+    const invoice = store.change(store.invoices, before, {
+      attempt_count: before.attempt_count + 1,
+      attempted: true,
+      next_payment_attempt: store.now() + (dunningDelaysSeconds[0] ?? 0),
+    });
+    store.emitUpdated('invoice.updated', before, invoice);
+  }
+  const subscription = subscriptionOf(store, before);
+  if (subscription?.status === 'active') updateSubscription(store, subscription, { status: 'past_due' });
 }
 
 /** Records a failed attempt. A first invoice waits for another card; a renewal follows the dunning schedule. */

@@ -22,12 +22,28 @@ interface NewInvoiceItem {
   /** The draft to add the item to. Without it, the item waits for the customer's next invoice. */
   readonly invoice: Invoice | null;
   readonly subscription: string | null;
+  /** The subscription item whose change a proration bills. */
+  readonly proratedItem?: string;
 }
 
 export function createInvoiceItem(store: Store, made: NewInvoiceItem): InvoiceItem {
-  const now = store.now();
   if (made.invoice !== null) checkRoom(made.invoice);
-  const item = store.put(store.invoiceItems, {
+  const item = addInvoiceItem(store, invoiceItemObject(store, made));
+  if (made.invoice !== null) redraft(store, made.invoice, [...made.invoice.lines.data, lineOf(item)]);
+  return item;
+}
+
+export function addInvoiceItem(store: Store, item: InvoiceItem): InvoiceItem {
+  store.put(store.invoiceItems, item);
+  store.emit('invoiceitem.created', item);
+  return item;
+}
+
+/** An item that is not stored yet. */
+export function invoiceItemObject(store: Store, made: NewInvoiceItem): InvoiceItem {
+  const now = store.now();
+  const { subscription, proratedItem } = made;
+  return {
     id: store.invoiceItems.newId(),
     object: 'invoiceitem',
     amount: made.amount,
@@ -43,20 +59,23 @@ export function createInvoiceItem(store: Store, made: NewInvoiceItem): InvoiceIt
     metadata: made.metadata,
     net_amount: made.amount,
     parent:
-      made.subscription === null
+      subscription === null
         ? null
-        : { subscription_details: { subscription: made.subscription }, type: 'subscription_details' },
+        : {
+            subscription_details: {
+              subscription,
+              ...(proratedItem === undefined ? {} : { subscription_item: proratedItem }),
+            },
+            type: 'subscription_details',
+          },
     period: made.period ?? { start: now, end: now },
     pricing: made.pricing,
-    proration: false,
+    proration: proratedItem !== undefined,
     quantity: made.quantity,
     quantity_decimal: String(made.quantity),
     tax_rates: [],
     test_clock: testClockIdOf(store, made.customer),
-  });
-  store.emit('invoiceitem.created', item);
-  if (made.invoice !== null) redraft(store, made.invoice, [...made.invoice.lines.data, lineOf(item)]);
-  return item;
+  };
 }
 
 /** Changes the item, and its line if it is on a draft. */
@@ -145,12 +164,24 @@ function redraft(store: Store, before: Invoice, lines: readonly InvoiceLine[]): 
 }
 
 function isLineOf(line: InvoiceLine, item: InvoiceItem): boolean {
-  return line.parent?.invoice_item_details?.invoice_item === item.id;
+  return itemIdOf(line) === item.id;
+}
+
+/** The invoice item that the line bills, if it bills one. */
+export function itemIdOf({ parent }: InvoiceLine): string | null {
+  return (parent?.invoice_item_details ?? parent?.subscription_item_details)?.invoice_item ?? null;
 }
 
 /** The line of an invoice that bills the item. */
 export function lineOf(item: InvoiceItem, id = newId('il_')): InvoiceLine {
   const subscription = item.parent?.subscription_details.subscription ?? null;
+  const subscriptionItem = item.parent?.subscription_details.subscription_item;
+  const details = {
+    invoice_item: item.id,
+    proration: item.proration,
+    proration_details: { credited_items: null },
+    subscription,
+  };
   return {
     id,
     object: 'line_item',
@@ -163,16 +194,14 @@ export function lineOf(item: InvoiceItem, id = newId('il_')): InvoiceLine {
     invoice: item.invoice,
     livemode: false,
     metadata: item.metadata ?? {},
-    parent: {
-      invoice_item_details: {
-        invoice_item: item.id,
-        proration: item.proration,
-        proration_details: { credited_items: null },
-        subscription,
-      },
-      subscription_item_details: null,
-      type: 'invoice_item_details',
-    },
+    parent:
+      subscriptionItem === undefined
+        ? { invoice_item_details: details, subscription_item_details: null, type: 'invoice_item_details' }
+        : {
+            invoice_item_details: null,
+            subscription_item_details: { ...details, subscription_item: subscriptionItem },
+            type: 'subscription_item_details',
+          },
     period: item.period,
     pretax_credit_amounts: [],
     pricing: item.pricing,

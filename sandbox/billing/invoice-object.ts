@@ -1,6 +1,8 @@
 import { accountCountry } from '../payments/account.ts';
 import type { Customer, Invoice, InvoiceLine } from '../wire/objects.ts';
+import { settledWith } from './credit-balance.ts';
 import { type DiscountTerms, discountAmounts, totalDiscounts } from './discount-amounts.ts';
+import { usableBalance } from './invoice-balance.ts';
 
 interface NewInvoice {
   readonly id: string;
@@ -68,6 +70,7 @@ export function invoiceObject(made: NewInvoice): Invoice {
     parent: made.parent,
     period_end: made.periodEnd,
     period_start: made.periodStart,
+    starting_balance: usableBalance(buyer, made.currency),
     status: 'draft',
     test_clock: buyer?.test_clock ?? null,
     status_transitions: { finalized_at: null, marked_uncollectible_at: null, paid_at: null, voided_at: null },
@@ -80,7 +83,7 @@ export function invoiceObject(made: NewInvoice): Invoice {
   return { ...invoice, ...withLines(invoice, made.lines, made.discounts ?? []) };
 }
 
-/** The lines of a draft and the amounts that follow from them. A negative total leaves nothing to pay. */
+/** The lines of a draft and the amounts that follow from them. */
 export function withLines(
   invoice: Invoice,
   lines: readonly InvoiceLine[],
@@ -90,7 +93,7 @@ export function withLines(
   const totals = totalDiscounts(taken, discounts);
   const subtotal = lines.reduce((sum, line) => sum + line.amount, 0);
   const total = totals.reduce((sum, { amount }) => sum - amount, subtotal);
-  const due = Math.max(0, total);
+  const { due } = settledWith(total, invoice.starting_balance);
   return {
     amount_due: due,
     amount_remaining: due,
@@ -140,7 +143,6 @@ const unusedInvoiceParts = {
   rendering: null,
   shipping_cost: null,
   shipping_details: null,
-  starting_balance: 0,
   statement_descriptor: null,
   total_discount_amounts: [],
   total_pretax_credit_amounts: [],

@@ -8,6 +8,23 @@ export function subscriptionOf(store: Store, invoice: Invoice): Subscription | u
   return id === undefined ? undefined : store.subscriptions.get(id);
 }
 
+/**
+ * Whether the payment of the invoice decides the status of its subscription: the latest invoice does, or the one before
+ * if the latest is void or only pays for a pending update.
+ */
+export function decidesStatus(store: Store, subscription: Subscription, invoice: Invoice): boolean {
+  if (subscription.latest_invoice === invoice.id) return subscription.pending_update === null;
+  const latest = store.invoices.get(subscription.latest_invoice ?? '');
+  if (latest?.status !== 'void' && subscription.pending_update === null) return false;
+  const isNewer = (other: Invoice) =>
+    other.id !== subscription.latest_invoice &&
+    other.created > invoice.created &&
+    other.billing_reason !== 'manual' &&
+    other.status !== 'draft' &&
+    other.status !== 'void';
+  return !store.invoices.allWithin('subscription', subscription.id).some(isNewer);
+}
+
 /** The payment intent of the invoice. An invoice with a zero amount has none. */
 export function intentOf(store: Store, invoice: Invoice): PaymentIntent | undefined {
   const payment = paymentOf(store, invoice);

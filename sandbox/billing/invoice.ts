@@ -1,12 +1,15 @@
 import { newId } from '../ids.ts';
 import { updateCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
-import type { Customer, Invoice, InvoiceItem, InvoiceLine, Subscription } from '../wire/objects.ts';
+import type { Invoice, InvoiceItem, InvoiceLine, Subscription } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
 import { currentTerms, useUpDiscounts } from './discount.ts';
+import { buyerOf, returnBalance, useBalance } from './invoice-balance.ts';
 import { invoiceLinesMax, lineOf, pendingItems, takeItems } from './invoice-item.ts';
 import { invoiceObject } from './invoice-object.ts';
 import { dropPayment, makePayment, paymentOf } from './invoice-payment.ts';
+import { periodText, trialText } from './line-text.ts';
+import { productName, trialDescription } from './subscription-items.ts';
 
 /** An invoice that advances on its own stays a draft for an hour, so that it can still be changed. */
 export const draftSeconds = 60 * 60;
@@ -15,6 +18,8 @@ interface NewSubscriptionInvoice {
   readonly id?: string;
   readonly reason: 'subscription_create' | 'subscription_cycle' | 'subscription_update' | 'upcoming';
   readonly lines: readonly InvoiceLine[];
+  /** The invoice items to bill. Without this, all that wait for an invoice of the subscription. */
+  readonly items?: readonly InvoiceItem[] | undefined;
   readonly periodStart: number;
   readonly periodEnd: number;
   /** The invoice is collected automatically. A renewal is first finalized, after an hour. */
@@ -46,7 +51,10 @@ export function subscriptionInvoice(
   return invoiceObject({
     ...made,
     id: made.id ?? store.invoices.newId(),
-    lines: [...pendingFor(store, subscription, made).map((item) => lineOf(item)), ...made.lines],
+    lines: [
+      ...pendingFor(store, subscription, made).map((item) => lineOf(item)),
+      ...made.lines.map((line) => described(store, line)),
+    ],
     discounts: currentTerms(store, subscription),
     now,
     buyer: buyerOf(store, subscription.customer),
@@ -64,17 +72,21 @@ export function subscriptionInvoice(
 function pendingFor(
   store: Store,
   { id, customer, currency }: Subscription,
-  { lines }: NewSubscriptionInvoice,
-): InvoiceItem[] {
-  return pendingItems(store, { customer, currency, subscription: id }).slice(
-    0,
-    invoiceLinesMax - lines.length,
-  );
+  { lines, items = pendingItems(store, { customer, currency, subscription: id }) }: NewSubscriptionInvoice,
+): readonly InvoiceItem[] {
+  return items.slice(0, invoiceLinesMax - lines.length);
 }
 
-function buyerOf(store: Store, customerId: string): Customer | null {
-  const customer = store.customers.get(customerId);
-  return customer === undefined || customer.deleted ? null : customer;
+/** The line with a text for people, which names the product and its price, unless it has one. */
+function described(store: Store, line: InvoiceLine): InvoiceLine {
+  const price = store.prices.get(line.pricing.price_details?.price ?? '');
+  if (price === undefined || (line.description !== null && line.description !== trialDescription))
+    return line;
+  const name = productName(store, price);
+  return {
+    ...line,
+    description: line.description === null ? periodText(name, price, line.quantity ?? 1) : trialText(name),
+  };
 }
 
 /** Finalizes the invoice and creates its payment intent. */
@@ -97,8 +109,9 @@ export function finalizeInvoice(
     status: 'open',
     automatically_finalizes_at: null,
     effective_at: store.now(),
-    ending_balance: 0,
+    ...useBalance(store, draft),
     hosted_invoice_url: `${baseUrl}/sandbox/invoices/${draft.id}`,
+    invoice_pdf: `${baseUrl}/sandbox/invoices/${draft.id}/pdf`,
     next_payment_attempt: options.nextAttempt ?? null,
     number: nextNumber(store, draft),
     status_transitions: { ...draft.status_transitions, finalized_at: store.now() },
@@ -140,6 +153,7 @@ export function voidInvoice(store: Store, before: Invoice): Invoice {
   if (before.status !== 'open' && before.status !== 'uncollectible')
     throw wrongState(`Only open or uncollectible invoices can be voided. This one is ${before.status}.`);
   dropPayment(store, before);
+  returnBalance(store, before);
   const invoice = store.change(store.invoices, before, {
     status: 'void',
     auto_advance: false,

@@ -2,11 +2,12 @@ import type { Store } from '../state/store.ts';
 import type { SchedulePhase, Subscription, SubscriptionSchedule } from '../wire/objects.ts';
 import { changeDiscounts, type WantedDiscount } from './discount.ts';
 import { phaseAt } from './phases.ts';
+import { intervalOf } from './planned-change.ts';
 import { updateSubscription } from './subscription-change.ts';
 import { newItem, periodOf, planOf } from './subscription-items.ts';
 import { scheduleOf } from './subscription-schedule.ts';
 import { releaseSchedule } from './subscription-schedule-end.ts';
-import { intervalOf, startPeriodNow } from './update-subscription.ts';
+import { startPeriodNow } from './update-subscription.ts';
 
 /** The processor announces the end of a schedule seven days ahead. */
 const expiryNoticeSeconds = 7 * 86_400;

@@ -58,8 +58,8 @@ export function leavePaused(
 }
 
 /**
- * Cancels the subscription immediately. An unpaid first invoice is voided. An open renewal invoice stays open, but is
- * no longer collected.
+ * Cancels the subscription immediately. An unpaid first invoice is voided, and that of a pending update. An open renewal
+ * invoice stays open, but is no longer collected.
  */
 export function cancelSubscription(
   store: Store,
@@ -69,7 +69,8 @@ export function cancelSubscription(
 ): Subscription {
   const now = store.now();
   const latest = before.latest_invoice === null ? undefined : store.invoices.get(before.latest_invoice);
-  if (before.status === 'incomplete' && latest?.status === 'open') voidInvoice(store, latest);
+  const isUnneeded = before.status === 'incomplete' || before.pending_update !== null;
+  if (isUnneeded && latest?.status === 'open') voidInvoice(store, latest);
   else if (
     latest !== undefined &&
     (latest.status === 'open' || latest.status === 'draft') &&
@@ -95,6 +96,7 @@ export function cancelSubscription(
     ended_at: now,
     pending_setup_intent: null,
     schedule: null,
+    pending_update: null,
     cancellation_details: {
       comment: details.comment ?? before.cancellation_details?.comment ?? null,
       feedback: details.feedback ?? before.cancellation_details?.feedback ?? null,

@@ -29,6 +29,14 @@ export function periodEndOf({ id, recurring }: Price, anchor: number, start: num
   return periodEnd(anchor, recurring.interval as Interval, recurring.interval_count, start);
 }
 
+/** Marks the lines of a trial until their invoice describes them. */
+export const trialDescription = 'Trial period';
+
+export function productName(store: Store, price: Price): string {
+  return store.products.get(price.product)?.name ?? price.product;
+}
+
+/** The lines for one period. Their invoice describes them. */
 export function invoiceLines(
   subscription: Subscription,
   start: number,
@@ -43,7 +51,7 @@ export function invoiceLines(
       object: 'line_item',
       amount,
       currency: subscription.currency,
-      description: isTrial ? 'Trial period' : `${quantity} × ${item.price.nickname ?? item.price.product}`,
+      description: isTrial ? trialDescription : null,
       discount_amounts: [],
       discountable: true,
       discounts: [],
@@ -55,7 +63,7 @@ export function invoiceLines(
         subscription_item_details: {
           invoice_item: null,
           proration: false,
-          proration_details: null,
+          proration_details: { credited_items: null },
           subscription: subscription.id,
           subscription_item: item.id,
         },

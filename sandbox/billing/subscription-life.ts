@@ -1,9 +1,11 @@
-import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
-import type { Invoice, Subscription } from '../wire/objects.ts';
+import type { Subscription } from '../wire/objects.ts';
 import { methodFor } from './collect.ts';
-import { draftSeconds, draftSubscriptionInvoice, subscriptionInvoice, voidInvoice } from './invoice.ts';
+import { draftSubscriptionInvoice, voidInvoice } from './invoice.ts';
+import { pendingItems } from './invoice-item.ts';
+import { upcomingInvoice } from './invoice-preview.ts';
 import { settlePaused } from './pause.ts';
+import { dropUpdate } from './pending-update.ts';
 import { asOfNextPeriod, enterPhase } from './phase-change.ts';
 import { cancelSubscription, pauseSubscription, updateSubscription } from './subscription-change.ts';
 import { invoiceLines, nextPeriodEnd, periodOf, withPeriod } from './subscription-items.ts';
@@ -23,8 +25,10 @@ const renewalNoticeSeconds = 7 * 86_400;
 export function subscriptionDueTimes(subscription: Subscription, doneUntil: number): number[] {
   const { start, end } = periodOf(subscription);
   const notices = (times: readonly number[]) => times.filter((at) => at > Math.max(doneUntil, start));
-  const { cancel_at: cancelAt, pause_collection: pause } = subscription;
-  const others = [cancelAt, pause?.resumes_at ?? null].filter((at) => at !== null);
+  const { cancel_at: cancelAt, pause_collection: pause, pending_update: pending } = subscription;
+  const others = [cancelAt, pause?.resumes_at ?? null, pending?.expires_at ?? null].filter(
+    (at) => at !== null,
+  );
   switch (subscription.status) {
     case 'incomplete':
       return [subscription.created + incompleteSeconds];
@@ -44,15 +48,17 @@ export function subscriptionDueTimes(subscription: Subscription, doneUntil: numb
 
 export function subscriptionFallsDue(store: Store, given: Subscription, at: number, baseUrl: string): void {
   // Collection resumes and a phase starts before a renewal at the same time, which then follows them.
-  const collected =
+  const resumed =
     given.pause_collection?.resumes_at === at
       ? updateSubscription(store, given, { pause_collection: null })
       : given;
-  const subscription = enterPhase(store, collected, at, baseUrl);
+  const expired =
+    resumed.pending_update?.expires_at === at ? dropUpdate(store, resumed, { expires: true }) : resumed;
+  const subscription = enterPhase(store, expired, at, baseUrl);
   const { end } = periodOf(subscription);
   if (subscription.status === 'incomplete') expire(store, subscription);
   else if (subscription.cancel_at === at || (at === end && subscription.cancel_at_period_end))
-    cancelSubscription(store, subscription, 'cancellation_requested');
+    finish(store, subscription);
   else if (at === end) renew(store, subscription, baseUrl);
   else if (at === end - renewalNoticeSeconds) announceRenewal(store, subscription);
   else if (subscription.status === 'trialing' && at === end - trialNoticeSeconds)
@@ -62,18 +68,24 @@ export function subscriptionFallsDue(store: Store, given: Subscription, at: numb
 /** Sends a preview of the next invoice, which is not stored yet. */
 function announceRenewal(store: Store, subscription: Subscription): void {
   if (subscription.cancel_at !== null || subscription.cancel_at_period_end) return;
+  store.emit('invoice.upcoming', upcomingInvoice(store, asOfNextPeriod(store, subscription)));
+}
+
+/** Cancels the subscription at its time. Prorations that still wait for an invoice are billed at the end. */
+function finish(store: Store, subscription: Subscription): void {
+  const { id, customer, currency, pause_collection: pause } = subscription;
   const { start, end } = periodOf(subscription);
-  const next = asOfNextPeriod(store, subscription);
-  const draft = subscriptionInvoice(store, next, {
-    id: newId('upcoming_in_'),
-    reason: 'upcoming',
-    lines: invoiceLines(next, end, nextPeriodEnd(next, end), false),
+  const items = pendingItems(store, { customer, currency, subscription: id });
+  const canceled = cancelSubscription(store, subscription, 'cancellation_requested');
+  if (!items.some(({ proration }) => proration)) return;
+  draftSubscriptionInvoice(store, canceled, {
+    reason: 'subscription_cycle',
+    lines: [],
+    items,
     periodStart: start,
     periodEnd: end,
-    autoAdvance: true,
+    autoAdvance: pause === null,
   });
-  const preview: Invoice = { ...draft, next_payment_attempt: end + draftSeconds };
-  store.emit('invoice.upcoming', preview);
 }
 
 function expire(store: Store, subscription: Subscription): void {

@@ -1,12 +1,11 @@
 import type { Store } from '../state/store.ts';
 import type { Price, Subscription } from '../wire/objects.ts';
 import { badParam } from '../wire/wire-error.ts';
-import { collectInvoice } from './collect.ts';
-import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
-import { updateSubscription } from './subscription-change.ts';
-import { invoiceLines, newItem, nextPeriodEnd, periodOf, planOf, withPeriod } from './subscription-items.ts';
+import { makeChange } from './make-change.ts';
+import { restarted } from './planned-change.ts';
+import { invoiceLines, newItem, periodOf, planOf } from './subscription-items.ts';
 
-interface ItemChange {
+export interface ItemChange {
   readonly id: string | undefined;
   readonly price: Price | undefined;
   readonly quantity: number | undefined;
@@ -30,6 +29,12 @@ export function changedItems(
           `items[${index}][price]`,
           'parameter_missing',
         );
+      const { id: priceId } = change.price;
+      if (items.some(({ price }) => price.id === priceId))
+        throw badParam(
+          `Cannot add multiple subscription items with the same price: ${priceId}`,
+          `items[${index}][price]`,
+        );
       const made = { quantity: change.quantity ?? 1, metadata: change.metadata ?? {}, start, end };
       items = [...items, newItem(store, subscription.id, change.price, made)];
       continue;
@@ -51,22 +56,6 @@ export function changedItems(
   return { ...subscription.items, data: items };
 }
 
-/**
- * Moves the subscription to other prices without proration. With the same interval, the new price applies from the next
- * renewal. With another interval, a new period starts immediately and is billed in full.
- */
-export function changeItems(
-  store: Store,
-  before: Subscription,
-  items: Subscription['items'],
-  baseUrl: string,
-): Subscription {
-  const isSameInterval = intervalOf(before.items) === intervalOf(items);
-  if (isSameInterval || ['trialing', 'incomplete', 'paused'].includes(before.status))
-    return updateSubscription(store, before, { items });
-  return startPeriodNow(store, before, { items }, baseUrl);
-}
-
 /** Starts a new period with these changes, billed immediately and in full. */
 export function startPeriodNow(
   store: Store,
@@ -74,29 +63,18 @@ export function startPeriodNow(
   changes: Partial<Subscription>,
   baseUrl: string,
 ): Subscription {
-  const now = store.now();
-  const anchored: Subscription = { ...before, ...changes, billing_cycle_anchor: now };
-  const end = nextPeriodEnd(anchored, now);
-  const moved = { ...anchored, items: withPeriod(anchored.items, now, end) };
-  const draft = draftSubscriptionInvoice(store, moved, {
-    reason: 'subscription_update',
-    lines: invoiceLines(moved, now, end, false),
-    periodStart: periodOf(before).start,
-    periodEnd: now,
-    autoAdvance: true,
-  });
-  updateSubscription(store, before, {
-    ...changes,
-    items: moved.items,
-    billing_cycle_anchor: now,
-    latest_invoice: draft.id,
-    ...(before.cancel_at_period_end ? { cancel_at: end } : {}),
-  });
-  collectInvoice(store, finalizeInvoice(store, draft, baseUrl), { offSession: true, baseUrl });
-  return store.subscriptions.get(before.id) ?? moved;
-}
-
-export function intervalOf(items: Subscription['items']): string {
-  const recurring = items.data[0]?.price.recurring;
-  return `${recurring?.interval_count} ${recurring?.interval}`;
+  const moved = restarted(store, { ...before, ...changes }, changes.items ?? before.items);
+  const { start, end } = periodOf(moved);
+  const { items, billing_cycle_anchor, cancel_at } = moved;
+  return makeChange(
+    store,
+    before,
+    {
+      subscription: moved,
+      prorations: [],
+      bill: { lines: invoiceLines(moved, start, end, false), includesPending: true },
+    },
+    { ...changes, items, billing_cycle_anchor, cancel_at },
+    { behavior: 'allow_incomplete', offSession: true, baseUrl },
+  );
 }

@@ -158,5 +158,6 @@ function handlersOf(operations: readonly Operation[]): Readonly<Record<string, H
       return authenticationPage(world, id, query);
     },
     'GET invoices/*': ({ store }, { id }) => invoicePage(store, id),
+    'GET invoices/*/pdf': ({ store }, { id }) => invoicePage(store, id),
   };
 }

@@ -6,12 +6,17 @@ import { missing } from '../wire/wire-error.ts';
 export function updateCustomer(
   store: Store,
   id: string | null,
-  changes: Pick<Partial<Customer>, 'currency' | 'delinquent'>,
+  changes: Pick<Partial<Customer>, 'balance' | 'currency' | 'delinquent'>,
 ): void {
   const before = id === null ? undefined : store.customers.get(id);
   if (before === undefined || before.deleted) return;
-  const { currency = before.currency, delinquent = before.delinquent } = changes;
-  if (currency === before.currency && delinquent === before.delinquent) return;
+  const { balance, currency = before.currency, delinquent = before.delinquent } = changes;
+  if (
+    (balance ?? before.balance) === before.balance &&
+    currency === before.currency &&
+    delinquent === before.delinquent
+  )
+    return;
   const after = store.change(store.customers, before, changes);
   store.emitUpdated('customer.updated', before, after);
 }

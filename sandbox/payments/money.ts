@@ -71,8 +71,30 @@ export function checkNotTooLarge(amount: number, code: string, param: string): v
 const zeroDecimal = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf ugx vnd vuv xaf xof xpf'.split(' '));
 const threeDecimal = new Set('bhd jod kwd omr tnd'.split(' '));
 
+function digitsOf(code: string): number {
+  return zeroDecimal.has(code) ? 0 : threeDecimal.has(code) ? 3 : 2;
+}
+
 /** An amount in a readable form: `12.50 usd`. */
 export function display(amount: number, code: string): string {
-  const digits = zeroDecimal.has(code) ? 0 : threeDecimal.has(code) ? 3 : 2;
+  const digits = digitsOf(code);
   return `${(amount / 10 ** digits).toFixed(digits)} ${code}`;
+}
+
+/** Creating a format takes much longer than using it. There are as many as currencies. */
+const formats = new Map<string, Intl.NumberFormat>();
+
+/** An amount as the processor writes it on invoices: `$12.50`. */
+export function priceText(amount: number, code: string): string {
+  const digits = digitsOf(code);
+  const format =
+    formats.get(code) ??
+    new Intl.NumberFormat('en-US', {
+      style: 'currency',
+      currency: code,
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    });
+  formats.set(code, format);
+  return format.format(amount / 10 ** digits);
 }

@@ -11,6 +11,7 @@ import {
   applyMetadata,
   array,
   clearable,
+  integer,
   metadata,
   object,
   oneOf,
@@ -30,6 +31,7 @@ const localesMax = 10;
 
 const changeable = {
   address: clearable(address),
+  balance: integer(-Number.MAX_SAFE_INTEGER),
   description: clearable(text()),
   email: clearable(text(emailLengthMax)),
   invoice_settings: object({ default_payment_method: clearable(text()) }),
@@ -181,6 +183,7 @@ function changesOf(before: Customer, params: Parsed<typeof changeable>): Partial
     throw badParam(`Invalid email address: ${params.email}`, 'email', 'email_invalid');
   return {
     ...(params.address === undefined ? {} : { address: params.address }),
+    ...(params.balance === undefined ? {} : { balance: params.balance }),
     ...(params.description === undefined ? {} : { description: params.description }),
     ...(params.email === undefined ? {} : { email: params.email }),
     ...(params.name === undefined ? {} : { name: params.name }),

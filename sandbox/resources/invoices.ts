@@ -2,8 +2,9 @@ import { collectInvoice, invoicePaid } from '../billing/collect.ts';
 import { resumeAfterFailure } from '../billing/failure-pause.ts';
 import { draftSeconds, finalizeInvoice, markInvoiceUncollectible, voidInvoice } from '../billing/invoice.ts';
 import { notEditable } from '../billing/invoice-item.ts';
-import { intentOf, subscriptionOf } from '../billing/invoice-payment.ts';
+import { decidesStatus, intentOf, subscriptionOf } from '../billing/invoice-payment.ts';
 import { createOneOffInvoice, deleteDraft, sendInvoice } from '../billing/one-off-invoice.ts';
+import { dropUpdate, isPendingInvoice } from '../billing/pending-update.ts';
 import { isResumption, leavePaused, updateSubscription } from '../billing/subscription-change.ts';
 import { accountCurrency } from '../payments/account.ts';
 import { existingCustomer } from '../payments/customer.ts';
@@ -17,6 +18,7 @@ import type { Call, Operation } from '../wire/operation.ts';
 import { bool, oneOf, type Parsed, required, text } from '../wire/params.ts';
 import { missing, WireError, wrongState } from '../wire/wire-error.ts';
 import { detailsFrom, invoiceParams } from './invoice-params.ts';
+import { preview, previewParams } from './invoice-preview.ts';
 import { pageOf, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
 
@@ -54,9 +56,13 @@ export const invoiceOperations: readonly Operation[] = [
     return settledIfFree(call.store, invoice);
   }),
   invoices.operation('pay', 'POST */pay', payParams, pay),
+  invoices.operation('create_preview', 'POST create_preview', previewParams, preview),
   invoices.operation('void', 'POST */void', {}, (call) => {
     const invoice = voidInvoice(call.store, invoices.existing(call));
     const subscription = subscriptionOf(call.store, invoice);
+    // A change cannot be paid for any more, so it never applies.
+    if (subscription !== undefined && isPendingInvoice(subscription, invoice))
+      dropUpdate(call.store, subscription, { expires: false });
     // A subscription cannot start once its first invoice is void.
     if (subscription?.status === 'incomplete' && subscription.latest_invoice === invoice.id)
       updateSubscription(call.store, subscription, {
@@ -68,7 +74,7 @@ export const invoiceOperations: readonly Operation[] = [
   invoices.operation('mark_uncollectible', 'POST */mark_uncollectible', {}, (call) => {
     const invoice = markInvoiceUncollectible(call.store, invoices.existing(call));
     const subscription = subscriptionOf(call.store, invoice);
-    if (subscription === undefined || subscription.latest_invoice !== invoice.id) return invoice;
+    if (subscription === undefined || !decidesStatus(call.store, subscription, invoice)) return invoice;
     // Giving up the latest invoice settles what the subscription waits for.
     if (isResumption(subscription, invoice)) leavePaused(call.store, subscription, { status: 'active' });
     else resumeAfterFailure(call.store, subscription, invoice);
@@ -177,7 +183,12 @@ function pay(call: Call, params: Parsed<typeof payParams>): Invoice {
     params.payment_method === undefined
       ? undefined
       : usablePaymentMethod(store, params.payment_method, invoice.customer);
-  const failure = collectInvoice(store, invoice, { offSession: params.off_session ?? true, baseUrl, method });
+  const failure = collectInvoice(store, invoice, {
+    offSession: params.off_session ?? true,
+    isManual: true,
+    baseUrl,
+    method,
+  });
   if (failure?.type === 'card_error') throw cardError(failure);
   if (failure !== null) throw new WireError(400, failure);
   return store.invoices.get(invoice.id) ?? invoice;

@@ -1,7 +1,8 @@
 import type { Store } from '../state/store.ts';
-import { sees } from '../wire/api-version.ts';
+import { mayUseOld, sees } from '../wire/api-version.ts';
 import { existing } from '../wire/existing.ts';
 import type { Price, Subscription } from '../wire/objects.ts';
+import type { Call } from '../wire/operation.ts';
 import {
   array,
   clearable,
@@ -81,8 +82,24 @@ export function billingModeOf(
 }
 
 export const paymentBehavior = oneOf('allow_incomplete', 'default_incomplete', 'error_if_incomplete');
-/** Accepted because clients send it. The sandbox never prorates. */
 export const prorationBehavior = oneOf('always_invoice', 'create_prorations', 'none');
+
+const anchorType = oneOf('now', 'unchanged');
+const anchorObject = object({ type: required(anchorType) });
+
+/** An object, or in older versions its type as a word. */
+export const anchorParam: Parser<{ type: 'now' | 'unchanged'; isWord: boolean }> = (node, path) =>
+  typeof node === 'string'
+    ? { type: anchorType(node, path), isWord: true }
+    : { type: anchorObject(node, path).type, isWord: false };
+
+export function checkAnchor(
+  { version }: Pick<Call, 'version'>,
+  anchor: { readonly isWord: boolean } | undefined,
+  param = 'billing_cycle_anchor',
+): void {
+  if (anchor?.isWord === true && !mayUseOld(version, 'anchorObject')) throw badParam('Invalid object', param);
+}
 
 export function billablePrice(store: Store, id: string, param: string): Price {
   const price = existing(store.prices, id, param);

@@ -1,46 +1,50 @@
 import { changeDiscounts } from '../billing/discount.ts';
+import { makeChange } from '../billing/make-change.ts';
+import { dropUpdate } from '../billing/pending-update.ts';
 import { updateSubscription } from '../billing/subscription-change.ts';
 import { periodOf } from '../billing/subscription-items.ts';
 import { followItems } from '../billing/subscription-schedule.ts';
 import { endTrial, moveTrial } from '../billing/trial.ts';
-import { changedItems, changeItems } from '../billing/update-subscription.ts';
 import type { Store } from '../state/store.ts';
 import type { Subscription } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
 import {
   applyMetadata,
-  array,
   bool,
   clearable,
   integer,
   metadata,
-  object,
+  oneOf,
   type Parsed,
   text,
 } from '../wire/params.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
 import { discountsParam, wantedDiscounts } from './discount-params.ts';
+import { itemsParam, planFrom } from './subscription-item-changes.ts';
 import {
-  billablePrice,
+  anchorParam,
   cancellationDetails,
-  checkAlike,
+  checkAnchor,
   checkMethod,
   checkTrialEnd,
-  itemsMax,
   pauseCollection,
-  paymentBehavior,
   paymentSettings,
   prorationBehavior,
-  quantityMax,
   trialEnd,
   trialSettings,
 } from './subscription-params.ts';
 
+/** A subscription can be changed while it waits for a payment, so updates have one behaviour more. */
+const updateBehavior = oneOf(
+  'allow_incomplete',
+  'default_incomplete',
+  'error_if_incomplete',
+  'pending_if_incomplete',
+);
+
 export const updateParams = {
-  items: array(
-    object({ id: text(), price: text(), quantity: integer(0, quantityMax), deleted: bool, metadata }),
-    itemsMax,
-  ),
+  items: itemsParam,
+  billing_cycle_anchor: anchorParam,
   cancel_at: clearable(integer()),
   cancel_at_period_end: bool,
   cancellation_details: cancellationDetails,
@@ -50,20 +54,51 @@ export const updateParams = {
   metadata,
   off_session: bool,
   pause_collection: pauseCollection,
-  payment_behavior: paymentBehavior,
+  payment_behavior: updateBehavior,
   payment_settings: paymentSettings,
   proration_behavior: prorationBehavior,
+  proration_date: integer(),
   trial_end: trialEnd,
   trial_settings: trialSettings,
 };
 
+type UpdateParams = Parsed<typeof updateParams>;
+
 /** Applies the parameters. Once a subscription has ended, only its annotations can change. */
-export function updateFrom(
-  call: Call,
-  before: Subscription,
-  params: Parsed<typeof updateParams>,
-): Subscription {
-  const { store } = call;
+export function updateFrom(call: Call, given: Subscription, params: UpdateParams): Subscription {
+  const { store, baseUrl } = call;
+  checkUpdatable(call, given, params);
+  const before = withDiscounts(store, withoutConflict(store, given, params), params);
+  const settings = settingsFrom(store, before, params);
+  const plan = planFrom(call, { ...before, ...settings }, params);
+  const planned =
+    plan === null
+      ? {}
+      : {
+          items: plan.subscription.items,
+          billing_cycle_anchor: plan.subscription.billing_cycle_anchor,
+          cancel_at: plan.subscription.cancel_at,
+        };
+  const moved = { ...before, ...settings, ...planned };
+  const changes = { ...settings, ...planned, ...cancellationOf(store, moved, params) };
+  const updated =
+    plan === null
+      ? updateSubscription(store, before, changes)
+      : makeChange(store, before, plan, changes, {
+          behavior: params.payment_behavior ?? 'allow_incomplete',
+          offSession: params.off_session ?? false,
+          metadata: params.metadata == null ? null : applyMetadata({}, params.metadata),
+          baseUrl,
+        });
+  if (params.items !== undefined) followItems(store, updated);
+  // The end of the trial comes last, because it may charge the customer with the other changes.
+  const { trial_end: end } = params;
+  if (end === undefined) return updated;
+  if (end === 'now') return endTrial(store, updated, baseUrl);
+  return moveTrial(store, updated, checkTrialEnd(store, end), baseUrl);
+}
+
+function checkUpdatable(call: Call, before: Subscription, params: UpdateParams): void {
   const { metadata: _, cancellation_details: __, ...others } = params;
   if (before.ended_at !== null && Object.keys(others).length > 0)
     throw wrongState(
@@ -71,13 +106,52 @@ export function updateFrom(
       'invalid_canceled_subscription_fields',
     );
   checkSchedule(before, params);
+  checkAnchor(call, params.billing_cycle_anchor);
+  if (params.payment_behavior === 'pending_if_incomplete') checkHoldable(params);
   if (params.default_payment_method !== null)
-    checkMethod(store, params.default_payment_method, before.customer);
-  const discounted = withDiscounts(store, before, params);
-  const moved = params.items === undefined ? discounted : moveItems(call, discounted, params.items);
-  if (params.items !== undefined) followItems(store, moved);
-  const updated = updateSubscription(store, moved, {
-    ...cancellationOf(store, moved, params),
+    checkMethod(call.store, params.default_payment_method, before.customer);
+}
+
+/** What the processor can keep in a pending update. */
+const holdable: ReadonlySet<string> = new Set([
+  'billing_cycle_anchor',
+  'cancel_at_period_end',
+  'items',
+  'metadata',
+  'payment_behavior',
+  'proration_behavior',
+  'proration_date',
+]);
+
+function checkHoldable(params: UpdateParams): void {
+  const names = Object.keys(params).filter((name) => !holdable.has(name));
+  const items = (params.items ?? []).flatMap(({ metadata: given }, index) =>
+    given === undefined ? [] : [`items[${index}][metadata]`],
+  );
+  const [first, ...others] = [...names, ...items];
+  if (first !== undefined)
+    throw badParam(
+      `When payment_behavior is pending_if_incomplete, these parameters cannot be used: ${[first, ...others].join(', ')}.`,
+      first,
+    );
+}
+
+/** A change that contradicts a pending update discards it. */
+function withoutConflict(store: Store, before: Subscription, params: UpdateParams): Subscription {
+  const held = before.pending_update?.cancel_at_period_end ?? null;
+  const contradicts =
+    params.items !== undefined ||
+    params.billing_cycle_anchor?.type === 'now' ||
+    params.trial_end !== undefined ||
+    (held !== null && params.cancel_at_period_end !== undefined && params.cancel_at_period_end !== held);
+  if (before.pending_update === null || !contradicts) return before;
+  // Another pending update replaces it; any other change makes it expire.
+  return dropUpdate(store, before, { expires: params.payment_behavior !== 'pending_if_incomplete' });
+}
+
+/** What changes without an effect on any invoice. */
+function settingsFrom(store: Store, before: Subscription, params: UpdateParams): Partial<Subscription> {
+  return {
     ...(params.default_payment_method === undefined
       ? {}
       : { default_payment_method: params.default_payment_method }),
@@ -99,16 +173,11 @@ export function updateFrom(
           },
         }),
     ...pauseFrom(store, params),
-  });
-  // The end of the trial comes last, because it may charge the customer with the other changes.
-  const { trial_end: end } = params;
-  if (end === undefined) return updated;
-  if (end === 'now') return endTrial(store, updated, call.baseUrl);
-  return moveTrial(store, updated, checkTrialEnd(store, end), call.baseUrl);
+  };
 }
 
 /** A schedule decides when its subscription ends. Items can be changed beside it. */
-function checkSchedule({ schedule }: Subscription, params: Parsed<typeof updateParams>): void {
+function checkSchedule({ schedule }: Subscription, params: UpdateParams): void {
   const cancels = params.cancel_at !== undefined || params.cancel_at_period_end !== undefined;
   if (schedule !== null && cancels)
     throw wrongState(
@@ -117,11 +186,7 @@ function checkSchedule({ schedule }: Subscription, params: Parsed<typeof updateP
 }
 
 /** The discounts come first, so that what the other changes bill has them. An empty list changes nothing. */
-function withDiscounts(
-  store: Store,
-  before: Subscription,
-  { discounts: given }: Parsed<typeof updateParams>,
-): Subscription {
+function withDiscounts(store: Store, before: Subscription, { discounts: given }: UpdateParams): Subscription {
   if (given === undefined || given?.length === 0) return before;
   const items = before.items.data.map(({ price, quantity }) => ({ price, quantity: quantity ?? 1 }));
   const { customer, discounts } = before;
@@ -129,10 +194,7 @@ function withDiscounts(
   return updateSubscription(store, before, { discounts: changeDiscounts(store, before, wanted) });
 }
 
-function pauseFrom(
-  store: Store,
-  { pause_collection: pause }: Parsed<typeof updateParams>,
-): Partial<Subscription> {
+function pauseFrom(store: Store, { pause_collection: pause }: UpdateParams): Partial<Subscription> {
   if (pause == null) return pause === null ? { pause_collection: null } : {};
   const { behavior, resumes_at: resumesAt = null } = pause;
   if (resumesAt !== null && resumesAt <= store.now())
@@ -140,29 +202,10 @@ function pauseFrom(
   return { pause_collection: { behavior, resumes_at: resumesAt } };
 }
 
-function moveItems(
-  { store, baseUrl }: Call,
-  before: Subscription,
-  given: NonNullable<Parsed<typeof updateParams>['items']>,
-): Subscription {
-  const changes = given.map((item, index) => ({
-    id: item.id,
-    price: item.price === undefined ? undefined : billablePrice(store, item.price, `items[${index}][price]`),
-    quantity: item.quantity,
-    metadata: item.metadata === undefined ? undefined : applyMetadata({}, item.metadata),
-    deleted: item.deleted ?? false,
-  }));
-  const items = changedItems(store, before, changes);
-  checkAlike(items.data.map(({ price }) => price));
-  if (items.data[0]?.price.currency !== before.currency)
-    throw badParam(`The price must be in ${before.currency}, the currency of the subscription.`, 'items');
-  return changeItems(store, before, items, baseUrl);
-}
-
 function cancellationOf(
   store: Store,
   subscription: Subscription,
-  params: Parsed<typeof updateParams>,
+  params: UpdateParams,
 ): Partial<Subscription> {
   const { cancel_at: at, cancel_at_period_end: atPeriodEnd, cancellation_details: details } = params;
   if (at != null && atPeriodEnd !== undefined)

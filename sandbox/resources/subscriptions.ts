@@ -4,7 +4,6 @@ import { resumeSubscription } from '../billing/pause.ts';
 import { cancelSubscription } from '../billing/subscription-change.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
-import { mayUseOld } from '../wire/api-version.ts';
 import { existing } from '../wire/existing.ts';
 import type { Subscription } from '../wire/objects.ts';
 import type { Call, Operation } from '../wire/operation.ts';
@@ -17,7 +16,6 @@ import {
   object,
   oneOf,
   type Parsed,
-  type Parser,
   required,
   text,
 } from '../wire/params.ts';
@@ -25,11 +23,13 @@ import { badParam, missing } from '../wire/wire-error.ts';
 import { discountsParam, wantedDiscounts } from './discount-params.ts';
 import { Resource } from './resource.ts';
 import {
+  anchorParam,
   billablePrice,
   billingMode,
   billingModeOf,
   cancellationDetails,
   checkAlike,
+  checkAnchor,
   checkMethod,
   checkTrialEnd,
   itemsMax,
@@ -63,13 +63,6 @@ const createParams = {
   trial_period_days: integer(0, trialDaysMax),
   trial_settings: trialSettings,
 };
-
-const anchorType = oneOf('now', 'unchanged');
-const anchorObject = object({ type: required(anchorType) });
-const anchorParam: Parser<{ type: 'now' | 'unchanged'; isWord: boolean }> = (node, path) =>
-  typeof node === 'string'
-    ? { type: anchorType(node, path), isWord: true }
-    : { type: anchorObject(node, path).type, isWord: false };
 
 const resumeParams = {
   billing_cycle_anchor: anchorParam,
@@ -178,8 +171,7 @@ function create({ store, baseUrl, version }: Call, params: Parsed<typeof createP
 
 function resume(call: Call, params: Parsed<typeof resumeParams>): Subscription {
   const { billing_cycle_anchor: anchor, payment_behavior: behavior } = params;
-  if (anchor?.isWord === true && !mayUseOld(call.version, 'anchorObject'))
-    throw badParam('Invalid object', 'billing_cycle_anchor');
+  checkAnchor(call, anchor);
   return resumeSubscription(
     call.store,
     subscriptions.existing(call),

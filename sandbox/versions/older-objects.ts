@@ -1,4 +1,5 @@
 import { couponTerms, shownCoupon } from '../billing/coupon.ts';
+import { itemIdOf } from '../billing/invoice-item.ts';
 import { intentOf } from '../billing/invoice-payment.ts';
 import { periodOf, planOf } from '../billing/subscription-items.ts';
 import type { Store } from '../state/store.ts';
@@ -112,6 +113,9 @@ function olderInvoice(store: Store, invoice: Invoice): object {
     quote: null,
     subscription: parent?.subscription_details.subscription ?? null,
     subscription_details: parent === null ? null : { metadata: parent.subscription_details.metadata },
+    ...(parent?.subscription_details.subscription_proration_date === undefined
+      ? {}
+      : { subscription_proration_date: parent.subscription_details.subscription_proration_date }),
     tax: null,
     total_tax_amounts: [],
     transfer_data: null,
@@ -120,20 +124,20 @@ function olderInvoice(store: Store, invoice: Invoice): object {
 
 function olderLine(store: Store, line: InvoiceLine): object {
   const { parent, pricing, pretax_credit_amounts: _, subtotal: __, taxes: ___, ...rest } = line;
-  const item = parent?.invoice_item_details ?? null;
+  const invoiceItem = itemIdOf(line);
   const { price, plan } = olderPricing(store, pricing);
   return {
     ...rest,
-    ...(item === null ? {} : { invoice_item: item.invoice_item }),
+    ...(invoiceItem === null ? {} : { invoice_item: invoiceItem }),
     plan,
     price,
-    proration: (item ?? parent?.subscription_item_details)?.proration ?? false,
+    proration: (parent?.invoice_item_details ?? parent?.subscription_item_details)?.proration ?? false,
     proration_details: { credited_items: null },
     subscription: line.subscription,
     subscription_item: parent?.subscription_item_details?.subscription_item ?? null,
     tax_amounts: [],
     tax_rates: [],
-    type: item === null ? 'subscription' : 'invoiceitem',
+    type: invoiceItem === null ? 'subscription' : 'invoiceitem',
     unit_amount_excluding_tax: pricing.unit_amount_decimal,
   };
 }
@@ -145,6 +149,9 @@ function olderInvoiceItem(store: Store, item: InvoiceItem): object {
     ...rest,
     ...olderPricing(store, pricing),
     subscription: parent?.subscription_details.subscription ?? null,
+    ...(parent?.subscription_details.subscription_item === undefined
+      ? {}
+      : { subscription_item: parent.subscription_details.subscription_item }),
     unit_amount: Number.isInteger(unit) ? unit : null,
     unit_amount_decimal: pricing.unit_amount_decimal,
   };

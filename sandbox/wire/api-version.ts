@@ -42,7 +42,7 @@ const changedIn = {
   invoicePayments: '2025-03-31',
   /** New subscriptions are in flexible billing mode by default. */
   flexibleBilling: '2025-09-30',
-  /** The anchor of a resumption is an object. */
+  /** The anchor of a change or resumption is an object. */
   anchorObject: '2026-09-30',
   /** Intents take no list of payment method types. */
   noPaymentMethodTypes: '2026-09-30',

@@ -238,7 +238,7 @@ function decodeSegment(segment: string): string {
 }
 
 /** Routes of the processor that the sandbox does not have. The last part is not an id. */
-const missingRoutes: ReadonlySet<string> = new Set(['invoices/create_preview', 'invoices/upcoming']);
+const missingRoutes: ReadonlySet<string> = new Set(['invoices/upcoming']);
 
 /** The processor's own limit. */
 const keyLengthMax = 255;

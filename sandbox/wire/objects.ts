@@ -42,8 +42,11 @@ export type Subscription = Omit<
     | 'schedule'
     | 'test_clock'
   >,
-  'discounts' | 'items'
-> & { discounts: string[]; items: List<SubscriptionItem> };
+  'discounts' | 'items' | 'pending_update'
+> & { discounts: string[]; items: List<SubscriptionItem>; pending_update: PendingUpdate | null };
+export type PendingUpdate = Omit<Stripe.Subscription.PendingUpdate, 'subscription_items'> & {
+  subscription_items: SubscriptionItem[] | null;
+};
 type ScheduleItem = Omit<Stripe.SubscriptionSchedule.Phase.Item, 'plan' | 'price' | 'quantity'> & {
   plan: string;
   price: string;
@@ -87,7 +90,11 @@ export type InvoiceItem = Omit<
   WithIds<Stripe.InvoiceItem, 'customer' | 'invoice'>,
   'deleted' | 'parent' | 'pricing' | 'quantity_decimal'
 > & {
-  parent: { subscription_details: { subscription: string }; type: 'subscription_details' } | null;
+  /** A proration also names its subscription item. */
+  parent: {
+    subscription_details: { subscription: string; subscription_item?: string };
+    type: 'subscription_details';
+  } | null;
   pricing: Pricing;
   quantity_decimal: string;
 };
@@ -100,7 +107,12 @@ export type Invoice = Omit<
   /** Null for a one-off invoice. */
   parent: {
     quote_details: null;
-    subscription_details: { metadata: Stripe.Metadata; subscription: string };
+    /** Only a preview of prorations has their date. */
+    subscription_details: {
+      metadata: Stripe.Metadata;
+      subscription: string;
+      subscription_proration_date?: number;
+    };
     type: 'subscription_details';
   } | null;
 };

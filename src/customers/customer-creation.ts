@@ -1,10 +1,11 @@
 import {
-  type CheckedCreation,
-  type CreationWrite,
+  type CheckedOperation,
   type FoundClaim,
+  type OperationWrite,
+  type Recorded,
   ReservationHeld,
-  type ReservingCreation,
-} from '../idempotency/creation.ts';
+  type ReservingOperation,
+} from '../idempotency/operation.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
@@ -38,7 +39,7 @@ type Made = { readonly existing: Customer } | { readonly facts: CustomerFacts };
 
 /** What creating a customer has in common, with and without an external id. */
 class CustomerSteps {
-  readonly operation = 'customers.create';
+  readonly name = 'customers.create';
   protected readonly parts: CustomerParts;
 
   constructor(parts: CustomerParts) {
@@ -49,7 +50,7 @@ class CustomerSteps {
     return null;
   }
 
-  async call(values: CustomerValues, { existing }: Prepared, write: CreationWrite): Promise<Made> {
+  async call(values: CustomerValues, { existing }: Prepared, write: OperationWrite): Promise<Made> {
     if (existing !== null) return { existing };
     return { facts: await this.parts.processor.customers.create({ ...values, ...write }) };
   }
@@ -63,20 +64,23 @@ class CustomerSteps {
     return facts === null ? null : { facts };
   }
 
-  async record(tx: Transaction, id: string, made: Made): Promise<CreatedCustomer> {
+  async record(tx: Transaction, id: string, made: Made): Promise<Recorded<CreatedCustomer>> {
     const { store, externalIds, clock } = this.parts;
-    if ('existing' in made) return { customer: made.existing, isExisting: true };
+    if ('existing' in made) return { result: { customer: made.existing, isExisting: true } };
     await store.insert(tx, [toCustomer(id, made.facts, clock.now())]);
     if (made.facts.externalId !== null) await externalIds.endReservation(tx, id);
-    return { customer: foundCustomer((await store.findLive(tx, [id]))[0]), isExisting: false };
+    const customer = foundCustomer((await store.findLive(tx, [id]))[0]);
+    return { result: { customer, isExisting: false } };
   }
 
   async release(tx: Transaction, { resourceId }: FoundClaim): Promise<void> {
     await this.parts.externalIds.endReservation(tx, resourceId);
   }
 
-  async refresh({ customer }: CreatedCustomer): Promise<void> {
-    await untilSettled(() => this.parts.mirror.refresh(customer.processorCustomerId));
+  async refresh({ customer, isExisting }: CreatedCustomer): Promise<CreatedCustomer> {
+    const { store, mirror, database } = this.parts;
+    await untilSettled(() => mirror.refresh(customer.processorCustomerId));
+    return { customer: foundCustomer((await store.findLive(database, [customer.id]))[0]), isExisting };
   }
 
   async replay(id: string, { parentId }: FoundClaim): Promise<CreatedCustomer> {
@@ -89,7 +93,7 @@ class CustomerSteps {
 /** The steps of creating a customer without an external id. */
 export class CustomerCreation
   extends CustomerSteps
-  implements CheckedCreation<CustomerValues, Prepared, Made, CreatedCustomer>
+  implements CheckedOperation<CustomerValues, Prepared, Made, CreatedCustomer>
 {
   async prepare(): Promise<Prepared> {
     return { existing: null };
@@ -104,7 +108,7 @@ type IdentifiedValues = CustomerValues & { readonly externalId: string };
  */
 export class IdentifiedCustomerCreation
   extends CustomerSteps
-  implements ReservingCreation<IdentifiedValues, Prepared, Made, CreatedCustomer>
+  implements ReservingOperation<IdentifiedValues, Prepared, Made, CreatedCustomer>
 {
   async reserve(tx: Transaction, id: string, values: IdentifiedValues): Promise<Prepared> {
     const { store, externalIds } = this.parts;

@@ -17,6 +17,7 @@ import {
   problems,
   processorFailures,
 } from '../http/docs/api-schema.ts';
+import { component } from '../http/docs/components.ts';
 import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { registerListRoute } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
@@ -27,7 +28,7 @@ const Email = Type.String({ format: 'email', maxLength: 254 });
 const Name = Type.String({ minLength: 1, maxLength: 256 });
 const Phone = Type.String({ minLength: 1, maxLength: 32 });
 
-const CustomerSchema = Type.Object({
+const CustomerSchema = component('Customer', {
   id: Id,
   processorCustomerId: Type.String(),
   email: Type.String(),
@@ -48,7 +49,7 @@ const CreateBody = Type.Object(
     metadata: Type.Optional(NewMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
-  { additionalProperties: false },
+  { title: 'NewCustomer', additionalProperties: false },
 );
 
 const UpdateBody = Type.Object(
@@ -61,6 +62,7 @@ const UpdateBody = Type.Object(
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
   {
+    title: 'CustomerChange',
     additionalProperties: false,
     description:
       'Fields that you leave out keep their value. null clears the name, the phone or the externalId.',
@@ -101,6 +103,7 @@ function registerWrites(fastify: FastifyInstance, customers: CustomerService): v
     {
       schema: {
         tags,
+        operationId: 'createCustomer',
         summary: 'Create a customer',
         description:
           'If a customer with this externalId exists, it is returned unchanged, provided that it has the values that ' +
@@ -133,6 +136,7 @@ function registerWrites(fastify: FastifyInstance, customers: CustomerService): v
     {
       schema: {
         tags,
+        operationId: 'updateCustomer',
         summary: 'Update a customer',
         params: IdParams,
         body: body(UpdateBody, { name: 'Ada King', phone: null }),
@@ -167,6 +171,7 @@ function registerDelete(
     {
       schema: {
         tags,
+        operationId: 'deleteCustomer',
         summary: 'Delete a customer',
         description:
           "Cancels the customer's subscriptions and erases the email, name, phone, externalId and metadata. " +
@@ -191,6 +196,7 @@ function registerReads(fastify: FastifyInstance, customers: CustomerService): vo
     path,
     tag: 'customers',
     plural: 'customers',
+    operationId: 'listCustomers',
     summary: 'List customers, newest first',
     schema: CustomerSchema,
     example,
@@ -209,6 +215,7 @@ function registerReads(fastify: FastifyInstance, customers: CustomerService): vo
     {
       schema: {
         tags,
+        operationId: 'getCustomer',
         summary: 'Get a customer',
         params: IdParams,
         response: { 200: answer('The customer.', CustomerSchema, example), ...problems('not_found') },

@@ -1,11 +1,11 @@
 import { isDefiniteRefusal } from '../errors.ts';
-import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import { type FoundClaim, type OperationResult, parentOf } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
-import type { CustomerValues, Refused } from '../processor/processor.ts';
+import type { CustomerLookUp, CustomerValues, Refused } from '../processor/processor.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
 import { type Customer, type CustomerChange, customerNotFound, foundCustomer } from './customer.ts';
 import {
@@ -40,12 +40,12 @@ export class CustomerService {
     this.#reads = new SharedReads((ids) => parts.store.findLive(parts.database, ids));
   }
 
-  create(values: CustomerValues, key: string | undefined): Promise<Created<CreatedCustomer>> {
+  create(values: CustomerValues, key: string | undefined): Promise<OperationResult<CreatedCustomer>> {
     const { idempotency } = this.#parts;
     const { externalId } = values;
     return externalId === undefined
-      ? idempotency.create(this.#anonymousCreation, values, key)
-      : idempotency.create(this.creation, { ...values, externalId }, key);
+      ? idempotency.run(this.#anonymousCreation, values, key)
+      : idempotency.run(this.creation, { ...values, externalId }, key);
   }
 
   async read(id: string): Promise<Customer> {
@@ -56,17 +56,16 @@ export class CustomerService {
     return this.#parts.store.list(this.#parts.database, request);
   }
 
-  async update(id: string, change: CustomerChange, key: string | undefined): Promise<Created<Customer>> {
-    const { idempotency, mirror } = this.#parts;
+  async update(
+    id: string,
+    change: CustomerChange,
+    key: string | undefined,
+  ): Promise<OperationResult<Customer>> {
     // Without a key, there is nothing to remember about a change of nothing.
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
     if (!isUuid(id)) throw customerNotFound();
-    const { result, replayed } = await idempotency.create(this.updating, { customerId: id, change }, key);
-    const customer = foundCustomer(result.customer);
-    if (result.isSettled) return { result: customer, replayed };
-    await correct(mirror, customer.processorCustomerId);
-    return { result: await this.read(id), replayed };
+    return this.#parts.idempotency.run(this.updating, { customerId: id, change }, key);
   }
 
   /**
@@ -104,6 +103,22 @@ export class CustomerService {
     await correct(this.#parts.mirror, customer.processorCustomerId);
     const corrected = await this.findAny(id);
     return corrected?.deletedAt === null ? error : customerNotFound();
+  }
+
+  /** Looks up what a claim may have created for its customer, who may have been deleted since. */
+  async findCreated<Made>(
+    claim: FoundClaim,
+    find: (lookUp: CustomerLookUp) => Promise<Made | null>,
+  ): Promise<Made | null> {
+    const customerId = parentOf(claim);
+    const customer = await this.findAny(customerId);
+    if (customer === undefined) return null;
+    const { processorCustomerId } = customer;
+    try {
+      return await find({ localId: claim.resourceId, since: claim.attemptedAt, processorCustomerId });
+    } catch (error) {
+      throw await this.explainRefusal(error, customerId);
+    }
   }
 
   /** Refreshes the row. Fails if the processor has deleted the customer, or does not know it. */

@@ -1,10 +1,11 @@
 import {
-  type CreationWrite,
   type FoundClaim,
+  type OperationWrite,
   parentOf,
+  type Recorded,
   ReservationHeld,
-  type ReservingCreation,
-} from '../idempotency/creation.ts';
+  type ReservingOperation,
+} from '../idempotency/operation.ts';
 import { refuseTooManyKeys } from '../mirrors/metadata.ts';
 import { correct } from '../mirrors/refresh.ts';
 import type { Transaction } from '../platform/postgres.ts';
@@ -32,18 +33,10 @@ interface Made {
   readonly customer: Customer;
 }
 
-export interface UpdatedCustomer {
-  /** Undefined if the customer was deleted meanwhile. */
-  readonly customer: Customer | undefined;
-  /** False if the row changed during the call, so that it needs a refresh. */
-  readonly isSettled: boolean;
-}
-
 /** The steps of changing a customer. A new external id is reserved before the call. */
-export class CustomerUpdate
-  implements ReservingCreation<CustomerUpdateRequest, Customer, Made, UpdatedCustomer>
-{
-  readonly operation = 'customers.update';
+export class CustomerUpdate implements ReservingOperation<CustomerUpdateRequest, Customer, Made, Customer> {
+  readonly name = 'customers.update';
+  readonly isChange = true;
   readonly #parts: CustomerParts;
 
   constructor(parts: CustomerParts) {
@@ -72,7 +65,7 @@ export class CustomerUpdate
   async call(
     { customerId, change }: CustomerUpdateRequest,
     customer: Customer,
-    { idempotencyKey, isRepeated }: CreationWrite,
+    { idempotencyKey, isRepeated }: OperationWrite,
   ): Promise<Made> {
     const { processor, mirror, store, database } = this.#parts;
     if (Object.keys(change).length === 0) return { facts: null, customer };
@@ -89,13 +82,21 @@ export class CustomerUpdate
     return { facts: attempt.value, customer };
   }
 
-  async record(tx: Transaction, id: string, { facts, customer }: Made): Promise<UpdatedCustomer> {
+  async record(tx: Transaction, id: string, { facts, customer }: Made): Promise<Recorded<Customer>> {
     const { mirror, store, externalIds } = this.#parts;
     const revisions = new Map([[customer.processorCustomerId, customer.revision]]);
     const applied = facts === null ? null : await mirror.apply(tx, [facts], revisions);
     await externalIds.endReservation(tx, id);
     const [changed] = await store.findLive(tx, [customer.id]);
-    return { customer: changed, isSettled: applied === null || applied.unsettled.length === 0 };
+    const needsRefresh = applied !== null && applied.unsettled.length > 0;
+    // If the customer was deleted meanwhile, the refresh finds that out.
+    return { result: changed ?? customer, needsRefresh: needsRefresh || changed === undefined };
+  }
+
+  async refresh({ id, processorCustomerId }: Customer): Promise<Customer> {
+    const { store, mirror, database } = this.#parts;
+    await correct(mirror, processorCustomerId);
+    return foundCustomer((await store.findLive(database, [id]))[0]);
   }
 
   /** Nothing at the processor shows whether a change was made. Making it again has the same effect. */
@@ -108,10 +109,9 @@ export class CustomerUpdate
   }
 
   /** The first request may have died before it could refresh a row that had changed meanwhile. */
-  async replay(_id: string, claim: FoundClaim): Promise<UpdatedCustomer> {
+  async replay(_id: string, claim: FoundClaim): Promise<Customer> {
     const { store, database } = this.#parts;
-    const [customer] = await store.findLive(database, [parentOf(claim)]);
-    return { customer, isSettled: false };
+    return this.refresh(foundCustomer((await store.findLive(database, [parentOf(claim)]))[0]));
   }
 
   /** The claim of another change cannot be resumed with the values of this one, nor can a creation. */

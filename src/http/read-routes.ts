@@ -16,6 +16,7 @@ interface ListRoute<Row, Answer> {
   readonly path: string;
   readonly tag: string;
   readonly plural: string;
+  readonly operationId: string;
   readonly summary: string;
   readonly schema: TSchema;
   readonly example: Answer;
@@ -38,12 +39,19 @@ interface ReadRoutes<Row, Answer>
 export function registerReadRoutes<Row, Answer>(app: FastifyInstance, routes: ReadRoutes<Row, Answer>): void {
   const { noun, plural, schema, example, read, toAnswer } = routes;
   const path = `/api/v1/${plural}`;
-  registerListRoute(app, { ...routes, path, tag: plural, summary: `List ${plural}, newest first` });
+  registerListRoute(app, {
+    ...routes,
+    path,
+    tag: plural,
+    operationId: `list${capitalized(plural)}`,
+    summary: `List ${plural}, newest first`,
+  });
   app.get<{ Params: Static<typeof IdParams> }>(
     `${path}/:id`,
     {
       schema: {
         tags: [plural],
+        operationId: `get${capitalized(noun)}`,
         summary: `Get one of the ${plural}`,
         params: IdParams,
         response: { 200: describeAnswer(`The ${noun}.`, schema, example), ...problems('not_found') },
@@ -55,7 +63,7 @@ export function registerReadRoutes<Row, Answer>(app: FastifyInstance, routes: Re
 
 /** A list with cursors and filters, newest first. */
 export function registerListRoute<Row, Answer>(app: FastifyInstance, route: ListRoute<Row, Answer>): void {
-  const { path, tag, plural, summary, schema, filters, list, toAnswer } = route;
+  const { path, tag, plural, operationId, summary, schema, filters, list, toAnswer } = route;
   const example = {
     data: [route.example],
     total: 1,
@@ -70,6 +78,7 @@ export function registerListRoute<Row, Answer>(app: FastifyInstance, route: List
     {
       schema: {
         tags: [tag],
+        operationId,
         summary,
         ...(hasParent ? { params: IdParams } : {}),
         querystring: listQuery(filters),
@@ -84,6 +93,10 @@ export function registerListRoute<Row, Answer>(app: FastifyInstance, route: List
       return { ...rest, data: data.map(toAnswer) };
     },
   );
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function toListRequest({ cursor, page, limit, ...filters }: ListQueryValues): ListRequest {

@@ -1,4 +1,5 @@
 import { Failure, type FailureCode } from '../errors.ts';
+import type { RecordedFailure } from './claim.ts';
 
 export function keyReused(): Failure {
   return new Failure(
@@ -23,7 +24,14 @@ export function reservationInFlight(): Failure {
   );
 }
 
-/** The definite refusals of a creation, caused by the values in the request or by the state of the objects it names. */
+export function declined({ code, detail, declineCode }: RecordedFailure, isReplay: boolean): Failure {
+  return new Failure(code, detail, {
+    ...(code === 'payment_declined' ? { declineCode } : {}),
+    ...(isReplay ? { isReplay } : {}),
+  });
+}
+
+/** The definite refusals of an operation, caused by the values in the request or by the state of the objects it names. */
 const refusals: readonly FailureCode[] = [
   'processor_rejected',
   'payment_not_capturable',

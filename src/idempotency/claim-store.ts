@@ -1,5 +1,5 @@
 import type { Queryable } from '../platform/postgres.ts';
-import type { Claim, ClaimOperation } from './claim.ts';
+import type { Claim, ClaimOperation, RecordedFailure } from './claim.ts';
 
 export type NewClaim = Pick<Claim, 'operation' | 'key' | 'requestHash' | 'resourceId' | 'parentId' | 'owner'>;
 
@@ -109,6 +109,13 @@ export class ClaimStore {
     ]);
   }
 
+  async setFailure(tx: Queryable, { resourceId }: Claim, failure: RecordedFailure): Promise<void> {
+    await tx.query('update till.idempotency_claims set failure = $2 where resource_id = $1', [
+      resourceId,
+      failure,
+    ]);
+  }
+
   /** Ends the lease, so that the next request with the key can resume the claim at once. */
   async endLease(db: Queryable, claim: Claim): Promise<void> {
     await db.query(
@@ -161,7 +168,7 @@ export class ClaimStore {
 }
 
 const columns = `operation, key, request_hash as "requestHash", resource_id as "resourceId", parent_id as "parentId",
-  attempt, attempted_at as "attemptedAt", owner, completed_at as "completedAt", leased_until as "leasedUntil",
+  attempt, attempted_at as "attemptedAt", owner, completed_at as "completedAt", failure, leased_until as "leasedUntil",
   leased_until > now() as "isLeased", (extract(epoch from now() - leased_until) * 1000)::float8 as "idleMs",
   (extract(epoch from now() - attempted_at) * 1000)::float8 as "attemptAgeMs"`;
 

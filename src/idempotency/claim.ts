@@ -27,6 +27,15 @@ export interface Claim {
   readonly attemptedAt: Date;
   readonly owner: number;
   readonly completedAt: Date | null;
+  /** Why the request failed, if the failure is its lasting result. */
+  readonly failure: RecordedFailure | null;
+}
+
+/** A declined charge is a result like a created object: a request that repeats the key gets it again. */
+export interface RecordedFailure {
+  readonly code: 'payment_declined' | 'authentication_required';
+  readonly detail: string;
+  readonly declineCode: string | null;
 }
 
 /** The processor forgets its keys after 24 hours. Till stops relying on them an hour earlier. */

@@ -117,7 +117,7 @@ export class Claims {
     this.#watches.check(operation, key);
   }
 
-  /** Claims with one statement if the key is new and the creation reserves nothing, which is usual. Else undefined. */
+  /** Claims with one statement if the key is new and the operation reserves nothing, which is usual. Else undefined. */
   async #claimNewKey<Prepared>(
     request: ClaimRequest<Prepared>,
     requestHash: Buffer,

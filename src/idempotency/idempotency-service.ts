@@ -2,11 +2,17 @@ import { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { type Claim, callEndedMs, processorKey, processorKeyLifeMs } from './claim.ts';
-import { keepsClaim, keyInFlight, reservationInFlight } from './claim-failures.ts';
+import { declined, keepsClaim, keyInFlight, reservationInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
 import { type ClaimParts, Claims, type OwnClaim } from './claims.ts';
-import { type Created, type Creation, ReservationHeld, refreshQuietly } from './creation.ts';
 import { LateCompletions } from './late-completions.ts';
+import {
+  type Operation,
+  type OperationResult,
+  type Recorded,
+  ReservationHeld,
+  refreshed,
+} from './operation.ts';
 
 interface IdempotencyParts extends ClaimParts {
   readonly logger: Logger;
@@ -14,7 +20,7 @@ interface IdempotencyParts extends ClaimParts {
 
 /** A request with a claim. */
 interface ClaimedRequest<Request, Prepared, Made, Result> {
-  readonly creation: Creation<Request, Prepared, Made, Result>;
+  readonly operation: Operation<Request, Prepared, Made, Result>;
   readonly request: Request;
   readonly hasKey: boolean;
   /** The claim belongs to another request, whose values may differ. */
@@ -33,65 +39,68 @@ export class IdempotencyService {
     this.#late = new LateCompletions({ ...parts, onEnd: (claim) => this.#claims.end(claim) });
   }
 
-  async create<Request, Prepared, Made, Result>(
-    creation: Creation<Request, Prepared, Made, Result>,
+  async run<Request, Prepared, Made, Result>(
+    operation: Operation<Request, Prepared, Made, Result>,
     request: Request,
     key: string | undefined,
-  ): Promise<Created<Result>> {
+  ): Promise<OperationResult<Result>> {
     const giveUpAtMs = performance.now() + this.#claims.waitMs;
     for (;;) {
       try {
-        return await this.#create(creation, request, key);
+        return await this.#run(operation, request, key);
       } catch (error) {
         if (!(error instanceof ReservationHeld)) throw error;
         if (performance.now() > giveUpAtMs) throw reservationInFlight();
-        await this.#finishHolder(creation, request, error, giveUpAtMs);
+        await this.#finishHolder(operation, request, error, giveUpAtMs);
       }
     }
   }
 
-  async #create<Request, Prepared, Made, Result>(
-    creation: Creation<Request, Prepared, Made, Result>,
+  async #run<Request, Prepared, Made, Result>(
+    operation: Operation<Request, Prepared, Made, Result>,
     request: Request,
     key: string | undefined,
-  ): Promise<Created<Result>> {
+  ): Promise<OperationResult<Result>> {
     const { crashPoints, logger } = this.#parts;
     await crashPoints.pass('claim.before');
     const taken = await this.#claims.take<Prepared>({
-      operation: creation.operation,
+      operation: operation.name,
       key,
       request,
-      parentId: creation.parentIdOf(request),
-      reserve: 'reserve' in creation ? (tx, id) => creation.reserve(tx, id, request) : undefined,
+      parentId: operation.parentIdOf(request),
+      reserve: 'reserve' in operation ? (tx, id) => operation.reserve(tx, id, request) : undefined,
     });
     if (taken.state === 'completed') {
-      return { result: await creation.replay(taken.claim.resourceId, taken.claim), replayed: true };
+      if (taken.claim.failure !== null) throw declined(taken.claim.failure, true);
+      return { result: await operation.replay(taken.claim.resourceId, taken.claim), replayed: true };
     }
     await crashPoints.pass('claim.after');
-    const result = await this.#carryOut({ creation, request, hasKey: key !== undefined }, taken);
-    if (taken.isResumed) await refreshQuietly(creation, result, logger);
+    const claimed = { operation, request, hasKey: key !== undefined };
+    const { result, needsRefresh = false, failure } = await this.#carryOut(claimed, taken);
     await crashPoints.pass('answer.before');
-    return { result, replayed: false };
+    if (failure !== undefined) throw declined(failure, false);
+    const isCurrent = !taken.isResumed && !needsRefresh;
+    return { result: isCurrent ? result : await refreshed(operation, result, logger), replayed: false };
   }
 
   /** Lets the request that holds the reservation finish, or finishes its work if it was abandoned. */
   async #finishHolder<Request, Prepared, Made, Result>(
-    creation: Creation<Request, Prepared, Made, Result>,
+    operation: Operation<Request, Prepared, Made, Result>,
     request: Request,
     { claimId, canResume }: ReservationHeld,
     giveUpAtMs: number,
   ): Promise<void> {
     const { database } = this.#parts;
-    if (!('reserve' in creation)) throw new Error(`${creation.operation} reserves nothing`);
-    const reserve = canResume ? (tx: Transaction) => creation.reserve(tx, claimId, request) : undefined;
+    if (!('reserve' in operation)) throw new Error(`${operation.name} reserves nothing`);
+    const reserve = canResume ? (tx: Transaction) => operation.reserve(tx, claimId, request) : undefined;
     const holder = await this.#claims.waitForHolder(claimId, reserve, giveUpAtMs);
     if (holder.state === 'ours') {
-      await this.#carryOut({ creation, request, hasKey: true, isOther: true }, holder);
+      await this.#carryOut({ operation, request, hasKey: true, isOther: true }, holder);
       return;
     }
     // A completed claim leaves no reservation, unless a release that does not know of reservations completed it.
     const ended = { resourceId: claimId, parentId: null, attemptedAt: new Date(0) };
-    await database.transaction(async (tx) => creation.release?.(tx, ended));
+    await database.transaction(async (tx) => operation.release?.(tx, ended));
   }
 
   /** Waits for work that continues after the responses. */
@@ -102,7 +111,7 @@ export class IdempotencyService {
   async #carryOut<Request, Prepared, Made, Result>(
     claimed: ClaimedRequest<Request, Prepared, Made, Result>,
     taken: OwnClaim<Prepared>,
-  ): Promise<Result> {
+  ): Promise<Recorded<Result>> {
     const { crashPoints } = this.#parts;
     const { claim } = taken;
     try {
@@ -110,9 +119,9 @@ export class IdempotencyService {
       const made =
         'made' in preparation ? preparation.made : await this.#make(claimed, preparation.prepared, taken);
       await crashPoints.pass('record.before');
-      const result = await this.#record(claimed, made, claim);
+      const recorded = await this.#record(claimed, made, claim);
       await crashPoints.pass('record.after');
-      return result;
+      return recorded;
     } catch (error) {
       await this.#giveUp(claim);
       throw error;
@@ -120,25 +129,25 @@ export class IdempotencyService {
   }
 
   /**
-   * Checks what the creation depends on. If the check fails because a dependency is gone, an object that an earlier
+   * Checks what the operation depends on. If the check fails because a dependency is gone, an object that an earlier
    * call created still counts, and the method returns it.
    */
   async #prepare<Request, Prepared, Made, Result>(
-    { creation, request }: ClaimedRequest<Request, Prepared, Made, Result>,
+    { operation, request }: ClaimedRequest<Request, Prepared, Made, Result>,
     { claim, isResumed, reserved }: OwnClaim<Prepared>,
   ): Promise<{ readonly prepared: Prepared } | { readonly made: Made }> {
-    if ('reserve' in creation) {
+    if ('reserve' in operation) {
       if (reserved === undefined) throw new Error(`nothing was reserved for ${claim.resourceId}`);
       return { prepared: reserved };
     }
     try {
-      return { prepared: await creation.prepare(request) };
+      return { prepared: await operation.prepare(request) };
     } catch (error) {
-      const made = isResumed ? await creation.find(claim) : null;
+      const made = isResumed ? await operation.find(claim) : null;
       if (made !== null) return { made };
       // A new claim has made no call. A call of a resumed claim may be in flight for a while.
       if (!isResumed || claim.attemptAgeMs > callEndedMs)
-        await this.#release(creation, claim).catch(() => {});
+        await this.#release(operation, claim).catch(() => {});
       throw error;
     }
   }
@@ -166,7 +175,7 @@ export class IdempotencyService {
     claim: Claim,
   ): Promise<Made> {
     const { claims, database } = this.#parts;
-    const found = await claimed.creation.find(claim);
+    const found = await claimed.operation.find(claim);
     if (found !== null) return found;
     const next = await claims.nextAttempt(database, claim);
     if (next === undefined) throw keyInFlight();
@@ -174,7 +183,7 @@ export class IdempotencyService {
   }
 
   async #call<Request, Prepared, Made, Result>(
-    { creation, request, hasKey, isOther = false }: ClaimedRequest<Request, Prepared, Made, Result>,
+    { operation, request, hasKey, isOther = false }: ClaimedRequest<Request, Prepared, Made, Result>,
     prepared: Prepared,
     claim: Claim,
     isRepeated: boolean,
@@ -183,51 +192,52 @@ export class IdempotencyService {
     await crashPoints.pass('call.before');
     try {
       const write = { id: claim.resourceId, idempotencyKey: processorKey(claim), isRepeated };
-      const made = await creation.call(request, prepared, write);
+      const made = await operation.call(request, prepared, write);
       await crashPoints.pass('call.after');
       return made;
     } catch (error) {
       // A refusal of these values says nothing about a call that another request made with its own.
       const keeps = isOther || !(error instanceof Failure) || keepsClaim(error, hasKey);
-      if (!keeps) await this.#release(creation, claim);
+      if (!keeps) await this.#release(operation, claim);
       throw error;
     }
   }
 
   async #record<Request, Prepared, Made, Result>(
-    { creation, request }: ClaimedRequest<Request, Prepared, Made, Result>,
+    { operation, request }: ClaimedRequest<Request, Prepared, Made, Result>,
     made: Made,
     claim: StoredClaim,
-  ): Promise<Result> {
+  ): Promise<Recorded<Result>> {
     const { database, claims, crashPoints } = this.#parts;
-    const inserted = await creation.insert?.(claim.resourceId, made, request);
+    const inserted = await operation.insert?.(claim.resourceId, made, request);
     if (inserted !== undefined) {
       await crashPoints.pass('record.row');
       this.#late.add(claim);
-      return inserted;
+      return { result: inserted };
     }
-    const result = await database.transaction(async (tx) => {
+    const recorded = await database.transaction(async (tx) => {
       // The claim comes first in every transaction: two transactions that lock in different orders can deadlock.
       await claims.complete(tx, [claim]);
-      const existingId = creation.existingIdOf?.(made) ?? null;
+      const existingId = operation.existingIdOf?.(made) ?? null;
       if (existingId !== null) await claims.setParent(tx, claim, existingId);
       await crashPoints.pass('record.completed');
-      const recorded = await creation.record(tx, claim.resourceId, made);
+      const written = await operation.record(tx, claim.resourceId, made);
+      if (written.failure !== undefined) await claims.setFailure(tx, claim, written.failure);
       await crashPoints.pass('record.row');
-      return recorded;
+      return written;
     });
     this.#claims.end(claim);
-    return result;
+    return recorded;
   }
 
   /** Frees the key and the reservation, unless another process has resumed the claim. */
   async #release(
-    creation: { release?(tx: Transaction, claim: Claim): Promise<void> },
+    operation: { release?(tx: Transaction, claim: Claim): Promise<void> },
     claim: Claim,
   ): Promise<void> {
     const { claims, database } = this.#parts;
     await database.transaction(async (tx) => {
-      if (await claims.remove(tx, claim)) await creation.release?.(tx, claim);
+      if (await claims.remove(tx, claim)) await operation.release?.(tx, claim);
     });
   }
 

@@ -2,13 +2,16 @@ import type { Logger } from '../platform/logger.ts';
 import type { Database } from '../platform/postgres.ts';
 import { type ClaimOperation, callEndedMs } from './claim.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
-import { type Creation, refreshQuietly } from './creation.ts';
+import { type Operation, type Recorded, refreshed } from './operation.ts';
 
 /** Longer than the deadline of any call, so that the process that created the claim no longer works on it. */
 const idleMs = 60_000;
 /** Few enough that a sweep is short and does not delay API requests at the processor. */
 const claimsPerSweep = 50;
-/** Callers can repeat a request for a day. The extra hour covers clock differences and time zones. */
+/**
+ * Callers can repeat a request for a day. The extra hour covers clock differences and time zones. A claim that has led to
+ * nothing by then is removed like one that is completed.
+ */
 const settledAgeMs = 25 * 3_600_000;
 /** Small batches, so that pruning never holds locks for long. Many batches, so that it keeps up. */
 const prunedPerBatch = 1_000;
@@ -17,7 +20,7 @@ const pruneBatchesMax = 50;
 interface SweeperParts {
   readonly database: Database;
   readonly claims: ClaimStore;
-  readonly creations: Readonly<Record<ClaimOperation, Creation<unknown, unknown, unknown, unknown>>>;
+  readonly operations: Readonly<Record<ClaimOperation, Operation<unknown, unknown, unknown, unknown>>>;
   readonly logger: Logger;
 }
 
@@ -53,23 +56,25 @@ export class Sweeper {
   }
 
   async #settle(claim: StoredClaim): Promise<void> {
-    const { database, claims, creations, logger } = this.#parts;
-    const creation = creations[claim.operation];
-    const found = await creation.find(claim);
-    let recorded: { readonly result: unknown } | undefined;
+    const { database, claims, operations, logger } = this.#parts;
+    const operation = operations[claim.operation];
+    const found = await operation.find(claim);
+    let recorded: Recorded<unknown> | undefined;
     const settled = await database.transaction(async (tx) => {
       const current = await claims.lock(tx, claim.operation, claim.key);
       if (current === undefined || !isUnchanged(claim, current)) return 'changed meanwhile';
       if (found !== null) {
-        recorded = { result: await creation.record(tx, claim.resourceId, found) };
+        recorded = await operation.record(tx, claim.resourceId, found);
         await claims.complete(tx, [claim]);
+        if (recorded.failure !== undefined) await claims.setFailure(tx, claim, recorded.failure);
         return 'adopted';
       }
-      if (claim.idleMs > callEndedMs) await creation.release?.(tx, claim);
+      if (claim.idleMs > callEndedMs) await operation.release?.(tx, claim);
+      if (claim.attemptAgeMs > settledAgeMs && (await claims.remove(tx, claim))) return 'removed';
       await claims.postpone(tx, claim);
       return 'nothing created';
     });
-    if (recorded !== undefined) await refreshQuietly(creation, recorded.result, logger);
+    if (recorded !== undefined) await refreshed(operation, recorded.result, logger);
     logger.info(
       { operation: claim.operation, resourceId: claim.resourceId, settled },
       'abandoned claim resolved',

@@ -1,11 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { CustomerIdFilter, DateTime, Id, nullable } from '../http/docs/api-schema.ts';
+import { component } from '../http/docs/components.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { type Invoice, invoiceStatuses } from './invoice.ts';
 import type { InvoiceService } from './invoice-service.ts';
 
-const InvoiceSchema = Type.Object({
+const InvoiceSchema = component('Invoice', {
   id: Id,
   processorInvoiceId: Type.String(),
   customerId: nullable(Id),

@@ -1,11 +1,12 @@
 import type { Customer } from '../customers/customer.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import {
-  type CheckedCreation,
-  type CreationWrite,
+  type CheckedOperation,
   type FoundClaim,
+  type OperationWrite,
   parentOf,
-} from '../idempotency/creation.ts';
+  type Recorded,
+} from '../idempotency/operation.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import { objectMissing } from '../processor/refused-write.ts';
@@ -28,9 +29,9 @@ type Prepared = Pick<Customer, 'processorCustomerId'>;
  * the processor by the claim's id.
  */
 export class PaymentMethodCreation
-  implements CheckedCreation<NewPaymentMethodRequest, Prepared, CardSetup, CardSetup>
+  implements CheckedOperation<NewPaymentMethodRequest, Prepared, CardSetup, CardSetup>
 {
-  readonly operation = 'payment_methods.create';
+  readonly name = 'payment_methods.create';
   readonly #parts: PaymentMethodParts;
 
   constructor(parts: PaymentMethodParts) {
@@ -48,7 +49,7 @@ export class PaymentMethodCreation
   async call(
     { customerId }: NewPaymentMethodRequest,
     { processorCustomerId }: Prepared,
-    write: CreationWrite,
+    write: OperationWrite,
   ): Promise<CardSetup> {
     const { customers, processor } = this.#parts;
     try {
@@ -58,22 +59,13 @@ export class PaymentMethodCreation
     }
   }
 
-  async record(_tx: Transaction, _id: string, setup: CardSetup): Promise<CardSetup> {
-    return setup;
+  async record(_tx: Transaction, _id: string, setup: CardSetup): Promise<Recorded<CardSetup>> {
+    return { result: setup };
   }
 
-  async find(claim: FoundClaim): Promise<CardSetup | null> {
+  find(claim: FoundClaim): Promise<CardSetup | null> {
     const { customers, processor } = this.#parts;
-    const customerId = parentOf(claim);
-    const customer = await customers.findAny(customerId);
-    if (customer === undefined) return null;
-    const { processorCustomerId } = customer;
-    const { resourceId: localId, attemptedAt: since } = claim;
-    try {
-      return await processor.paymentMethods.findSetup({ localId, since, processorCustomerId });
-    } catch (error) {
-      throw await customers.explainRefusal(error, customerId);
-    }
+    return customers.findCreated(claim, (lookUp) => processor.paymentMethods.findSetup(lookUp));
   }
 
   async replay(_id: string, claim: FoundClaim): Promise<CardSetup> {

@@ -13,12 +13,13 @@ import {
   problems,
   processorFailures,
 } from '../http/docs/api-schema.ts';
+import { component } from '../http/docs/components.ts';
 import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { optionalBody } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
 import type { PaymentMethodService, SavedPaymentMethod } from './payment-method-service.ts';
 
-const PaymentMethodSchema = Type.Object({
+const PaymentMethodSchema = component('PaymentMethod', {
   id: Type.String({ description: "The processor's id." }),
   type: Type.String({ description: "`card`, or another of the processor's types." }),
   brand: nullable(Type.String({ description: 'For example `visa`. null if the type has no brand.' })),
@@ -38,10 +39,10 @@ const PaymentMethodId = Type.String({
 
 const CreateBody = Type.Object(
   { idempotencyKey: Type.Optional(IdempotencyKey) },
-  { additionalProperties: false, [optionalBody]: true },
+  { title: 'NewPaymentMethod', additionalProperties: false, [optionalBody]: true },
 );
 
-const CreatedSchema = Type.Object({
+const CreatedSchema = component('CreatedPaymentMethod', {
   clientSecret: nullable(
     Type.String({
       description:
@@ -51,7 +52,10 @@ const CreatedSchema = Type.Object({
   ),
 });
 
-const DefaultBody = Type.Object({ paymentMethodId: PaymentMethodId }, { additionalProperties: false });
+const DefaultBody = Type.Object(
+  { paymentMethodId: PaymentMethodId },
+  { title: 'DefaultPaymentMethod', additionalProperties: false },
+);
 
 const example: Static<typeof PaymentMethodSchema> = {
   id: 'pm_1Q0PsIJvEtkwdCNYMSaVuRz6',
@@ -78,6 +82,7 @@ function registerSaving(fastify: FastifyInstance, methods: PaymentMethodService)
     {
       schema: {
         tags,
+        operationId: 'createPaymentMethod',
         summary: 'Save a payment method without a payment',
         description:
           'Pass `clientSecret` to the frontend, which confirms a card with the processor, with 3-D Secure ' +
@@ -110,6 +115,7 @@ function registerSaved(fastify: FastifyInstance, methods: PaymentMethodService):
     {
       schema: {
         tags,
+        operationId: 'listPaymentMethods',
         summary: 'List the saved payment methods of a customer, newest first',
         params: IdParams,
         response: {
@@ -125,6 +131,7 @@ function registerSaved(fastify: FastifyInstance, methods: PaymentMethodService):
     {
       schema: {
         tags,
+        operationId: 'setDefaultPaymentMethod',
         summary: 'Set the default payment method',
         description:
           'It becomes the default of the customer and of each of their subscriptions that is `active`, `trialing`, ' +
@@ -144,6 +151,7 @@ function registerSaved(fastify: FastifyInstance, methods: PaymentMethodService):
     {
       schema: {
         tags,
+        operationId: 'deletePaymentMethod',
         summary: 'Remove a saved payment method',
         description: 'The payment method that a subscription charges cannot be removed.',
         params: Type.Object({ id: Id, paymentMethodId: PaymentMethodId }),

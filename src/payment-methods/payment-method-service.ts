@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { Customer } from '../customers/customer.ts';
-import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { OperationResult } from '../idempotency/operation.ts';
 import type { Refused } from '../processor/processor.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
 import {
+  type AttachablePaymentMethod,
   type CardSetup,
   isInUse,
   isPaymentMethodId,
   needsDefault,
-  type PaymentMethod,
   type PaymentMethodUse,
   paymentMethodInUse,
   paymentMethodNotFound,
@@ -23,7 +23,7 @@ import {
 /** Concurrent changes of subscriptions: enough to finish in seconds, few enough to leave room for other requests. */
 const concurrentChangesMax = 5;
 
-export interface SavedPaymentMethod extends PaymentMethod {
+export interface SavedPaymentMethod extends AttachablePaymentMethod {
   readonly isDefault: boolean;
 }
 
@@ -42,8 +42,8 @@ export class PaymentMethodService {
     this.creation = new PaymentMethodCreation(parts);
   }
 
-  create(request: NewPaymentMethodRequest, key: string | undefined): Promise<Created<CardSetup>> {
-    return this.#parts.idempotency.create(this.creation, request, key);
+  create(request: NewPaymentMethodRequest, key: string | undefined): Promise<OperationResult<CardSetup>> {
+    return this.#parts.idempotency.run(this.creation, request, key);
   }
 
   /** Newest first. */
@@ -97,7 +97,7 @@ export class PaymentMethodService {
   }
 
   /** Fails if it belongs to another customer: other customers' payment methods do not exist for this one. */
-  async #read(customer: Customer, paymentMethodId: string): Promise<PaymentMethod> {
+  async #read(customer: Customer, paymentMethodId: string): Promise<AttachablePaymentMethod> {
     const { customers, processor } = this.#parts;
     if (!isPaymentMethodId(paymentMethodId)) throw paymentMethodNotFound();
     const method = await processor.paymentMethods.read(paymentMethodId);
@@ -124,7 +124,7 @@ export class PaymentMethodService {
     throw objectMissing('customer');
   }
 
-  async #setOfCustomer(customer: Customer, method: PaymentMethod): Promise<void> {
+  async #setOfCustomer(customer: Customer, method: AttachablePaymentMethod): Promise<void> {
     const attempt = await this.#parts.processor.paymentMethods.setDefault({
       processorCustomerId: customer.processorCustomerId,
       paymentMethodId: method.id,
@@ -133,7 +133,11 @@ export class PaymentMethodService {
     if (attempt.outcome !== 'done') throw await this.#explain(attempt, customer, method);
   }
 
-  async #setOfSubscription(customer: Customer, method: PaymentMethod, use: PaymentMethodUse): Promise<void> {
+  async #setOfSubscription(
+    customer: Customer,
+    method: AttachablePaymentMethod,
+    use: PaymentMethodUse,
+  ): Promise<void> {
     const { processor } = this.#parts;
     const { processorSubscriptionId } = use;
     const attempt = await processor.paymentMethods.setDefaultOfSubscription({
@@ -151,7 +155,7 @@ export class PaymentMethodService {
   }
 
   /** The failure to report after the processor refused a change. Fails if the customer or payment method is gone. */
-  async #explain(refused: Refused, customer: Customer, method: PaymentMethod): Promise<Error> {
+  async #explain(refused: Refused, customer: Customer, method: AttachablePaymentMethod): Promise<Error> {
     await this.#read(customer, method.id);
     return notReached(refused, 'payment method', 'unchanged');
   }

@@ -1,10 +1,7 @@
 import { Failure } from '../errors.ts';
 import { hasEnded, type SubscriptionStatus } from '../subscriptions/subscription.ts';
 
-/**
- * A saved payment method, as the processor describes it. It has no row: Till passes it through, and stores and logs
- * nothing about it. The details are null if the type has none: an account at a wallet has no expiry date.
- */
+/** The details are null if the type has none: an account at a wallet has no expiry date. */
 export interface PaymentMethod {
   /** The processor's id. */
   readonly id: string;
@@ -14,6 +11,10 @@ export interface PaymentMethod {
   readonly last4: string | null;
   readonly expMonth: number | null;
   readonly expYear: number | null;
+}
+
+/** A payment method at the processor. It has no row: Till passes it through, and stores and logs nothing about it. */
+export interface AttachablePaymentMethod extends PaymentMethod {
   /** Null if it is not attached to a customer. */
   readonly processorCustomerId: string | null;
   readonly createdAt: Date;
@@ -70,7 +71,11 @@ export function isPaymentMethodId(text: string): boolean {
 }
 
 export function paymentMethodNotFound(): Failure {
-  return new Failure('not_found', 'The customer has no payment method with this id. Check the id.');
+  return new Failure(
+    'not_found',
+    'The customer has no payment method with this id. List the payment methods of the customer.',
+    { effect: 'none' },
+  );
 }
 
 export function paymentMethodInUse(): Failure {

@@ -37,6 +37,7 @@ export function registerCaptureRoutes(fastify: FastifyInstance, payments: Paymen
     {
       schema: {
         tags: ['payments'],
+        operationId: 'capturePayment',
         summary: 'Capture an authorised payment fully or partially',
         description:
           'A payment created with `captureMethod` `manual` is captured once, before `captureBefore`.',

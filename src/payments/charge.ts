@@ -1,21 +1,13 @@
 import type { Facts, OwnFacts } from '../mirrors/facts.ts';
 import type { Origin, Verdict } from '../mirrors/transition.ts';
-
-/** How an attempt was paid: all that Till stores about a card. Methods other than cards have no brand or expiry. */
-export interface PaymentMethod {
-  readonly id: string;
-  readonly type: string;
-  readonly brand: string | null;
-  readonly last4: string | null;
-  readonly expMonth: number | null;
-  readonly expYear: number | null;
-}
+import type { PaymentMethod } from '../payment-methods/payment-method.ts';
 
 /** The latest charge of a payment, as columns of its row. Null before the first attempt to pay. */
 export interface ChargeValues {
   readonly processorChargeId: string | null;
   /** When the processor created the charge. It decides which charge is the latest. */
   readonly chargedAt: Date | null;
+  /** All that Till stores about a card. */
   readonly paymentMethod: PaymentMethod | null;
   /** When an authorisation expires. Null if the charge was captured at once. */
   readonly captureBefore: Date | null;

@@ -1,10 +1,11 @@
 import { Failure } from '../errors.ts';
 import {
-  type CheckedCreation,
-  type CreationWrite,
+  type CheckedOperation,
   type FoundClaim,
+  type OperationWrite,
   parentOf,
-} from '../idempotency/creation.ts';
+  type Recorded,
+} from '../idempotency/operation.ts';
 import { correct } from '../mirrors/refresh.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { notReached } from '../processor/refused-write.ts';
@@ -24,8 +25,8 @@ type CaptureParts = Pick<PaymentParts, 'database' | 'store' | 'mirror' | 'proces
  * The steps of capturing a payment. The processor decides whether the payment can be captured, because the same request
  * may already have captured it. The payment then carries the id of the capture.
  */
-export class PaymentCapture implements CheckedCreation<CaptureRequest, Payment, PaymentFacts, Payment> {
-  readonly operation = 'payments.capture';
+export class PaymentCapture implements CheckedOperation<CaptureRequest, Payment, PaymentFacts, Payment> {
+  readonly name = 'payments.capture';
   readonly #parts: CaptureParts;
 
   constructor(parts: CaptureParts) {
@@ -43,7 +44,7 @@ export class PaymentCapture implements CheckedCreation<CaptureRequest, Payment, 
   async call(
     { amount }: CaptureRequest,
     { id, processorPaymentIntentId }: Payment,
-    { id: captureId, idempotencyKey }: CreationWrite,
+    { id: captureId, idempotencyKey }: OperationWrite,
   ): Promise<PaymentFacts> {
     const { database, mirror, processor } = this.#parts;
     const capture = { captureId, processorPaymentIntentId, amount };
@@ -59,11 +60,12 @@ export class PaymentCapture implements CheckedCreation<CaptureRequest, Payment, 
     throw notReached(attempt, 'payment', corrected.status);
   }
 
-  async record(tx: Transaction, _id: string, facts: PaymentFacts): Promise<Payment> {
+  async record(tx: Transaction, _id: string, facts: PaymentFacts): Promise<Recorded<Payment>> {
     const { mirror, store } = this.#parts;
+    // A captured payment is final, so its facts always win.
     await mirror.apply(tx, [facts], 'events');
     const [payment] = await store.findByKeys(tx, [mirror.keyOf(facts)]);
-    return foundPayment(payment);
+    return { result: foundPayment(payment) };
   }
 
   async find(claim: FoundClaim): Promise<PaymentFacts | null> {

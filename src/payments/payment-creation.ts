@@ -1,39 +1,25 @@
 import type { Customer } from '../customers/customer.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
-import { Failure, isDefiniteRefusal } from '../errors.ts';
-import {
-  type CheckedCreation,
-  type CreationWrite,
-  type FoundClaim,
-  parentOf,
-} from '../idempotency/creation.ts';
+import type { CheckedOperation, FoundClaim, OperationWrite, Recorded } from '../idempotency/operation.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
+import { explainMethodRefusal } from '../payment-methods/explain-method-refusal.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
-import type { PaymentWithSecret, Processor } from '../processor/processor.ts';
+import type { NewPayment, PaymentWithSecret, Processor } from '../processor/processor.ts';
 import { objectMissing } from '../processor/refused-write.ts';
 import { foundPayment, type Payment } from './payment.ts';
 import { type PaymentMirror, toPayment } from './payment-mirror.ts';
 import type { PaymentStore } from './payment-store.ts';
 
-export interface NewPaymentRequest {
+export interface NewPaymentRequest extends Omit<NewPayment, 'id' | 'processorCustomerId'> {
   readonly customerId: string;
-  readonly amount: number;
-  readonly currency: string;
-  readonly description?: string;
-  readonly captureMethod?: 'manual';
-  readonly paymentMethodId?: string;
-  readonly offSession?: true;
-  readonly savePaymentMethod?: true;
 }
 
 export interface CreatedPayment {
   readonly payment: Payment;
   /** Passed on to the caller and never stored. */
   readonly clientSecret: string | null;
-  /** The row differs from the response, and only a refresh shows which is newer. */
-  readonly isUnsettled?: true;
 }
 
 export interface PaymentParts {
@@ -50,9 +36,9 @@ type Prepared = Pick<Customer, 'processorCustomerId'>;
 
 /** The steps of creating a payment. */
 export class PaymentCreation
-  implements CheckedCreation<NewPaymentRequest, Prepared, PaymentWithSecret, CreatedPayment>
+  implements CheckedOperation<NewPaymentRequest, Prepared, PaymentWithSecret, CreatedPayment>
 {
-  readonly operation = 'payments.create';
+  readonly name = 'payments.create';
   readonly #parts: PaymentParts;
   /** Inserts the rows of concurrent requests in one statement. Undefined for a row that already exists. */
   readonly #inserting: SharedStatement<Payment, Payment | undefined>;
@@ -81,14 +67,17 @@ export class PaymentCreation
   async call(
     { customerId, ...values }: NewPaymentRequest,
     { processorCustomerId }: Prepared,
-    write: CreationWrite,
+    write: OperationWrite,
   ): Promise<PaymentWithSecret> {
     const { customers, processor } = this.#parts;
     try {
       return await processor.payments.create({ ...write, processorCustomerId, ...values });
     } catch (error) {
-      if (isUnknownPaymentMethod(error)) throw paymentMethodNotFound(error);
-      throw await customers.explainRefusal(error, customerId);
+      const method = { id: values.paymentMethodId, processorCustomerId };
+      throw await customers.explainRefusal(
+        await explainMethodRefusal(processor.paymentMethods, error, method),
+        customerId,
+      );
     }
   }
 
@@ -108,30 +97,22 @@ export class PaymentCreation
     tx: Transaction,
     id: string,
     { payment, clientSecret }: PaymentWithSecret,
-  ): Promise<CreatedPayment> {
+  ): Promise<Recorded<CreatedPayment>> {
     const { store, mirror } = this.#parts;
+    // If a webhook created the row, the row and the response can each be newer.
     const { unsettled } = await mirror.apply(tx, [payment], 'events');
-    const recorded = { payment: foundPayment((await store.find(tx, [id]))[0]), clientSecret };
-    return unsettled.length === 0 ? recorded : { ...recorded, isUnsettled: true };
+    const result = { payment: foundPayment((await store.find(tx, [id]))[0]), clientSecret };
+    return { result, needsRefresh: unsettled.length > 0 };
   }
 
-  /** If a webhook created the row, the row and the response can each be newer. */
-  async refresh({ payment, isUnsettled }: CreatedPayment): Promise<void> {
-    if (isUnsettled) await correct(this.#parts.mirror, payment.processorPaymentIntentId);
+  async refresh({ payment, clientSecret }: CreatedPayment): Promise<CreatedPayment> {
+    await correct(this.#parts.mirror, payment.processorPaymentIntentId);
+    return { payment: await this.#read(payment.id), clientSecret };
   }
 
-  async find(claim: FoundClaim): Promise<PaymentWithSecret | null> {
+  find(claim: FoundClaim): Promise<PaymentWithSecret | null> {
     const { customers, processor } = this.#parts;
-    const customerId = parentOf(claim);
-    const customer = await customers.findAny(customerId);
-    if (customer === undefined) return null;
-    const { processorCustomerId } = customer;
-    const { resourceId: localId, attemptedAt: since } = claim;
-    try {
-      return await processor.payments.find({ localId, since, processorCustomerId });
-    } catch (error) {
-      throw await customers.explainRefusal(error, customerId);
-    }
+    return customers.findCreated(claim, (lookUp) => processor.payments.find(lookUp));
   }
 
   async replay(id: string): Promise<CreatedPayment> {
@@ -150,23 +131,4 @@ export class PaymentCreation
     const { store, database } = this.#parts;
     return foundPayment((await store.find(database, [id]))[0]);
   }
-}
-
-/** The processor's codes for a payment method that does not exist, or that belongs to another customer. */
-const unknownMethodCodes: readonly unknown[] = ['resource_missing', 'payment_method_unexpected_state'];
-
-function isUnknownPaymentMethod(error: unknown): error is Failure {
-  return (
-    isDefiniteRefusal(error) &&
-    error.extras.processorParam === 'payment_method' &&
-    unknownMethodCodes.includes(error.extras.processorCode)
-  );
-}
-
-function paymentMethodNotFound(cause: Failure): Failure {
-  return new Failure(
-    'not_found',
-    'The customer has no payment method with this id. List the payment methods of the customer.',
-    { effect: 'none', cause },
-  );
 }

@@ -16,6 +16,7 @@ import {
   problems,
   processorFailures,
 } from '../http/docs/api-schema.ts';
+import { component } from '../http/docs/components.ts';
 import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
@@ -26,7 +27,7 @@ import type { PaymentService } from './payment-service.ts';
 /** The contract's limit. It is enough for a sentence, and the processor accepts it. */
 const descriptionLengthMax = 500;
 
-export const PaymentSchema = Type.Object({
+export const PaymentSchema = component('Payment', {
   id: Id,
   processorPaymentIntentId: Type.String(),
   customerId: Id,
@@ -113,10 +114,10 @@ const CreateBody = Type.Object(
     ),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
-  { additionalProperties: false },
+  { title: 'NewPayment', additionalProperties: false },
 );
 
-const CreatedSchema = Type.Object({
+const CreatedSchema = component('CreatedPayment', {
   payment: PaymentSchema,
   clientSecret: nullable(
     Type.String({
@@ -169,6 +170,7 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
     {
       schema: {
         tags,
+        operationId: 'createPayment',
         summary: 'Create a payment',
         description: 'Pass `clientSecret` to the frontend, which confirms the payment with the processor.',
         body: body(CreateBody, {
@@ -198,6 +200,7 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
     {
       schema: {
         tags,
+        operationId: 'cancelPayment',
         summary: 'Cancel a payment that has not succeeded',
         params: IdParams,
         response: {

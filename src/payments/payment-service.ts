@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Failure } from '../errors.ts';
-import { type Created, refreshQuietly } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
-import type { Logger } from '../platform/logger.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached } from '../processor/refused-write.ts';
 import { foundPayment, type Payment } from './payment.ts';
@@ -22,7 +21,6 @@ const uncancelable: readonly Payment['intentStatus'][] = ['succeeded', 'processi
 
 interface PaymentServiceParts extends PaymentParts {
   readonly idempotency: IdempotencyService;
-  readonly logger: Logger;
 }
 
 export class PaymentService {
@@ -40,17 +38,13 @@ export class PaymentService {
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
-  async create(request: NewPaymentRequest, key: string | undefined): Promise<Created<CreatedPayment>> {
-    const created = await this.#parts.idempotency.create(this.creation, request, key);
-    const { payment, clientSecret, isUnsettled } = created.result;
-    if (!isUnsettled) return created;
-    await refreshQuietly(this.creation, created.result, this.#parts.logger);
-    return { ...created, result: { payment: await this.read(payment.id), clientSecret } };
+  create(request: NewPaymentRequest, key: string | undefined): Promise<OperationResult<CreatedPayment>> {
+    return this.#parts.idempotency.run(this.creation, request, key);
   }
 
-  async capture(request: CaptureRequest, key: string | undefined): Promise<Created<Payment>> {
+  async capture(request: CaptureRequest, key: string | undefined): Promise<OperationResult<Payment>> {
     const { id } = await this.read(request.paymentId);
-    return this.#parts.idempotency.create(this.captures, { ...request, paymentId: id }, key);
+    return this.#parts.idempotency.run(this.captures, { ...request, paymentId: id }, key);
   }
 
   async read(id: string): Promise<Payment> {

@@ -1,10 +1,11 @@
 import { Failure } from '../errors.ts';
 import {
-  type CreationWrite,
   type FoundClaim,
+  type OperationWrite,
   parentOf,
-  type ReservingCreation,
-} from '../idempotency/creation.ts';
+  type Recorded,
+  type ReservingOperation,
+} from '../idempotency/operation.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime } from '../platform/id.ts';
@@ -52,9 +53,9 @@ export interface RefundParts {
  * refunds never exceed the amount received.
  */
 export class RefundCreation
-  implements ReservingCreation<NewRefundRequest, Reserved, RefundFacts, RefundedPayment>
+  implements ReservingOperation<NewRefundRequest, Reserved, RefundFacts, RefundedPayment>
 {
-  readonly operation = 'refunds.create';
+  readonly name = 'refunds.create';
   readonly #parts: RefundParts;
 
   constructor(parts: RefundParts) {
@@ -95,7 +96,7 @@ export class RefundCreation
   async call(
     { reason }: NewRefundRequest,
     { payment, amount }: Reserved,
-    write: CreationWrite,
+    write: OperationWrite,
   ): Promise<RefundFacts> {
     const { processor, payments, mirror } = this.#parts;
     const { processorPaymentIntentId } = payment;
@@ -114,9 +115,9 @@ export class RefundCreation
     throw notRefunded(attempt);
   }
 
-  async record(tx: Transaction, id: string, facts: RefundFacts): Promise<RefundedPayment> {
+  async record(tx: Transaction, id: string, facts: RefundFacts): Promise<Recorded<RefundedPayment>> {
     await this.#parts.mirror.apply(tx, [facts], 'events');
-    return this.#read(tx, id);
+    return { result: await this.#read(tx, id) };
   }
 
   async find(claim: FoundClaim): Promise<RefundFacts | null> {

@@ -12,6 +12,7 @@ import {
   problems,
   processorFailures,
 } from '../http/docs/api-schema.ts';
+import { component } from '../http/docs/components.ts';
 import { idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { optionalBody } from '../http/input/validator.ts';
 import { registerListRoute } from '../http/read-routes.ts';
@@ -20,7 +21,7 @@ import { PaymentSchema, paymentAnswer, paymentExample } from './payment-routes.t
 import { type Refund, refundReasons, refundStatuses } from './refund.ts';
 import type { RefundService } from './refund-service.ts';
 
-const RefundSchema = Type.Object({
+const RefundSchema = component('Refund', {
   id: Id,
   processorRefundId: Type.String(),
   paymentId: Id,
@@ -41,10 +42,10 @@ const CreateBody = Type.Object(
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
   // The body is optional: without one, the full remaining amount is refunded.
-  { additionalProperties: false, [optionalBody]: true },
+  { title: 'NewRefund', additionalProperties: false, [optionalBody]: true },
 );
 
-const RefundedSchema = Type.Object({ ...PaymentSchema.properties, refund: RefundSchema });
+const RefundedSchema = component('RefundedPayment', { ...PaymentSchema.properties, refund: RefundSchema });
 
 const example: Static<typeof RefundSchema> = {
   id: '0199c1f2-4c7d-7a90-a3b1-0e9f8d7c6b5a',
@@ -67,6 +68,7 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
     {
       schema: {
         tags,
+        operationId: 'refundPayment',
         summary: 'Refund a payment fully or partially',
         description: 'The payment becomes `refunded` once the whole amount received is refunded.',
         params: IdParams,
@@ -107,6 +109,7 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
     path: '/api/v1/payments/:id/refunds',
     tag: 'payments',
     plural: 'refunds',
+    operationId: 'listRefunds',
     summary: 'List the refunds of a payment, newest first',
     schema: RefundSchema,
     example,

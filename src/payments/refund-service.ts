@@ -1,6 +1,6 @@
 import { Failure } from '../errors.ts';
-import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import type { Refund } from './refund.ts';
 import {
@@ -24,7 +24,10 @@ export class RefundService {
     this.creation = new RefundCreation(parts);
   }
 
-  async create(request: NewRefundRequest, key: string | undefined): Promise<Created<RefundedPayment>> {
+  async create(
+    request: NewRefundRequest,
+    key: string | undefined,
+  ): Promise<OperationResult<RefundedPayment>> {
     try {
       return await this.#create(request, key);
     } catch (error) {
@@ -45,11 +48,14 @@ export class RefundService {
     return this.#parts.store.count(this.#parts.database);
   }
 
-  async #create(request: NewRefundRequest, key: string | undefined): Promise<Created<RefundedPayment>> {
+  async #create(
+    request: NewRefundRequest,
+    key: string | undefined,
+  ): Promise<OperationResult<RefundedPayment>> {
     const { payments, idempotency } = this.#parts;
     const payment = await payments.read(request.paymentId);
     // The payment may have succeeded although the event has not arrived yet.
     if (payment.intentStatus !== 'succeeded') await payments.correct(payment);
-    return idempotency.create(this.creation, request, key);
+    return idempotency.run(this.creation, request, key);
   }
 }

@@ -1,4 +1,4 @@
-import type { CheckedCreation, CreationWrite, FoundClaim } from '../idempotency/creation.ts';
+import type { CheckedOperation, FoundClaim, OperationWrite, Recorded } from '../idempotency/operation.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
@@ -16,8 +16,8 @@ export interface PlanParts {
 }
 
 /** The steps of creating a plan. */
-export class PlanCreation implements CheckedCreation<PlanValues, undefined, PlanFacts, Plan> {
-  readonly operation = 'plans.create';
+export class PlanCreation implements CheckedOperation<PlanValues, undefined, PlanFacts, Plan> {
+  readonly name = 'plans.create';
   readonly #parts: PlanParts;
 
   constructor(parts: PlanParts) {
@@ -30,11 +30,11 @@ export class PlanCreation implements CheckedCreation<PlanValues, undefined, Plan
 
   async prepare(): Promise<undefined> {}
 
-  call(values: PlanValues, _: undefined, write: CreationWrite): Promise<PlanFacts> {
+  call(values: PlanValues, _: undefined, write: OperationWrite): Promise<PlanFacts> {
     return this.#parts.processor.plans.create({ ...values, ...write });
   }
 
-  async record(tx: Transaction, id: string, facts: PlanFacts): Promise<Plan> {
+  async record(tx: Transaction, id: string, facts: PlanFacts): Promise<Recorded<Plan>> {
     const { store, clock } = this.#parts;
     const plan = toPlan(id, facts, clock.now());
     if (plan === undefined) {
@@ -44,15 +44,16 @@ export class PlanCreation implements CheckedCreation<PlanValues, undefined, Plan
       );
     }
     await store.insert(tx, [plan]);
-    return foundPlan((await store.find(tx, [id]))[0]);
+    return { result: foundPlan((await store.find(tx, [id]))[0]) };
   }
 
   find({ resourceId, attemptedAt }: FoundClaim): Promise<PlanFacts | null> {
     return this.#parts.processor.plans.find({ localId: resourceId, since: attemptedAt });
   }
 
-  async refresh({ processorPriceId }: Plan): Promise<void> {
+  async refresh({ id, processorPriceId }: Plan): Promise<Plan> {
     await untilSettled(() => this.#parts.mirror.refresh(processorPriceId));
+    return this.replay(id);
   }
 
   async replay(id: string): Promise<Plan> {

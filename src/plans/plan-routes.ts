@@ -16,6 +16,7 @@ import {
   problems,
   processorFailures,
 } from '../http/docs/api-schema.ts';
+import { component } from '../http/docs/components.ts';
 import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
 import { type Plan, planIntervals } from './plan.ts';
@@ -23,7 +24,7 @@ import type { PlanService } from './plan-service.ts';
 
 const Name = Type.String({ minLength: 1, maxLength: 256 });
 
-const PlanSchema = Type.Object({
+const PlanSchema = component('Plan', {
   id: Id,
   processorProductId: Type.String(),
   processorPriceId: Type.String(),
@@ -46,7 +47,7 @@ const CreateBody = Type.Object(
     metadata: Type.Optional(NewMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
-  { additionalProperties: false },
+  { title: 'NewPlan', additionalProperties: false },
 );
 
 const UpdateBody = Type.Object(
@@ -55,7 +56,11 @@ const UpdateBody = Type.Object(
     metadata: Type.Optional(ChangedMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
-  { additionalProperties: false, description: 'Fields that you leave out keep their value.' },
+  {
+    title: 'PlanChange',
+    additionalProperties: false,
+    description: 'Fields that you leave out keep their value.',
+  },
 );
 
 const ListQuery = Type.Object(
@@ -92,6 +97,7 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
     {
       schema: {
         tags,
+        operationId: 'createPlan',
         summary: 'Create a plan',
         description:
           'Creates a product and its price. A price cannot change: archive the plan and create another one instead.',
@@ -114,6 +120,7 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
     {
       schema: {
         tags,
+        operationId: 'updatePlan',
         summary: 'Update a plan',
         params: IdParams,
         body: body(UpdateBody, { name: 'Pro 2027', metadata: { edition: '2027' } }),
@@ -135,6 +142,7 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
     {
       schema: {
         tags,
+        operationId: 'archivePlan',
         summary: 'Archive a plan',
         description: 'An archived plan accepts no new subscriptions. Existing subscriptions continue.',
         params: IdParams,
@@ -155,6 +163,7 @@ function registerReads(fastify: FastifyInstance, plans: PlanService): void {
     {
       schema: {
         tags,
+        operationId: 'listPlans',
         summary: 'List plans, newest first',
         querystring: ListQuery,
         response: {
@@ -170,6 +179,7 @@ function registerReads(fastify: FastifyInstance, plans: PlanService): void {
     {
       schema: {
         tags,
+        operationId: 'getPlan',
         summary: 'Get a plan',
         params: IdParams,
         response: { 200: answer('The plan.', PlanSchema, example), ...problems('not_found') },

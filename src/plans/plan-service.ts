@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isDefiniteRefusal } from '../errors.ts';
-import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { OperationResult } from '../idempotency/operation.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
@@ -29,8 +29,8 @@ export class PlanService {
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
-  create(values: PlanValues, key: string | undefined): Promise<Created<Plan>> {
-    return this.#parts.idempotency.create(this.creation, values, key);
+  create(values: PlanValues, key: string | undefined): Promise<OperationResult<Plan>> {
+    return this.#parts.idempotency.run(this.creation, values, key);
   }
 
   async read(id: string): Promise<Plan> {
@@ -54,16 +54,12 @@ export class PlanService {
     return archived;
   }
 
-  async update(id: string, change: PlanChange, key: string | undefined): Promise<Created<Plan>> {
-    const { idempotency, mirror } = this.#parts;
+  async update(id: string, change: PlanChange, key: string | undefined): Promise<OperationResult<Plan>> {
     // Without a key, there is nothing to remember about a change of nothing.
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
     if (!isUuid(id)) throw planNotFound();
-    const { result, replayed } = await idempotency.create(this.updating, { planId: id, change }, key);
-    if (result.isSettled) return { result: result.plan, replayed };
-    await correct(mirror, result.plan.processorPriceId);
-    return { result: await this.read(id), replayed };
+    return this.#parts.idempotency.run(this.updating, { planId: id, change }, key);
   }
 
   /** Fails unless the plan exists and is active. */

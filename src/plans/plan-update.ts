@@ -1,9 +1,10 @@
 import {
-  type CheckedCreation,
-  type CreationWrite,
+  type CheckedOperation,
   type FoundClaim,
+  type OperationWrite,
   parentOf,
-} from '../idempotency/creation.ts';
+  type Recorded,
+} from '../idempotency/operation.ts';
 import { refuseTooManyKeys } from '../mirrors/metadata.ts';
 import { correct } from '../mirrors/refresh.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
@@ -23,15 +24,10 @@ interface Made {
   readonly plan: Plan;
 }
 
-export interface UpdatedPlan {
-  readonly plan: Plan;
-  /** False if the row changed during the call, so that it needs a refresh. */
-  readonly isSettled: boolean;
-}
-
 /** The steps of changing a plan, which is a change of its product. */
-export class PlanUpdate implements CheckedCreation<PlanUpdateRequest, Plan, Made, UpdatedPlan> {
-  readonly operation = 'plans.update';
+export class PlanUpdate implements CheckedOperation<PlanUpdateRequest, Plan, Made, Plan> {
+  readonly name = 'plans.update';
+  readonly isChange = true;
   readonly #parts: PlanParts;
 
   constructor(parts: PlanParts) {
@@ -51,7 +47,7 @@ export class PlanUpdate implements CheckedCreation<PlanUpdateRequest, Plan, Made
   async call(
     { change }: PlanUpdateRequest,
     plan: Plan,
-    { idempotencyKey, isRepeated }: CreationWrite,
+    { idempotencyKey, isRepeated }: OperationWrite,
   ): Promise<Made> {
     const { processor, mirror } = this.#parts;
     if (Object.keys(change).length === 0) return { facts: null, plan };
@@ -66,12 +62,18 @@ export class PlanUpdate implements CheckedCreation<PlanUpdateRequest, Plan, Made
     return { facts: attempt.value, plan };
   }
 
-  async record(tx: Transaction, _id: string, { facts, plan }: Made): Promise<UpdatedPlan> {
+  async record(tx: Transaction, _id: string, { facts, plan }: Made): Promise<Recorded<Plan>> {
     const { mirror } = this.#parts;
     const revisions = new Map([[plan.processorProductId, plan.revision]]);
     const applied = facts === null ? null : await mirror.products.apply(tx, [facts], revisions);
-    const isSettled = applied === null || applied.unsettled.length === 0;
-    return { plan: await this.#find(tx, plan.id), isSettled };
+    const needsRefresh = applied !== null && applied.unsettled.length > 0;
+    return { result: await this.#find(tx, plan.id), needsRefresh };
+  }
+
+  async refresh({ id, processorPriceId }: Plan): Promise<Plan> {
+    const { mirror, database } = this.#parts;
+    await correct(mirror, processorPriceId);
+    return this.#find(database, id);
   }
 
   /** Nothing at the processor shows whether a change was made. Making it again has the same effect. */
@@ -79,9 +81,9 @@ export class PlanUpdate implements CheckedCreation<PlanUpdateRequest, Plan, Made
     return null;
   }
 
-  async replay(_id: string, claim: FoundClaim): Promise<UpdatedPlan> {
-    // The first request may have died before it could refresh a row that had changed meanwhile.
-    return { plan: await this.#find(this.#parts.database, parentOf(claim)), isSettled: false };
+  /** The first request may have died before it could refresh a row that had changed meanwhile. */
+  async replay(_id: string, claim: FoundClaim): Promise<Plan> {
+    return this.refresh(await this.#find(this.#parts.database, parentOf(claim)));
   }
 
   async #find(db: Queryable, id: string): Promise<Plan> {

@@ -1,7 +1,11 @@
 import type { CustomerChange, CustomerFacts } from '../customers/customer.ts';
 import type { InvoiceFacts } from '../invoices/invoice.ts';
 import type { Metadata } from '../mirrors/metadata.ts';
-import type { CardSetup, PaymentMethod, PaymentMethodUse } from '../payment-methods/payment-method.ts';
+import type {
+  AttachablePaymentMethod,
+  CardSetup,
+  PaymentMethodUse,
+} from '../payment-methods/payment-method.ts';
 import type { PaymentFacts } from '../payments/payment.ts';
 import type { RefundFacts, RefundReason } from '../payments/refund.ts';
 import type { PlanChange, PlanFacts, PlanInterval, ProductFacts } from '../plans/plan.ts';
@@ -78,6 +82,11 @@ interface LookUp {
   readonly since: Date;
 }
 
+/** The same among the objects of one customer. */
+export interface CustomerLookUp extends LookUp {
+  readonly processorCustomerId: string;
+}
+
 /** One page after another, each a call with its own deadline. Objects that cannot be mapped are left out and logged. */
 export type Pages<T> = AsyncIterable<readonly T[]>;
 
@@ -145,7 +154,7 @@ export interface PaymentCalls {
   capture(order: KeyedWrite & NewCapture): Promise<Attempt<PaymentFacts>>;
   /** The payment, if this capture took effect. */
   findCapture(lookUp: Omit<NewCapture, 'amount'>): Promise<PaymentFacts | null>;
-  find(lookUp: LookUp & { readonly processorCustomerId: string }): Promise<PaymentWithSecret | null>;
+  find(lookUp: CustomerLookUp): Promise<PaymentWithSecret | null>;
   list(filter: { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
 }
 
@@ -206,7 +215,7 @@ export interface SubscriptionCalls {
    * Takes effect at once. A subscription that is already canceled is `missing` to the processor, but can still be read.
    */
   cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
-  find(lookUp: LookUp & { readonly processorCustomerId: string }): Promise<SubscriptionWithSecret | null>;
+  find(lookUp: CustomerLookUp): Promise<SubscriptionWithSecret | null>;
   list(filter: { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
 }
 
@@ -231,11 +240,11 @@ export interface PaymentMethodCalls {
   setUp(
     setup: KeyedWrite & { readonly id: string; readonly processorCustomerId: string },
   ): Promise<CardSetup>;
-  findSetup(lookUp: LookUp & { readonly processorCustomerId: string }): Promise<CardSetup | null>;
+  findSetup(lookUp: CustomerLookUp): Promise<CardSetup | null>;
   /** Those attached to the customer, newest first. Those that cannot be mapped are left out and logged. */
-  list(processorCustomerId: string): Promise<readonly PaymentMethod[]>;
+  list(processorCustomerId: string): Promise<readonly AttachablePaymentMethod[]>;
   /** Of any customer, or of none. */
-  read(paymentMethodId: string): Promise<PaymentMethod | null>;
+  read(paymentMethodId: string): Promise<AttachablePaymentMethod | null>;
   /** The customer's default. `unknown`: the customer is deleted, or the processor never knew it. */
   readDefault(processorCustomerId: string): Promise<{ readonly paymentMethodId: string | null } | 'unknown'>;
   /** The payment methods of all the customer's subscriptions, also of ended ones. */

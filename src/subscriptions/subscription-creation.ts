@@ -1,11 +1,6 @@
 import type { CustomerService } from '../customers/customer-service.ts';
-import {
-  type CheckedCreation,
-  type CreationWrite,
-  type FoundClaim,
-  parentOf,
-} from '../idempotency/creation.ts';
-import { applyResponse } from '../mirrors/refresh.ts';
+import type { CheckedOperation, FoundClaim, OperationWrite, Recorded } from '../idempotency/operation.ts';
+import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor, SubscriptionWithSecret } from '../processor/processor.ts';
@@ -44,9 +39,9 @@ export interface SubscriptionParts {
 
 /** The steps of creating a subscription. */
 export class SubscriptionCreation
-  implements CheckedCreation<NewSubscriptionRequest, Prepared, SubscriptionWithSecret, CreatedSubscription>
+  implements CheckedOperation<NewSubscriptionRequest, Prepared, SubscriptionWithSecret, CreatedSubscription>
 {
-  readonly operation = 'subscriptions.create';
+  readonly name = 'subscriptions.create';
   readonly #parts: SubscriptionParts;
 
   constructor(parts: SubscriptionParts) {
@@ -67,7 +62,7 @@ export class SubscriptionCreation
   async call(
     { customerId, planId, trialPeriodDays }: NewSubscriptionRequest,
     prepared: Prepared,
-    write: CreationWrite,
+    write: OperationWrite,
   ): Promise<SubscriptionWithSecret> {
     const { customers, plans, processor } = this.#parts;
     try {
@@ -81,25 +76,22 @@ export class SubscriptionCreation
     tx: Transaction,
     id: string,
     { subscription, clientSecret }: SubscriptionWithSecret,
-  ): Promise<CreatedSubscription> {
+  ): Promise<Recorded<CreatedSubscription>> {
     const { store, mirror } = this.#parts;
-    // If the row exists, a webhook created it, so it is at least as new as this response.
-    await mirror.apply(tx, [subscription], 'events');
-    return { subscription: foundSubscription((await store.find(tx, [id]))[0]), clientSecret };
+    // If a webhook created the row, the row and the response can each be newer.
+    const { unsettled } = await mirror.apply(tx, [subscription], 'events');
+    const result = { subscription: foundSubscription((await store.find(tx, [id]))[0]), clientSecret };
+    return { result, needsRefresh: unsettled.length > 0 };
   }
 
-  async find(claim: FoundClaim): Promise<SubscriptionWithSecret | null> {
+  async refresh({ subscription, clientSecret }: CreatedSubscription): Promise<CreatedSubscription> {
+    await correct(this.#parts.mirror, subscription.processorSubscriptionId);
+    return { subscription: await this.#read(subscription.id), clientSecret };
+  }
+
+  find(claim: FoundClaim): Promise<SubscriptionWithSecret | null> {
     const { customers, processor } = this.#parts;
-    const customerId = parentOf(claim);
-    const customer = await customers.findAny(customerId);
-    if (customer === undefined) return null;
-    const { processorCustomerId } = customer;
-    const { resourceId: localId, attemptedAt: since } = claim;
-    try {
-      return await processor.subscriptions.find({ localId, since, processorCustomerId });
-    } catch (error) {
-      throw await customers.explainRefusal(error, customerId);
-    }
+    return customers.findCreated(claim, (lookUp) => processor.subscriptions.find(lookUp));
   }
 
   async replay(id: string): Promise<CreatedSubscription> {

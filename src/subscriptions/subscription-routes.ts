@@ -14,13 +14,14 @@ import {
   problems,
   processorFailures,
 } from '../http/docs/api-schema.ts';
+import { component } from '../http/docs/components.ts';
 import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
 import { type Subscription, subscriptionStatuses } from './subscription.ts';
 import type { SubscriptionService } from './subscription-service.ts';
 
-const SubscriptionSchema = Type.Object({
+const SubscriptionSchema = component('Subscription', {
   id: Id,
   processorSubscriptionId: Type.String(),
   customerId: Id,
@@ -44,10 +45,10 @@ const CreateBody = Type.Object(
     ),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
-  { additionalProperties: false },
+  { title: 'NewSubscription', additionalProperties: false },
 );
 
-const CreatedSchema = Type.Object({
+const CreatedSchema = component('CreatedSubscription', {
   subscription: SubscriptionSchema,
   clientSecret: nullable(
     Type.String({
@@ -101,6 +102,7 @@ function registerWrites(fastify: FastifyInstance, subscriptions: SubscriptionSer
     {
       schema: {
         tags,
+        operationId: 'createSubscription',
         summary: 'Create a subscription',
         description:
           'The first invoice is unpaid: pass `clientSecret` to the frontend, which confirms the payment with the ' +
@@ -132,6 +134,7 @@ function registerWrites(fastify: FastifyInstance, subscriptions: SubscriptionSer
     {
       schema: {
         tags,
+        operationId: 'cancelSubscription',
         summary: 'Cancel a subscription immediately',
         params: IdParams,
         response: {

@@ -1,5 +1,5 @@
-import type { Created } from '../idempotency/creation.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
@@ -32,8 +32,11 @@ export class SubscriptionService {
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
-  create(request: NewSubscriptionRequest, key: string | undefined): Promise<Created<CreatedSubscription>> {
-    return this.#parts.idempotency.create(this.creation, request, key);
+  create(
+    request: NewSubscriptionRequest,
+    key: string | undefined,
+  ): Promise<OperationResult<CreatedSubscription>> {
+    return this.#parts.idempotency.run(this.creation, request, key);
   }
 
   async read(id: string): Promise<Subscription> {

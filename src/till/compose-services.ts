@@ -91,7 +91,7 @@ export function composeServices(parts: ServiceParts) {
   const sweeper = new Sweeper({
     database,
     claims,
-    creations: {
+    operations: {
       'customers.create': domain.customers.creation,
       'customers.update': domain.customers.updating,
       'plans.create': domain.plans.creation,

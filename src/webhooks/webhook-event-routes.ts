@@ -9,11 +9,12 @@ import {
   pageOf,
   problems,
 } from '../http/docs/api-schema.ts';
+import { component } from '../http/docs/components.ts';
 import { typed } from '../http/typed-app.ts';
 import { type WebhookEvent, webhookEventStates } from './webhook-event.ts';
 import type { WebhookEventService } from './webhook-event-service.ts';
 
-const EventSchema = Type.Object({
+const EventSchema = component('WebhookEvent', {
   id: Type.String({ description: 'The id of the event at the processor.' }),
   type: Type.String(),
   objectId: nullable(
@@ -28,7 +29,7 @@ const EventSchema = Type.Object({
   processedAt: nullable(DateTime),
 });
 
-const EventWithPayloadSchema = Type.Object({
+const EventWithPayloadSchema = component('WebhookEventWithPayload', {
   ...EventSchema.properties,
   apiVersion: nullable(Type.String()),
   payload: Type.Unknown({
@@ -37,7 +38,7 @@ const EventWithPayloadSchema = Type.Object({
   }),
 });
 
-const EventPageSchema = Type.Object({
+const EventPageSchema = component('WebhookEventList', {
   ...pageOf(EventSchema).properties,
   total: Type.Integer({ description: 'The number of events on all pages, counted up to 10,000.' }),
   totalCapped: Type.Boolean({ description: 'True if there are more events than `total`.' }),
@@ -80,6 +81,7 @@ export function registerWebhookEventRoutes(fastify: FastifyInstance, events: Web
     {
       schema: {
         tags,
+        operationId: 'listWebhookEvents',
         summary: 'List webhook events, newest first',
         querystring: ListQuery,
         response: {
@@ -105,6 +107,7 @@ export function registerWebhookEventRoutes(fastify: FastifyInstance, events: Web
     {
       schema: {
         tags,
+        operationId: 'getWebhookEvent',
         summary: 'Get a webhook event with its payload',
         params: Params,
         response: {
@@ -127,6 +130,7 @@ export function registerWebhookEventRoutes(fastify: FastifyInstance, events: Web
     {
       schema: {
         tags,
+        operationId: 'replayWebhookEvent',
         summary: 'Process a webhook event again',
         description: 'Safe at any time: Till applies an event only if it brings something new.',
         params: Params,

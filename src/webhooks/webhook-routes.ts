@@ -2,11 +2,12 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '../errors.ts';
 import { answer, problemsWithoutKey } from '../http/docs/api-schema.ts';
+import { component } from '../http/docs/components.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { Inbox } from './inbox.ts';
 
-const ReceivedSchema = Type.Object({
+const ReceivedSchema = component('ReceivedWebhook', {
   received: Type.Boolean(),
   duplicate: Type.Boolean({ description: 'True if Till had already received the event.' }),
 });
@@ -28,6 +29,7 @@ export async function registerWebhookRoutes(app: FastifyInstance, parts: Webhook
       {
         schema: {
           tags: ['operations'],
+          operationId: 'receiveWebhook',
           summary: 'Receive events from the processor',
           description:
             'Authenticated by the signature in the `Stripe-Signature` (or `Processor-Signature`) header, not by an ' +

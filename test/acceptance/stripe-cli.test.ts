@@ -61,7 +61,7 @@ test("the Stripe CLI's triggers succeed and their events reach Till", { skip }, 
   }
 });
 
-/** Runs `stripe trigger` with a home of its own, so that it reads and writes nobody's settings. */
+/** Runs `stripe trigger` with a home of its own, so that no settings of the user are read or written. */
 async function useCli(t: TestContext, url: string): Promise<(argument: string) => Promise<Outcome>> {
   const home = await mkdtemp(join(tmpdir(), 'till-stripe-cli-'));
   t.after(() => rm(home, { recursive: true, force: true }));

@@ -151,11 +151,15 @@ describe('an off-session charge', () => {
     assert.deepEqual(data, []);
   });
 
-  test("404: with an unknown payment method or another customer's, and the key stays free", async () => {
+  test("404: with an unknown, a removed or another customer's payment method, and the key stays free", async () => {
     const [{ customer, paymentMethodId }, other] = [await withCard(), await withCard()];
+    const removed = await stripe.paymentMethods.attach('pm_card_visa', {
+      customer: customer.processorCustomerId,
+    });
+    await stripe.paymentMethods.detach(removed.id);
     const body = { customerId: customer.id, idempotencyKey: 'method-1' };
     for (const offSession of [true, false]) {
-      for (const wrong of ['pm_unknown', other.paymentMethodId]) {
+      for (const wrong of ['pm_unknown', 'pm/../x', removed.id, other.paymentMethodId]) {
         const refused = await create({ ...body, paymentMethodId: wrong, offSession });
         assert.match((await readProblem(refused, 404, 'not_found')).detail, /payment method/);
       }

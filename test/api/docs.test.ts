@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { startFrame } from '../support/frame.ts';
 import { readOpenapi } from '../support/openapi.ts';
@@ -42,6 +43,27 @@ test('it is OpenAPI 3.1, and every operation has a summary', () => {
   assert.match(document.openapi, /^3\.1\./);
   assert.ok(operations.length >= 3);
   for (const { name, operation } of operations) assert.ok(operation.summary, name);
+});
+
+test('the recommended rules of the OpenAPI linter pass without a warning', async () => {
+  const config = await createConfig({ extends: ['recommended'] });
+  const problems = await lintFromString({ source: committed, absoluteRef: 'openapi.json', config });
+  const lines = problems.map(
+    ({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`,
+  );
+  assert.deepEqual(lines, []);
+});
+
+test('each resource is a component, and no schema of an answer or a body is repeated inline', () => {
+  const names = ['Customer', 'Plan', 'Payment', 'Refund', 'Subscription', 'Invoice', 'PaymentMethod'];
+  for (const name of names) assert.ok(name in document.components.schemas, name);
+  for (const { name, operation } of operations) {
+    const bodies = [operation.requestBody, ...Object.values(operation.responses)];
+    const inline = bodies
+      .flatMap((body) => Object.values(body?.content ?? {}))
+      .filter(({ schema = {} }) => 'properties' in schema);
+    assert.deepEqual(inline, [], name);
+  }
 });
 
 test('every request and answer has an example that its own schema accepts', () => {

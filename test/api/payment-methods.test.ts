@@ -404,7 +404,7 @@ describe('a payment method of somebody else, or one that does not exist', () => 
     const [ada, grace] = [await createCustomer(till), await createCustomer(till)];
     const { paymentMethodId } = await saveCard(till, grace);
     const trial = await createTrial(ada.id);
-    // Test cards by name, and payment methods that were never attached, belong to nobody.
+    // Test cards by name, and payment methods that were never attached, belong to no customer.
     const loose = await stripe.paymentMethods.create({ type: 'card', card: { token: 'tok_visa' } });
     for (const id of [paymentMethodId, 'pm_unknown', 'pm_card_visa', loose.id, ...malformed]) {
       await readProblem(await setDefault(ada, id), 404, 'not_found');

@@ -231,6 +231,39 @@ test('an older client resumes a subscription with the name of its anchor', async
   assert.deepEqual([resumed.status, resumed.body['status']], [200, 'active']);
 });
 
+test('an older client changes a price, and sees prorations on the lines', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const customer = await contractCustomer(contract);
+  const [low, high] = [await contractPrice(contract), await contractPrice(contract, 9_000)];
+  const method = await stripe.paymentMethods.attach('pm_card_visa', { customer: customer.id });
+  const made = await call(contract, older, 'POST', '/v1/subscriptions', {
+    customer: customer.id,
+    'items[0][price]': low.id,
+    default_payment_method: method.id,
+  });
+  const [item] = fieldsOf(made.body['items'])['data'] as Body[];
+  const change = {
+    'items[0][id]': String(item?.['id']),
+    'items[0][price]': high.id,
+    billing_cycle_anchor: 'now',
+    'expand[]': 'latest_invoice',
+  };
+  const path = `/v1/subscriptions/${made.body['id']}`;
+  assert.equal((await call(contract, '2026-10-28.endive', 'POST', path, change)).status, 400);
+  const changed = await call(contract, older, 'POST', path, change);
+  assert.equal(changed.status, 200);
+  const lines = fieldsOf(fieldsOf(changed.body['latest_invoice'])['lines'])['data'] as Body[];
+  assert.deepEqual(
+    lines.map((line) => [line['type'], line['proration'], fieldsOf(line['price'])['id']]).sort(),
+    [
+      ['invoiceitem', true, low.id],
+      ['subscription', false, high.id],
+    ],
+  );
+  assert.match(String(lines.find((line) => line['proration'])?.['invoice_item']), /^ii_/);
+});
+
 test('booleans may be written as Python writes them', async (t) => {
   const contract = await useContract(t);
   const made = await call(contract, '2026-10-28.endive', 'POST', '/v1/products', {

@@ -52,18 +52,36 @@ export async function contractCustomer({ stripe, cleanups }: Contract): Promise<
 export async function contractPrice(
   { stripe, cleanups }: Contract,
   unit_amount = 1_500,
+  more: Partial<Stripe.PriceCreateParams> = {},
 ): Promise<Stripe.Price> {
   const price = await stripe.prices.create({
     currency: 'usd',
     unit_amount,
     recurring: { interval: 'month' },
     product_data: { name: 'Contract plan' },
+    ...more,
   });
   cleanups.push(async () => {
     await stripe.prices.update(price.id, { active: false });
     await stripe.products.update(String(price.product), { active: false });
   });
   return price;
+}
+
+/** A test clock, deleted with its customers when the test is over. */
+export async function contractClock(
+  { stripe, cleanups }: Contract,
+  frozen_time: number,
+): Promise<Stripe.TestHelpers.TestClock> {
+  const clock = await stripe.testHelpers.testClocks.create({ frozen_time, name: 'Contract' });
+  cleanups.push(() => stripe.testHelpers.testClocks.del(clock.id).catch(() => {}));
+  return clock;
+}
+
+/** Advances the clock and waits until it is ready. */
+export async function advanceClock({ stripe }: Contract, id: string, frozen_time: number): Promise<void> {
+  await stripe.testHelpers.testClocks.advance(id, { frozen_time });
+  while ((await stripe.testHelpers.testClocks.retrieve(id)).status === 'advancing');
 }
 
 /** The processor sends events and opens disputes within seconds of the request. Each attempt is a request too. */

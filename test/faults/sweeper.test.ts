@@ -227,7 +227,7 @@ test('a processor that is down costs a sweep nothing but the sweep', async (t) =
   await assertCreatedOnce(backend, prerequisites, payments, 'abandoned');
 });
 
-test('settled claims are forgotten after 25 hours, in batches; younger ones and open ones never', async (t) => {
+test('completed claims, and those that led to nothing, are forgotten after 25 hours; younger ones never', async (t) => {
   const scene = await setScene(t);
   const { backend, till } = scene;
   await backend.sql('delete from till.idempotency_claims');
@@ -236,17 +236,46 @@ test('settled claims are forgotten after 25 hours, in batches; younger ones and 
       `insert into till.idempotency_claims (operation, key, request_hash, resource_id, owner, attempted_at, created_at,
          leased_until, completed_at)
        select 'customers.create', $1 || n, '', gen_random_uuid(), 1, now() - $2::interval, now() - $2::interval,
-         now(), case when $3 then now() - $2::interval end
+         now() - $2::interval, case when $3 then now() - $2::interval end
        from generate_series(1, $4) n`,
       [key, age, completed, rows],
     );
   await insert('old-', '25 hours 1 minute', true, 2_500);
   await insert('young-', '24 hours 59 minutes', true, 3);
-  await insert('open-', '90 days', false, 3);
+  await insert('dead-', '25 hours 1 minute', false, 3);
+  await insert('open-', '24 hours 59 minutes', false, 3);
   await till.services.sweeper.sweep();
   const left = await backend.sql<{ key: string }>('select key from till.idempotency_claims order by key');
   assert.deepEqual(
     left.map(({ key }) => key),
     ['open-1', 'open-2', 'open-3', 'young-1', 'young-2', 'young-3'],
   );
+});
+
+test('a claim that cannot be looked up is never forgotten', async (t) => {
+  const { backend, till, abandon } = await setScene(t);
+  await abandon(payments, 'reset_after');
+  await age(backend, '90 days');
+  await backend.setFault({
+    operation: 'payment_intents.list',
+    kind: 'error',
+    status: 503,
+    times: triesPerCall,
+  });
+  await till.services.sweeper.sweep();
+  assert.equal(await claimStatus(backend, payments.operation, 'abandoned'), 'open');
+});
+
+test('the claim of a PATCH without a key whose effect is unknown is forgotten too', async (t) => {
+  const { backend, till, prerequisites } = await setScene(t);
+  const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
+  await backend.setFault({ operation: 'customers.update', kind: 'reset_after' });
+  const answer = await hasty.tryPatch(`/customers/${prerequisites.customerId}`, { name: 'Changed' });
+  assert.equal(answer.status, 503, JSON.stringify(answer.body));
+  const open = () =>
+    backend.sql("select key from till.idempotency_claims where operation = 'customers.update'");
+  assert.equal((await open()).length, 1);
+  await age(backend, '25 hours 1 minute');
+  await till.services.sweeper.sweep();
+  assert.deepEqual(await open(), []);
 });

@@ -55,9 +55,9 @@ test('a claim that a living process is at work on is not taken over, and who wai
     waitMs: 100,
   });
   const failure = await failureOf(
-    impatient.create(
+    impatient.run(
       {
-        operation: 'payments.create',
+        name: 'payments.create',
         parentIdOf: () => prerequisites.customerId,
         prepare: () => assert.fail('it was taken over'),
         call: () => assert.fail('it was called'),

@@ -147,6 +147,27 @@ test('an update replaces, keeps, adds and clears discounts', async (t) => {
   assert.deepEqual((await stripe.subscriptions.retrieve(id)).discounts, []);
 });
 
+test('a prorated change credits and charges what the discount leaves', async (t) => {
+  const { stripe } = await useSandbox(t);
+  const { subscribe } = await shop(stripe);
+  const { price: dearer } = await customerAndPrice(stripe, { unit_amount: 4_000 });
+  const { id: coupon } = await stripe.coupons.create({ percent_off: 50, duration: 'forever' });
+  const { id, items } = await subscribe({ discounts: [{ coupon }] });
+  const [item] = items.data;
+  const changed = await stripe.subscriptions.update(id, {
+    items: [{ id: String(item?.id), price: dearer.id }],
+    proration_behavior: 'always_invoice',
+    proration_date: Number(item?.current_period_start),
+    expand: ['latest_invoice'],
+  });
+  const invoice = changed.latest_invoice as Stripe.Invoice;
+  assert.deepEqual(
+    invoice.lines.data.map(({ amount }) => amount),
+    [-750, 2_000],
+  );
+  assert.deepEqual([invoice.total, invoice.status], [1_250, 'paid']);
+});
+
 test('a deleted coupon keeps its discounts, and cannot be redeemed again', async (t) => {
   const { stripe, advance } = await useSandbox(t);
   const { subscribe } = await shop(stripe);

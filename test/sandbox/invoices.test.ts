@@ -134,7 +134,7 @@ test('a renewal bills what is pending for it, and nothing of another subscriptio
   );
 });
 
-test('a credit reduces an invoice, down to nothing to pay', async (t) => {
+test('a credit reduces an invoice, and what is left of it pays for the next', async (t) => {
   const { stripe } = await useSandbox(t);
   const customer = await stripe.customers.create({});
   for (const amount of [1_000, -300])
@@ -152,6 +152,16 @@ test('a credit reduces an invoice, down to nothing to pay', async (t) => {
   });
   const settled = await stripe.invoices.finalizeInvoice(draft.id);
   assert.deepEqual([settled.status, settled.total, settled.amount_due], ['paid', -200, 0]);
+  const credited = (await stripe.customers.retrieve(customer.id)) as Stripe.Customer;
+  assert.deepEqual([credited.balance, credited.currency], [-200, 'usd']);
+  await stripe.invoiceItems.create({ customer: customer.id, amount: 150, currency: 'usd' });
+  const next = await stripe.invoices.create({
+    customer: customer.id,
+    pending_invoice_items_behavior: 'include',
+  });
+  assert.deepEqual([next.amount_due, next.starting_balance, next.ending_balance], [0, -200, null]);
+  const paid = await stripe.invoices.finalizeInvoice(next.id);
+  assert.deepEqual([paid.status, paid.amount_paid, paid.ending_balance], ['paid', 0, -50]);
 });
 
 test('the items of a deleted draft are pending again, and go with their customer', async (t) => {

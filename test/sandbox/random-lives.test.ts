@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Due } from '../../sandbox/billing/due.ts';
+import { itemIdOf } from '../../sandbox/billing/invoice-item.ts';
 import { completeIntent } from '../../sandbox/control/authentication.ts';
 import { operations } from '../../sandbox/resources/operations.ts';
 import { SandboxClock } from '../../sandbox/state/sandbox-clock.ts';
@@ -42,7 +43,21 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('cancel' as const), which }),
   fc.record({ kind: fc.constant('cancelAtPeriodEnd' as const), which }),
   fc.record({ kind: fc.constant('swapCard' as const), which, card }),
-  fc.record({ kind: fc.constant('swapPrice' as const), which, price: which }),
+  fc.record({
+    kind: fc.constantFrom('swapPrice' as const, 'swapPrice' as const, 'preview' as const),
+    which,
+    price: which,
+    quantity: fc.integer({ min: 0, max: 3 }),
+    proration: fc.constantFrom('always_invoice', 'create_prorations', 'none'),
+    behavior: fc.constantFrom(
+      'allow_incomplete',
+      'default_incomplete',
+      'error_if_incomplete',
+      'pending_if_incomplete',
+      'pending_if_incomplete',
+    ),
+    resets: fc.boolean(),
+  }),
   fc.record({ kind: fc.constant('pay' as const), which, card }),
   fc.record({ kind: fc.constant('void' as const), which }),
   fc.record({ kind: fc.constant('refund' as const), which, amount: fc.integer({ min: 1, max: 2_000 }) }),
@@ -191,11 +206,9 @@ async function take(world: World, action: Step): Promise<unknown> {
       );
       return call('POST', `subscriptions/${subscription}`, `default_payment_method=${method}`);
     }
-    case 'swapPrice': {
-      const item = store.subscriptions.get(subscription)?.items.data[0]?.id ?? 'none';
-      const price = [...store.prices.values()][action.price % store.prices.size]?.id;
-      return call('POST', `subscriptions/${subscription}`, `items[0][id]=${item}&items[0][price]=${price}`);
-    }
+    case 'swapPrice':
+    case 'preview':
+      return changePrice(world, subscription, action);
     case 'pay':
       return call('POST', `invoices/${invoice}/pay`, `payment_method=${action.card}`);
     case 'void':
@@ -251,6 +264,42 @@ async function take(world: World, action: Step): Promise<unknown> {
         `billing_cycle_anchor[type]=${action.anchor}&payment_behavior=${action.behavior}`,
       );
   }
+}
+
+/** Changes the first item, or previews that. */
+async function changePrice(
+  { store, call }: World,
+  subscription: string,
+  wish: {
+    readonly kind: 'preview' | 'swapPrice';
+    readonly price: number;
+    readonly quantity: number;
+    readonly proration: string;
+    readonly behavior: string;
+    readonly resets: boolean;
+  },
+): Promise<unknown> {
+  const item = store.subscriptions.get(subscription)?.items.data[0]?.id ?? 'none';
+  const price = [...store.prices.values()][wish.price % store.prices.size]?.id;
+  const change: readonly (readonly [string, string])[] = [
+    ['[items][0][id]', item],
+    ['[items][0][price]', String(price)],
+    ['[items][0][quantity]', String(wish.quantity)],
+    ['[proration_behavior]', wish.proration],
+    ...(wish.resets ? [['[billing_cycle_anchor][type]', 'now'] as const] : []),
+  ];
+  if (wish.kind === 'preview') {
+    const before = [store.size, JSON.stringify(store.subscriptions.get(subscription))];
+    const form = change.map(([path, value]) => `subscription_details${path}=${value}`);
+    await call('POST', 'invoices/create_preview', [`subscription=${subscription}`, ...form].join('&'));
+    return assert.deepEqual([store.size, JSON.stringify(store.subscriptions.get(subscription))], before);
+  }
+  const form = change.map(([path, value]) => `${path.replace(/^\[([a-z_]+)\]/, '$1')}=${value}`);
+  return call(
+    'POST',
+    `subscriptions/${subscription}`,
+    [...form, `payment_behavior=${wish.behavior}`].join('&'),
+  );
 }
 
 async function subscribe(
@@ -347,12 +396,12 @@ function checkBooks(store: Store): void {
     assert.equal(invoice.amount_paid + invoice.amount_remaining, invoice.amount_due);
     const billed = invoice.lines.data.reduce((sum, line) => sum + line.amount, 0);
     const off = (invoice.total_discount_amounts ?? []).reduce((sum, { amount }) => sum + amount, 0);
-    assert.deepEqual([invoice.total, invoice.amount_due], [billed - off, Math.max(0, billed - off)]);
+    const owed = billed - off + invoice.starting_balance;
+    assert.deepEqual([invoice.total, invoice.amount_due], [billed - off, Math.max(0, owed)]);
+    assert.equal(invoice.ending_balance, invoice.status === 'draft' ? null : Math.min(0, owed));
     const charged = invoice.lines.data.reduce((sum, line) => sum + Math.max(0, line.amount), 0);
     assert.ok(off <= charged, 'a discount never exceeds what is charged');
-    const items = invoice.lines.data.flatMap(
-      ({ parent }) => parent?.invoice_item_details?.invoice_item ?? [],
-    );
+    const items = invoice.lines.data.flatMap((line) => itemIdOf(line) ?? []);
     assert.deepEqual(
       items.sort(),
       store.invoiceItems
@@ -361,6 +410,17 @@ function checkBooks(store: Store): void {
         .sort(),
       'the items of an invoice are its lines',
     );
+  }
+  for (const customer of store.customers.values()) {
+    if (customer.deleted) continue;
+    const finals = store.invoices
+      .allWithin('customer', customer.id)
+      .filter(({ status }) => status !== 'draft' && status !== 'void');
+    const used = finals.reduce(
+      (sum, { starting_balance, ending_balance }) => sum + (ending_balance ?? 0) - starting_balance,
+      0,
+    );
+    assert.equal(customer.balance, used, 'a balance is what its invoices took and gave');
   }
   for (const charge of store.charges.values()) {
     const refunds = store.refunds.allWithin('charge', charge.id).filter(({ status }) => status !== 'failed');
@@ -380,6 +440,13 @@ function checkBooks(store: Store): void {
     const schedule = store.subscriptionSchedules.get(subscription.schedule ?? '');
     assert.equal(schedule?.status, subscription.schedule === null ? undefined : 'active');
     if (schedule !== undefined) assert.equal(schedule.subscription, subscription.id);
+    if (subscription.pending_update !== null) {
+      assert.ok(
+        !ended && subscription.pending_update.expires_at > store.now(),
+        'an update does not wait too long',
+      );
+      assert.ok(latestInvoice?.status === 'open' || latestInvoice?.status === 'uncollectible');
+    }
     if (ended || subscription.status === 'paused') continue;
     if (schedule !== undefined)
       assert.ok((schedule.current_phase?.end_date ?? 0) > store.now(), 'a phase that is over has ended');

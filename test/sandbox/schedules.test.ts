@@ -55,6 +55,8 @@ test('a schedule changes the price at the end of the period, and lets the subscr
   const { subscription, dearer, end } = await subscribed(sandbox);
   const schedule = await scheduled(stripe, subscription.id, dearer.id);
   assert.equal((await stripe.subscriptions.retrieve(subscription.id)).schedule, schedule.id);
+  const preview = await stripe.invoices.createPreview({ subscription: subscription.id });
+  assert.equal(preview.total, 12_000);
   assert.deepEqual(
     schedule.phases.map(({ start_date }) => start_date),
     [subscription.items.data[0]?.current_period_start, end],

@@ -219,7 +219,7 @@ test('deleting a customer cancels its subscriptions', async (t) => {
   ]);
 });
 
-test('another price of the same interval counts from the next renewal; of another interval, at once', async (t) => {
+test('without prorations, another price counts from the next renewal; of another interval, at once', async (t) => {
   const { stripe, advance } = await useSandbox(t);
   const { customer, price } = await customerAndPrice(stripe);
   const { subscription, intentId } = await incompleteSubscription(stripe, customer.id, price.id);
@@ -234,7 +234,10 @@ test('another price of the same interval counts from the next renewal; of anothe
     });
 
   const dearer = await make(2_000, 'month');
-  await stripe.subscriptions.update(subscription.id, { items: [{ id: item, price: dearer.id }] });
+  await stripe.subscriptions.update(subscription.id, {
+    items: [{ id: item, price: dearer.id }],
+    proration_behavior: 'none',
+  });
   assert.equal((await allInvoices(stripe, subscription.id)).length, 1);
   await advance(32 * daySeconds);
   assert.deepEqual(
@@ -245,6 +248,7 @@ test('another price of the same interval counts from the next renewal; of anothe
   const yearly = await make(20_000, 'year');
   const moved = await stripe.subscriptions.update(subscription.id, {
     items: [{ id: item, price: yearly.id }],
+    proration_behavior: 'none',
   });
   assert.deepEqual(
     (await allInvoices(stripe, subscription.id)).map(({ amount_paid }) => amount_paid),

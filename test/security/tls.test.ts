@@ -32,20 +32,20 @@ after(async () => {
 });
 
 describe('DATABASE_URL', () => {
-  test('with sslmode=verify-full connects to a server that the named authority vouches for', async (t) => {
+  test('with sslmode=verify-full connects to a server with a certificate of the named authority', async (t) => {
     const front = await startFront(t, 'tls');
     await ask(front.url('localhost', `sslmode=verify-full&sslrootcert=${certificates.authorityPath}`));
     assert.deepEqual(front.asked, ['tls']);
   });
 
   for (const sslmode of ['require', 'verify-ca', 'verify-full']) {
-    test(`with sslmode=${sslmode} refuses a server that a stranger vouches for`, async (t) => {
+    test(`with sslmode=${sslmode} refuses a certificate of another authority`, async (t) => {
       const front = await startFront(t, 'tls');
       const url = front.url('localhost', `sslmode=${sslmode}&sslrootcert=${stranger.authorityPath}`);
       await assert.rejects(ask(url), /certificate|signature/);
     });
 
-    test(`with sslmode=${sslmode} refuses a server that only itself vouches for`, async (t) => {
+    test(`with sslmode=${sslmode} refuses a self-signed certificate`, async (t) => {
       const front = await startFront(t, 'tls');
       await assert.rejects(ask(front.url('localhost', `sslmode=${sslmode}`)), /certificate/);
     });
@@ -65,7 +65,7 @@ describe('DATABASE_URL', () => {
 });
 
 describe('PROCESSOR_API_BASE', () => {
-  test('with https:// sends nothing to a server that nobody trusted vouches for', async (t) => {
+  test('with https:// sends nothing to a server with an untrusted certificate', async (t) => {
     const asked: string[] = [];
     const { key, certificate } = stranger;
     const server = createHttpsServer({ key, cert: certificate }, ({ url = '' }, response) => {
@@ -89,7 +89,7 @@ describe('REDIS_URL', { skip: skipWithoutRedis() }, () => {
   });
   after(() => redis.stop());
 
-  test('with rediss:// refuses a server that nobody trusted vouches for', async (t) => {
+  test('with rediss:// refuses a certificate of an untrusted authority', async (t) => {
     const { logger, lines } = captureLog();
     const cache = new RedisCache({ url: redis.url, logger });
     t.after(() => cache.close());

@@ -13,7 +13,7 @@ export interface Certificates {
   remove(): void;
 }
 
-/** An authority of its own that vouches for one server name; valid for a day. */
+/** An authority of its own and its certificate for one server name; valid for a day. */
 export function makeCertificates(serverName: string): Certificates {
   const folder = mkdtempSync(join(tmpdir(), 'till-certificates-'));
   const path = (name: string) => join(folder, name);

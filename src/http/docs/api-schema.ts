@@ -11,6 +11,7 @@ import {
 } from '../../mirrors/metadata.ts';
 import { failureStatus, problemContentType, problemExample } from '../failures/problem.ts';
 import { comparedWithIds } from '../input/validator.ts';
+import { component } from './components.ts';
 
 /** The schemas that all resources share. */
 export const Id = Type.String({ format: 'uuid', examples: ['0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90'] });
@@ -131,7 +132,7 @@ export interface ListQueryValues {
 
 /** One page of a list with cursors and filters. */
 export function listOf<Item extends TSchema>(item: Item) {
-  return Type.Object({
+  return component(`${titleOf(item)}List`, {
     ...pageOf(item).properties,
     total: Type.Integer({
       description:
@@ -143,6 +144,11 @@ export function listOf<Item extends TSchema>(item: Item) {
       Type.String({ description: 'The `cursor` of the next page. Null on the last page.' }),
     ),
   });
+}
+
+function titleOf(schema: TSchema): string {
+  if ('title' in schema && typeof schema.title === 'string') return schema.title;
+  throw new Error('The items of a list need a title.');
 }
 
 export function pageOf<Item extends TSchema>(item: Item) {
@@ -204,7 +210,14 @@ export function problems(...codes: readonly FailureCode[]) {
 
 /** The same for an operation that has no key and no rate limit. */
 export function problemsWithoutKey(...codes: readonly FailureCode[]) {
-  const byStatus = Map.groupBy([...everywhere, ...codes], (code) => failureStatus[code]);
+  return problemsOf([...everywhere, ...codes]);
+}
+
+/** The failure of an operation that needs neither input nor the database. */
+export const malformedRequest = problemsOf(['malformed_request']);
+
+function problemsOf(codes: readonly FailureCode[]) {
+  const byStatus = Map.groupBy(codes, (code) => failureStatus[code]);
   const entries = [...byStatus].map(([status, group]) => {
     const examples = Object.fromEntries(group.map((code) => [code, { value: problemExample(code) }]));
     const content = { [problemContentType]: { schema: Type.Ref('Problem'), examples } };

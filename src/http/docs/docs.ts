@@ -3,6 +3,7 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { comparedWithIds, optionalBody } from '../input/validator.ts';
+import { moveToComponents } from './components.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
 
@@ -53,7 +54,7 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
     },
     transformObject: (document) =>
       'openapiObject' in document
-        ? JSON.parse(JSON.stringify(document.openapiObject), requireNoDefaults)
+        ? moveToComponents(JSON.parse(JSON.stringify(document.openapiObject), requireNoDefaults))
         : document.swaggerObject,
     // Components keep the names of their schemas instead of def-0, def-1, …
     refResolver: {

@@ -10,6 +10,8 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   malformed_request: 400,
   invalid_signature: 400,
   unauthorized: 401,
+  payment_declined: 402,
+  authentication_required: 402,
   not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
@@ -55,6 +57,11 @@ export const ProblemSchema = Type.Object(
       }),
     ),
     customerId: Type.Optional(Type.String({ description: 'The customer that already has the externalId.' })),
+    declineCode: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], {
+        description: 'Why the card was declined. Null if the processor does not say.',
+      }),
+    ),
     processorCode: Type.Optional(
       Type.String({ description: "The processor's own error code, if it rejected the request." }),
     ),
@@ -73,13 +80,15 @@ interface ProblemResponse {
 /** Turns a failure into the complete response. */
 export function problemResponse(failure: Failure, requestId: string): ProblemResponse {
   const status = failureStatus[failure.code];
-  const { retryAfterSeconds, allow, errors, customerId, processorCode } = failure.extras;
+  const { retryAfterSeconds, allow, isReplay, errors, customerId, declineCode, processorCode } =
+    failure.extras;
   return {
     status,
     headers: {
       'content-type': problemContentType,
       ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
       ...(allow === undefined ? {} : { allow: allow.join(', ') }),
+      ...(isReplay ? { 'idempotent-replayed': 'true' } : {}),
     },
     body: {
       type: `urn:till:problem:${failure.code}`,
@@ -90,6 +99,7 @@ export function problemResponse(failure: Failure, requestId: string): ProblemRes
       requestId,
       ...(errors === undefined ? {} : { errors: [...errors] }),
       ...(customerId === undefined ? {} : { customerId }),
+      ...(declineCode === undefined ? {} : { declineCode }),
       ...(processorCode === undefined ? {} : { processorCode }),
     },
   };
@@ -126,6 +136,9 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   invalid_signature:
     'No signature matches. Check that PROCESSOR_WEBHOOK_SECRET belongs to this webhook endpoint.',
   unauthorized: 'Send a valid API key in the x-api-key header.',
+  payment_declined: 'Your card has insufficient funds.',
+  authentication_required:
+    'The customer must authenticate this payment. Get the client secret and confirm with it in the frontend.',
   not_found: 'No customer has this id. Check the id.',
   method_not_allowed: 'Use one of these methods: GET, POST.',
   request_timeout: 'Send the headers within 10 s and the whole request within 30 s.',
@@ -166,5 +179,6 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
 const exampleExtras: Partial<Record<FailureCode, Failure['extras']>> = {
   invalid_request: { errors: [{ path: 'body.amount', message: 'must be integer' }] },
   external_id_taken: { customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90' },
+  payment_declined: { declineCode: 'insufficient_funds' },
   processor_rejected: { processorCode: 'amount_too_small' },
 };

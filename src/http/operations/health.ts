@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { malformedRequest } from '../docs/api-schema.ts';
+import { component } from '../docs/components.ts';
 
 export interface Dependency {
   readonly name: string;
@@ -13,7 +15,7 @@ const DependencyHealth = Type.Object(
 );
 const DependencyMap = Type.Record(Type.String(), DependencyHealth);
 
-const HealthSchema = Type.Object({
+const HealthSchema = component('Health', {
   status: Type.String({ description: '`ok` if every dependency is up, otherwise `error`.' }),
   info: DependencyMap,
   error: DependencyMap,
@@ -48,6 +50,7 @@ export function registerHealth(
     {
       schema: {
         tags: ['operations'],
+        operationId: 'getHealth',
         summary: 'Check whether the database and the cache are ready',
         security: [],
         response: {
@@ -56,6 +59,7 @@ export function registerHealth(
             'A dependency is down, or the service is stopping. `error` lists the causes.',
             unhealthyExample,
           ),
+          ...malformedRequest,
         },
       },
     },
@@ -69,6 +73,7 @@ export function registerHealth(
     {
       schema: {
         tags: ['operations'],
+        operationId: 'getLiveness',
         summary: 'Check whether the process is alive',
         security: [],
         response: {
@@ -76,11 +81,12 @@ export function registerHealth(
             description: 'The process is alive.',
             content: {
               'application/json': {
-                schema: Type.Object({ status: Type.String() }),
+                schema: component('Liveness', { status: Type.String() }),
                 examples: { alive: { value: { status: 'ok' } } },
               },
             },
           },
+          ...malformedRequest,
         },
       },
     },

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { withDeadline } from '../../platform/deadline.ts';
 import type { Metrics } from '../../platform/metrics.ts';
+import { malformedRequest } from '../docs/api-schema.ts';
 
 /** A scraper waits ten seconds; with the database down it must still get the other metrics. */
 const beforeScrapeTimeoutMs = 1_000;
@@ -16,6 +17,7 @@ export function registerMetrics(
     {
       schema: {
         tags: ['operations'],
+        operationId: 'getMetrics',
         summary: 'Get metrics in the Prometheus text format',
         security: [],
         response: {
@@ -28,6 +30,7 @@ export function registerMetrics(
               },
             },
           },
+          ...malformedRequest,
         },
       },
     },

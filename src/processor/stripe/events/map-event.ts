@@ -65,13 +65,13 @@ const readSubscription: Reader = (object, asOf) => ({
 });
 
 /** A customer without personal data. */
-const nobody = { email: null, name: null, phone: null, externalId: null, metadata: {} };
+const noPersonalData = { email: null, name: null, phone: null, externalId: null, metadata: {} };
 
 // An event shows a deleted object as it last was; only the event's type says that it was deleted. No personal data is
 // taken from such an event.
 const readDeletedCustomer: Reader = (object, asOf) => ({
   subject: 'customer',
-  facts: [{ ...mapCustomer(object, asOf), ...nobody, deleted: true }],
+  facts: [{ ...mapCustomer(object, asOf), ...noPersonalData, deleted: true }],
 });
 const readDeletedProduct: Reader = (object, asOf) => ({
   subject: 'product',

@@ -140,11 +140,11 @@ describe('an erased event', () => {
       const { erasedPayload } = redactPayload(JSON.parse(eventFixture(name)));
       assert.equal(erasedPayload !== null, personal.includes(name), name);
     }
-    const nobody = { email: null, name: null, phone: null };
+    const noPersonalData = { email: null, name: null, phone: null };
     const { data, ...event } = JSON.parse(eventFixture('customer.updated'));
-    const withoutPerson = { ...event, data: { ...data, object: { ...data.object, ...nobody } } };
+    const withoutPerson = { ...event, data: { ...data, object: { ...data.object, ...noPersonalData } } };
     assert.equal(redactPayload(withoutPerson).erasedPayload, null);
-    const withMetadata = withPerson('customer.updated', nobody);
+    const withMetadata = withPerson('customer.updated', noPersonalData);
     assert.doesNotMatch(redactPayload(withMetadata).erasedPayload ?? 'Ada', /Ada/);
   });
 });

@@ -1,6 +1,7 @@
 import type { AsOf } from '../../../mirrors/facts.ts';
-import type { Charge, ChargeFacts, PaymentMethod } from '../../../payments/charge.ts';
+import type { Charge, ChargeFacts } from '../../../payments/charge.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { describeMethod } from './map-payment-method.ts';
 
 /** Null for a charge that does not belong to a payment intent. */
 export function mapCharge(value: unknown, asOf: AsOf): ChargeFacts | null {
@@ -30,21 +31,7 @@ function chargeOf(charge: WireObject, asOf: AsOf): Charge {
   return {
     processorChargeId: charge.id(),
     createdAt: charge.createdAt(asOf.earliest),
-    paymentMethod: details && ifReadable(() => paymentMethodOf(charge, details)),
+    paymentMethod: details && ifReadable(() => describeMethod(charge.shortText('payment_method'), details)),
     captureBefore: details && ifReadable(() => details.object('card').moment('capture_before')),
-  };
-}
-
-/** Each type of payment method has its own object, named like the type. Only some have these fields. */
-function paymentMethodOf(charge: WireObject, details: WireObject): PaymentMethod {
-  const type = details.shortText('type');
-  const own = ifReadable(() => details.object(type));
-  return {
-    id: charge.shortText('payment_method'),
-    type,
-    brand: own && ifReadable(() => own.shortText('brand')),
-    last4: own && ifReadable(() => own.shortText('last4')),
-    expMonth: own && ifReadable(() => own.wholeNumber('exp_month')),
-    expYear: own && ifReadable(() => own.wholeNumber('exp_year')),
   };
 }

@@ -1,40 +1,40 @@
 import type { AsOf } from '../../../mirrors/facts.ts';
-import type { CardSetup, PaymentMethod, PaymentMethodUse } from '../../../payment-methods/payment-method.ts';
+import type {
+  AttachablePaymentMethod,
+  CardSetup,
+  PaymentMethod,
+  PaymentMethodUse,
+} from '../../../payment-methods/payment-method.ts';
+import { clientSecretOf } from '../wire/client-secret.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { subscriptionStatusWords } from './map-subscription.ts';
 
-export function mapPaymentMethod(value: unknown, asOf: AsOf): PaymentMethod {
+export function mapPaymentMethod(value: unknown, asOf: AsOf): AttachablePaymentMethod {
   const method = WireObject.parse(value, 'payment_method').expectKind('payment_method');
-  const type = method.text('type');
-  // Each type has its details in a field of its own name. Only cards are sure to have all four of them.
-  const details = ifReadable(() => method.object(type));
-  const number = (field: string) => ifReadable(() => details?.wholeNumber(field)) ?? null;
   return {
-    id: method.text('id'),
-    type,
-    brand: details?.optionalText('brand') ?? null,
-    last4: details?.optionalText('last4') ?? null,
-    expMonth: number('exp_month'),
-    expYear: number('exp_year'),
+    ...describeMethod(method.id(), method),
     processorCustomerId: method.referenceOrNull('customer'),
     createdAt: method.createdAt(asOf.earliest),
   };
 }
 
-/** Statuses in which a frontend still has something to confirm. */
-const confirmable: readonly string[] = [
-  'requires_payment_method',
-  'requires_confirmation',
-  'requires_action',
-];
+/** Each type of payment method has its details in a field of its own name. Only cards are sure to have all four. */
+export function describeMethod(id: string, described: WireObject): PaymentMethod {
+  const type = described.shortText('type');
+  const own = ifReadable(() => described.object(type));
+  return {
+    id,
+    type,
+    brand: own && ifReadable(() => own.shortText('brand')),
+    last4: own && ifReadable(() => own.shortText('last4')),
+    expMonth: own && ifReadable(() => own.wholeNumber('exp_month')),
+    expYear: own && ifReadable(() => own.wholeNumber('exp_year')),
+  };
+}
 
 export function mapSetup(value: unknown): CardSetup {
   const intent = WireObject.parse(value, 'setup_intent').expectKind('setup_intent');
-  const isConfirmable = confirmable.includes(intent.text('status'));
-  return {
-    processorSetupIntentId: intent.id(),
-    clientSecret: isConfirmable ? intent.optionalText('client_secret') : null,
-  };
+  return { processorSetupIntentId: intent.id(), clientSecret: clientSecretOf(intent) };
 }
 
 export function mapUse(value: unknown): PaymentMethodUse {

@@ -1,6 +1,7 @@
 import type { AsOf } from '../../../mirrors/facts.ts';
 import type { PaymentFacts, PaymentFailure } from '../../../payments/payment.ts';
 import { redactText } from '../events/redact-secrets.ts';
+import { clientSecretOf } from '../wire/client-secret.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { latestChargeOf } from './map-charge.ts';
 
@@ -72,15 +73,6 @@ function failureOf(intent: WireObject): PaymentFailure | null {
   };
 }
 
-/** Statuses in which a frontend still has something to confirm. */
-const confirmable: readonly string[] = [
-  'requires_payment_method',
-  'requires_confirmation',
-  'requires_action',
-];
-
-/** Null once nothing is left to confirm, although the processor keeps showing the secret. */
 export function clientSecretOfPayment(value: unknown): string | null {
-  const intent = WireObject.parse(value, 'payment_intent');
-  return confirmable.includes(intent.text('status')) ? intent.optionalText('client_secret') : null;
+  return clientSecretOf(WireObject.parse(value, 'payment_intent'));
 }

@@ -1,5 +1,6 @@
 import type { Logger } from '../../../platform/logger.ts';
 import type { ProcessorOperation } from '../../operations.ts';
+import type { WireObject } from './wire-object.ts';
 
 /**
  * The created object is recorded and shown, but a frontend cannot confirm it. The same request with its idempotency key
@@ -11,4 +12,16 @@ export function warnOfMissingSecret(
   processorId: string,
 ): void {
   logger.warn({ operation, processorId }, 'client secret missing from the response');
+}
+
+/** Statuses of a payment or setup intent in which a frontend still has something to confirm. */
+const confirmable: readonly string[] = [
+  'requires_payment_method',
+  'requires_confirmation',
+  'requires_action',
+];
+
+/** Null once nothing is left to confirm, although the processor keeps showing the secret. */
+export function clientSecretOf(intent: WireObject): string | null {
+  return confirmable.includes(intent.text('status')) ? intent.optionalText('client_secret') : null;
 }

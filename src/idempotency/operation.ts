@@ -1,21 +1,21 @@
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
-import type { Claim, ClaimOperation } from './claim.ts';
+import type { Claim, ClaimOperation, RecordedFailure } from './claim.ts';
 
 /**
  * One kind of creation or change, in steps that survive a crash between any two of them: prepare or reserve, call, record. Each
  * step gets the result of the step before it.
  */
 interface Steps<Request, Prepared, Made, Result> {
-  readonly operation: ClaimOperation;
+  readonly name: ClaimOperation;
   /** The id of the object that the new one belongs to, or that is changed, if any. */
   parentIdOf(request: Request): string | null;
   /** Calls the processor. No transaction is open during the call. */
-  call(request: Request, prepared: Prepared, write: CreationWrite): Promise<Made>;
+  call(request: Request, prepared: Prepared, write: OperationWrite): Promise<Made>;
   /** Writes the row with a single statement, where that is enough. Undefined if the row already exists. */
   insert?(id: string, made: Made, request: Request): Promise<Result | undefined>;
   /** Writes the row in the transaction that completes the claim. A webhook may already have written it. */
-  record(tx: Transaction, id: string, made: Made): Promise<Result>;
+  record(tx: Transaction, id: string, made: Made): Promise<Recorded<Result>>;
   /** The id of the existing object that the request turned out to be about, if nothing was created. */
   existingIdOf?(made: Made): string | null;
   /** Looks up what an earlier call may have created. Null for a change, which can be repeated. */
@@ -23,32 +23,34 @@ interface Steps<Request, Prepared, Made, Result> {
   /** Removes the reservation, after it is certain that nothing was created. */
   release?(tx: Transaction, claim: FoundClaim): Promise<void>;
   /**
-   * Refreshes the row. An object recorded some time after its creation needs this, because earlier events about it
-   * found no row and were ignored.
+   * Brings the row up to date and returns the result with it. Called if `record` asks for it, and for a resumed claim: the
+   * processor may have repeated an old response, and earlier events about the object may have found no row.
    */
-  refresh?(result: Result): Promise<void>;
+  refresh?(result: Result): Promise<Result>;
+  /** A change must show what it has changed, so a failed refresh fails the request. The caller can repeat it. */
+  readonly isChange?: true;
   /** Returns the result of a request that an earlier call completed. The claim is for objects that have no row. */
   replay(id: string, claim: FoundClaim): Promise<Result>;
 }
 
-/** A creation that only checks what the request depends on, with no transaction open. */
-export interface CheckedCreation<Request, Prepared, Made, Result>
+/** An operation that only checks what the request depends on, with no transaction open. */
+export interface CheckedOperation<Request, Prepared, Made, Result>
   extends Steps<Request, Prepared, Made, Result> {
   prepare(request: Request): Promise<Prepared>;
 }
 
-/** A creation that reserves something in the transaction of the claim. It may run again for the same id. */
-export interface ReservingCreation<Request, Prepared, Made, Result>
+/** An operation that reserves something in the transaction of the claim. It may run again for the same id. */
+export interface ReservingOperation<Request, Prepared, Made, Result>
   extends Steps<Request, Prepared, Made, Result> {
   reserve(tx: Transaction, id: string, request: Request): Promise<Prepared>;
 }
 
-export type Creation<Request, Prepared, Made, Result> =
-  | CheckedCreation<Request, Prepared, Made, Result>
-  | ReservingCreation<Request, Prepared, Made, Result>;
+export type Operation<Request, Prepared, Made, Result> =
+  | CheckedOperation<Request, Prepared, Made, Result>
+  | ReservingOperation<Request, Prepared, Made, Result>;
 
 /** The id of the new object, and the key under which the processor creates it at most once. */
-export interface CreationWrite {
+export interface OperationWrite {
   readonly id: string;
   readonly idempotencyKey: string;
   /** An earlier call may have used the key. Then the processor repeats its response, which may be out of date. */
@@ -71,10 +73,18 @@ export class ReservationHeld extends Error {
   }
 }
 
+export interface Recorded<Result> {
+  readonly result: Result;
+  /** The row differs from what the call returned, and only the processor knows which is newer. */
+  readonly needsRefresh?: boolean;
+  /** The charge was declined: the request fails with this, now and whenever its key is repeated. */
+  readonly failure?: RecordedFailure;
+}
+
 /** The part of a claim that a lookup needs. */
 export type FoundClaim = Pick<Claim, 'resourceId' | 'parentId' | 'attemptedAt'>;
 
-export interface Created<Result> {
+export interface OperationResult<Result> {
   readonly result: Result;
   readonly replayed: boolean;
 }
@@ -85,15 +95,18 @@ export function parentOf({ parentId, resourceId }: FoundClaim): string {
   return parentId;
 }
 
-/** A failed refresh does not fail the request, because the creation itself has succeeded. */
-export async function refreshQuietly<Result>(
-  creation: { refresh?(result: Result): Promise<void> },
+/** A failed refresh does not fail a creation, which itself has succeeded. */
+export async function refreshed<Result>(
+  operation: { readonly isChange?: true; refresh?(result: Result): Promise<Result> },
   result: Result,
   logger: Logger,
-): Promise<void> {
+): Promise<Result> {
+  if (operation.refresh === undefined) return result;
   try {
-    await creation.refresh?.(result);
+    return await operation.refresh(result);
   } catch (error) {
+    if (operation.isChange) throw error;
     logger.warn({ err: error }, 'refresh of a late-recorded object failed');
+    return result;
   }
 }

@@ -1,0 +1,11 @@
+/**
+ * What is left to pay of an invoice, and the customer's balance afterwards. A negative balance is a credit, which pays
+ * for the invoice first. A positive one is a debt, which is added to it. A negative total becomes a credit.
+ */
+export function settledWith(
+  total: number,
+  balance: number,
+): { readonly due: number; readonly ending: number } {
+  const owed = total + balance;
+  return { due: Math.max(0, owed), ending: Math.min(0, owed) };
+}

@@ -1,0 +1,35 @@
+import { updateCustomer } from '../payments/customer.ts';
+import type { Store } from '../state/store.ts';
+import type { Customer, Invoice } from '../wire/objects.ts';
+import { settledWith } from './credit-balance.ts';
+
+/** The customer's balance that an invoice in this currency can use. */
+export function usableBalance(buyer: Customer | null, currency: string): number {
+  return buyer !== null && (buyer.currency ?? currency) === currency ? buyer.balance : 0;
+}
+
+/** Uses the customer's credit for an invoice that becomes final, or credits a negative total to them. */
+export function useBalance(
+  store: Store,
+  { customer, currency, total }: Invoice,
+): Pick<Invoice, 'amount_due' | 'amount_remaining' | 'ending_balance' | 'starting_balance'> {
+  const buyer = buyerOf(store, customer);
+  const starting = usableBalance(buyer, currency);
+  const { due, ending } = settledWith(total, starting);
+  if (ending !== starting && buyer !== null && (buyer.currency ?? currency) === currency)
+    updateCustomer(store, customer, { balance: ending, currency });
+  return { amount_due: due, amount_remaining: due, ending_balance: ending, starting_balance: starting };
+}
+
+/** Gives back what a void invoice took from the customer's balance. */
+export function returnBalance(store: Store, invoice: Invoice): void {
+  const used = (invoice.ending_balance ?? invoice.starting_balance) - invoice.starting_balance;
+  const buyer = buyerOf(store, invoice.customer);
+  if (used !== 0 && buyer !== null)
+    updateCustomer(store, invoice.customer, { balance: buyer.balance - used });
+}
+
+export function buyerOf(store: Store, customerId: string | null): Customer | null {
+  const customer = customerId === null ? undefined : store.customers.get(customerId);
+  return customer === undefined || customer.deleted ? null : customer;
+}

@@ -1,0 +1,114 @@
+import { cardError } from '../payments/payment-intent.ts';
+import type { Store } from '../state/store.ts';
+import type { Invoice, Subscription } from '../wire/objects.ts';
+import { type ErrorBody, WireError } from '../wire/wire-error.ts';
+import { awaitAction, collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
+import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
+import { addInvoiceItem } from './invoice-item.ts';
+import { settlePaused } from './pause.ts';
+import { holdUpdate } from './pending-update.ts';
+import type { PlannedChange } from './planned-change.ts';
+import { updateSubscription } from './subscription-change.ts';
+import { periodOf } from './subscription-items.ts';
+
+export type PaymentBehavior =
+  | 'allow_incomplete'
+  | 'default_incomplete'
+  | 'error_if_incomplete'
+  | 'pending_if_incomplete';
+
+interface ChangeOptions {
+  readonly behavior: PaymentBehavior;
+  readonly offSession: boolean;
+  /** The metadata in the request, which a pending update keeps. */
+  readonly metadata?: Record<string, string> | null;
+  readonly baseUrl: string;
+}
+
+/**
+ * Makes a planned change, with other changes of the same request, and collects what it bills at once. If that is not
+ * paid, `behavior` decides: the subscription is past due, or the change is refused, or it waits for the payment.
+ */
+export function makeChange(
+  store: Store,
+  before: Subscription,
+  plan: PlannedChange,
+  changes: Partial<Subscription>,
+  options: ChangeOptions,
+): Subscription {
+  const items = plan.prorations.map((item) => addInvoiceItem(store, item));
+  if (plan.bill === null) return updateSubscription(store, before, changes);
+  const { pause_collection: pause } = plan.subscription;
+  const isHeld = options.behavior === 'pending_if_incomplete' && pause === null;
+  const draft = draftSubscriptionInvoice(store, plan.subscription, {
+    reason: 'subscription_update',
+    lines: plan.bill.lines,
+    items: plan.bill.includesPending ? undefined : items,
+    periodStart: periodOf(before).start,
+    periodEnd: store.now(),
+    autoAdvance:
+      !isHeld && pause === null && options.behavior !== 'default_incomplete' && before.status !== 'unpaid',
+  });
+  if (isHeld) return makeOncePaid(store, before, draft, changes, options);
+  const updated = updateSubscription(store, before, { ...changes, latest_invoice: draft.id });
+  if (pause !== null) settlePaused(store, draft, pause.behavior, options.baseUrl);
+  // The invoices of an unpaid subscription stay drafts.
+  else if (before.status !== 'unpaid') settle(store, draft, options);
+  return store.subscriptions.get(before.id) ?? updated;
+}
+
+/** Collects the invoice first. The change waits as a pending update unless it is paid. */
+function makeOncePaid(
+  store: Store,
+  before: Subscription,
+  draft: Invoice,
+  changes: Partial<Subscription>,
+  options: ChangeOptions,
+): Subscription {
+  collect(store, draft, options);
+  const current = store.subscriptions.get(before.id) ?? before;
+  if (store.invoices.get(draft.id)?.status !== 'paid')
+    return holdUpdate(store, current, draft.id, changes, options.metadata ?? null);
+  return updateSubscription(store, current, {
+    ...changes,
+    latest_invoice: draft.id,
+    ...(current.status === 'past_due' || current.status === 'unpaid' ? { status: 'active' } : {}),
+  });
+}
+
+function settle(store: Store, draft: Invoice, options: ChangeOptions): void {
+  const { behavior, baseUrl } = options;
+  if (behavior === 'default_incomplete') {
+    const method = methodFor(store, draft);
+    const invoice = finalizeInvoice(store, draft, baseUrl, { paymentMethod: method?.id ?? null });
+    if (invoice.amount_due === 0) invoicePaid(store, invoice);
+    else awaitAction(store, invoice);
+    return;
+  }
+  const failure = collect(store, draft, options);
+  const invoice = store.invoices.get(draft.id) ?? draft;
+  if (invoice.status === 'paid') return;
+  if (behavior === 'error_if_incomplete') {
+    const { status, body } = cardError(failure ?? authenticationNeeded);
+    throw new WireError(status, body, { remembered: true });
+  }
+  if (failure === null) awaitAction(store, invoice);
+}
+
+/** Finalizes the draft and tries to collect it. The processor refuses to try without a payment method. */
+function collect(
+  store: Store,
+  draft: Invoice,
+  { baseUrl, offSession }: Pick<ChangeOptions, 'baseUrl' | 'offSession'>,
+): ErrorBody | null {
+  const invoice = finalizeInvoice(store, draft, baseUrl);
+  if (invoice.amount_due > 0 && methodFor(store, invoice) === undefined)
+    throw new WireError(400, noPaymentMethod);
+  return collectInvoice(store, invoice, { offSession, baseUrl });
+}
+
+const authenticationNeeded = {
+  type: 'card_error' as const,
+  code: 'subscription_payment_intent_requires_action',
+  message: 'The customer must authenticate the payment before the subscription can be changed.',
+};
