@@ -243,8 +243,8 @@ const pureFiles = [
 
 /**
  * The first file of each table owns it. Others only read it, in a statement that must see both tables in one snapshot: the
- * sum of a payment's refunds, the payment of a refund, the subscription of an invoice, the customer of an external id, and
- * whether the customer of an event is deleted.
+ * sum of a payment's refunds, the payment of a refund, the subscription of an invoice, the invoice and the subscription of a
+ * payment, the customer of an external id, and whether the customer of an event is deleted.
  */
 const storesByTable: Readonly<Record<string, readonly string[]>> = {
   customers: [
@@ -257,8 +257,13 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   plans: ['plans/plan-store.ts'],
   payments: ['payments/payment-store.ts', 'payments/refund-store.ts'],
   refunds: ['payments/refund-store.ts', 'payments/payment-store.ts'],
-  subscriptions: ['subscriptions/subscription-store.ts', 'invoices/invoice-store.ts'],
-  invoices: ['invoices/invoice-store.ts'],
+  subscriptions: [
+    'subscriptions/subscription-store.ts',
+    'invoices/invoice-store.ts',
+    'payments/payment-store.ts',
+  ],
+  group_reservations: ['subscriptions/group-reservation-store.ts'],
+  invoices: ['invoices/invoice-store.ts', 'payments/payment-store.ts'],
   list_counts: ['mirrors/list-statement.ts', 'mirrors/list-totals.ts'],
   idempotency_claims: ['idempotency/claim-store.ts'],
   processor_account: ['processor/account/account-store.ts'],
@@ -285,8 +290,10 @@ function isNounFile(path: string): boolean {
   return [
     'customer',
     'plan',
+    'plan-features',
     'payment',
     'charge',
+    'dispute',
     'payment-method',
     'refund',
     'subscription',

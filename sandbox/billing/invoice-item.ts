@@ -22,8 +22,11 @@ interface NewInvoiceItem {
   /** The draft to add the item to. Without it, the item waits for the customer's next invoice. */
   readonly invoice: Invoice | null;
   readonly subscription: string | null;
-  /** The subscription item whose change a proration bills. */
-  readonly proratedItem?: string;
+  /** For a proration: the subscription item that changes, and what a credit gives back. */
+  readonly prorated?: {
+    readonly subscriptionItem: string;
+    readonly creditedItems: NonNullable<InvoiceItem['proration_details']>['credited_items'];
+  };
 }
 
 export function createInvoiceItem(store: Store, made: NewInvoiceItem): InvoiceItem {
@@ -42,7 +45,7 @@ export function addInvoiceItem(store: Store, item: InvoiceItem): InvoiceItem {
 /** An item that is not stored yet. */
 export function invoiceItemObject(store: Store, made: NewInvoiceItem): InvoiceItem {
   const now = store.now();
-  const { subscription, proratedItem } = made;
+  const { subscription, prorated } = made;
   return {
     id: store.invoiceItems.newId(),
     object: 'invoiceitem',
@@ -64,13 +67,16 @@ export function invoiceItemObject(store: Store, made: NewInvoiceItem): InvoiceIt
         : {
             subscription_details: {
               subscription,
-              ...(proratedItem === undefined ? {} : { subscription_item: proratedItem }),
+              ...(prorated === undefined ? {} : { subscription_item: prorated.subscriptionItem }),
             },
             type: 'subscription_details',
           },
     period: made.period ?? { start: now, end: now },
     pricing: made.pricing,
-    proration: proratedItem !== undefined,
+    proration: prorated !== undefined,
+    ...(prorated === undefined
+      ? {}
+      : { proration_details: { credited_items: prorated.creditedItems, discount_amounts: [] } }),
     quantity: made.quantity,
     quantity_decimal: String(made.quantity),
     tax_rates: [],
@@ -179,7 +185,9 @@ export function lineOf(item: InvoiceItem, id = newId('il_')): InvoiceLine {
   const details = {
     invoice_item: item.id,
     proration: item.proration,
-    proration_details: { credited_items: null },
+    proration_details: {
+      credited_items: item.proration_details?.credited_items?.invoice_line_item_details ?? null,
+    },
     subscription,
   };
   return {

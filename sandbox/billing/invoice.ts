@@ -135,13 +135,14 @@ export function markInvoicePaid(store: Store, before: Invoice): Invoice {
     next_payment_attempt: null,
     status_transitions: { ...before.status_transitions, paid_at: now },
   });
-  if (payment !== undefined) {
+  if (payment !== undefined) store.emitUpdated('invoice.updated', before, invoice);
+  // A payment outside of the processor has canceled it.
+  if (payment?.status === 'open') {
     const paid = store.change(store.invoicePayments, payment, {
       status: 'paid',
       amount_paid: before.amount_due,
       status_transitions: { ...payment.status_transitions, paid_at: now },
     });
-    store.emitUpdated('invoice.updated', before, invoice);
     store.emit('invoice_payment.paid', paid);
   }
   store.emit('invoice.paid', invoice);

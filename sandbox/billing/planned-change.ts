@@ -1,6 +1,7 @@
 import type { Store } from '../state/store.ts';
 import type { InvoiceItem, InvoiceLine, Subscription, SubscriptionItem } from '../wire/objects.ts';
 import { badParam } from '../wire/wire-error.ts';
+import { creditedItems } from './credited-items.ts';
 import { currentTerms } from './discount.ts';
 import { discountAmounts } from './discount-amounts.ts';
 import { invoiceItemObject } from './invoice-item.ts';
@@ -158,7 +159,10 @@ function itemsFor(
       period,
       invoice: null,
       subscription: before.id,
-      proratedItem: item.id,
+      prorated: {
+        subscriptionItem: item.id,
+        creditedItems: proration.kind === 'credit' ? creditedItems(store, before, item.id) : null,
+      },
     });
   });
 }

@@ -2,14 +2,14 @@ import { collectInvoice, invoicePaid } from '../billing/collect.ts';
 import { resumeAfterFailure } from '../billing/failure-pause.ts';
 import { draftSeconds, finalizeInvoice, markInvoiceUncollectible, voidInvoice } from '../billing/invoice.ts';
 import { notEditable } from '../billing/invoice-item.ts';
-import { decidesStatus, intentOf, subscriptionOf } from '../billing/invoice-payment.ts';
+import { decidesStatus, dropPayment, subscriptionOf } from '../billing/invoice-payment.ts';
 import { createOneOffInvoice, deleteDraft, sendInvoice } from '../billing/one-off-invoice.ts';
 import { dropUpdate, isPendingInvoice } from '../billing/pending-update.ts';
 import { isResumption, leavePaused, updateSubscription } from '../billing/subscription-change.ts';
 import { accountCurrency } from '../payments/account.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { currency } from '../payments/money.ts';
-import { cancelPaymentIntent, cardError } from '../payments/payment-intent.ts';
+import { cardError } from '../payments/payment-intent.ts';
 import { usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
 import { existing } from '../wire/existing.ts';
@@ -173,11 +173,8 @@ function pay(call: Call, params: Parsed<typeof payParams>): Invoice {
     throw wrongState('This invoice is void, so it cannot be paid.', 'invoice_not_editable');
   const invoice = given.status === 'draft' ? finalizeInvoice(store, given, baseUrl) : given;
   if (params.paid_out_of_band === true) {
-    const intent = intentOf(store, invoice);
-    const paid = invoicePaid(store, invoice);
-    if (intent !== undefined && intent.status !== 'canceled')
-      cancelPaymentIntent(store, intent, 'void_invoice');
-    return paid;
+    dropPayment(store, invoice);
+    return invoicePaid(store, invoice);
   }
   const method =
     params.payment_method === undefined

@@ -132,7 +132,8 @@ function olderLine(store: Store, line: InvoiceLine): object {
     plan,
     price,
     proration: (parent?.invoice_item_details ?? parent?.subscription_item_details)?.proration ?? false,
-    proration_details: { credited_items: null },
+    proration_details: (parent?.invoice_item_details ?? parent?.subscription_item_details)
+      ?.proration_details ?? { credited_items: null },
     subscription: line.subscription,
     subscription_item: parent?.subscription_item_details?.subscription_item ?? null,
     tax_amounts: [],
@@ -143,7 +144,7 @@ function olderLine(store: Store, line: InvoiceLine): object {
 }
 
 function olderInvoiceItem(store: Store, item: InvoiceItem): object {
-  const { parent, pricing, net_amount: _, ...rest } = item;
+  const { parent, pricing, net_amount: _, proration_details: __, ...rest } = item;
   const unit = Number(pricing.unit_amount_decimal);
   return {
     ...rest,

@@ -5,12 +5,12 @@ import { applyToRows, lockRows, withRecovery } from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source, Take } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
-import { ignoredAll, nothingApplied, revisionsOf } from '../mirrors/refresh.ts';
+import { ignoredAll, nothingApplied, revisionsOf, untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import { derivedId, isOurId } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
-import { type Invoice, type InvoiceFacts, takeInvoiceFacts } from './invoice.ts';
+import { detailsAfter, firstDetails, type Invoice, type InvoiceFacts, takeInvoiceFacts } from './invoice.ts';
 import type { InvoiceStore } from './invoice-store.ts';
 
 interface InvoiceMirrorParts {
@@ -51,6 +51,16 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
     return database.transaction((tx) =>
       this.#apply(tx, [facts], revisionsOf(key, row), { canBeLost: false }),
     );
+  }
+
+  /** The row, which is created first if it is missing. Undefined if the processor does not know the invoice. */
+  async findOrRefresh(key: string): Promise<Invoice | undefined> {
+    const { database, store } = this.#parts;
+    const find = async () => (await store.findByKeys(database, [key]))[0];
+    const found = await find();
+    if (found !== undefined) return found;
+    await untilSettled(() => this.refresh(key));
+    return find();
   }
 
   /** Sets the customer of invoices that were stored before their customer was recovered. */
@@ -96,11 +106,13 @@ function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): I
     customerId,
     processorCustomerId,
     processorSubscriptionId,
+    subscriptionId: null,
     amountDue,
     amountPaid,
     currency: facts.currency,
     status: facts.status,
     hostedInvoiceUrl: facts.hostedInvoiceUrl,
+    ...detailsAfter(firstDetails(facts), facts),
     ...rowTime(facts.asOf),
     createdAt: facts.createdAt,
     updatedAt: now,

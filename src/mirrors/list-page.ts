@@ -79,11 +79,15 @@ interface ListColumns {
 }
 
 /** What a cursor belongs to. */
-function describeQuery<Row extends object>({ table }: List<Row>, selection: Selection | undefined): string {
-  if (selection === undefined) return JSON.stringify([table.name, null]);
+function describeQuery<Row extends object>(
+  { table, variant }: List<Row>,
+  selection: Selection | undefined,
+): string {
+  const name = variant === undefined ? table.name : `${table.name} ${variant}`;
+  if (selection === undefined) return JSON.stringify([name, null]);
   const { used, createdAfter, createdBefore } = selection;
   const filters = used.map(({ name, value }) => [name, value]);
-  return JSON.stringify([table.name, filters, createdAfter ?? null, createdBefore ?? null]);
+  return JSON.stringify([name, filters, createdAfter ?? null, createdBefore ?? null]);
 }
 
 function readCursor(cursor: string, query: string): Position {

@@ -60,8 +60,8 @@ export function listStatement<Row extends object>(
 }
 
 /** Whether the total is counted only up to `totalMax`. The rows of one owner are all counted. */
-export function isCapped<Row extends object>({ owner }: List<Row>, selection: Selection): boolean {
-  return hasTimes(selection) || selection.used.some(({ name }) => name !== owner);
+export function isCapped<Row extends object>({ owner, variant }: List<Row>, selection: Selection): boolean {
+  return variant !== undefined || hasTimes(selection) || selection.used.some(({ name }) => name !== owner);
 }
 
 function hasTimes({ createdAfter, createdBefore }: Selection): boolean {
@@ -119,7 +119,7 @@ function orderBy({ lead }: Selected, direction: 'desc' | 'asc'): string {
 /** The total of a whole table comes from its counter. */
 function countRows<Row extends object>(list: List<Row>, selection: Selection, selected: Selected): string {
   const { from, where } = selected;
-  if (selection.used.length === 0 && !hasTimes(selection))
+  if (selection.used.length === 0 && !isCapped(list, selection))
     return `select coalesce(sum(count), 0)::bigint as total from till.list_counts where resource = '${list.table.name}'`;
   if (!isCapped(list, selection)) return `select count(*) as total from ${from} where ${where}`;
   return `select count(*) as total from (

@@ -14,6 +14,8 @@ export type CountedRows = Pick<CountedList<object>, 'only'> & { readonly table: 
 /** A list with its filters. Every list can also be filtered by time. */
 export interface List<Row extends object> extends CountedList<Row> {
   readonly filters: Filters;
+  /** Names a list that shows other rows of the table than the one whose total the counter keeps. */
+  readonly variant?: string;
   /** The filter that names the owner of the rows: an owner has few, so they are all counted. */
   readonly owner?: string;
   /** Two filters of which neither is selective, so that they have an index together, in this order. */

@@ -2,7 +2,15 @@ import type { Transaction } from '../platform/postgres.ts';
 import type { Applied, Source } from './fold.ts';
 
 /** The mirrored resources, as metrics, logs and messages name them. */
-export const resources = ['customer', 'plan', 'payment', 'refund', 'subscription', 'invoice'] as const;
+export const resources = [
+  'customer',
+  'plan',
+  'payment',
+  'refund',
+  'dispute',
+  'subscription',
+  'invoice',
+] as const;
 
 export type Resource = (typeof resources)[number];
 

@@ -26,6 +26,8 @@ export interface Charge {
   readonly createdAt: Date;
   readonly paymentMethod: PaymentMethod | null;
   readonly captureBefore: Date | null;
+  /** Undefined in events and lists. */
+  readonly hasRefunds?: boolean;
 }
 
 /** An event about a charge. */

@@ -87,6 +87,8 @@ export class PaymentCreation
     { customerId }: NewPaymentRequest,
   ): Promise<CreatedPayment | undefined> {
     const { clock, mirror } = this.#parts;
+    // An earlier call made the payment, and it was disputed since. Recording it also reads the dispute.
+    if (payment.isDisputed === true) return undefined;
     const inserted = await this.#inserting.add(toPayment(id, payment, customerId, clock.now()));
     if (inserted === undefined) return undefined;
     mirror.countSucceeded([inserted]);

@@ -1,18 +1,26 @@
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
-import { applyToRows, type Inserted, lockRows } from '../mirrors/apply-facts.ts';
+import { applyToRows, type Inserted, type LockedRows, lockRows } from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, noRevisions, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
-import { idTime, isOurId } from '../platform/id.ts';
+import { derivedId, idTime, isOurId } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import { type ChargeFacts, takeChargeFacts } from './charge.ts';
-import { firstValuesOfPayment, type Payment, type PaymentFacts, takePaymentFacts } from './payment.ts';
+import {
+  firstValuesOfPayment,
+  isAttempted,
+  noInvoice,
+  type Payment,
+  type PaymentFacts,
+  takePaymentFacts,
+} from './payment.ts';
 import type { PaymentStore } from './payment-store.ts';
+import type { SubscriptionCharge, SubscriptionCharges } from './subscription-charges.ts';
 
 /** A row is normally written within a second of its payment. It is late after a crash or the restore of a backup. */
 const lateAfterMs = 60_000;
@@ -22,8 +30,9 @@ interface PaymentMirrorParts {
   readonly store: PaymentStore;
   readonly customers: CustomerMirror;
   readonly lostCustomers: LostCustomers;
+  readonly subscriptionCharges: SubscriptionCharges;
   readonly processor: Processor;
-  readonly metrics: Pick<Metrics, 'paymentsSucceeded'>;
+  readonly metrics: Pick<Metrics, 'paymentsSucceeded' | 'paymentsDisputed'>;
   readonly clock: Clock;
 }
 
@@ -47,38 +56,70 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     return processorPaymentIntentId;
   }
 
-  async apply(tx: Transaction, facts: readonly PaymentFacts[], source: Source): Promise<Applied> {
+  apply(tx: Transaction, facts: readonly PaymentFacts[], source: Source): Promise<Applied> {
+    return this.#apply(tx, facts, source);
+  }
+
+  /** Creates the row of a payment without a Till id only if `charge` says what it charges for. */
+  async #apply(
+    tx: Transaction,
+    facts: readonly PaymentFacts[],
+    source: Source,
+    charge?: SubscriptionCharge,
+  ): Promise<Applied> {
     const { store, clock } = this.#parts;
     const { keyOf } = this;
     const now = clock.now();
-    const rows = await lockRows(tx, store, facts, keyOf);
-    const inserted = await this.#insert(tx, rows.unknown, now);
+    const rows = await lockRows<Payment, PaymentFacts>(tx, store, facts, keyOf);
+    const inserted = await (charge === undefined
+      ? this.#insert(tx, rows, source, now)
+      : this.#insertCharges(tx, rows.unknown, charge, now));
     const folding = { rows, inserted, source, keyOf, take: takePaymentFacts, now };
     const { applied, written } = await applyToRows(tx, store, folding);
     const made = inserted?.made ?? [];
     const turned = written.filter(({ before, after }) => before.intentStatus !== after.intentStatus);
     const changed = [...turned.map(({ after }) => after), ...made];
     if (changed.length > 0) tx.afterCommit(() => this.countSucceeded(changed));
-    const isLate = ({ createdAt }: Payment) => now.getTime() - createdAt.getTime() > lateAfterMs;
+    this.countDisputed(tx, written);
+    const isLate = ({ createdAt, processorInvoiceId }: Payment) =>
+      processorInvoiceId === null && now.getTime() - createdAt.getTime() > lateAfterMs;
     const late = made.filter(isLate).map(keyOf);
     // Events do not contain everything that a row stores, and those about earlier charges found no row.
     const incomplete = source === 'events' ? late : [];
     return { ...applied, unsettled: [...new Set([...applied.unsettled, ...incomplete])], late };
   }
 
-  /** Counts the payments that have succeeded, of those whose status is new. Call it after the commit. */
+  /**
+   * Counts the payments that have succeeded, of those whose status is new. Call it after the commit. What subscriptions
+   * charge is not counted.
+   */
   countSucceeded(payments: readonly Payment[]): void {
-    const succeeded = payments.filter(({ intentStatus }) => intentStatus === 'succeeded').length;
+    const succeeded = payments.filter(
+      ({ intentStatus, processorInvoiceId }) => intentStatus === 'succeeded' && processorInvoiceId === null,
+    ).length;
     if (succeeded > 0) this.#parts.metrics.paymentsSucceeded.inc(succeeded);
   }
 
-  async refresh(key: string): Promise<Applied> {
+  /** Counts each payment once, when its row gets its first dispute. */
+  countDisputed(
+    tx: Transaction,
+    written: readonly { readonly before: Payment; readonly after: Payment }[],
+  ): void {
+    const isNew = ({ before, after }: (typeof written)[number]) =>
+      before.dispute === null && after.dispute !== null;
+    const disputed = written.filter(isNew).length;
+    if (disputed > 0) tx.afterCommit(() => this.#parts.metrics.paymentsDisputed.inc(disputed));
+  }
+
+  /** `isDisputed`: the caller knows that the payment is disputed. */
+  async refresh(key: string, { isDisputed = false } = {}): Promise<Applied> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByKeys(database, [key]);
     const facts = (await processor.payments.read(key))?.payment;
-    if (row === undefined) return facts === undefined ? ignoredAll(key) : this.#recover(facts);
+    if (row === undefined) return facts === undefined ? ignoredAll(key) : this.#recover(facts, isDisputed);
     if (facts === undefined) return unknownToProcessor;
-    return database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row)));
+    const whole = await this.#withDisputes(facts, isDisputed || row.dispute !== null);
+    return database.transaction((tx) => this.apply(tx, [whole], revisionsOf(key, row)));
   }
 
   /** Locks all rows of a batch that has payments and refunds, because refunds also lock their payment. */
@@ -106,43 +147,113 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     return (await applyToRows(tx, store, folding)).applied;
   }
 
+  /** Records what an invoice was paid with. A payment made through the API can be attached to an invoice, too. */
+  recordMissing(facts: PaymentFacts, charge: SubscriptionCharge): Promise<Applied> {
+    return isOurId(facts.localId) ? this.#recover(facts) : this.#record(facts, charge);
+  }
+
   /** Recovers a Till payment whose row was lost. Recovers its customer first, which may be lost too. */
-  async #recover(facts: PaymentFacts): Promise<Applied> {
+  async #recover(facts: PaymentFacts, isDisputed = false): Promise<Applied> {
     const { database, lostCustomers } = this.#parts;
     const { localId, processorCustomerId } = facts;
-    const isOurs =
-      isOurId(localId) &&
-      processorCustomerId !== null &&
-      (await lostCustomers.recover(processorCustomerId, facts));
     const key = this.keyOf(facts);
+    if (!isOurId(localId)) return this.#recoverCharge(await this.#withDisputes(facts, isDisputed));
+    const isOurs = processorCustomerId !== null && (await lostCustomers.recover(processorCustomerId, facts));
     if (!isOurs) return ignoredAll(key);
-    const applied = await database.transaction((tx) => this.apply(tx, [facts], noRevisions));
+    const whole = await this.#withDisputes(facts, isDisputed);
+    const applied = await database.transaction((tx) => this.apply(tx, [whole], noRevisions));
     return { ...applied, late: [key] };
   }
 
-  /** A payment intent without a Till id belongs to another application. One whose customer has no row is lost. */
-  async #insert(
+  /** Records the charge of a Till subscription. Charges for other customers cost no read. */
+  async #recoverCharge(facts: PaymentFacts): Promise<Applied> {
+    const { database, customers, subscriptionCharges } = this.#parts;
+    const { processorCustomerId } = facts;
+    const key = this.keyOf(facts);
+    const owners = await customers.find(database, [processorCustomerId]);
+    if (owners.get(processorCustomerId) === undefined) return ignoredAll(key);
+    return this.#record(facts, await subscriptionCharges.findByPayment(key));
+  }
+
+  async #record(facts: PaymentFacts, charge: SubscriptionCharge | undefined): Promise<Applied> {
+    const key = this.keyOf(facts);
+    if (charge === undefined) return ignoredAll(key);
+    const whole = facts.disputes === undefined ? await this.#withDisputes(facts, false) : facts;
+    const applied = await this.#parts.database.transaction((tx) =>
+      this.#apply(tx, [whole], noRevisions, charge),
+    );
+    // Events about its refunds may have found no row.
+    return facts.charge?.hasRefunds ? { ...applied, late: [key] } : applied;
+  }
+
+  /** Only a disputed payment needs this second call. */
+  async #withDisputes(facts: PaymentFacts, isDisputed: boolean): Promise<PaymentFacts> {
+    if (!isDisputed && facts.isDisputed !== true) return facts;
+    return { ...facts, disputes: await this.#parts.processor.disputes.listOfPayment(this.keyOf(facts)) };
+  }
+
+  async #insertCharges(
     tx: Transaction,
     unknown: readonly PaymentFacts[],
+    charge: SubscriptionCharge,
+    now: Date,
+  ): Promise<Inserted<Payment>> {
+    const rows = unknown.map((facts) => toChargedPayment(facts, charge, now));
+    return { made: await this.#parts.store.insert(tx, rows), lost: [] };
+  }
+
+  /**
+   * A payment intent with a Till id whose customer has no row is lost. One without a Till id that may be the charge of a
+   * Till subscription is lost too: a refresh finds out what it charges for. Others belong to other applications.
+   */
+  async #insert(
+    tx: Transaction,
+    { unknown, groups }: LockedRows<Payment, PaymentFacts>,
+    source: Source,
     now: Date,
   ): Promise<Inserted<Payment> | undefined> {
     const { store, customers } = this.#parts;
     const ours = unknown.flatMap((facts) => (isOurId(facts.localId) ? [{ id: facts.localId, facts }] : []));
-    if (ours.length === 0) return undefined;
+    const charges = unknown.filter(
+      (facts) =>
+        !isOurId(facts.localId) && groups.get(this.keyOf(facts))?.some((one) => mayBeCharge(one, source)),
+    );
+    if (ours.length === 0 && charges.length === 0) return undefined;
+    const candidates = [...ours.map(({ facts }) => facts), ...charges];
     const owners = await customers.find(
       tx,
-      ours.map(({ facts }) => facts.processorCustomerId),
+      candidates.map(({ processorCustomerId }) => processorCustomerId),
     );
+    const ownerOf = ({ processorCustomerId }: PaymentFacts) => owners.get(processorCustomerId);
     const payments = ours.flatMap(({ id, facts }) => {
-      const customer = owners.get(facts.processorCustomerId);
+      const customer = ownerOf(facts);
       return customer === undefined ? [] : [toPayment(id, facts, customer.id, now)];
     });
-    const lost = ours.filter(({ facts }) => owners.get(facts.processorCustomerId) === undefined);
-    return {
-      made: await store.insert(tx, payments),
-      lost: lost.map(({ facts }) => this.keyOf(facts)),
-    };
+    const isLost = (facts: PaymentFacts) =>
+      isOurId(facts.localId) ? ownerOf(facts) === undefined : ownerOf(facts) !== undefined;
+    const lost = candidates.filter(isLost);
+    return { made: await store.insert(tx, payments), lost: lost.map(this.keyOf) };
   }
+}
+
+/**
+ * Whether a payment intent that Till did not create may be the charge of a subscription. Another event reports that it
+ * has paid an invoice, so its own success costs no read.
+ */
+function mayBeCharge(facts: PaymentFacts, source: Source): boolean {
+  const { processorInvoiceId, processorCustomerId, status } = facts;
+  if (processorInvoiceId === null || processorCustomerId === null || !isAttempted(facts)) return false;
+  return processorInvoiceId !== undefined || source !== 'events' || status !== 'succeeded';
+}
+
+/** The id of a charge's row derives from the processor's, so that a lost row gets the same id again. */
+function toChargedPayment(
+  facts: PaymentFacts,
+  { customerId, ...link }: SubscriptionCharge,
+  now: Date,
+): Payment {
+  const id = derivedId('payment', facts.processorPaymentIntentId, facts.createdAt);
+  return { ...toPayment(id, facts, customerId, now), ...link, description: null };
 }
 
 export function toPayment(id: string, facts: PaymentFacts, customerId: string, now: Date): Payment {
@@ -150,6 +261,7 @@ export function toPayment(id: string, facts: PaymentFacts, customerId: string, n
     id,
     processorPaymentIntentId: facts.processorPaymentIntentId,
     customerId,
+    ...noInvoice,
     ...firstValuesOfPayment(facts),
     amountRefunded: 0,
     amountReserved: 0,

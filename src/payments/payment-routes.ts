@@ -20,7 +20,8 @@ import { component } from '../http/docs/components.ts';
 import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
-import { type Payment, paymentStatuses } from './payment.ts';
+import { DisputeSchema, disputeAnswer } from './dispute-schema.ts';
+import { type Payment, paymentSources, paymentStatuses } from './payment.ts';
 import type { NewPaymentRequest } from './payment-creation.ts';
 import type { PaymentService } from './payment-service.ts';
 
@@ -70,6 +71,13 @@ export const PaymentSchema = component('Payment', {
       { description: 'The payment method of the last attempt to pay. Null before the first one.' },
     ),
   ),
+  invoiceId: nullable(
+    Type.String({ format: 'uuid', description: 'The invoice of a subscription that the payment pays.' }),
+  ),
+  subscriptionId: nullable(
+    Type.String({ format: 'uuid', description: 'The subscription that the payment was charged for.' }),
+  ),
+  dispute: nullable(DisputeSchema),
   createdAt: DateTime,
   updatedAt: DateTime,
 });
@@ -142,6 +150,9 @@ export const paymentExample: Static<typeof PaymentSchema> = {
   description: 'Order 1234',
   failure: null,
   paymentMethod: null,
+  invoiceId: null,
+  subscriptionId: null,
+  dispute: null,
   createdAt: '2026-11-15T09:30:00.000Z',
   updatedAt: '2026-11-15T09:30:00.000Z',
 };
@@ -156,7 +167,18 @@ export function registerPaymentRoutes(fastify: FastifyInstance, payments: Paymen
     plural: 'payments',
     schema: PaymentSchema,
     example: paymentExample,
-    filters: { customerId: CustomerIdFilter, status: Type.Optional(Type.Enum([...paymentStatuses])) },
+    filters: {
+      customerId: CustomerIdFilter,
+      status: Type.Optional(Type.Enum([...paymentStatuses])),
+      subscriptionId: Type.Optional(Id),
+      source: Type.Optional(
+        Type.Enum([...paymentSources], {
+          description:
+            '`subscription`: what subscriptions charged. `all`: these and the payments made with `POST /api/v1/payments`. ' +
+            'Default: only the latter; with `subscriptionId`, all.',
+        }),
+      ),
+    },
     list: (request) => payments.list(request),
     read: (id) => payments.read(id),
     toAnswer: paymentAnswer,
@@ -251,6 +273,9 @@ export function paymentAnswer(payment: Payment): Static<typeof PaymentSchema> {
     description: payment.description,
     failure: payment.failure,
     paymentMethod: payment.paymentMethod,
+    invoiceId: payment.invoiceId,
+    subscriptionId: payment.subscriptionId,
+    dispute: disputeAnswer(payment),
     createdAt: payment.createdAt.toISOString(),
     updatedAt: payment.updatedAt.toISOString(),
   };

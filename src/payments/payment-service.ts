@@ -60,6 +60,7 @@ export class PaymentService {
     const payment = await this.read(id);
     if (payment.status === 'canceled') return payment;
     if (payment.intentStatus === 'succeeded') throw notCancelable(payment.status);
+    if (payment.processorInvoiceId !== null) throw chargedForInvoice();
     const { processorPaymentIntentId } = payment;
     // Every request has its own key, because canceling twice has the same effect as canceling once.
     const attempt = await processor.payments.cancel({
@@ -80,6 +81,14 @@ export class PaymentService {
     await correct(this.#parts.mirror, processorPaymentIntentId);
     return this.read(id);
   }
+}
+
+/** The processor refuses too: an invoice is collected until it is voided. */
+function chargedForInvoice(): Failure {
+  return new Failure(
+    'payment_not_cancelable',
+    'The payment pays an invoice of a subscription. Cancel the subscription instead.',
+  );
 }
 
 function notCancelable(status: string): Failure {

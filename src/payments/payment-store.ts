@@ -1,5 +1,5 @@
 import type { List } from '../mirrors/list.ts';
-import { byId, byText } from '../mirrors/list-filter.ts';
+import { byId, byText, type FilterValues } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Queryable } from '../platform/postgres.ts';
@@ -10,6 +10,19 @@ const paymentTable = defineTable<Payment>('payments', {
   id: immutable('uuid'),
   processorPaymentIntentId: immutable('text'),
   customerId: immutable('uuid'),
+  processorInvoiceId: immutable('text'),
+  processorSubscriptionId: immutable('text'),
+  // The rows may not exist yet, and a payment does not change when they are created.
+  invoiceId: computed(
+    'uuid',
+    `case when payments.processor_invoice_id is not null then
+      (select invoices.id from till.invoices where invoices.processor_invoice_id = payments.processor_invoice_id) end`,
+  ),
+  subscriptionId: computed(
+    'uuid',
+    `case when payments.processor_subscription_id is not null then (select subscriptions.id from till.subscriptions
+      where subscriptions.processor_subscription_id = payments.processor_subscription_id) end`,
+  ),
   description: mutable('text'),
   amount: mutable('bigint'),
   amountReceived: mutable('bigint'),
@@ -28,6 +41,7 @@ const paymentTable = defineTable<Payment>('payments', {
   chargedAt: mutable('timestamptz'),
   paymentMethod: mutable('jsonb'),
   captureBefore: mutable('timestamptz'),
+  dispute: mutable('jsonb'),
   processorAsOf: mutable('timestamptz'),
   // Null in rows that an older release wrote, which stored a single time.
   processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),
@@ -38,11 +52,45 @@ const paymentTable = defineTable<Payment>('payments', {
 
 const { columns } = paymentTable;
 
+/** The payments made through the API. */
 export const paymentList: List<Payment> = {
   table: paymentTable,
+  only: 'processor_invoice_id is null',
   owner: 'customerId',
   filters: { customerId: byId('customer_id'), status: byText('status') },
 };
+
+/** Payments name their subscription by the processor's id, like the invoices that they pay. */
+const subscriptionKey = (id: string) =>
+  `(select processor_subscription_id from till.subscriptions where id = ${id})`;
+
+const subscriptionFilters = {
+  customerId: byId('customer_id'),
+  subscriptionId: byId('processor_subscription_id', subscriptionKey),
+  status: byText('status'),
+};
+
+/** What subscriptions charged. */
+export const subscriptionPaymentList: List<Payment> = {
+  ...paymentList,
+  variant: 'subscription',
+  only: 'processor_invoice_id is not null',
+  filters: subscriptionFilters,
+};
+
+export const allPaymentList: List<Payment> = {
+  table: paymentTable,
+  variant: 'all',
+  owner: 'customerId',
+  filters: subscriptionFilters,
+};
+
+/** All payments of a subscription are what it charged. Saying so lets PostgreSQL use the index of those. */
+function listOf({ source, subscriptionId }: FilterValues): List<Payment> {
+  if (source === 'subscription') return subscriptionPaymentList;
+  if (subscriptionId !== undefined) return { ...subscriptionPaymentList, variant: 'all' };
+  return source === 'all' ? allPaymentList : paymentList;
+}
 
 /** All SQL for the payments. */
 export class PaymentStore extends MirrorStore<Payment> {
@@ -95,7 +143,14 @@ export class PaymentStore extends MirrorStore<Payment> {
     await db.query(sql, [key]);
   }
 
+  /** The number of payments that were disputed. Slow for many millions of rows. */
+  async countDisputed(db: Queryable): Promise<number> {
+    const sql = 'select count(*)::integer as count from till.payments where dispute is not null';
+    const [row] = await db.query<{ count: number }>(sql);
+    return row?.count ?? 0;
+  }
+
   list(db: Queryable, request: ListRequest): Promise<ListPage<Payment>> {
-    return listPage(db, paymentList, request);
+    return listPage(db, listOf(request.filters), request);
   }
 }

@@ -12,6 +12,7 @@ import { asOfRow, rowTime } from '../mirrors/facts.ts';
 import { noCharge } from './charge.ts';
 import {
   amountLeft,
+  noInvoice,
   type Payment,
   type PaymentFacts,
   paymentStatuses,
@@ -29,6 +30,8 @@ const payment: Payment = {
   amountCapturable: 0,
   failure: null,
   ...noCharge,
+  ...noInvoice,
+  dispute: null,
   amountRefunded: 0,
   amountReserved: 0,
   currency: 'eur',

@@ -8,6 +8,7 @@ import {
   type Verdict,
 } from '../mirrors/transition.ts';
 import { type Charge, type ChargeValues, chargeValues, noCharge, takeCharge } from './charge.ts';
+import { type DisputesOfPayment, type StoredDispute, takeDisputes } from './dispute.ts';
 
 /** Every status of a payment, in the usual order. */
 export const paymentStatuses = [
@@ -19,6 +20,9 @@ export const paymentStatuses = [
   'canceled',
   'refunded',
 ] as const;
+
+/** The values of the list's parameter `source`. Without it, the list shows the payments made through the API. */
+export const paymentSources = ['subscription', 'all'] as const;
 
 type PaymentStatus = (typeof paymentStatuses)[number];
 
@@ -43,7 +47,23 @@ export interface PaymentFailure {
   readonly message: string | null;
 }
 
-export interface Payment extends DatedRow, PaymentValues, ChargeValues {
+/** The invoice of a subscription that a payment pays. All null in a payment made through the API. */
+interface PaidInvoice {
+  readonly processorInvoiceId: string | null;
+  readonly processorSubscriptionId: string | null;
+  /** Till's ids. Null while the invoice or the subscription has no row. */
+  readonly invoiceId: string | null;
+  readonly subscriptionId: string | null;
+}
+
+export const noInvoice: PaidInvoice = {
+  processorInvoiceId: null,
+  processorSubscriptionId: null,
+  invoiceId: null,
+  subscriptionId: null,
+};
+
+export interface Payment extends DatedRow, PaymentValues, ChargeValues, PaidInvoice {
   readonly processorPaymentIntentId: string;
   readonly customerId: string;
   readonly description: string | null;
@@ -53,9 +73,11 @@ export interface Payment extends DatedRow, PaymentValues, ChargeValues {
   readonly amountReserved: number;
   readonly intentStatus: IntentStatus;
   readonly status: PaymentStatus;
+  /** The newest one. Null if the payment was never disputed. */
+  readonly dispute: StoredDispute | null;
 }
 
-export interface PaymentFacts extends OwnFacts, PaymentValues {
+export interface PaymentFacts extends OwnFacts, PaymentValues, DisputesOfPayment {
   readonly processorPaymentIntentId: string;
   readonly processorCustomerId: string | null;
   readonly status: IntentStatus;
@@ -63,6 +85,14 @@ export interface PaymentFacts extends OwnFacts, PaymentValues {
   readonly description?: string | null;
   /** The latest charge. Undefined in events, which only contain its id. */
   readonly charge?: Charge | null;
+  /** The invoice that it pays. Undefined in newer API versions, where a payment intent does not say. */
+  readonly processorInvoiceId?: string | null;
+}
+
+/** Says that a payment intent has paid an invoice, or a part of it. */
+export interface InvoicePaymentFacts {
+  readonly processorPaymentIntentId: string;
+  readonly processorInvoiceId: string;
 }
 
 const open = {
@@ -94,8 +124,8 @@ const paymentTransitions: TransitionTable<IntentStatus> = {
 };
 
 /**
- * Decides whether the facts change the row, and returns the row with the facts applied. The payment intent's values and
- * the latest charge are ordered independently, because events report them separately.
+ * Decides whether the facts change the row, and returns the row with the facts applied. The payment intent's values,
+ * the latest charge and the newest dispute are ordered independently, because events report them separately.
  */
 export function takePaymentFacts(
   payment: Payment,
@@ -106,11 +136,14 @@ export function takePaymentFacts(
   const rule = paymentTransitions[payment.intentStatus][facts.status];
   const { asOf } = facts;
   const intent = takeValues(payment, valuesOfPayment(facts), { rule, origin, asOf, now });
-  const described = takeDescription(payment, intent, facts.description, now);
+  // The processor's own description of what a subscription charges is not stored: events do not contain it.
+  const description = payment.processorInvoiceId === null ? facts.description : undefined;
+  const described = takeDescription(payment, intent, description, now);
   const charged = facts.charge ? takeCharge(described.row, facts.charge, origin, now) : described;
-  const { row } = charged;
+  const disputed = takeDisputes(charged.row, facts, origin, now);
+  const row = disputed.verdict === 'keep' ? charged.row : disputed.row;
   return {
-    verdict: strongestOf(intent.verdict, described.verdict, charged.verdict),
+    verdict: strongestOf(intent.verdict, described.verdict, charged.verdict, disputed.verdict),
     row: { ...row, status: paymentStatusOf(row) },
   };
 }
@@ -145,6 +178,9 @@ function valuesOfPayment({
   asOf,
   description,
   charge,
+  processorInvoiceId,
+  isDisputed,
+  disputes,
   status: intentStatus,
   ...values
 }: PaymentFacts): PaymentValues & Pick<Payment, 'intentStatus'> {
@@ -154,10 +190,18 @@ function valuesOfPayment({
 /** The values of a new row. */
 export function firstValuesOfPayment(
   facts: PaymentFacts,
-): PaymentValues & ChargeValues & Pick<Payment, 'intentStatus' | 'description'> {
+): PaymentValues & ChargeValues & Pick<Payment, 'intentStatus' | 'description' | 'dispute'> {
   const { description = null, charge } = facts;
-  return { ...valuesOfPayment(facts), description, ...(charge ? chargeValues(charge) : noCharge) };
+  const charged = charge ? chargeValues(charge) : noCharge;
+  return { ...valuesOfPayment(facts), description, ...charged, dispute: null };
 }
+
+/** Whether there was an attempt to pay, or one is in progress. */
+export function isAttempted({ status, failure, charge = null }: PaymentFacts): boolean {
+  return attemptStatuses.includes(status) || failure !== null || charge !== null;
+}
+
+const attemptStatuses: readonly IntentStatus[] = ['requires_action', 'processing', 'succeeded'];
 
 /** A payment is refunded once the refunds that did not fail reach the amount received. */
 export function paymentStatusOf(

@@ -89,6 +89,11 @@ function createPaymentMetrics(registers: Registry[]) {
       help: 'Failed payment attempts',
       registers,
     }),
+    paymentsDisputed: new Counter({
+      name: 'payments_disputed_total',
+      help: 'Payments that were disputed, each counted once',
+      registers,
+    }),
   };
 }
 

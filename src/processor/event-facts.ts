@@ -1,7 +1,8 @@
 import type { CustomerFacts } from '../customers/customer.ts';
 import type { InvoiceFacts } from '../invoices/invoice.ts';
 import type { ChargeFacts } from '../payments/charge.ts';
-import type { PaymentFacts } from '../payments/payment.ts';
+import type { DisputeFacts, UnlinkedDisputeFacts } from '../payments/dispute.ts';
+import type { InvoicePaymentFacts, PaymentFacts } from '../payments/payment.ts';
 import type { RefundedPaymentFacts, RefundFacts } from '../payments/refund.ts';
 import type { PriceFacts, ProductFacts } from '../plans/plan.ts';
 import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
@@ -13,6 +14,9 @@ export interface SubjectFacts {
   readonly price: PriceFacts;
   readonly payment: PaymentFacts;
   readonly charge: ChargeFacts;
+  readonly invoicePayment: InvoicePaymentFacts;
+  readonly dispute: DisputeFacts;
+  readonly unlinkedDispute: UnlinkedDisputeFacts;
   readonly refund: RefundFacts;
   readonly refundedPayment: RefundedPaymentFacts;
   readonly subscription: SubscriptionFacts;

@@ -13,6 +13,11 @@ export const eventTypes = [
   'charge.expired',
   'charge.refunded',
   'charge.refund.updated',
+  'charge.dispute.created',
+  'charge.dispute.updated',
+  'charge.dispute.closed',
+  'charge.dispute.funds_withdrawn',
+  'charge.dispute.funds_reinstated',
   'refund.created',
   'refund.updated',
   'refund.failed',
@@ -39,6 +44,7 @@ export const eventTypes = [
   'invoice.voided',
   'invoice.marked_uncollectible',
   'invoice.deleted',
+  'invoice_payment.paid',
 ] as const;
 
 export type EventType = (typeof eventTypes)[number];

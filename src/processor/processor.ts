@@ -6,9 +6,11 @@ import type {
   CardSetup,
   PaymentMethodUse,
 } from '../payment-methods/payment-method.ts';
+import type { DisputeFacts } from '../payments/dispute.ts';
 import type { PaymentFacts } from '../payments/payment.ts';
 import type { RefundFacts, RefundReason } from '../payments/refund.ts';
 import type { PlanChange, PlanFacts, PlanInterval, ProductFacts } from '../plans/plan.ts';
+import type { PlanFeatures } from '../plans/plan-features.ts';
 import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { EventFacts } from './event-facts.ts';
@@ -26,6 +28,7 @@ export interface Processor {
   readonly plans: PlanCalls;
   readonly payments: PaymentCalls;
   readonly refunds: RefundCalls;
+  readonly disputes: DisputeCalls;
   readonly subscriptions: SubscriptionCalls;
   readonly invoices: InvoiceCalls;
   readonly paymentMethods: PaymentMethodCalls;
@@ -136,6 +139,10 @@ export interface PlanValues {
   readonly amount: number;
   readonly currency: string;
   readonly interval: PlanInterval;
+  /** 1 if absent. */
+  readonly intervalCount?: number;
+  readonly features?: PlanFeatures;
+  readonly group?: string;
   readonly metadata?: Metadata;
 }
 
@@ -202,6 +209,14 @@ export interface NewRefund {
   readonly reason: RefundReason | null;
 }
 
+/** Disputes of charges that belong to no payment intent are left out. */
+export interface DisputeCalls {
+  read(processorDisputeId: string): Promise<DisputeFacts | null>;
+  /** Those that cannot be mapped are left out and logged. */
+  listOfPayment(processorPaymentIntentId: string): Promise<readonly DisputeFacts[]>;
+  list(): Pages<DisputeFacts>;
+}
+
 /** The first invoice's secret; null where a trial or a free plan leaves nothing to confirm. */
 export interface SubscriptionWithSecret {
   readonly subscription: SubscriptionFacts;
@@ -229,6 +244,8 @@ export interface NewSubscription {
 
 export interface InvoiceCalls {
   read(processorInvoiceId: string): Promise<InvoiceFacts | null>;
+  /** The id of the invoice that a payment intent pays, or tries to pay. Null if there is none. */
+  findOfPayment(processorPaymentIntentId: string): Promise<string | null>;
   list(filter: {
     readonly processorCustomerId?: string;
     readonly processorSubscriptionId?: string;

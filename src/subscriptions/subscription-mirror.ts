@@ -4,7 +4,7 @@ import { applyToRows, type Inserted, lockRows, withRecovery } from '../mirrors/a
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source, Take } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
-import { ignoredAll, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
+import { ignoredAll, revisionsOf, unknownToProcessor, untilSettled } from '../mirrors/refresh.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
 import type { Clock } from '../platform/clock.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
@@ -62,11 +62,23 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     const [row] = await store.findByKeys(database, [key]);
     const facts = (await processor.subscriptions.read(key))?.subscription;
     if (facts === undefined) return row === undefined ? ignoredAll(key) : unknownToProcessor;
-    if (row === undefined && !(await this.#recoverCustomer(facts))) return ignoredAll(key);
+    // A subscription without a Till id also belongs to Till if it is one of a Till customer to a Till plan.
+    const isLost = row === undefined && isOurId(facts.localId);
+    if (isLost && !(await this.#recoverCustomer(facts))) return ignoredAll(key);
     await this.#recoverPlans(facts);
     // Recovery has done what it can, so nothing that is still lost causes another refresh.
     const { applied } = await database.transaction((tx) => this.#apply(tx, [facts], revisionsOf(key, row)));
     return applied;
+  }
+
+  /** The row, which is created first if it is missing. Undefined if the subscription does not belong to Till. */
+  async findOrRefresh(key: string): Promise<Subscription | undefined> {
+    const { database, store } = this.#parts;
+    const find = async () => (await store.findByKeys(database, [key]))[0];
+    const found = await find();
+    if (found !== undefined) return found;
+    await untilSettled(() => this.refresh(key));
+    return find();
   }
 
   /** The keys of subscriptions whose period ended without an event. */

@@ -7,11 +7,13 @@ export interface Outcome {
   readonly event: WebhookEvent;
   readonly state: 'processed' | 'ignored' | 'failed';
   readonly error: string | null;
+  /** The event reports a failed attempt to pay a payment that was made through the API. */
+  readonly failsPayment: boolean;
 }
 
 /** Counts new outcomes after their commit. The caller leaves out outcomes that a replay or a second worker repeats. */
 export function countOutcomes(metrics: Metrics, logger: Logger, outcomes: readonly Outcome[]): void {
-  for (const { event, state, error } of outcomes) {
+  for (const { event, state, error, failsPayment } of outcomes) {
     const type = eventTypeLabel(event.type);
     if (state === 'failed') {
       metrics.webhookEventsFailed.inc({ type });
@@ -24,6 +26,6 @@ export function countOutcomes(metrics: Metrics, logger: Logger, outcomes: readon
     if (state !== 'processed') continue;
     metrics.webhookEventsProcessed.inc({ type });
     metrics.webhookLag.observe(Math.max(Date.now() - event.receivedAt.getTime(), 0) / 1_000);
-    if (event.type === 'payment_intent.payment_failed') metrics.paymentsFailed.inc();
+    if (failsPayment) metrics.paymentsFailed.inc();
   }
 }

@@ -10,7 +10,7 @@ import type { Inbox } from '../webhooks/inbox.ts';
 import { attemptsMax, retryAfterMs, type Settlement, type WebhookEvent } from '../webhooks/webhook-event.ts';
 import { countOutcomes, type Outcome } from './count-outcomes.ts';
 import { type Mirrors, type MirrorsBySubject, mirrorsBySubject, subjects } from './mirrors.ts';
-import { factsAbout, keysOf, type Reading } from './reading.ts';
+import { factsAbout, isFailedPayment, keysOf, type Reading } from './reading.ts';
 
 /** Enough events to share the fixed cost of a transaction, few enough that it takes milliseconds. */
 export const batchMax = 500;
@@ -38,6 +38,7 @@ interface Target {
 
 interface Refresh {
   readonly event: WebhookEvent;
+  readonly failsPayment: boolean;
   readonly targets: readonly Target[];
 }
 
@@ -119,14 +120,16 @@ export class EventApplier {
       const applied = await this.#applySubject(tx, subject, readings);
       const [unsettled, ignored] = [new Set(applied.unsettled), new Set(applied.ignored)];
       const late = new Set(applied.late);
-      for (const { event, keys } of own) {
+      for (const reading of own) {
+        const { event, keys } = reading;
+        const failsPayment = isFailedPayment(reading);
         // A late row may come from an old event, for example a replayed one, so its object is refreshed too.
         const targets = [
           ...keys.filter((key) => unsettled.has(key) || late.has(key)).map((key) => ({ subject, key })),
           ...refundsOf(keys.filter((key) => late.has(key))),
         ];
-        if (targets.length > 0) refreshes.push({ event, targets });
-        else outcomes.push(outcomeOf(event, !keys.every((key) => ignored.has(key))));
+        if (targets.length > 0) refreshes.push({ event, targets, failsPayment });
+        else outcomes.push(outcomeOf(event, !keys.every((key) => ignored.has(key)), failsPayment));
       }
     }
     const leases = refreshes.map(({ event }) => pending(event, event.attempts, refreshLeaseMs, null));
@@ -147,17 +150,19 @@ export class EventApplier {
   }
 
   /**
-   * Locks rows that two subjects of a batch share: products and prices share plans, and charges and refunds share payments. One
-   * mirror locks in the order of the ids, but two mirrors in sequence do not.
+   * Locks rows that two subjects of a batch share: products and prices share plans; charges, disputes and refunds share
+   * payments. One mirror locks in the order of the ids, but two mirrors in sequence do not.
    */
   async #lockShared(tx: Transaction, subject: Subject, readings: readonly Reading[]): Promise<void> {
     const { plans, payments } = this.#parts.mirrors;
     if (subject === 'product')
       await plans.lock(tx, factsAbout(readings, 'product'), factsAbout(readings, 'price'));
     if (subject !== 'payment') return;
-    const others = [...factsAbout(readings, 'charge'), ...factsAbout(readings, 'refund')].flatMap(
-      ({ processorPaymentIntentId }) => processorPaymentIntentId ?? [],
-    );
+    const others = [
+      ...factsAbout(readings, 'charge'),
+      ...factsAbout(readings, 'dispute'),
+      ...factsAbout(readings, 'refund'),
+    ].flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []);
     // Without others, the mirror itself locks all payments in one statement.
     if (others.length > 0)
       await payments.lock(tx, [...others, ...factsAbout(readings, 'payment').map(payments.keyOf)]);
@@ -172,7 +177,7 @@ export class EventApplier {
     } catch (error) {
       if (!(error instanceof UnmappableError)) throw error;
       // A retry does not help. Till keeps the event, and a release that understands it can replay it.
-      return { event, state: 'failed', error: error.message };
+      return { event, state: 'failed', error: error.message, failsPayment: false };
     }
   }
 
@@ -195,7 +200,10 @@ export class EventApplier {
   }
 
   /** Events of a batch about the same object share one refresh. */
-  async #refresh({ event, targets }: Refresh, responses: Map<string, Promise<boolean>>): Promise<void> {
+  async #refresh(
+    { event, targets, failsPayment }: Refresh,
+    responses: Map<string, Promise<boolean>>,
+  ): Promise<void> {
     try {
       let isOurs = false;
       for (const target of targets) {
@@ -204,7 +212,7 @@ export class EventApplier {
         responses.set(name, response);
         isOurs = (await response) || isOurs;
       }
-      await this.#settleAlone(outcomeOf(event, isOurs));
+      await this.#settleAlone(outcomeOf(event, isOurs, failsPayment));
     } catch (error) {
       if (isOutage(error)) throw error;
       await this.#retryLater(event, error);
@@ -232,7 +240,7 @@ export class EventApplier {
     const reason = (error instanceof Error ? error.message : String(error)).slice(0, errorLengthMax);
     const attempts = event.attempts + 1;
     if (attempts >= attemptsMax) {
-      await this.#settleAlone({ event, state: 'failed', error: reason });
+      await this.#settleAlone({ event, state: 'failed', error: reason, failsPayment: false });
       return;
     }
     const delayMs = retryAfterMs(attempts, Math.random());
@@ -255,8 +263,8 @@ function refundsOf(latePayments: readonly string[]): readonly Target[] {
   return latePayments.map((key) => ({ subject: 'refundedPayment', key }));
 }
 
-function outcomeOf(event: WebhookEvent, isOurs: boolean): Outcome {
-  return { event, state: isOurs ? 'processed' : 'ignored', error: null };
+function outcomeOf(event: WebhookEvent, isOurs: boolean, failsPayment = false): Outcome {
+  return { event, state: isOurs ? 'processed' : 'ignored', error: null, failsPayment };
 }
 
 function settlementOf({ event, state, error }: Outcome): Settlement {

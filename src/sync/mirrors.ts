@@ -1,6 +1,8 @@
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
+import type { DisputeMirror } from '../payments/dispute-mirror.ts';
+import type { InvoicePaymentMirror } from '../payments/invoice-payment-mirror.ts';
 import type { PaymentMirror } from '../payments/payment-mirror.ts';
 import type { RefundMirror } from '../payments/refund-mirror.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
@@ -11,6 +13,8 @@ export interface Mirrors {
   readonly customers: CustomerMirror;
   readonly plans: PlanMirror;
   readonly payments: PaymentMirror;
+  readonly invoicePayments: InvoicePaymentMirror;
+  readonly disputes: DisputeMirror;
   readonly refunds: RefundMirror;
   readonly subscriptions: SubscriptionMirror;
   readonly invoices: InvoiceMirror;
@@ -23,6 +27,9 @@ export const subjects = [
   'price',
   'payment',
   'charge',
+  'invoicePayment',
+  'dispute',
+  'unlinkedDispute',
   'refund',
   'refundedPayment',
   'subscription',
@@ -39,6 +46,9 @@ export function mirrorsBySubject(mirrors: Mirrors): MirrorsBySubject {
     price: mirrors.plans.prices,
     payment: mirrors.payments,
     charge: mirrors.payments.ofCharges,
+    invoicePayment: mirrors.invoicePayments,
+    dispute: mirrors.disputes,
+    unlinkedDispute: mirrors.disputes.unlinked,
     refund: mirrors.refunds,
     refundedPayment: mirrors.refunds.ofPayments,
     subscription: mirrors.subscriptions,

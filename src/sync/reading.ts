@@ -22,6 +22,15 @@ export function keysOf<S extends Subject>(
   return facts.map((one) => mirrors[subject].keyOf(one));
 }
 
+/** Whether the event reports a failed attempt to pay a payment with a Till id, which was made through the API. */
+export function isFailedPayment(reading: Reading): boolean {
+  return (
+    reading.event.type === 'payment_intent.payment_failed' &&
+    isAbout(reading, 'payment') &&
+    reading.facts.some(({ localId }) => localId !== null)
+  );
+}
+
 function isAbout<S extends Subject>(
   reading: Reading,
   subject: S,

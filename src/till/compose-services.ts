@@ -16,6 +16,8 @@ import { InvoiceStore, invoiceList } from '../invoices/invoice-store.ts';
 import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
 import { PaymentMethodService } from '../payment-methods/payment-method-service.ts';
 import { registerCaptureRoutes } from '../payments/capture-routes.ts';
+import { DisputeMirror } from '../payments/dispute-mirror.ts';
+import { InvoicePaymentMirror } from '../payments/invoice-payment-mirror.ts';
 import { PaymentMirror } from '../payments/payment-mirror.ts';
 import { registerPaymentRoutes } from '../payments/payment-routes.ts';
 import { PaymentService } from '../payments/payment-service.ts';
@@ -24,6 +26,7 @@ import { RefundMirror } from '../payments/refund-mirror.ts';
 import { registerRefundRoutes } from '../payments/refund-routes.ts';
 import { RefundService } from '../payments/refund-service.ts';
 import { RefundStore } from '../payments/refund-store.ts';
+import { SubscriptionCharges } from '../payments/subscription-charges.ts';
 import { PlanMirror } from '../plans/plan-mirror.ts';
 import { registerPlanRoutes } from '../plans/plan-routes.ts';
 import { PlanService } from '../plans/plan-service.ts';
@@ -34,6 +37,7 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
+import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
@@ -84,6 +88,7 @@ export function composeServices(parts: ServiceParts) {
     payments: new PaymentStore(),
     refunds: new RefundStore(),
     subscriptions: new SubscriptionStore(),
+    groups: new GroupReservationStore(),
     invoices: new InvoiceStore(),
   };
   const { mirrors, lostCustomers } = composeMirrors(parts, stores);
@@ -119,6 +124,7 @@ interface Stores {
   readonly payments: PaymentStore;
   readonly refunds: RefundStore;
   readonly subscriptions: SubscriptionStore;
+  readonly groups: GroupReservationStore;
   readonly invoices: InvoiceStore;
 }
 
@@ -132,16 +138,22 @@ function composeMirrors(parts: ServiceParts, stores: Stores) {
   const lostCustomers = new LostCustomers({ ...parts, mirror: customers });
   const plans = new PlanMirror({ ...parts, store: stores.plans });
   const shared = { ...parts, customers, lostCustomers, plans };
-  const payments = new PaymentMirror({ ...shared, store: stores.payments });
+  const subscriptions = new SubscriptionMirror({ ...shared, store: stores.subscriptions });
+  const invoices = new InvoiceMirror({ ...shared, store: stores.invoices });
+  const subscriptionCharges = new SubscriptionCharges({ ...shared, subscriptions, invoices });
+  const payments = new PaymentMirror({ ...shared, subscriptionCharges, store: stores.payments });
   const refunds = new RefundMirror({
     ...shared,
     store: stores.refunds,
     payments,
     paymentStore: stores.payments,
   });
-  const subscriptions = new SubscriptionMirror({ ...shared, store: stores.subscriptions });
-  const invoices = new InvoiceMirror({ ...shared, store: stores.invoices });
-  const mirrors: Mirrors = { customers, plans, payments, refunds, subscriptions, invoices };
+  const ofPayments = { ...parts, payments, paymentStore: stores.payments };
+  const invoicePayments = new InvoicePaymentMirror({ ...ofPayments, subscriptionCharges });
+  const disputes = new DisputeMirror(ofPayments);
+  const mirrors: Mirrors = {
+    ...{ customers, plans, payments, invoicePayments, disputes, refunds, subscriptions, invoices },
+  };
   return { mirrors, lostCustomers };
 }
 
@@ -174,6 +186,7 @@ function composeDomain(
   const subscriptions = new SubscriptionService({
     ...parts,
     store: stores.subscriptions,
+    groups: stores.groups,
     mirror: mirrors.subscriptions,
     customers,
     plans,

@@ -26,6 +26,9 @@ interface Item {
   readonly id: string;
 }
 
+/** Payments made through the API. */
+const made = '(processor_invoice_id is null)';
+
 /** Some filters of each list, with the condition that a plain query has for them. */
 const filters: Readonly<Record<Listed, readonly (readonly [query: string, condition: string])[]>> = {
   customers: [
@@ -33,10 +36,16 @@ const filters: Readonly<Record<Listed, readonly (readonly [query: string, condit
     ['email=ADA@example.com', `lower(email) = 'ada@example.com'`],
   ],
   payments: [
-    ['', 'true'],
-    [`customerId=${owners.customers[0]}`, `customer_id = '${owners.customers[0]}'`],
-    ['status=succeeded', `status = 'succeeded'`],
-    ['createdAfter=2026-01-01T00:00:00.001Z', `created_at >= '2026-01-01T00:00:00.001Z'`],
+    ['', made],
+    [`customerId=${owners.customers[0]}`, `${made} and customer_id = '${owners.customers[0]}'`],
+    ['status=succeeded', `${made} and status = 'succeeded'`],
+    ['createdAfter=2026-01-01T00:00:00.001Z', `${made} and created_at >= '2026-01-01T00:00:00.001Z'`],
+    ['source=all', 'true'],
+    ['source=subscription&status=succeeded', `not ${made} and status = 'succeeded'`],
+    [
+      `subscriptionId=${owners.subscriptions[0]}`,
+      `processor_subscription_id = 'sub_${owners.subscriptions[0]}'`,
+    ],
   ],
   subscriptions: [
     ['', 'true'],
@@ -168,6 +177,9 @@ test('400: a cursor with a page, with other filters, of another list, or tampere
     [`${path}&${filter.replace('00Z', '01Z')}`, 'query.cursor'],
     [`${path}&${filter}&customerId=${owners.customers[0]}`, 'query.cursor'],
     [`${path}&${filter}&customerId=x`, 'query.cursor'],
+    [`${path}&${filter}&source=all`, 'query.cursor'],
+    [`${path}&${filter}&source=subscription`, 'query.cursor'],
+    [`${path}&${filter}&subscriptionId=${owners.subscriptions[0]}`, 'query.cursor'],
     [`/invoices?cursor=${nextCursor}`, 'query.cursor'],
     [`/subscriptions?cursor=${nextCursor}`, 'query.cursor'],
     [`/payments/${owners.payments[0]}/refunds?cursor=${nextCursor}`, 'query.cursor'],
@@ -188,4 +200,29 @@ test('400: a cursor with a page, with other filters, of another list, or tampere
       refused,
     );
   }
+});
+
+test('a cursor of one source is a 400 for another, and with subscriptionId the default source is all', async () => {
+  const rows = Array.from({ length: 3 }, (_, index) => ({
+    id: `0199c1f0-0000-7000-c000-00000000000${index}`,
+    micros: index,
+    kind: 6,
+  }));
+  await insertRows(till, 'payments', rows);
+  const of = `subscriptionId=${owners.subscriptions[0]}`;
+  const status = async (query: string) => (await call('GET', `/payments?${query}`)).status;
+  for (const [query, ...others] of [
+    ['source=all', '', 'source=subscription', `source=all&${of}`, of],
+    ['source=subscription', '', 'source=all', of],
+    [of, '', 'source=all', `source=subscription&${of}`],
+  ] as const) {
+    const { nextCursor } = await readJson<PageBody<Item>>(
+      await call('GET', `/payments?limit=1&${query}`),
+      200,
+    );
+    assert.equal(await status(`${query}&cursor=${nextCursor}`), 200, query);
+    for (const other of others) assert.equal(await status(`${other}&cursor=${nextCursor}`), 400, other);
+  }
+  const { nextCursor } = await readJson<PageBody<Item>>(await call('GET', `/payments?limit=1&${of}`), 200);
+  assert.equal(await status(`${of}&source=all&cursor=${nextCursor}`), 200);
 });

@@ -40,12 +40,28 @@ const times = ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00.001500Z', '2026-01-0
 const ofTime = (comparison: string): readonly Condition[] =>
   times.map((time) => [time, `created_at ${comparison} '${decodeURIComponent(time)}'`]);
 
+const ofSubscriptions: readonly Condition[] = [
+  ...[subscription, otherSubscription].map(
+    (id): Condition => [id, `processor_subscription_id = 'sub_${id}'`],
+  ),
+  [unknownId, 'false'],
+];
+
+/** Without these filters, payments are those made through the API. */
+const showsMadeOnly = (list: Listed, queries: readonly string[]) =>
+  list === 'payments' && !queries.some((query) => /^(source|subscriptionId)=/.test(query));
+
 /** The values of each filter to try, with the condition of a plain query. */
 const filters: Readonly<Record<Listed, Readonly<Record<string, readonly Condition[]>>>> = {
   customers: { email: ofColumn('lower(email)', 'ADA@example.com', 'bob@example.com', 'eve@example.com') },
   payments: {
     customerId: ofColumn('customer_id', customer, otherCustomer.toUpperCase(), unknownId),
     status: ofColumn('status', 'succeeded', 'canceled', 'refunded'),
+    subscriptionId: ofSubscriptions,
+    source: [
+      ['subscription', 'processor_invoice_id is not null'],
+      ['all', 'true'],
+    ],
   },
   subscriptions: {
     customerId: ofColumn('customer_id', customer, otherCustomer),
@@ -55,12 +71,7 @@ const filters: Readonly<Record<Listed, Readonly<Record<string, readonly Conditio
   invoices: {
     customerId: ofColumn('customer_id', customer, otherCustomer),
     status: ofColumn('status', 'paid', 'open', 'draft'),
-    subscriptionId: [
-      ...[subscription, otherSubscription].map(
-        (id): Condition => [id, `processor_subscription_id = 'sub_${id}'`],
-      ),
-      [unknownId, 'false'],
-    ],
+    subscriptionId: ofSubscriptions,
   },
   refunds: {},
 };
@@ -89,8 +100,15 @@ test('every filter, alone and combined, shows what a plain query shows', async (
   for (const list of listed) await insertRows(till, list, rows);
   await assertProperty(
     fc.asyncProperty(requests, async ({ list, filters: used, limit, page }) => {
-      const conditions = used.map(({ condition }) => `(${condition})`).join(' and ') || 'true';
-      const ids = await plainIds(till, list, conditions);
+      const isMade = showsMadeOnly(
+        list,
+        used.map((one) => one.query),
+      );
+      const conditions = [
+        isMade ? 'processor_invoice_id is null' : 'true',
+        ...used.map((one) => one.condition),
+      ];
+      const ids = await plainIds(till, list, conditions.map((one) => `(${one})`).join(' and '));
       const query = [...used.map((one) => one.query), `limit=${limit}`, `page=${page}`].join('&');
       const answer: PageBody<Item> = await readJson(await call('GET', `${pathOf(list)}?${query}`), 200);
       assert.deepEqual(
@@ -150,6 +168,11 @@ test('400: a malformed filter, one that is sent twice, and one that the list doe
       'planId=x',
       'email=a@b.co',
       'status=canceled&status=canceled',
+      'source=',
+      'source=api',
+      'source=ALL',
+      'source=all&source=all',
+      'subscriptionId=sub_1',
     ],
     subscriptions: ['status=paid', 'planId=', 'planId=gold', `subscriptionId=${subscription}`],
     invoices: ['status=active', 'subscriptionId=sub_1', 'subscriptionId=%00', `planId=${plan}`],
@@ -194,4 +217,8 @@ test('with a filter other than customerId a total stops at 10,000', async () => 
   assert.deepEqual(await totals('status=processing&limit=100&page=102'), [10_000, true, 0]);
   assert.deepEqual(await totals(`customerId=${otherCustomer}`), [10_030, false, 20]);
   assert.deepEqual(await totals(''), [10_031, false, 20]);
+  // A source is a filter.
+  assert.deepEqual(await totals('source=all'), [10_000, true, 20]);
+  assert.deepEqual(await totals(`source=all&customerId=${otherCustomer}`), [10_000, true, 20]);
+  assert.deepEqual(await totals('source=subscription'), [0, false, 0]);
 });

@@ -6,7 +6,7 @@ import { invoiceList } from '../../src/invoices/invoice-store.ts';
 import type { List } from '../../src/mirrors/list.ts';
 import { type FilterValues, selectionOf } from '../../src/mirrors/list-filter.ts';
 import { listStatement, type Place, totalMax } from '../../src/mirrors/list-statement.ts';
-import { paymentList } from '../../src/payments/payment-store.ts';
+import { allPaymentList, paymentList, subscriptionPaymentList } from '../../src/payments/payment-store.ts';
 import { subscriptionList } from '../../src/subscriptions/subscription-store.ts';
 import { insertOwners, insertRows, owners } from '../support/list-rows.ts';
 import { openPool } from '../support/test-database.ts';
@@ -41,6 +41,12 @@ interface Case {
 const cases: readonly Case[] = [
   { name: 'customers', list: customerList, selections: [{ email: 'bob@example.com' }] },
   { name: 'payments', list: paymentList, selections: [{ status: 'succeeded' }, { status: 'refunded' }] },
+  {
+    name: 'payments',
+    list: subscriptionPaymentList,
+    selections: [{ status: 'succeeded' }, { subscriptionId: owners.subscriptions[0] }],
+  },
+  { name: 'payments', list: allPaymentList, selections: [{ status: 'succeeded' }] },
   {
     name: 'subscriptions',
     list: subscriptionList,
@@ -77,7 +83,7 @@ function scansOf(node: PlanNode | undefined, table: string): readonly PlanNode[]
 }
 
 for (const { name, list, selections } of cases) {
-  test(`a page of ${name} reads only rows that its filters select`, async () => {
+  test(`a page of ${name} ${list.variant ?? ''} reads only rows that its filters select`, async () => {
     if (name === 'customers') await insertOwners(till);
     await insertRows(till, name, rows);
     // Without a vacuum no page counts as visible, and PostgreSQL expects an index alone to be worth little.

@@ -20,6 +20,7 @@ test('every promised metric exists, at 0, from the first scrape', async () => {
     'webhook_events_duplicate_total 0',
     'payments_succeeded_total 0',
     'payments_failed_total 0',
+    'payments_disputed_total 0',
     'webhook_queue_depth 0',
     'webhook_lag_seconds_count 0',
     'mirror_drift_total{resource="payment"} 0',

@@ -156,6 +156,8 @@ test('an open invoice can be marked uncollectible, and still be paid out of band
   assert.equal((await stripe.invoices.markUncollectible(draft.id)).status, 'uncollectible');
   const paid = await stripe.invoices.pay(draft.id, { paid_out_of_band: true });
   assert.equal(paid.status, 'paid');
+  const { data } = await stripe.invoicePayments.list({ invoice: draft.id, status: 'paid' });
+  assert.deepEqual(data, [], 'no payment intent paid it');
 });
 
 test('an invoice to be sent is sent, open and due; others cannot be sent', async (t) => {

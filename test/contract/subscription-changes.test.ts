@@ -71,6 +71,12 @@ test('a dearer price halfway through the month costs half the difference, with t
       subscription: subscription.id,
     })),
   );
+  const first = await stripe.invoices.retrieve(String(subscription.latest_invoice));
+  const credit = pending.find(({ amount }) => amount < 0);
+  assert.deepEqual(credit?.proration_details?.credited_items, {
+    type: 'invoice_line_items',
+    invoice_line_item_details: { invoice: first.id, invoice_line_items: [first.lines.data[0]?.id] },
+  });
   const text = pending.map(({ description }) => description).sort();
   assert.match(String(text[0]), /^Remaining time on .*Contract plan after 16 Apr 2027$/);
   assert.match(String(text[1]), /^Unused time on .*Contract plan after 16 Apr 2027$/);

@@ -33,15 +33,15 @@ export async function createSubjects(till: TillInProcess): Promise<Subjects> {
     [localId('c'), open.id],
     [localId('d'), subscription.id],
     [localId('e'), refund?.id ?? randomUUID()],
-    // What was refunded is what was paid.
+    // What was refunded or disputed is what was paid.
     ['refund "pi_1"', paid.processorPaymentIntentId],
   ]);
 }
 
 /** A fixture with the ids of the subjects. */
 export function fixtureAbout(name: string, subjects: Subjects): string {
-  const isRefund = name.includes('refund');
-  const intent = isRefund ? subjects.get('refund "pi_1"') : subjects.get('"pi_1"');
+  const isPaid = name.includes('refund') || name.includes('dispute');
+  const intent = isPaid ? subjects.get('refund "pi_1"') : subjects.get('"pi_1"');
   let text = eventFixture(name).replaceAll('"pi_1"', JSON.stringify(intent));
   for (const [from, to] of subjects) text = text.replaceAll(from, JSON.stringify(to));
   return text;

@@ -152,6 +152,13 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'GET /v1/refunds payment_intent=pi_1&limit=100',
     undefined,
   ],
+  ['disputes.read', ({ disputes }) => disputes.read('du_1'), 'GET /v1/disputes/du_1 ', undefined],
+  [
+    'disputes.listOfPayment',
+    ({ disputes }) => disputes.listOfPayment('pi_1'),
+    'GET /v1/disputes payment_intent=pi_1&limit=100',
+    undefined,
+  ],
   [
     'subscriptions.create',
     ({ subscriptions }) =>

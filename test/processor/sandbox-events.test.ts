@@ -107,7 +107,7 @@ test('every event of the sandbox is verified and read, alike in both shapes and 
   for (const [id, event] of newerEvents) {
     const facts = processor.readEvent(event.payload);
     types.add(event.type);
-    assert.deepEqual(readEvent(olderEvents.get(id)?.payload ?? ''), facts, event.type);
+    assert.deepEqual(withoutInvoice(readEvent(olderEvents.get(id)?.payload ?? '')), facts, event.type);
     assert.equal(processor.understands(event.apiVersion), true);
     if (facts.subject !== 'none') {
       assert.equal(event.objectId, idOf(facts) ?? event.objectId);
@@ -147,6 +147,12 @@ function verifyAll(seen: readonly Seen[], path: string, secret: string): Map<str
   }
   assert(events.size > 0);
   return events;
+}
+
+/** Only the older shape of a payment intent names its invoice. */
+function withoutInvoice(read: EventFacts): EventFacts {
+  if (read.subject !== 'payment') return read;
+  return { ...read, facts: read.facts.map(({ processorInvoiceId: _, ...facts }) => facts) };
 }
 
 function idOf(read: EventFacts): string | undefined {

@@ -22,6 +22,8 @@ export interface ListRow {
 const time = `timestamptz '2026-01-01' + micros * interval '1 microsecond'`;
 const pick = (values: readonly string[], every = 1) =>
   `(array[${values.map((value) => `'${value}'`).join(', ')}])[1 + kind / ${every} % ${values.length}]`;
+/** Whether a subscription charged the payment. */
+const isCharged = 'kind / 6 % 2 = 1';
 const rows = 'from jsonb_to_recordset($1::jsonb) as v (id uuid, micros bigint, kind integer)';
 const common = `now(), ${time}, now()`;
 const commonColumns = 'processor_as_of, created_at, updated_at';
@@ -30,9 +32,10 @@ const inserts: Readonly<Record<Listed, string>> = {
   customers: `insert into till.customers (id, processor_customer_id, email, ${commonColumns})
     select id, 'cus_' || id, ${pick(['ada@example.com', 'Ada@Example.COM', 'bob@example.com'])}, ${common} ${rows}`,
   payments: `insert into till.payments (id, processor_payment_intent_id, amount, currency, customer_id, intent_status,
-      ${commonColumns})
+      processor_invoice_id, processor_subscription_id, ${commonColumns})
     select id, 'pi_' || id, 2000, 'eur', ${pick(owners.customers)}::uuid,
-      ${pick(['succeeded', 'processing', 'canceled'], 2)}, ${common} ${rows}`,
+      ${pick(['succeeded', 'processing', 'canceled'], 2)}, case when ${isCharged} then 'in_' || id end,
+      case when ${isCharged} then 'sub_' || ${pick(owners.subscriptions, 12)} end, ${common} ${rows}`,
   subscriptions: `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
       ${commonColumns})
     select id, 'sub_' || id, ${pick(owners.customers)}::uuid, ${pick(owners.plans, 2)}::uuid,

@@ -132,12 +132,18 @@ async function assertCounted(
     ({ data: { object } }) => object.object === 'payment_intent' && paymentIntents.has(object.id),
   );
   const ofType = (type: string) => own.filter((event) => event.type === type).length;
+  const disputed = new Set(
+    delivery.events
+      .flatMap(({ data: { object } }) => (object.object === 'dispute' ? String(object.payment_intent) : []))
+      .filter((id) => paymentIntents.has(id)),
+  );
   const known = delivery.events.filter(({ type }) => eventTypes.some((known) => known === type));
   const settled = (await sumOf(metrics.webhookEventsProcessed)) + (await sumOf(metrics.webhookEventsIgnored));
   assert.deepEqual(
     {
       succeeded: await sumOf(metrics.paymentsSucceeded),
       failed: await sumOf(metrics.paymentsFailed),
+      disputed: await sumOf(metrics.paymentsDisputed),
       received: await sumOf(metrics.webhookEventsReceived, 'other'),
       settled,
       failedForGood: await sumOf(metrics.webhookEventsFailed),
@@ -145,6 +151,7 @@ async function assertCounted(
     {
       succeeded: ofType('payment_intent.succeeded'),
       failed: ofType('payment_intent.payment_failed'),
+      disputed: disputed.size,
       received: known.length,
       // Of the types that we don't know only those that were delivered are counted: the list is not asked for them.
       settled: known.length + (await countOf(metrics.webhookEventsIgnored, 'other')),

@@ -34,6 +34,7 @@ const counters = [
   'webhook_events_failed_total',
   'payments_succeeded_total',
   'payments_failed_total',
+  'payments_disputed_total',
 ];
 
 async function countAll(till: TillInProcess): Promise<readonly number[]> {

@@ -18,11 +18,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { type Customer, takeCustomerFacts } from '../../src/customers/customer.ts';
-import { type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
+import { detailsAfter, firstDetails, type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
 import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '../../src/mirrors/fold.ts';
 import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '../../src/payments/charge.ts';
-import { type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
+import { type DisputeFacts, takeDispute } from '../../src/payments/dispute.ts';
+import { noInvoice, type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
 import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
+import { type Plan, type ProductFacts, takeProductFacts } from '../../src/plans/plan.ts';
 import {
   followedItem,
   type Subscription,
@@ -61,6 +63,17 @@ test("every order of a payment's charges ends with the payment method of the las
   const cards = ['a', 'b', 'c', 'd', 'e'];
   for (const seconds of timings(cards.length, false))
     assertOrderProof(chargeLife(cards.map((card, index) => chargeFacts(card, seconds[index]))));
+});
+
+test("every order of a payment's disputes ends with the newest one as the processor's dispute is", () => {
+  for (const states of [
+    ['a needs_response', 'a under_review', 'a won', 'a needs_response', 'a lost'],
+    // An inquiry that becomes a chargeback; then another dispute, while the first one is still decided.
+    ['a warning_needs_response', 'a needs_response', 'a lost', 'b needs_response', 'b won'],
+  ]) {
+    for (const seconds of timings(states.length, false))
+      assertOrderProof(disputeLife(states.map((state, index) => disputeFacts(state, seconds[index]))));
+  }
 });
 
 test("every order of a refund's events ends as the processor's refund is", () => {
@@ -104,12 +117,20 @@ test("every order of an invoice's events ends as the processor's invoice is", ()
   for (const states of [
     ['draft 500', 'draft 700', 'open 700', 'open 600', 'uncollectible 600', 'paid 600'],
     ['draft 500', 'draft 700', 'open 700', 'open 600', 'uncollectible 600', 'void 600'],
-    ['draft 500', 'open 500', 'draft 600', 'open 600', 'open 700'],
+    // Attempts to collect it fail.
+    ['draft 500', 'open 500', 'open 500 1', 'open 500 2', 'open 500 3', 'paid 500 4'],
+    ['draft 500', 'open 500', 'open 600', 'open 600 1', 'open 700 1'],
   ]) {
     for (const seconds of timings(states.length, endsFinal(states))) {
       assertOrderProof(invoiceLife(states.map((state, index) => invoiceFacts(state, seconds[index]))));
     }
   }
+});
+
+test("every order of a product's events ends with the features and the group that the processor's product has", () => {
+  const names = ['a', 'b', 'a', 'c', 'b', 'a'];
+  for (const seconds of timings(names.length, false))
+    assertOrderProof(productLife(names.map((name, index) => productFacts(name, seconds[index]))));
 });
 
 test("every order of a customer's events ends as the processor's customer is", () => {
@@ -128,8 +149,8 @@ test('a sample of the orders ends the same through the inbox, the workers and th
   const till = await startModelTill(backend, 0);
   const world: World = {
     histories: Array.from({ length: samplesOfEach }, () => sampleLives).flat(),
-    // A minute later refunds that fail have failed; a week later subscriptions have renewed.
-    clockMovesSeconds: [0, 61, 7 * 86_400 + 3_700, 0],
+    // A minute later refunds that fail have failed; a week later subscriptions have renewed, with another card once more.
+    clockMovesSeconds: [0, 61, 7 * 86_400 + 3_700, 7 * 86_400 + 3_700],
     faults: [],
     deliverySeed: 1,
   };
@@ -187,23 +208,34 @@ const sampleLives: readonly (readonly (readonly Command[])[])[] = [
     [{ what: 'refund', which: 0, whole: true, by: 'processor' }],
   ],
   [
+    [{ what: 'pay', amount: 900, card: 'pm_card_createDispute' }],
+    [{ what: 'answer dispute', which: 0, how: 'winning_evidence' }],
+    [{ what: 'pay', amount: 900, card: 'pm_card_createDisputeInquiry' }],
+    [{ what: 'answer dispute', which: 1, how: 'escalate_inquiry_evidence' }],
+  ],
+  [
     [
       { what: 'subscribe', interval: 'week', amount: 900, trialDays: 0, card },
       { what: 'update customer', name: 'One', by: 'processor' },
       { what: 'update customer', name: 'Two', by: 'processor' },
     ],
     [],
-    [{ what: 'spoil card', which: 0 }],
+    [
+      { what: 'refund charge', which: 0, whole: false, by: 'processor' },
+      { what: 'spoil card', which: 0 },
+    ],
     [{ what: 'cancel subscription', which: 0, by: 'processor' }],
   ],
 ];
 
-/** Each customer's events. Those of refunds name the payment, those of plans nobody. */
+/** Each customer's events. Those of refunds, disputes and invoice payments name the payment, those of plans nobody. */
 function byCustomer(events: readonly Stripe.Event[]): ReadonlyMap<string, readonly Stripe.Event[]> {
   const customerOf = new Map<string, string>();
   const named = ({ data: { object } }: Stripe.Event): string | undefined => {
     if (object.object === 'customer') return object.id;
-    if (object.object === 'refund') return customerOf.get(String(object.payment_intent));
+    if (object.object === 'invoice_payment') return customerOf.get(String(object.payment.payment_intent));
+    if (object.object === 'refund' || object.object === 'dispute')
+      return customerOf.get(String(object.payment_intent));
     return 'customer' in object && typeof object.customer === 'string' ? object.customer : undefined;
   };
   for (const event of events) {
@@ -414,12 +446,41 @@ function chargeLife(events: readonly ChargeFacts[]): Life<Payment, ChargeFacts> 
   };
 }
 
+/** A state is the dispute, which is created in the second of its letter, and its status. */
+function disputeFacts(state: string, at = 0): DisputeFacts {
+  const [id = '', status = ''] = state.split(' ');
+  return {
+    ...{ processorDisputeId: id, processorPaymentIntentId: key, status, amount: 500, currency: 'eur' },
+    ...{ reason: null, evidenceDueBy: null },
+    createdAt: second(id.charCodeAt(0)),
+    asOf: asOfEvent(second(at)),
+  };
+}
+
+function disputeLife(events: readonly DisputeFacts[]): Life<Payment, DisputeFacts> {
+  const undisputed = paymentLife([]).born(paymentFacts('succeeded'));
+  return {
+    events,
+    born: (facts) => takeDispute(undisputed, facts, 'event', now).row,
+    take: (row, facts, origin) => takeDispute(row, facts, origin, now),
+    view: ({ dispute }) => [dispute?.processorDisputeId, dispute?.status],
+  };
+}
+
 function paymentLife(events: readonly PaymentFacts[]): Life<Payment, PaymentFacts> {
   return {
     events,
     born: ({ status, asOf, charge: _, ...facts }) => ({
-      ...{ ...facts, ...born, ...noCharge, customerId: 'c', amountRefunded: 0, amountReserved: 0 },
-      ...{ description: null, intentStatus: status, status, ...rowTime(asOf) },
+      ...{
+        ...facts,
+        ...born,
+        ...noCharge,
+        ...noInvoice,
+        customerId: 'c',
+        amountRefunded: 0,
+        amountReserved: 0,
+      },
+      ...{ description: null, dispute: null, intentStatus: status, status, ...rowTime(asOf) },
     }),
     take: (row, facts, origin) => takePaymentFacts(row, facts, origin, now),
     view: ({ status, amountReceived, amountCapturable, failure }) => ({
@@ -491,9 +552,10 @@ function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscripti
   };
 }
 
-/** A state is a status and the amount due. */
+/** A state is a status, the amount due and the number of attempts. A finalized invoice has a number and a PDF. */
 function invoiceFacts(state: string, at = 0): InvoiceFacts {
-  const [status = '', amountDue = ''] = state.split(' ');
+  const [status = '', amountDue = '', attempts = '0'] = state.split(' ');
+  const page = status === 'draft' ? null : 'https://invoice.example.com/1';
   const of = { processorInvoiceId: key, processorCustomerId: 'c', processorSubscriptionId: null };
   return {
     ...{ ...of, currency: 'eur', hostedInvoiceUrl: null, createdAt: second(0), asOf: asOfEvent(second(at)) },
@@ -502,15 +564,49 @@ function invoiceFacts(state: string, at = 0): InvoiceFacts {
     status: status as InvoiceFacts['status'],
     amountDue: Number(amountDue),
     amountPaid: status === 'paid' ? Number(amountDue) : 0,
+    amountRemaining: status === 'paid' ? 0 : Number(amountDue),
+    ...{ number: page, invoicePdfUrl: page, periodStart: second(0), periodEnd: second(1) },
+    attemptCount: Number(attempts),
+    nextPaymentAttemptAt: status === 'open' ? second(1_000 + Number(attempts)) : null,
   };
 }
 
 function invoiceLife(events: readonly InvoiceFacts[]): Life<Invoice, InvoiceFacts> {
   return {
     events,
-    born: ({ asOf, ...facts }) => ({ ...facts, ...born, customerId: 'c', ...rowTime(asOf) }),
+    born: ({ asOf, ...facts }) => ({
+      ...{ ...facts, ...born, customerId: 'c', subscriptionId: null, ...rowTime(asOf) },
+      ...detailsAfter(firstDetails(facts), facts),
+    }),
     take: (row, facts, origin) => takeInvoiceFacts(row, facts, 'c', origin, now),
-    view: ({ status, amountDue, amountPaid }) => ({ status, amountDue, amountPaid }),
+    view: ({ status, amountDue, amountPaid, ...row }) => ({
+      ...{ status, amountDue, amountPaid, number: row.number, invoicePdfUrl: row.invoicePdfUrl },
+      ...{ amountRemaining: row.amountRemaining, attemptCount: row.attemptCount },
+      nextPaymentAttemptAt: row.nextPaymentAttemptAt,
+    }),
+  };
+}
+
+/** A state is the name, and also that of a feature and of the group. */
+function productFacts(name: string, at = 0): ProductFacts {
+  const own = { metadata: { [name]: name }, features: { [name]: true }, groupName: `group ${name}` };
+  return { ...made, ...own, processorProductId: key, name, active: true, asOf: asOfEvent(second(at)) };
+}
+
+function productLife(events: readonly ProductFacts[]): Life<Plan, ProductFacts> {
+  return {
+    events,
+    born: ({ asOf, active, metadata, features, groupName, name }) => ({
+      ...{ ...born, processorProductId: key, processorPriceId: 'price', currency: 'eur', amount: 900 },
+      ...{ interval: 'month', intervalCount: 1, metadata: metadata ?? {}, features, groupName },
+      ...{ name: name ?? '', productActive: active, priceActive: true, active },
+      ...{ productAsOf: asOf.earliest, productAsOfLatest: asOf.latest },
+      ...{ priceAsOf: asOf.earliest, priceAsOfLatest: asOf.latest },
+    }),
+    take: (row, facts, origin) => takeProductFacts(row, facts, origin, now),
+    view: ({ name, metadata, features, groupName, active }) => ({
+      ...{ name, metadata, features, groupName, active },
+    }),
   };
 }
 

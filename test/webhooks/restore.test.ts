@@ -31,7 +31,7 @@ async function restoreEmpty(till: TillInProcess): Promise<void> {
   await till.sql(`update till.recovery set read_until = now() - interval '1 hour'`);
 }
 
-/** A customer that has paid, got something back and subscribed. */
+/** A customer that has paid, got something back, disputed a payment and subscribed. */
 async function newBuyer(till: TillInProcess, plan: PlanBody): Promise<CustomerBody> {
   const customer = await createCustomer(till);
   const payment = await createPayment(till, { customerId: customer.id });
@@ -41,13 +41,23 @@ async function newBuyer(till: TillInProcess, plan: PlanBody): Promise<CustomerBo
   const { clientSecret } = await createSubscription(till, { customerId: customer.id, planId: plan.id });
   await confirmSecret(till, clientSecret);
   await createPayment(till, { customerId: customer.id });
+  const disputed = await createPayment(till, { customerId: customer.id });
+  // An inquiry stays as it is for months.
+  await confirmPayment(till, disputed, 'pm_card_createDisputeInquiry');
+  // Moving the clock by no time waits for the dispute.
+  await till.control('clock', { advanceSeconds: 0 });
   await till.settle();
   return customer;
 }
 
 /** Some of everything that Till makes: live, changed, archived, canceled and deleted. */
 async function createSome(till: TillInProcess) {
-  const [plan, unused, archived] = [await createPlan(till), await createPlan(till), await createPlan(till)];
+  const own = { intervalCount: 3, features: { seats: 5, sso: true, support: 'phone' }, group: 'base' };
+  const [plan, unused, archived] = [
+    await createPlan(till, own),
+    await createPlan(till),
+    await createPlan(till, own),
+  ];
   await till.post(`/plans/${archived.id}/archive`);
   const buyer = await newBuyer(till, plan);
   const deleted = await newBuyer(till, plan);
@@ -93,7 +103,7 @@ describe('after the restore of a backup that knows nothing of it, everything is 
     const till = await startTill({ in: 'process', for: t });
     const made = await createSome(till);
     const [payment] = await till.sql<{ id: string }>(
-      `select processor_payment_intent_id as id from till.payments where status = 'succeeded' limit 1`,
+      `select processor_payment_intent_id as id from till.payments where status = 'succeeded' and dispute is null limit 1`,
     );
     await till.stripe.refunds.create({ payment_intent: payment?.id ?? '', amount: 100 });
     await till.stripe.subscriptions.create({

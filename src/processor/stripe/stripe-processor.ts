@@ -12,6 +12,7 @@ import { understandsVersion } from './events/understands-version.ts';
 import { verifyWebhook } from './events/verify-webhook.ts';
 import { createAccountRead } from './objects/account.ts';
 import { createCustomerCalls } from './objects/customers.ts';
+import { createDisputeCalls } from './objects/disputes.ts';
 import { createInvoiceCalls } from './objects/invoices.ts';
 import { createPaymentMethodCalls } from './objects/payment-methods.ts';
 import { createPaymentCalls } from './objects/payments.ts';
@@ -71,6 +72,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     plans: createPlanCalls(context),
     payments: createPaymentCalls(context),
     refunds: createRefundCalls(context),
+    disputes: createDisputeCalls(context),
     subscriptions: createSubscriptionCalls(context),
     invoices: createInvoiceCalls(context),
     paymentMethods: createPaymentMethodCalls(context),

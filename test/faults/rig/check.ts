@@ -31,6 +31,8 @@ export async function checkRig(rig: Rig, load: Load, options: CheckOptions = {})
   await load.end();
   assertAnswers(load.ledger.client.attempts, options.failures ?? [503]);
   const { stripe, sql } = rig;
+  // Disputes follow their payments after a moment. Moving the clock by no time waits for them.
+  await rig.control('clock', { advanceSeconds: 0 });
   await eventsSettled(rig, sql);
   await assertEventsKept(rig, sql);
   await assertCreatedOnce(stripe, load.ledger.made);
@@ -80,6 +82,11 @@ async function readMarks(stripe: Stripe): Promise<Marks> {
     ),
     // Those behind invoices are the processor's own.
     payments: grouped(intents.filter(isOfTill), ({ amount }) => String(amount)),
+    // Of the amount that was asked for.
+    captures: grouped(
+      intents.filter(({ status, capture_method }) => status === 'succeeded' && capture_method === 'manual'),
+      ({ id, amount_received }) => `${id} ${amount_received}`,
+    ),
     refunds: grouped(await listAll(stripe.refunds.list({ limit })), ({ payment_intent: intent }) =>
       typeof intent === 'string' ? intent : (intent?.id ?? null),
     ),
@@ -106,8 +113,8 @@ function grouped<T extends { readonly id: string }>(
   return groups;
 }
 
-/** A setup of a card has no row. */
-const tables: Readonly<Record<Exclude<MadeKind, 'setups'>, string>> = {
+/** A setup of a card and a capture have no rows of their own. */
+const tables: Readonly<Record<Exclude<MadeKind, 'setups' | 'captures'>, string>> = {
   customers: 'select id, processor_customer_id as processor_id from till.customers',
   plans: 'select id, processor_price_id as processor_id from till.plans',
   payments: 'select id, processor_payment_intent_id as processor_id from till.payments',

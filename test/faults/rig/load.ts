@@ -21,7 +21,14 @@ export interface LoadOptions {
   readonly attemptTimeoutMs?: number;
 }
 
-export type MadeKind = 'customers' | 'plans' | 'payments' | 'refunds' | 'subscriptions' | 'setups';
+export type MadeKind =
+  | 'customers'
+  | 'plans'
+  | 'payments'
+  | 'refunds'
+  | 'captures'
+  | 'subscriptions'
+  | 'setups';
 
 /** A creation that was acknowledged. */
 export interface Made {

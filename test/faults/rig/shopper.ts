@@ -15,6 +15,8 @@ interface Plan {
 interface Payment {
   readonly id: string;
   readonly processorPaymentIntentId: string;
+  readonly amount: number;
+  readonly status: string;
 }
 
 interface Subscription {
@@ -24,6 +26,12 @@ interface Subscription {
 
 /** How many of its own things a shopper comes back to; older ones are left in peace. */
 const rememberedMax = 20;
+
+const disputedCards = ['pm_card_createDispute', 'pm_card_createDisputeInquiry'];
+/** The processor's test values: the bank decides for the merchant, against them, or not yet. */
+const evidence = ['winning_evidence', 'losing_evidence', 'escalate_inquiry_evidence', 'other'];
+/** The second can be saved, and is then declined. */
+const savedCards = ['pm_card_visa', 'pm_card_chargeCustomerFail'];
 
 /**
  * One client of the load, with customers, a plan and payments of its own. Each creation carries a mark by which the
@@ -49,12 +57,14 @@ export class Shopper {
     if (customer === undefined) return void (await this.#addCustomer());
     const acts: readonly (readonly [share: number, act: () => Promise<unknown>])[] = [
       [0.05, () => this.#addCustomer()],
-      [0.35, () => this.#pay(customer)],
-      [0.45, () => this.#refund()],
-      [0.52, () => this.#payAndCancel(customer)],
+      [0.27, () => this.#pay(customer)],
+      [0.31, () => this.#payAndDispute(customer)],
+      [0.4, () => this.#refund()],
+      [0.45, () => this.#payAndCancel(customer)],
+      [0.52, () => this.#authorise(customer)],
       [0.6, () => this.#subscribe()],
       [0.63, () => this.#unsubscribe()],
-      [0.66, () => this.#saveCard()],
+      [0.67, () => this.#saveCard()],
       [0.7, () => this.#rename(customer)],
       [0.9, () => this.#read(customer)],
       [1, () => this.#list(customer)],
@@ -75,19 +85,59 @@ export class Shopper {
   }
 
   async #pay({ id }: Customer): Promise<void> {
-    const payment = await this.#addPayment(id);
-    if (await this.#confirm(payment.processorPaymentIntentId)) this.#remember(this.#paid, payment);
+    const payment = await this.#addPayment({ customerId: id });
+    const status = await this.#confirm(payment.processorPaymentIntentId);
+    if (status === 'succeeded') this.#remember(this.#paid, payment);
+  }
+
+  /** The dispute comes after the answer, so that refunds may meet it. */
+  async #payAndDispute({ id }: Customer): Promise<void> {
+    const payment = await this.#addPayment({ customerId: id });
+    const intentId = payment.processorPaymentIntentId;
+    const status = await this.#confirm(intentId, this.#pick(disputedCards));
+    if (status !== 'succeeded') return;
+    this.#remember(this.#paid, payment);
+    const uncategorized_text = this.#pick(evidence) ?? '';
+    const { disputes } = this.#ledger.stripe;
+    // What the processor refuses here is no matter between the client and Till.
+    const { data } = await disputes.list({ payment_intent: intentId }).catch(() => ({ data: [] }));
+    for (const dispute of data)
+      await disputes.update(dispute.id, { evidence: { uncategorized_text } }).catch(() => {});
+  }
+
+  /** Captures all or a part of what is authorised, or gives it back. */
+  async #authorise({ id }: Customer): Promise<void> {
+    const payment = await this.#addPayment({ customerId: id, captureMethod: 'manual' });
+    const intentId = payment.processorPaymentIntentId;
+    if ((await this.#confirm(intentId)) !== 'requires_capture') return;
+    const dice = this.#random();
+    if (dice < 0.3) return this.#cancel(payment);
+    const amount = dice < 0.6 ? Math.ceil(payment.amount / 3) : payment.amount;
+    const body = { idempotencyKey: randomUUID(), ...(amount === payment.amount ? {} : { amount }) };
+    const path = `payments/${payment.id}/capture`;
+    const answer = await this.#ledger.client.call<{ amountReceived: number }>('POST', path, body);
+    if (!answer.isOk || answer.body.amountReceived !== amount) throw refused('a capture', answer);
+    this.#note('captures', payment.id, intentId, `${intentId} ${amount}`);
+    this.#remember(this.#paid, payment);
   }
 
   async #payAndCancel({ id }: Customer): Promise<void> {
-    const payment = await this.#addPayment(id);
-    const answer = await this.#ledger.client.call('POST', `payments/${payment.id}/cancel`);
+    await this.#cancel(await this.#addPayment({ customerId: id }));
+  }
+
+  async #cancel({ id }: Payment): Promise<void> {
+    const answer = await this.#ledger.client.call('POST', `payments/${id}/cancel`);
     if (!answer.isOk) throw refused('canceling what nobody paid', answer);
   }
 
-  async #addPayment(customerId: string): Promise<Payment> {
+  async #addPayment(values: {
+    readonly customerId: string;
+    readonly captureMethod?: 'manual';
+    readonly paymentMethodId?: string;
+    readonly offSession?: true;
+  }): Promise<Payment> {
     const amount = this.#ledger.nextNumber();
-    const body = { customerId, amount, currency: 'eur', idempotencyKey: randomUUID() };
+    const body = { ...values, amount, currency: 'eur', idempotencyKey: randomUUID() };
     const answer = await this.#ledger.client.call<{ payment: Payment }>('POST', 'payments', body);
     if (!answer.isOk) throw refused('a payment', answer);
     const { payment } = answer.body;
@@ -97,13 +147,12 @@ export class Shopper {
   }
 
   /** What the frontend does. A processor that fails it is no matter between the client and Till. */
-  async #confirm(intentId: string): Promise<boolean> {
+  async #confirm(intentId: string, payment_method = 'pm_card_visa'): Promise<string | undefined> {
     try {
-      const order = { payment_method: 'pm_card_visa', return_url: 'https://shop.example.com/done' };
-      const { status } = await this.#ledger.stripe.paymentIntents.confirm(intentId, order);
-      return status === 'succeeded';
+      const order = { payment_method, return_url: 'https://shop.example.com/done' };
+      return (await this.#ledger.stripe.paymentIntents.confirm(intentId, order)).status;
     } catch {
-      return false;
+      return undefined;
     }
   }
 
@@ -117,7 +166,7 @@ export class Shopper {
       path,
       body,
     );
-    // Till may not have heard yet that the payment succeeded.
+    // The payment may be disputed.
     if (!answer.isOk && answer.code === 'payment_not_refundable') return;
     if (!answer.isOk) throw refused('a refund', answer);
     const { id, processorRefundId } = answer.body.refund;
@@ -142,7 +191,7 @@ export class Shopper {
     this.#remember(this.#subscriptions, subscription);
   }
 
-  /** Saves a card, makes it the default, and sometimes removes it again. */
+  /** Saves a card, makes it the default, charges it without the customer, and sometimes removes it again. */
   async #saveCard(): Promise<void> {
     const customer = await this.#addCustomer();
     if (customer === undefined) return;
@@ -153,12 +202,16 @@ export class Shopper {
     if (!answer.isOk) throw refused('a setup', answer);
     const [setupIntentId = ''] = answer.body.clientSecret.split('_secret_');
     this.#note('setups', customer.id, setupIntentId, customer.processorCustomerId);
-    const order = { payment_method: 'pm_card_visa', return_url: 'https://shop.example.com/done' };
+    const payment_method = this.#pick(savedCards) ?? '';
+    const order = { payment_method, return_url: 'https://shop.example.com/done' };
     const confirmed = await stripe.setupIntents.confirm(setupIntentId, order).catch(() => undefined);
     if (confirmed?.status !== 'succeeded') return;
     const paymentMethodId = String(confirmed.payment_method);
     const chosen = await client.call('PUT', `${path}/default-payment-method`, { paymentMethodId });
     if (!chosen.isOk) throw refused('a default', chosen);
+    const charged = await this.#addPayment({ customerId: customer.id, paymentMethodId, offSession: true });
+    if (charged.status === 'succeeded') this.#remember(this.#paid, charged);
+    else if (payment_method === 'pm_card_visa') throw new Error(`${charged.id} is ${charged.status}`);
     if (this.#random() < 0.5) return;
     const removed = await client.call('DELETE', `${path}/payment-methods/${paymentMethodId}`);
     // The answer to an earlier try may have been lost.

@@ -18,7 +18,7 @@ interface Mirrors {
 /** The processor's ids of what Till must have rows of. */
 export interface MirroredIds {
   readonly customers: ReadonlySet<string>;
-  /** The payment intents that Till created. Others can exist, and have no rows. */
+  /** The payment intents that Till created. Others have rows if a subscription charged them. */
   readonly paymentIntents: ReadonlySet<string>;
 }
 
@@ -45,8 +45,8 @@ export function isOfTill({ metadata }: { readonly metadata: Stripe.Metadata | nu
 
 /** Every mirror row equals the processor's own object, read through the official client, and there are no others. */
 export async function assertMirrored(stripe: Stripe, sql: Sql, ids: MirroredIds): Promise<void> {
-  const truth = await readTruth(stripe, ids);
   const mirrors = await readMirrors(sql);
+  const truth = await readTruth(stripe, ids, (intentId) => intentId in mirrors.payments);
   const differing = (Object.keys(truth) as (keyof Mirrors)[]).flatMap((resource) =>
     differences(resource, truth[resource], mirrors[resource]),
   );
@@ -72,23 +72,68 @@ function ownTruth(metadata: Stripe.Metadata): object {
   return { externalId: metadata['till_external_id'] ?? null, metadata: Object.fromEntries(entries) };
 }
 
-async function readTruth(stripe: Stripe, ids: MirroredIds): Promise<Mirrors> {
+/** What subscriptions charge: the payment intents that pay their invoices, by their ids. */
+interface Charge {
+  readonly invoice: string;
+  readonly subscription: string;
+}
+
+async function readCharges(
+  stripe: Stripe,
+  invoices: readonly Stripe.Invoice[],
+): Promise<ReadonlyMap<string, Charge>> {
+  const subscriptionOf = new Map(
+    invoices.map(({ id, parent }) => [id, idOf(parent?.subscription_details?.subscription ?? null)]),
+  );
+  const payments = await listAll(stripe.invoicePayments.list({ limit: 100 }));
+  return new Map(
+    payments.flatMap(({ invoice, payment }) => {
+      const [intent, id] = [idOf(payment.payment_intent ?? null), idOf(invoice) ?? ''];
+      const subscription = subscriptionOf.get(id);
+      return intent !== null && subscription ? [[intent, { invoice: id, subscription }] as const] : [];
+    }),
+  );
+}
+
+/** Whether anybody has tried to pay. The processor may forget an attempt that was broken off: then a row may be there. */
+function isTried({ status, latest_charge, last_payment_error }: Stripe.PaymentIntent): boolean {
+  const isUnderWay = ['requires_action', 'requires_capture', 'processing', 'succeeded'].includes(status);
+  return isUnderWay || latest_charge !== null || last_payment_error !== null;
+}
+
+async function readTruth(
+  stripe: Stripe,
+  ids: MirroredIds,
+  hasRow: (intentId: string) => boolean,
+): Promise<Mirrors> {
   const limit = 100;
   const live = new Map((await listAll(stripe.customers.list({ limit }))).map((one) => [one.id, one]));
   const prices = await listAll(stripe.prices.list({ limit, expand: ['data.product'] }));
   const expand = ['data.latest_charge'];
-  const intents = (await listAll(stripe.paymentIntents.list({ limit, expand }))).filter(({ id }) =>
-    ids.paymentIntents.has(id),
+  const invoices = await listAll(stripe.invoices.list({ limit }));
+  const charges = await readCharges(stripe, invoices);
+  const intents = (await listAll(stripe.paymentIntents.list({ limit, expand }))).filter(
+    (intent) =>
+      ids.paymentIntents.has(intent.id) || (charges.has(intent.id) && (isTried(intent) || hasRow(intent.id))),
   );
+  const paymentIds = new Set(intents.map(({ id }) => id));
   const refunds = (await listAll(stripe.refunds.list({ limit }))).filter(({ payment_intent }) =>
-    ids.paymentIntents.has(idOf(payment_intent) ?? ''),
+    paymentIds.has(idOf(payment_intent) ?? ''),
+  );
+  const disputes = Map.groupBy(await listAll(stripe.disputes.list({ limit })), ({ payment_intent }) =>
+    idOf(payment_intent),
   );
   const subscriptions = await listAll(stripe.subscriptions.list({ limit, status: 'all' }));
-  const invoices = await listAll(stripe.invoices.list({ limit }));
   return {
     customers: byId([...ids.customers], (id) => [id, customerTruth(live.get(id))]),
     plans: byId(prices, planTruth),
-    payments: byId(intents, (intent) => [intent.id, paymentTruth(intent, refunds)]),
+    payments: byId(intents, (intent) => [
+      intent.id,
+      {
+        ...paymentTruth(intent, refunds, charges.get(intent.id)),
+        dispute: disputeTruth(disputes.get(intent.id)),
+      },
+    ]),
     refunds: byId(refunds, ({ id, amount, currency, status, payment_intent }) => [
       id,
       { payment: idOf(payment_intent), amount, currency, status },
@@ -108,12 +153,24 @@ function customerTruth(customer: Stripe.Customer | undefined): object {
 function planTruth(price: Stripe.Price): [string, object] {
   const { product, unit_amount: amount, currency, recurring, active } = price;
   assert(typeof product === 'object' && !product.deleted);
-  const truth = { product: product.id, name: product.name, amount, currency, interval: recurring?.interval };
+  const recurrence = { interval: recurring?.interval, intervalCount: recurring?.interval_count };
+  const truth = { product: product.id, name: product.name, amount, currency, ...recurrence };
   const { metadata } = Object(ownTruth(product.metadata));
-  return [price.id, { ...truth, active: active && product.active, metadata }];
+  const own = { features: featuresTruth(product.metadata), group: product.metadata['till_group'] ?? null };
+  return [price.id, { ...truth, active: active && product.active, metadata, ...own }];
 }
 
-function paymentTruth(intent: Stripe.PaymentIntent, refunds: readonly Stripe.Refund[]): object {
+/** The features are JSON objects in several values of the metadata. */
+function featuresTruth(metadata: Stripe.Metadata): object {
+  const texts = Object.entries(metadata).filter(([key]) => key.startsWith('till_features_'));
+  return Object.assign({}, ...texts.map(([, text]) => JSON.parse(text)));
+}
+
+function paymentTruth(
+  intent: Stripe.PaymentIntent,
+  refunds: readonly Stripe.Refund[],
+  charge: Charge | undefined,
+): object {
   const { id, customer, amount, amount_received: received, currency } = intent;
   const refunded = refunds
     .filter(({ payment_intent, status }) => payment_intent === id && !isUndone(status))
@@ -128,7 +185,9 @@ function paymentTruth(intent: Stripe.PaymentIntent, refunds: readonly Stripe.Ref
     currency,
     status: isRefunded ? 'refunded' : status,
     capturable: intent.amount_capturable,
-    description: intent.description,
+    description: charge === undefined ? intent.description : null,
+    invoice: charge?.invoice ?? null,
+    subscription: charge?.subscription ?? null,
     failure: status === 'succeeded' ? null : failureTruth(intent.last_payment_error),
     ...chargeTruth(intent.latest_charge),
   };
@@ -150,6 +209,14 @@ function chargeTruth(charge: string | Stripe.Charge | null): object {
     card: { id: charge.payment_method, type: 'card', brand, last4, expMonth, expYear },
     captureBefore: card.capture_before ?? null,
   };
+}
+
+/** The newest dispute, of two in one second the one with the greater id. */
+function disputeTruth(disputes: readonly Stripe.Dispute[] = []): object | null {
+  const [newest] = disputes.toSorted((a, b) => b.created - a.created || (a.id > b.id ? -1 : 1));
+  if (newest === undefined) return null;
+  const { id, status, amount, currency, reason, evidence_details: details } = newest;
+  return { id, status, amount, currency, reason, dueBy: details.due_by };
 }
 
 function isUndone(status: string | null): boolean {
@@ -176,10 +243,17 @@ function invoiceTruth(invoice: Stripe.Invoice): [string, object] {
   const { amount_due: due, amount_paid: paid, currency, status, hosted_invoice_url: url } = invoice;
   const customer = idOf(invoice.customer);
   const subscription = idOf(invoice.parent?.subscription_details?.subscription ?? null);
-  return [
-    invoice.id ?? '',
-    { customer, processorCustomer: customer, subscription, due, paid, currency, status, url: url ?? null },
-  ];
+  const details = {
+    number: invoice.number,
+    remaining: invoice.amount_remaining,
+    pdf: invoice.invoice_pdf ?? null,
+    attempts: invoice.attempt_count,
+    nextAttempt: invoice.next_payment_attempt,
+    periodStart: invoice.period_start,
+    periodEnd: invoice.period_end,
+  };
+  const amounts = { due, paid, currency, status, url: url ?? null };
+  return [invoice.id ?? '', { customer, processorCustomer: customer, subscription, ...amounts, ...details }];
 }
 
 async function readMirrors(sql: Sql): Promise<Mirrors> {
@@ -196,21 +270,30 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
     ),
     plans: await read(
       `select processor_price_id as key, json_build_object('product', processor_product_id, 'name', name,
-         'amount', amount, 'currency', currency, 'interval', interval, 'active', active, 'metadata', metadata) as value
+         'amount', amount, 'currency', currency, 'interval', interval, 'active', active, 'metadata', metadata,
+         'intervalCount', interval_count, 'features', features, 'group', group_name) as value
        from till.plans`,
     ),
     payments: await read(
-      `select processor_payment_intent_id as key, json_build_object('customer', processor_customer_id,
-         'amount', amount, 'received', amount_received, 'refunded', amount_refunded, 'currency', currency,
-         'status', status, 'capturable', amount_capturable, 'description', description,
+      `select processor_payment_intent_id as key, json_build_object('customer', customers.processor_customer_id,
+         'amount', amount, 'received', amount_received, 'refunded', amount_refunded, 'currency', payments.currency,
+         'status', payments.status, 'capturable', amount_capturable, 'description', description,
+         'invoice', invoices.processor_invoice_id, 'subscription', subscriptions.processor_subscription_id,
          'failure', case when failure is not null then json_build_object('code', failure->'code',
            'declineCode', failure->'declineCode', 'message', failure->'message') end,
          'charge', processor_charge_id,
          'card', case when payment_method is not null then json_build_object('id', payment_method->'id',
            'type', payment_method->'type', 'brand', payment_method->'brand', 'last4', payment_method->'last4',
            'expMonth', payment_method->'expMonth', 'expYear', payment_method->'expYear') end,
-         'captureBefore', extract(epoch from capture_before)::bigint) as value
-       from till.payments join till.customers on customers.id = customer_id`,
+         'captureBefore', extract(epoch from capture_before)::bigint,
+         'dispute', case when dispute is not null then json_build_object('id', dispute->'processorDisputeId',
+           'status', dispute->'status', 'amount', dispute->'amount', 'currency', dispute->'currency',
+           'reason', dispute->'reason',
+           'dueBy', extract(epoch from (dispute->>'evidenceDueBy')::timestamptz)::bigint) end) as value
+       from till.payments join till.customers on customers.id = payments.customer_id
+         left join till.invoices on invoices.processor_invoice_id = payments.processor_invoice_id
+         left join till.subscriptions
+           on subscriptions.processor_subscription_id = payments.processor_subscription_id`,
     ),
     refunds: await read(
       `select coalesce(processor_refund_id, 'reserved ' || refunds.id) as key,
@@ -231,7 +314,10 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
       `select processor_invoice_id as key, json_build_object('customer', customers.processor_customer_id,
          'processorCustomer', invoices.processor_customer_id, 'subscription', processor_subscription_id,
          'due', amount_due, 'paid', amount_paid, 'currency', currency, 'status', status,
-         'url', hosted_invoice_url) as value
+         'url', hosted_invoice_url, 'number', number, 'remaining', amount_remaining, 'pdf', invoice_pdf_url,
+         'attempts', attempt_count, 'nextAttempt', extract(epoch from next_payment_attempt_at)::bigint,
+         'periodStart', extract(epoch from period_start)::bigint,
+         'periodEnd', extract(epoch from period_end)::bigint) as value
        from till.invoices left join till.customers on customers.id = customer_id`,
     ),
   };

@@ -27,6 +27,8 @@ export async function readRows(sql: Sql): Promise<ReadonlyMap<string, string>> {
      union all select processor_payment_intent_id, json_build_array(intent_status, amount_received) from till.payments
      union all select processor_refund_id, json_build_array(status, amount) from till.refunds
        where processor_refund_id is not null
+     union all select dispute->>'processorDisputeId', json_build_array(dispute->'status') from till.payments
+       where dispute is not null
      union all select processor_subscription_id, json_build_array(status, processor_price_id,
          extract(epoch from current_period_start)::bigint, extract(epoch from current_period_end)::bigint)
        from till.subscriptions join till.plans on plans.id = plan_id
@@ -90,6 +92,7 @@ type Snapshot =
   | Stripe.Price
   | Stripe.PaymentIntent
   | Stripe.Refund
+  | Stripe.Dispute
   | Stripe.Subscription
   | Stripe.Invoice;
 
@@ -110,6 +113,8 @@ function viewOf(object: Snapshot, type: string): readonly unknown[] | undefined 
       ];
     case 'refund':
       return [object.status, object.amount];
+    case 'dispute':
+      return [object.status];
     case 'subscription': {
       const [item] = object.items.data;
       return [object.status, item?.price.id, item?.current_period_start, item?.current_period_end];

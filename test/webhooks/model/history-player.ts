@@ -5,7 +5,7 @@ import type { Reading } from '../../support/checks/staleness.ts';
 import type { Method } from '../../support/client.ts';
 import { confirmIntent } from '../../support/objects.ts';
 import type { ApiClient } from './api-client.ts';
-import type { Card, Command } from './world.ts';
+import type { Card, Command, DisputeAnswer } from './world.ts';
 
 interface PaymentAnswer {
   readonly payment: { readonly id: string; readonly processorPaymentIntentId: string };
@@ -41,6 +41,7 @@ interface MadeSubscription {
 
 type SubscriptionCommand =
   | 'subscribe'
+  | 'refund charge'
   | 'repeat subscription'
   | 'confirm subscription'
   | 'spoil card'
@@ -125,6 +126,8 @@ export class HistoryPlayer {
         return this.#withPayment(command.which, (payment) =>
           this.#refund(payment, command.whole, command.by === 'till'),
         );
+      case 'answer dispute':
+        return this.#withPayment(command.which, ({ intentId }) => this.#answerDispute(intentId, command.how));
       case 'pay elsewhere':
         return this.#payElsewhere(command.amount);
       case 'update customer':
@@ -166,10 +169,17 @@ export class HistoryPlayer {
     const { stripe } = this.#processor;
     if (command.what === 'rename plan') {
       const { name } = command;
-      const change = { name, metadata: { theirs: name } };
+      const [change, theirs] = [{ name, metadata: { theirs: name } }, { till_group: name }];
+      const features = { name, length: name.length };
       if (name.startsWith('a'))
-        await this.#change([plan.processorProductId], 'PATCH', `plans/${plan.id}`, change);
-      else await stripe.products.update(plan.processorProductId, change);
+        await this.#change([plan.processorProductId], 'PATCH', `plans/${plan.id}`, {
+          ...{ ...change, features, group: name },
+        });
+      else
+        await stripe.products.update(plan.processorProductId, {
+          ...change,
+          metadata: { ...change.metadata, ...theirs, till_features_1: JSON.stringify(features) },
+        });
     } else if (command.what === 'archive plan' && command.by === 'till') {
       const ids = [plan.processorProductId, plan.processorPriceId];
       await this.#change(ids, 'POST', `plans/${plan.id}/archive`);
@@ -187,6 +197,8 @@ export class HistoryPlayer {
     const { id, processorId, intentId, order } = subscription;
     const { stripe } = this.#processor;
     switch (command.what) {
+      case 'refund charge':
+        return this.#refundCharge(subscription, command);
       case 'repeat subscription':
         return this.#read([processorId], 'POST', 'subscriptions', order);
       case 'confirm subscription':
@@ -257,6 +269,14 @@ export class HistoryPlayer {
     else await this.#processor.stripe.refunds.create({ payment_intent: intentId, ...part });
   }
 
+  async #answerDispute(intentId: string, how: DisputeAnswer): Promise<void> {
+    const { disputes } = this.#processor.stripe;
+    const [dispute] = (await disputes.list({ payment_intent: intentId })).data;
+    if (dispute === undefined) return;
+    if (how === 'accept') await disputes.close(dispute.id);
+    else await disputes.update(dispute.id, { evidence: { uncategorized_text: how } });
+  }
+
   /** A payment of our customer that Till has no part in. */
   async #payElsewhere(amount: number): Promise<void> {
     await this.#processor.stripe.paymentIntents.create({
@@ -291,6 +311,31 @@ export class HistoryPlayer {
     const intentId = made.clientSecret?.split('_secret_')[0] ?? null;
     this.#subscriptions.push({ id, processorId, intentId, order });
     if (card !== null && intentId !== null) await this.#confirm(intentId, card);
+  }
+
+  /** Refunds the newest payment of the subscription: one that Till knows, or one that the processor knows. */
+  async #refundCharge(
+    { id, processorId }: MadeSubscription,
+    { whole, by }: Extract<Command, { what: 'refund charge' }>,
+  ): Promise<void> {
+    const part = whole ? {} : { amount: 40 };
+    if (by === 'till') {
+      const found = await this.#till.call<{ data: readonly { id: string }[] }>(
+        'GET',
+        `payments?subscriptionId=${id}&limit=1`,
+      );
+      const payment = found?.data[0];
+      const body = { ...part, idempotencyKey: randomUUID() };
+      if (payment !== undefined) await this.#till.call('POST', `payments/${payment.id}/refund`, body);
+      return;
+    }
+    const { invoices, refunds } = this.#processor.stripe;
+    const { data } = await invoices.list({
+      ...{ subscription: processorId, status: 'paid', limit: 1, expand: ['data.payments'] },
+    });
+    const paid = data[0]?.payments?.data.find(({ status }) => status === 'paid');
+    const intent = paid?.payment.payment_intent;
+    if (typeof intent === 'string') await refunds.create({ payment_intent: intent, ...part });
   }
 
   /** From now on renewals are declined. */

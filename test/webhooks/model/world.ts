@@ -9,9 +9,22 @@ export const cards = [
   'pm_card_threeDSecure2Required',
   'pm_card_refundFail',
   'pm_card_pendingRefund',
+  'pm_card_createDispute',
+  'pm_card_createDisputeInquiry',
 ] as const;
 
 export type Card = (typeof cards)[number];
+
+/** What somebody does about a dispute: accept it, or send evidence that decides how it ends. */
+export const disputeAnswers = [
+  'accept',
+  'winning_evidence',
+  'losing_evidence',
+  'escalate_inquiry_evidence',
+  'other_evidence',
+] as const;
+
+export type DisputeAnswer = (typeof disputeAnswers)[number];
 
 /** One thing that happens. `which` picks among what the history has made so far; with nothing to pick, nothing happens. */
 export type Command =
@@ -24,6 +37,7 @@ export type Command =
   | { readonly what: 'authenticate'; readonly which: number; readonly succeeds: boolean }
   | { readonly what: 'cancel payment'; readonly which: number; readonly by: Actor }
   | { readonly what: 'refund'; readonly which: number; readonly whole: boolean; readonly by: Actor }
+  | { readonly what: 'answer dispute'; readonly which: number; readonly how: DisputeAnswer }
   | { readonly what: 'update customer'; readonly name: string; readonly by: Actor }
   | { readonly what: 'delete customer'; readonly by: Actor }
   | { readonly what: 'rename plan'; readonly which: number; readonly name: string }
@@ -36,6 +50,7 @@ export type Command =
       readonly trialDays: number;
       readonly card: Card | null;
     }
+  | { readonly what: 'refund charge'; readonly which: number; readonly whole: boolean; readonly by: Actor }
   | { readonly what: 'repeat subscription'; readonly which: number }
   | { readonly what: 'confirm subscription'; readonly which: number; readonly card: Card }
   | { readonly what: 'spoil card'; readonly which: number }
@@ -104,6 +119,14 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   },
   {
     weight: 3,
+    arbitrary: fc.record({
+      what: fc.constant('answer dispute' as const),
+      which,
+      how: fc.constantFrom(...disputeAnswers),
+    }),
+  },
+  {
+    weight: 3,
     arbitrary: fc.record({ what: fc.constant('update customer' as const), name: personName, by }),
   },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('delete customer' as const), by }) },
@@ -122,6 +145,10 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('repeat subscription' as const), which }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ what: fc.constant('refund charge' as const), which, whole: fc.boolean(), by }),
+  },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('confirm subscription' as const), which, card }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('spoil card' as const), which }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('cancel subscription' as const), which, by }) },
@@ -155,6 +182,8 @@ const fault: fc.Arbitrary<Fault> = fc.record({
     'customers.retrieve',
     'prices.retrieve',
     'refunds.list',
+    'invoice_payments.list',
+    'disputes.list',
   ),
   kind: fc.constantFrom('error', 'latency', 'reset_before'),
   // Three tries in a row fail a whole question, so that some fail and some are only delayed.

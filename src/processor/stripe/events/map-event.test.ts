@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventFixture, eventFixtureWith } from '../../../../test/fixtures/event-fixture.ts';
+import { unknownDetails } from '../../../../test/support/invoice-details.ts';
 import { asOfEvent } from '../../../mirrors/facts.ts';
 import { UnmappableError } from '../../event-facts.ts';
 import { eventTypes } from '../../event-types.ts';
@@ -312,6 +313,8 @@ describe('customer and plan events', () => {
       localId: '0199d3a2-0000-7000-8000-00000000000b',
       name: 'Gold',
       metadata: null,
+      features: {},
+      groupName: null,
       active: true,
       createdAt: new Date('2025-12-31T23:50:00Z'),
       asOf: asOfEvent(eventTime),
@@ -339,6 +342,7 @@ describe('customer and plan events', () => {
       amount: 900,
       currency: 'eur',
       interval: 'month',
+      intervalCount: 1,
       active: false,
       createdAt: new Date('2025-12-31T23:50:00Z'),
       asOf: asOfEvent(eventTime),
@@ -350,7 +354,8 @@ describe('customer and plan events', () => {
   for (const [what, recurring] of [
     ['paid once', null],
     ['that does not say how it is paid', undefined],
-    ['paid every third month', { interval: 'month', interval_count: 3 }],
+    ['paid every four years', { interval: 'day', interval_count: 1_461 }],
+    ['paid every zero months', { interval: 'month', interval_count: 0 }],
     ['paid every decade', { interval: 'decade', interval_count: 1 }],
   ] as const) {
     test(`a price ${what} has no interval that Till supports`, () => {
@@ -477,6 +482,7 @@ describe('invoice events', () => {
     currency: 'eur',
     status: 'paid',
     hostedInvoiceUrl: 'https://invoice.example.com/i/1',
+    ...{ ...unknownDetails, amountRemaining: 0 },
     createdAt: new Date('2026-01-01T00:00:00Z'),
     asOf: asOfEvent(eventTime),
   };
@@ -532,11 +538,75 @@ describe('invoice events', () => {
     }
   });
 
+  test('the details of an invoice are mapped', () => {
+    const event = JSON.parse(eventFixture('invoice.paid.newer'));
+    const details = {
+      ...{ number: 'A-0001', invoice_pdf: 'https://invoice.example.com/i/1/pdf', attempt_count: 2 },
+      ...{ next_payment_attempt: null, period_start: 1767225600, period_end: 1769904000 },
+    };
+    const object = { ...event.data.object, ...details };
+    assert.deepEqual(readEvent(JSON.stringify({ ...event, data: { object } })), {
+      subject: 'invoice',
+      facts: [
+        {
+          ...{ ...invoice, number: 'A-0001', invoicePdfUrl: details.invoice_pdf, attemptCount: 2 },
+          nextPaymentAttemptAt: null,
+          periodStart: new Date('2026-01-01T00:00:00Z'),
+          periodEnd: new Date('2026-02-01T00:00:00Z'),
+        },
+      ],
+    });
+  });
+
+  test('an unreadable detail is unknown, and does not lose the event', () => {
+    for (const field of ['number', 'invoice_pdf', 'attempt_count', 'period_start', 'period_end']) {
+      for (const value of [null, -1, '', 'x'.repeat(3), {}, 2 ** 40, true].filter(
+        (one) => !(typeof one === 'string' && one !== '' && ['number', 'invoice_pdf'].includes(field)),
+      )) {
+        const facts = readEvent(eventFixtureWith('invoice.paid.newer', field, value));
+        assert.deepEqual(facts, { subject: 'invoice', facts: [invoice] }, `${field} ${value}`);
+      }
+    }
+  });
+
   test('an unreadable page URL maps to null', () => {
     for (const url of [undefined, null, 7, '']) {
       const facts = readEvent(eventFixtureWith('invoice.paid.newer', 'hosted_invoice_url', url));
       assert.deepEqual(facts, { subject: 'invoice', facts: [{ ...invoice, hostedInvoiceUrl: null }] });
     }
+  });
+});
+
+describe('invoice payment events', () => {
+  test('name the payment intent and its invoice', () => {
+    const facts = [{ processorInvoiceId: 'in_1', processorPaymentIntentId: 'pi_1' }];
+    assert.deepEqual(read('invoice_payment.paid'), { subject: 'invoicePayment', facts });
+    const payment = { type: 'payment_intent', payment_intent: { id: 'pi_1', object: 'payment_intent' } };
+    const expanded = readEvent(eventFixtureWith('invoice_payment.paid', 'payment', payment));
+    assert.deepEqual(expanded, { subject: 'invoicePayment', facts });
+  });
+
+  test('have no facts if the invoice was paid in another way', () => {
+    const payment = { type: 'charge', charge: 'ch_1' };
+    const facts = readEvent(eventFixtureWith('invoice_payment.paid', 'payment', payment));
+    assert.deepEqual(facts, { subject: 'invoicePayment', facts: [] });
+  });
+
+  test('without an invoice or a payment are errors', () => {
+    unmappable('invoice_payment.paid', 'invoice', null, /invoice/);
+    unmappable('invoice_payment.paid', 'payment', undefined, /payment is missing/);
+    unmappable('invoice_payment.paid', 'payment', { type: 'payment_intent' }, /payment_intent is missing/);
+  });
+
+  test('only older payment intents name their invoice', () => {
+    const invoiceOf = (value: unknown) => {
+      const facts = readEvent(eventFixtureWith('payment_intent.succeeded', 'invoice', value));
+      assert(facts.subject === 'payment' && facts.facts[0] !== undefined);
+      return facts.facts[0].processorInvoiceId;
+    };
+    assert.equal(invoiceOf('in_1'), 'in_1');
+    assert.equal(invoiceOf(null), null);
+    assert.equal(invoiceOf(undefined), undefined);
   });
 });
 

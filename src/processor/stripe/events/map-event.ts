@@ -5,7 +5,8 @@ import { type EventFacts, UnmappableError } from '../../event-facts.ts';
 import type { EventType } from '../../event-types.ts';
 import { mapCharge } from '../objects/map-charge.ts';
 import { mapCustomer } from '../objects/map-customer.ts';
-import { mapInvoice } from '../objects/map-invoice.ts';
+import { isLinked, mapDispute } from '../objects/map-dispute.ts';
+import { mapInvoice, mapInvoicePayment } from '../objects/map-invoice.ts';
 import { mapPayment } from '../objects/map-payment.ts';
 import { mapPrice, mapProduct } from '../objects/map-plan.ts';
 import { mapRefund } from '../objects/map-refund.ts';
@@ -59,6 +60,15 @@ const readPayment: Reader = (object, asOf) => ({ subject: 'payment', facts: [map
 const readCharge: Reader = (object, asOf) => chargeEvent(mapCharge(object, asOf));
 const readRefund: Reader = (object, asOf) => ({ subject: 'refund', facts: [mapRefund(object, asOf)] });
 const readInvoice: Reader = (object, asOf) => ({ subject: 'invoice', facts: [mapInvoice(object, asOf)] });
+/** An invoice that was paid in another way has no payment at the processor. */
+const readInvoicePayment: Reader = (object) => {
+  const { processorInvoiceId, processorPaymentIntentId } = mapInvoicePayment(object);
+  const isPayment = processorPaymentIntentId !== null;
+  return {
+    subject: 'invoicePayment',
+    facts: isPayment ? [{ processorInvoiceId, processorPaymentIntentId }] : [],
+  };
+};
 const readSubscription: Reader = (object, asOf) => ({
   subject: 'subscription',
   facts: [mapSubscription(object, asOf)],
@@ -97,6 +107,13 @@ function chargeEvent(facts: ChargeFacts | null): EventFacts {
   return { subject: 'charge', facts: facts === null ? [] : [facts] };
 }
 
+const readDispute: Reader = (object, asOf) => {
+  const facts = mapDispute(object, asOf);
+  return isLinked(facts)
+    ? { subject: 'dispute', facts: [facts] }
+    : { subject: 'unlinkedDispute', facts: [facts] };
+};
+
 /** The older shape lists the refunds, if there are at most ten. Otherwise they must be fetched from the processor. */
 const readRefundedCharge: Reader = (object, asOf) => {
   const charge = WireObject.parse(object, 'charge').expectKind('charge');
@@ -124,6 +141,11 @@ const readers: Readonly<Record<EventType, Reader>> = {
   'charge.expired': readExpiredCharge,
   'charge.refunded': readRefundedCharge,
   'charge.refund.updated': readRefund,
+  'charge.dispute.created': readDispute,
+  'charge.dispute.updated': readDispute,
+  'charge.dispute.closed': readDispute,
+  'charge.dispute.funds_withdrawn': readDispute,
+  'charge.dispute.funds_reinstated': readDispute,
   'refund.created': readRefund,
   'refund.updated': readRefund,
   'refund.failed': readRefund,
@@ -150,6 +172,7 @@ const readers: Readonly<Record<EventType, Reader>> = {
   'invoice.voided': readInvoice,
   'invoice.marked_uncollectible': readInvoice,
   'invoice.deleted': readDeletedInvoice,
+  'invoice_payment.paid': readInvoicePayment,
 };
 
 function isKnown(type: string): type is EventType {

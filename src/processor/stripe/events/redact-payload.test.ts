@@ -27,7 +27,6 @@ const person = {
   customer_tax_ids: [{ type: 'eu_vat', value: 'Ada 123' }],
   default_source: { id: 'card_1', object: 'card', last4: 'Ada4', name: 'Ada' },
   description: 'For Ada',
-  invoice_pdf: 'https://pay.example.com/Ada.pdf',
   last_payment_error: { payment_method: { id: 'pm_1', object: 'payment_method', card: { last4: 'Ada4' } } },
   lines: { object: 'list', data: [{ id: 'il_1', object: 'line_item', description: 'Ada' }] },
   payment_method_details: { card: { last4: 'Ada4' } },
@@ -85,6 +84,32 @@ describe('a redacted event', () => {
       card: { brand: 'visa', last4: '4242', exp_month: 12, exp_year: 2034, capture_before: 1767830450 },
     });
     assert.doesNotMatch(payload, /Ada/);
+  });
+
+  test('a dispute keeps what a payment shows and its links, and nothing of its evidence', () => {
+    const fixture = JSON.parse(eventFixture('charge.dispute.created')).data.object;
+    const charge = { id: 'ch_1', object: 'charge', payment_intent: { id: 'pi_1', ...person }, ...person };
+    const evidence = { ...fixture.evidence, access_activity_log: 'Ada', enhanced_evidence: { x: 'Ada' } };
+    const more = { ...person, charge, evidence, evidence_details: { due_by: 1768089599, note: 'Ada' } };
+    const { payload } = redactPayload(withPerson('charge.dispute.created', more));
+    assert.doesNotMatch(payload, /Ada/);
+    const { id, object, amount, created, currency, reason, status, payment_intent } = fixture;
+    assert.deepEqual(JSON.parse(payload).data.object, {
+      ...{ id, object, amount, created, currency, reason, status, payment_intent },
+      charge: { id: 'ch_1', object: 'charge', payment_intent: { id: 'pi_1' } },
+      evidence_details: { due_by: 1768089599 },
+    });
+  });
+
+  test('the address of a PDF is kept of invoices alone', () => {
+    const pdf = { invoice_pdf: 'https://pay.example.com/1.pdf' };
+    for (const [object, kept] of [
+      ['invoice', pdf.invoice_pdf],
+      ['subscription', null],
+    ] as const) {
+      const { payload } = redactPayload({ object: 'event', data: { object: { object, ...pdf } } });
+      assert.equal(JSON.parse(payload).data.object.invoice_pdf, kept);
+    }
   });
 
   test('an object of a kind that no mirror uses is reduced to its id and kind', () => {

@@ -78,6 +78,7 @@ const keptKinds: ReadonlySet<unknown> = new Set([
   'subscription',
   'subscription_item',
   'invoice',
+  'invoice_payment',
 ]);
 
 /**
@@ -91,6 +92,7 @@ function redactValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(redactValue);
   const fields = record(value);
   const kind = fields['object'];
+  if (kind === 'dispute') return onlyDispute(fields);
   if (typeof kind === 'string' && !keptKinds.has(kind)) return idAndKind(fields);
   const changes: [string, unknown][] = [];
   for (const name of Object.keys(fields)) {
@@ -106,9 +108,13 @@ function redactField(kind: unknown, name: string, field: unknown): unknown {
   if (name === 'metadata') return onlyLocalId(field);
   if (secretName.test(name)) return null;
   if (kind === 'charge' && name === 'payment_method_details') return onlyShownDetails(field);
-  // A product is not a person, and the plan uses its name.
-  if (isPersonalName(name) && !(kind === 'product' && name === 'name')) return null;
+  if (isPersonalName(name) && !isShown(kind, name)) return null;
   return redactValue(field);
+}
+
+/** A product is not a person, and the plan uses its name. The API shows the address of an invoice's PDF. */
+function isShown(kind: unknown, name: string): boolean {
+  return (kind === 'product' && name === 'name') || (kind === 'invoice' && name === 'invoice_pdf');
 }
 
 /** What a payment shows about its payment method, and when its authorisation expires. */
@@ -122,6 +128,31 @@ function onlyShownDetails(details: unknown): object | null {
     ([name, value]) => shownDetails.includes(name) && ['string', 'number'].includes(typeof value),
   );
   return { type, ...(shown.length === 0 ? {} : { [type]: Object.fromEntries(shown) }) };
+}
+
+const disputeFields = ['id', 'object', 'amount', 'created', 'currency', 'reason', 'status'];
+
+/** What a payment shows about its dispute, and what links the two. Evidence contains personal data in every field. */
+function onlyDispute(fields: Readonly<Record<string, unknown>>): object {
+  const { charge, payment_intent, evidence_details } = fields;
+  const { due_by } = record(evidence_details);
+  const shown = Object.entries(fields).filter(
+    ([name, value]) => disputeFields.includes(name) && (typeof value !== 'object' || value === null),
+  );
+  return {
+    ...Object.fromEntries(shown.map(([name, value]) => [name, redactValue(value)])),
+    ...(charge === undefined ? {} : { charge: onlyLinks(charge) }),
+    ...(payment_intent === undefined ? {} : { payment_intent: onlyLinks(payment_intent) }),
+    ...(typeof due_by === 'number' ? { evidence_details: { due_by } } : {}),
+  };
+}
+
+/** A reference, or of an expanded object its id and the payment intent that it belongs to. */
+function onlyLinks(reference: unknown): unknown {
+  if (typeof reference !== 'object' || reference === null) return redactValue(reference);
+  const { payment_intent, ...fields } = record(reference);
+  const link = payment_intent === undefined ? {} : { payment_intent: onlyLinks(payment_intent) };
+  return { ...idAndKind(fields), ...link };
 }
 
 function idAndKind(fields: Readonly<Record<string, unknown>>): object {

@@ -2,7 +2,8 @@ import type { InvoiceCalls } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isMissing } from '../wire/attempt.ts';
 import { mapPages } from '../wire/listing.ts';
-import { mapInvoice } from './map-invoice.ts';
+import { WireObject } from '../wire/wire-object.ts';
+import { mapInvoice, mapInvoicePayment } from './map-invoice.ts';
 
 export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
   const { stripe, call } = context;
@@ -12,6 +13,22 @@ export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
         kind: 'read',
         send: (options) => stripe.invoices.retrieve(processorInvoiceId, {}, options),
         take: mapInvoice,
+        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      }),
+
+    // A payment intent pays one invoice at most.
+    findOfPayment: (processorPaymentIntentId) =>
+      call('invoice_payments.list', {
+        kind: 'read',
+        send: (options) =>
+          stripe.invoicePayments.list(
+            { payment: { type: 'payment_intent', payment_intent: processorPaymentIntentId }, limit: 1 },
+            options,
+          ),
+        take: (response) => {
+          const [first] = WireObject.parse(response, 'list').array('data');
+          return first === undefined ? null : mapInvoicePayment(first).processorInvoiceId;
+        },
         refused: (refusal) => (isMissing(refusal) ? null : undefined),
       }),
 

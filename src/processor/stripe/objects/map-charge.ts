@@ -28,10 +28,12 @@ export function latestChargeOf(intent: WireObject, asOf: AsOf): Charge | null | 
 
 function chargeOf(charge: WireObject, asOf: AsOf): Charge {
   const details = ifReadable(() => charge.object('payment_method_details'));
+  const refunds = ifReadable(() => charge.object('refunds').array('data'));
   return {
     processorChargeId: charge.id(),
     createdAt: charge.createdAt(asOf.earliest),
     paymentMethod: details && ifReadable(() => describeMethod(charge.shortText('payment_method'), details)),
     captureBefore: details && ifReadable(() => details.object('card').moment('capture_before')),
+    ...(refunds === null ? {} : { hasRefunds: refunds.length > 0 }),
   };
 }

@@ -1,6 +1,6 @@
 import type { InvoiceFacts } from '../../../invoices/invoice.ts';
 import type { AsOf } from '../../../mirrors/facts.ts';
-import { WireObject } from '../wire/wire-object.ts';
+import { ifReadable, WireObject } from '../wire/wire-object.ts';
 
 /** Maps the processor's invoice statuses to Till's. */
 const statuses = {
@@ -25,9 +25,40 @@ export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
     currency: invoice.currency('currency'),
     status: invoice.translate('status', statuses),
     hostedInvoiceUrl: invoice.optionalText('hosted_invoice_url'),
+    number: invoice.optionalText('number'),
+    amountRemaining: ifReadable(() => invoice.wholeNumber('amount_remaining')),
+    attemptCount: attemptCountOf(invoice),
+    nextPaymentAttemptAt: invoice.has('next_payment_attempt')
+      ? invoice.optionalMoment('next_payment_attempt')
+      : undefined,
+    periodStart: invoice.optionalMoment('period_start'),
+    periodEnd: invoice.optionalMoment('period_end'),
+    invoicePdfUrl: invoice.optionalText('invoice_pdf'),
     createdAt: invoice.createdAt(asOf.earliest),
     asOf,
   };
+}
+
+/** The payment of an invoice. Money that was not paid through a payment intent has no payment at the processor. */
+export function mapInvoicePayment(value: unknown): {
+  readonly processorInvoiceId: string;
+  readonly processorPaymentIntentId: string | null;
+} {
+  const invoicePayment = WireObject.parse(value, 'invoice_payment').expectKind('invoice_payment');
+  const payment = invoicePayment.object('payment');
+  return {
+    processorInvoiceId: invoicePayment.reference('invoice'),
+    processorPaymentIntentId:
+      payment.text('type') === 'payment_intent' ? payment.reference('payment_intent') : null,
+  };
+}
+
+/** The largest integer of its column. */
+const attemptCountMax = 2_147_483_647;
+
+function attemptCountOf(invoice: WireObject): number | null {
+  const count = ifReadable(() => invoice.wholeNumber('attempt_count'));
+  return count !== null && count >= 0 && count <= attemptCountMax ? count : null;
 }
 
 /** Since 2025-03-31 the subscription is under `parent`; before, it was a field of the invoice itself. */

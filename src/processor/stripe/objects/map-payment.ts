@@ -25,6 +25,7 @@ export function mapPaymentResponse(value: unknown, asOf: AsOf): PaymentFacts {
     ...mapPayment(value, asOf),
     description: intent.optionalText('description'),
     ...(charge === undefined ? {} : { charge }),
+    isDisputed: ifReadable(() => intent.object('latest_charge').flag('disputed')) ?? false,
   };
 }
 
@@ -42,6 +43,8 @@ export function mapPayment(value: unknown, asOf: AsOf): PaymentFacts {
     currency: intent.currency('currency'),
     status,
     failure: status === 'succeeded' ? null : failureOf(intent),
+    // Since 2025-03-31 a payment intent does not name its invoice.
+    ...(intent.has('invoice') ? { processorInvoiceId: intent.referenceOrNull('invoice') } : {}),
     createdAt: intent.createdAt(asOf.earliest),
     asOf,
   };

@@ -17,6 +17,9 @@ const captureIdKey = 'till_capture_id';
 /** The latest charge says how the payment was paid, and until when it can be captured. */
 const withCharge = { expand: ['latest_charge'] };
 
+/** Also whether it was refunded. */
+const withRefunds = { expand: ['latest_charge.refunds'] };
+
 export function createPaymentCalls(context: AdapterContext): PaymentCalls {
   const { stripe, call } = context;
   const fetchList =
@@ -93,7 +96,7 @@ function createRead({ stripe, call }: AdapterContext): Read {
   return (processorPaymentIntentId, known) =>
     call('payments.read', {
       kind: 'read',
-      send: (options) => stripe.paymentIntents.retrieve(processorPaymentIntentId, withCharge, options),
+      send: (options) => stripe.paymentIntents.retrieve(processorPaymentIntentId, withRefunds, options),
       take: (response, asOf) => withSecret(response, known, asOf),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });

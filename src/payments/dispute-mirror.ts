@@ -1,0 +1,73 @@
+import { applyToRows, lockRows } from '../mirrors/apply-facts.ts';
+import type { Applied, Source } from '../mirrors/fold.ts';
+import type { Mirror } from '../mirrors/mirror.ts';
+import { ignoredAll, nothingApplied } from '../mirrors/refresh.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
+import { type DisputeFacts, takeDispute, type UnlinkedDisputeFacts } from './dispute.ts';
+import type { Payment } from './payment.ts';
+import type { PaymentMirror } from './payment-mirror.ts';
+import type { PaymentStore } from './payment-store.ts';
+
+interface DisputeMirrorParts {
+  readonly database: Database;
+  readonly paymentStore: PaymentStore;
+  readonly payments: PaymentMirror;
+  readonly processor: Processor;
+  readonly clock: Clock;
+}
+
+/** A payment's row stores its newest dispute, so the key of a dispute is the payment intent's. */
+export class DisputeMirror implements Mirror<DisputeFacts> {
+  readonly resource = 'dispute';
+  /** For events that do not name the payment intent. */
+  readonly unlinked: Mirror<UnlinkedDisputeFacts>;
+  readonly #parts: DisputeMirrorParts;
+
+  constructor(parts: DisputeMirrorParts) {
+    this.#parts = parts;
+    const keyOf = ({ processorDisputeId }: UnlinkedDisputeFacts) => processorDisputeId;
+    this.unlinked = {
+      resource: 'dispute',
+      keyOf,
+      apply: (_tx, facts) => Promise.resolve({ ...nothingApplied, unsettled: facts.map(keyOf) }),
+      refresh: (key) => this.#refreshUnlinked(key),
+    };
+  }
+
+  keyOf({ processorPaymentIntentId }: Pick<DisputeFacts, 'processorPaymentIntentId'>): string {
+    return processorPaymentIntentId;
+  }
+
+  async apply(tx: Transaction, facts: readonly DisputeFacts[], source: Source): Promise<Applied> {
+    const { paymentStore, payments, clock } = this.#parts;
+    const { keyOf } = this;
+    const rows = await lockRows<Payment, DisputeFacts>(tx, paymentStore, facts, keyOf);
+    // A dispute does not carry Till's id, so only a read shows whether a payment without a row belongs to Till. A resync
+    // has already recovered every payment that does.
+    const lost = source === 'events' ? rows.unknown.map(keyOf) : [];
+    const inserted = lost.length === 0 ? undefined : { made: [], lost };
+    const folding = { rows, inserted, source, keyOf, take: takeDispute<Payment>, now: clock.now() };
+    const { applied, written } = await applyToRows(tx, paymentStore, folding);
+    payments.countDisputed(tx, written);
+    return applied;
+  }
+
+  refresh(key: string): Promise<Applied> {
+    return this.#parts.payments.refresh(key, { isDisputed: true });
+  }
+
+  /** The number of payments that were disputed. */
+  count(): Promise<number> {
+    const { database, paymentStore } = this.#parts;
+    return paymentStore.countDisputed(database);
+  }
+
+  async #refreshUnlinked(key: string): Promise<Applied> {
+    const facts = await this.#parts.processor.disputes.read(key);
+    if (facts === null) return ignoredAll(key);
+    const applied = await this.refresh(this.keyOf(facts));
+    return applied.ignored.includes(this.keyOf(facts)) ? ignoredAll(key) : applied;
+  }
+}

@@ -1,0 +1,32 @@
+import { type Static, Type } from 'typebox';
+import { nullable } from '../http/docs/api-schema.ts';
+import type { Payment } from './payment.ts';
+
+/** What a payment shows of its newest dispute. */
+export const DisputeSchema = Type.Object(
+  {
+    status: Type.String({
+      description:
+        "The processor's status, an open set: `needs_response`, `under_review`, `won`, `lost`, for an inquiry " +
+        '`warning_needs_response`, and others.',
+    }),
+    amount: nullable(
+      Type.Integer({
+        description: 'The disputed amount. Null if the dispute is in another currency than the payment.',
+      }),
+    ),
+    reason: nullable(Type.String({ description: "The processor's reason, an open set." })),
+    evidenceDueBy: nullable(Type.String({ format: 'date-time', description: 'When evidence is due.' })),
+  },
+  {
+    description:
+      "The payment's newest dispute. Null if there is none. A dispute never changes the payment's `status`.",
+  },
+);
+
+/** An amount in another currency would look like one in the payment's. */
+export function disputeAnswer({ dispute, currency }: Payment): Static<typeof DisputeSchema> | null {
+  if (dispute === null) return null;
+  const { status, reason, evidenceDueBy } = dispute;
+  return { status, amount: dispute.currency === currency ? dispute.amount : null, reason, evidenceDueBy };
+}

@@ -1,0 +1,53 @@
+import type { Applied } from '../mirrors/fold.ts';
+import type { Mirror } from '../mirrors/mirror.ts';
+import { ignoredAll, nothingApplied } from '../mirrors/refresh.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
+import type { InvoicePaymentFacts } from './payment.ts';
+import type { PaymentMirror } from './payment-mirror.ts';
+import type { PaymentStore } from './payment-store.ts';
+import type { SubscriptionCharges } from './subscription-charges.ts';
+
+interface InvoicePaymentMirrorParts {
+  readonly database: Database;
+  readonly paymentStore: PaymentStore;
+  readonly payments: PaymentMirror;
+  readonly subscriptionCharges: SubscriptionCharges;
+  readonly processor: Processor;
+}
+
+/** For events that say that an invoice was paid. Their keys contain the ids of both objects. */
+export class InvoicePaymentMirror implements Mirror<InvoicePaymentFacts> {
+  readonly resource = 'payment';
+  readonly #parts: InvoicePaymentMirrorParts;
+
+  constructor(parts: InvoicePaymentMirrorParts) {
+    this.#parts = parts;
+  }
+
+  /** The processor's ids contain no spaces. */
+  keyOf({ processorInvoiceId, processorPaymentIntentId }: InvoicePaymentFacts): string {
+    return `${processorInvoiceId} ${processorPaymentIntentId}`;
+  }
+
+  /** The payment has succeeded, unless Till has missed that, or the payment itself. */
+  async apply(tx: Transaction, facts: readonly InvoicePaymentFacts[]): Promise<Applied> {
+    const { paymentStore, payments } = this.#parts;
+    const rows = await paymentStore.findByKeys(tx, facts.map(payments.keyOf));
+    const succeeded = new Set(
+      rows.filter(({ intentStatus }) => intentStatus === 'succeeded').map(payments.keyOf),
+    );
+    const missed = facts.filter((one) => !succeeded.has(payments.keyOf(one)));
+    return { ...nothingApplied, unsettled: missed.map(this.keyOf) };
+  }
+
+  async refresh(invoicePayment: string): Promise<Applied> {
+    const { database, paymentStore, payments, processor, subscriptionCharges } = this.#parts;
+    const [invoiceKey = '', key = ''] = invoicePayment.split(' ');
+    const [row] = await paymentStore.findByKeys(database, [key]);
+    if (row !== undefined) return payments.refresh(key);
+    const charge = await subscriptionCharges.findByInvoice(invoiceKey);
+    const present = charge && (await processor.payments.read(key));
+    return present ? payments.recordMissing(present.payment, charge) : ignoredAll(invoicePayment);
+  }
+}

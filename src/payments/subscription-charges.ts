@@ -1,0 +1,47 @@
+import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
+import type { Processor } from '../processor/processor.ts';
+import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
+
+/** What a payment intent charges for: an invoice of a Till subscription. */
+export interface SubscriptionCharge {
+  readonly processorInvoiceId: string;
+  readonly processorSubscriptionId: string;
+  readonly customerId: string;
+}
+
+interface SubscriptionChargeParts {
+  readonly invoices: InvoiceMirror;
+  readonly subscriptions: SubscriptionMirror;
+  readonly processor: Processor;
+}
+
+/** Finds out whether a payment intent that Till did not create is the charge of a Till subscription. */
+export class SubscriptionCharges {
+  readonly #parts: SubscriptionChargeParts;
+
+  constructor(parts: SubscriptionChargeParts) {
+    this.#parts = parts;
+  }
+
+  /** For a payment intent whose invoice is not known. */
+  async findByPayment(processorPaymentIntentId: string): Promise<SubscriptionCharge | undefined> {
+    const invoiceId = await this.#parts.processor.invoices.findOfPayment(processorPaymentIntentId);
+    return invoiceId === null ? undefined : this.findByInvoice(invoiceId);
+  }
+
+  /**
+   * Usually both rows exist, and nothing is read. A row that is missing may still arrive, or was lost, so it is
+   * refreshed. Invoices of all customers are stored, so one without a customer belongs to another application.
+   */
+  async findByInvoice(processorInvoiceId: string): Promise<SubscriptionCharge | undefined> {
+    const { invoices, subscriptions } = this.#parts;
+    const invoice = await invoices.findOrRefresh(processorInvoiceId);
+    if (invoice === undefined || invoice.customerId === null) return undefined;
+    const { processorSubscriptionId } = invoice;
+    if (processorSubscriptionId === null) return undefined;
+    const subscription = await subscriptions.findOrRefresh(processorSubscriptionId);
+    return (
+      subscription && { customerId: subscription.customerId, processorInvoiceId, processorSubscriptionId }
+    );
+  }
+}

@@ -1,0 +1,36 @@
+import type { AsOf } from '../../../mirrors/facts.ts';
+import type { DisputeFacts, UnlinkedDisputeFacts } from '../../../payments/dispute.ts';
+import { ifReadable, WireObject } from '../wire/wire-object.ts';
+
+/**
+ * A dispute in an event or a response. Unlinked if it does not name its payment intent: it disputes a charge without one,
+ * or an older API version shows only the charge. Unlinked, too, if an older release of Till stored only its id.
+ */
+export function mapDispute(value: unknown, asOf: AsOf): DisputeFacts | UnlinkedDisputeFacts {
+  const dispute = WireObject.parse(value, 'dispute').expectKind('dispute');
+  const processorDisputeId = dispute.id();
+  const processorPaymentIntentId = paymentIntentOf(dispute);
+  if (processorPaymentIntentId === null || !dispute.has('status')) return { processorDisputeId };
+  return {
+    processorDisputeId,
+    processorPaymentIntentId,
+    status: dispute.shortText('status'),
+    amount: dispute.amount('amount'),
+    currency: dispute.currency('currency'),
+    reason: ifReadable(() => dispute.shortText('reason')),
+    evidenceDueBy: ifReadable(() => dispute.object('evidence_details').moment('due_by')),
+    // Required, because it decides which dispute of a payment is the newest.
+    createdAt: dispute.moment('created'),
+    asOf,
+  };
+}
+
+export function isLinked(facts: DisputeFacts | UnlinkedDisputeFacts): facts is DisputeFacts {
+  return 'processorPaymentIntentId' in facts;
+}
+
+/** Both references may be null, an id, or the object itself, which names the payment intent. */
+function paymentIntentOf(dispute: WireObject): string | null {
+  const ofCharge = () => dispute.object('charge').reference('payment_intent');
+  return ifReadable(() => dispute.reference('payment_intent')) ?? ifReadable(ofCharge);
+}
