@@ -2,6 +2,8 @@ import type { Store } from '../state/store.ts';
 import type { InvoiceItem, InvoiceLine, Subscription, SubscriptionItem } from '../wire/objects.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { creditedItems } from './credited-items.ts';
+import { currentTerms } from './discount.ts';
+import { discountAmounts } from './discount-amounts.ts';
 import { invoiceItemObject } from './invoice-item.ts';
 import { prorationText } from './line-text.ts';
 import { creditsFor, type ProratedItem, type Proration, prorationsBetween } from './proration.ts';
@@ -47,10 +49,10 @@ export function planChange(store: Store, before: Subscription, wanted: WantedCha
   if (before.status === 'trialing' || before.status === 'paused')
     return { subscription: { ...before, items }, prorations: [], bill: null };
   const at = prorationDate ?? Math.min(store.now(), period.end);
-  const old = before.items.data.map(proratedItem);
+  const old = proratedItems(store, before, before.items);
   if (!startsPeriod(before.items, items, anchor)) {
     const changes =
-      proration === 'none' ? [] : prorationsBetween(old, items.data.map(proratedItem), period, at);
+      proration === 'none' ? [] : prorationsBetween(old, proratedItems(store, before, items), period, at);
     return {
       subscription: { ...before, items },
       prorations: itemsFor(store, before, items, changes),
@@ -98,13 +100,31 @@ function startsPeriod(
   return true;
 }
 
-function intervalOf({ data: [item] }: Subscription['items']): string {
+export function intervalOf({ data: [item] }: Subscription['items']): string {
   const recurring = item?.price.recurring;
   return `${recurring?.interval_count} ${recurring?.interval}`;
 }
 
 function isFree({ data }: Subscription['items']): boolean {
   return data.every(({ price, quantity }) => (price.unit_amount ?? 0) * (quantity ?? 1) === 0);
+}
+
+/** What the items cost with the discounts that the subscription has. */
+function proratedItems(
+  store: Store,
+  subscription: Subscription,
+  { data }: Subscription['items'],
+): ProratedItem[] {
+  const items = data.map(proratedItem);
+  const lines = items.map(({ unitAmount, quantity }) => ({
+    amount: unitAmount * quantity,
+    discountable: true,
+  }));
+  const taken = discountAmounts(lines, currentTerms(store, subscription));
+  return items.map((item, index) => ({
+    ...item,
+    off: (taken[index] ?? []).reduce((sum, { amount }) => sum + amount, 0),
+  }));
 }
 
 function proratedItem({ id, price, quantity }: SubscriptionItem): ProratedItem {

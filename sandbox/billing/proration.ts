@@ -12,6 +12,8 @@ export interface ProratedItem {
   readonly price: string;
   readonly unitAmount: number;
   readonly quantity: number;
+  /** What discounts take off. */
+  readonly off?: number;
 }
 
 export interface Proration {
@@ -58,7 +60,7 @@ export function proratedAmount(amount: number, { start, end }: Period, at: numbe
 
 function proration(kind: Proration['kind'], item: ProratedItem, period: Period, at: number): Proration {
   // The whole amount is rounded once, not each unit.
-  const amount = proratedAmount(item.unitAmount * item.quantity, period, at);
+  const amount = proratedAmount(item.unitAmount * item.quantity - (item.off ?? 0), period, at);
   const signed = kind === 'credit' && amount !== 0 ? -amount : amount;
   return { kind, item, amount: signed, period: { start: at, end: period.end } };
 }

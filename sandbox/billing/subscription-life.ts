@@ -6,6 +6,7 @@ import { pendingItems } from './invoice-item.ts';
 import { upcomingInvoice } from './invoice-preview.ts';
 import { settlePaused } from './pause.ts';
 import { dropUpdate } from './pending-update.ts';
+import { asOfNextPeriod, enterPhase } from './phase-change.ts';
 import { cancelSubscription, pauseSubscription, updateSubscription } from './subscription-change.ts';
 import { invoiceLines, nextPeriodEnd, periodOf, withPeriod } from './subscription-items.ts';
 
@@ -46,13 +47,14 @@ export function subscriptionDueTimes(subscription: Subscription, doneUntil: numb
 }
 
 export function subscriptionFallsDue(store: Store, given: Subscription, at: number, baseUrl: string): void {
-  // Collection resumes before a renewal at the same time, so that renewal is collected.
+  // Collection resumes and a phase starts before a renewal at the same time, which then follows them.
   const resumed =
     given.pause_collection?.resumes_at === at
       ? updateSubscription(store, given, { pause_collection: null })
       : given;
-  const subscription =
+  const expired =
     resumed.pending_update?.expires_at === at ? dropUpdate(store, resumed, { expires: true }) : resumed;
+  const subscription = enterPhase(store, expired, at, baseUrl);
   const { end } = periodOf(subscription);
   if (subscription.status === 'incomplete') expire(store, subscription);
   else if (subscription.cancel_at === at || (at === end && subscription.cancel_at_period_end))
@@ -66,7 +68,7 @@ export function subscriptionFallsDue(store: Store, given: Subscription, at: numb
 /** Sends a preview of the next invoice, which is not stored yet. */
 function announceRenewal(store: Store, subscription: Subscription): void {
   if (subscription.cancel_at !== null || subscription.cancel_at_period_end) return;
-  store.emit('invoice.upcoming', upcomingInvoice(store, subscription));
+  store.emit('invoice.upcoming', upcomingInvoice(store, asOfNextPeriod(store, subscription)));
 }
 
 /** Cancels the subscription at its time. Prorations that still wait for an invoice are billed at the end. */

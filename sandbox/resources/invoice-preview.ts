@@ -1,4 +1,5 @@
 import { noUpcoming, previewChange, upcomingInvoice } from '../billing/invoice-preview.ts';
+import { asOfNextPeriod } from '../billing/phase-change.ts';
 import { periodOf } from '../billing/subscription-items.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { existing } from '../wire/existing.ts';
@@ -36,7 +37,7 @@ export function preview(call: Call, params: Parsed<typeof previewParams>): Invoi
   if (found.ended_at !== null) throw noUpcoming(found.customer);
   const before = details === undefined ? found : withCancellation(found, details.cancel_at_period_end);
   const plan = details === undefined ? null : planFrom(call, before, details);
-  if (plan === null) return upcomingInvoice(store, before);
+  if (plan === null) return upcomingInvoice(store, asOfNextPeriod(store, before));
   const invoice = previewChange(store, before, plan);
   return plan.prorations.length === 0
     ? invoice
@@ -71,7 +72,7 @@ function nextOf(
     .filter(({ ended_at }) => ended_at === null)
     .sort((a, b) => periodOf(a).end - periodOf(b).end);
   if (next === undefined) throw noUpcoming(customer);
-  return upcomingInvoice(store, next);
+  return upcomingInvoice(store, asOfNextPeriod(store, next));
 }
 
 function withProrationDate(invoice: Invoice, date: number): Invoice {

@@ -1,7 +1,9 @@
+import { changeDiscounts } from '../billing/discount.ts';
 import { makeChange } from '../billing/make-change.ts';
 import { dropUpdate } from '../billing/pending-update.ts';
 import { updateSubscription } from '../billing/subscription-change.ts';
 import { periodOf } from '../billing/subscription-items.ts';
+import { followItems } from '../billing/subscription-schedule.ts';
 import { endTrial, moveTrial } from '../billing/trial.ts';
 import type { Store } from '../state/store.ts';
 import type { Subscription } from '../wire/objects.ts';
@@ -17,6 +19,7 @@ import {
   text,
 } from '../wire/params.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
+import { discountsParam, wantedDiscounts } from './discount-params.ts';
 import { itemsParam, planFrom } from './subscription-item-changes.ts';
 import {
   anchorParam,
@@ -47,6 +50,7 @@ export const updateParams = {
   cancellation_details: cancellationDetails,
   default_payment_method: clearable(text()),
   description: clearable(text(500)),
+  discounts: discountsParam,
   metadata,
   off_session: bool,
   pause_collection: pauseCollection,
@@ -64,7 +68,7 @@ type UpdateParams = Parsed<typeof updateParams>;
 export function updateFrom(call: Call, given: Subscription, params: UpdateParams): Subscription {
   const { store, baseUrl } = call;
   checkUpdatable(call, given, params);
-  const before = withoutConflict(store, given, params);
+  const before = withDiscounts(store, withoutConflict(store, given, params), params);
   const settings = settingsFrom(store, before, params);
   const plan = planFrom(call, { ...before, ...settings }, params);
   const planned =
@@ -86,6 +90,7 @@ export function updateFrom(call: Call, given: Subscription, params: UpdateParams
           metadata: params.metadata == null ? null : applyMetadata({}, params.metadata),
           baseUrl,
         });
+  if (params.items !== undefined) followItems(store, updated);
   // The end of the trial comes last, because it may charge the customer with the other changes.
   const { trial_end: end } = params;
   if (end === undefined) return updated;
@@ -100,6 +105,7 @@ function checkUpdatable(call: Call, before: Subscription, params: UpdateParams):
       'This subscription has ended. Only its metadata and cancellation_details can be changed.',
       'invalid_canceled_subscription_fields',
     );
+  checkSchedule(before, params);
   checkAnchor(call, params.billing_cycle_anchor);
   if (params.payment_behavior === 'pending_if_incomplete') checkHoldable(params);
   if (params.default_payment_method !== null)
@@ -168,6 +174,24 @@ function settingsFrom(store: Store, before: Subscription, params: UpdateParams):
         }),
     ...pauseFrom(store, params),
   };
+}
+
+/** A schedule decides when its subscription ends. Items can be changed beside it. */
+function checkSchedule({ schedule }: Subscription, params: UpdateParams): void {
+  const cancels = params.cancel_at !== undefined || params.cancel_at_period_end !== undefined;
+  if (schedule !== null && cancels)
+    throw wrongState(
+      `The subscription is managed by the subscription schedule \`${schedule}\`, and updating any cancelation behavior directly is not allowed. Please update the schedule instead.`,
+    );
+}
+
+/** The discounts come first, so that what the other changes bill has them. An empty list changes nothing. */
+function withDiscounts(store: Store, before: Subscription, { discounts: given }: UpdateParams): Subscription {
+  if (given === undefined || given?.length === 0) return before;
+  const items = before.items.data.map(({ price, quantity }) => ({ price, quantity: quantity ?? 1 }));
+  const { customer, discounts } = before;
+  const wanted = wantedDiscounts(store, given ?? [], { customer, items, discounts });
+  return updateSubscription(store, before, { discounts: changeDiscounts(store, before, wanted) });
 }
 
 function pauseFrom(store: Store, { pause_collection: pause }: UpdateParams): Partial<Subscription> {

@@ -1,3 +1,4 @@
+import { couponTerms, shownCoupon } from '../billing/coupon.ts';
 import { itemIdOf } from '../billing/invoice-item.ts';
 import { intentOf } from '../billing/invoice-payment.ts';
 import { periodOf, planOf } from '../billing/subscription-items.ts';
@@ -5,11 +6,13 @@ import type { Store } from '../state/store.ts';
 import { sees } from '../wire/api-version.ts';
 import type {
   Charge,
+  Discount,
   Invoice,
   InvoiceItem,
   InvoiceLine,
   PaymentIntent,
   Price,
+  PromotionCode,
   Subscription,
   SubscriptionItem,
   WireObject,
@@ -44,7 +47,7 @@ function olderObject(store: Store, value: WireObject): object {
   // The `object` field determines the type.
   switch (value.object) {
     case 'subscription':
-      return olderSubscription(value as Subscription);
+      return olderSubscription(store, value as Subscription);
     case 'subscription_item':
       return olderSubscriptionItem(value as SubscriptionItem);
     case 'invoice':
@@ -53,6 +56,10 @@ function olderObject(store: Store, value: WireObject): object {
       return olderLine(store, value as InvoiceLine);
     case 'invoiceitem':
       return olderInvoiceItem(store, value as InvoiceItem);
+    case 'discount':
+      return olderDiscount(store, value as Discount);
+    case 'promotion_code':
+      return olderPromotionCode(store, value as PromotionCode);
     case 'payment_intent':
       return { ...value, invoice: invoiceIdOf(store, (value as PaymentIntent).id) };
     case 'charge':
@@ -62,10 +69,29 @@ function olderObject(store: Store, value: WireObject): object {
   }
 }
 
-function olderSubscription(subscription: Subscription): object {
+function olderSubscription(store: Store, subscription: Subscription): object {
   const { status_details: _, ...rest } = subscription;
   const { start, end } = periodOf(subscription);
-  return { ...rest, current_period_start: start, current_period_end: end, discount: null };
+  const discount = firstDiscount(store, subscription.discounts);
+  return { ...rest, current_period_start: start, current_period_end: end, discount };
+}
+
+/** The only discount that the oldest clients know. It is still in the current shape. */
+function firstDiscount(store: Store, [first]: readonly string[]): Discount | null {
+  return first === undefined ? null : (store.discounts.get(first) ?? null);
+}
+
+function olderDiscount(store: Store, { source, ...rest }: Discount): object {
+  return { ...rest, coupon: olderCoupon(store, source.coupon) };
+}
+
+function olderPromotionCode(store: Store, { promotion, ...rest }: PromotionCode): object {
+  return { ...rest, coupon: olderCoupon(store, promotion.coupon) };
+}
+
+function olderCoupon(store: Store, id: string): object | null {
+  const coupon = couponTerms(store, id);
+  return coupon === undefined ? null : shownCoupon(store, coupon);
 }
 
 function olderSubscriptionItem(item: SubscriptionItem): object {
@@ -80,7 +106,7 @@ function olderInvoice(store: Store, invoice: Invoice): object {
   return {
     ...rest,
     charge: intent?.latest_charge ?? null,
-    discount: null,
+    discount: firstDiscount(store, invoice.discounts),
     paid: isPaid,
     paid_out_of_band: isPaid && intent?.status === 'canceled',
     payment_intent: intent?.id ?? null,

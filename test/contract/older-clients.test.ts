@@ -152,6 +152,26 @@ test('an older subscription has its period, and its invoice its payment intent',
   );
 });
 
+test('an older subscription has its discount, with the whole coupon', async (t) => {
+  const contract = await useContract(t);
+  const { stripe, cleanups } = contract;
+  const [customer, price] = [await contractCustomer(contract), await contractPrice(contract)];
+  const coupon = await stripe.coupons.create({ percent_off: 10, duration: 'forever' });
+  cleanups.push(() => stripe.coupons.del(coupon.id));
+  const { body } = await call(contract, older, 'POST', '/v1/subscriptions', {
+    customer: customer.id,
+    'items[0][price]': price.id,
+    trial_period_days: '7',
+    'discounts[0][coupon]': coupon.id,
+  });
+  const discount = fieldsOf(body['discount']);
+  const { id, percent_off } = fieldsOf(discount['coupon']);
+  assert.deepEqual(
+    [id, percent_off, 'source' in discount, body['discounts']],
+    [coupon.id, 10, false, [discount['id']]],
+  );
+});
+
 test('an older decline contains the older payment intent', async (t) => {
   const contract = await useContract(t);
   const declined = await call(contract, older, 'POST', '/v1/payment_intents', {

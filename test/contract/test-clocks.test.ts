@@ -84,6 +84,61 @@ test('a subscription of an attached customer starts and renews on the clock', as
   );
 });
 
+test('a scheduled change and the end of a discount happen on the clock', async (t) => {
+  const contract = await useContract(t);
+  const { stripe, cleanups } = contract;
+  const clock = await contractClock(contract);
+  const customer = await stripe.customers.create({
+    test_clock: clock.id,
+    payment_method: 'pm_card_visa',
+    email: 'contract@example.com',
+  });
+  const [method] = (await stripe.customers.listPaymentMethods(customer.id)).data;
+  const [price, dearer] = [await contractPrice(contract), await contractPrice(contract, 4_000)];
+  const coupon = await stripe.coupons.create({
+    percent_off: 10,
+    duration: 'repeating',
+    duration_in_months: 1,
+  });
+  cleanups.push(() => stripe.coupons.del(coupon.id));
+  const subscription = await stripe.subscriptions.create({
+    customer: customer.id,
+    items: [{ price: price.id }],
+    default_payment_method: String(method?.id),
+    discounts: [{ coupon: coupon.id }],
+  });
+  const { id, phases } = await stripe.subscriptionSchedules.create({ from_subscription: subscription.id });
+  const discounts = [{ discount: String(subscription.discounts[0]) }];
+  const renewal = Number(phases[0]?.end_date);
+  const schedule = await stripe.subscriptionSchedules.update(id, {
+    phases: [
+      {
+        start_date: Number(phases[0]?.start_date),
+        end_date: renewal,
+        items: [{ price: price.id }],
+        discounts,
+      },
+      { items: [{ price: dearer.id }], proration_behavior: 'none' },
+    ],
+  });
+  assert.deepEqual([schedule.test_clock, schedule.created], [clock.id, start]);
+
+  await advance(stripe, clock.id, renewal + 2 * 3_600);
+  const changed = await stripe.subscriptions.retrieve(subscription.id);
+  assert.deepEqual([changed.items.data[0]?.price.id, changed.discounts], [dearer.id, []]);
+  const invoices = await stripe.invoices.list({ subscription: subscription.id });
+  assert.deepEqual(
+    invoices.data.map(({ total, created }) => [total, created]),
+    [
+      [4_000, renewal],
+      [1_350, start],
+    ],
+  );
+  await advance(stripe, clock.id, renewal + 32 * daySeconds);
+  assert.equal((await stripe.subscriptionSchedules.retrieve(id)).status, 'released');
+  assert.equal((await stripe.subscriptions.retrieve(subscription.id)).schedule, null);
+});
+
 test('customers and subscriptions of a clock are listed only by their clock', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;

@@ -2,6 +2,7 @@ import Stripe from 'stripe';
 import type { TestSandbox } from '../support.ts';
 import { billing } from './billing-scenario.ts';
 import { changes } from './change-scenario.ts';
+import { terms } from './terms-scenario.ts';
 
 const returnUrl = 'https://example.com/done';
 
@@ -12,6 +13,7 @@ export async function everything(stripe: Stripe, { control, advance }: TestSandb
   await payments(stripe, customer.id, control);
   await billing(stripe, customer.id);
   await changes(stripe);
+  await terms(stripe);
   await disputes(stripe, advance);
   await subscriptions(stripe, customer.id, advance);
   await endings(stripe, customer.id);
