@@ -18,6 +18,7 @@ export interface NewSubscription {
     readonly metadata: Record<string, string>;
   }[];
   readonly trialEnd: number | null;
+  readonly billingMode: Subscription['billing_mode'];
   readonly behavior: 'default_incomplete' | 'allow_incomplete' | 'error_if_incomplete';
   readonly defaultPaymentMethod: string | null;
   readonly savesPaymentMethod: boolean;
@@ -111,6 +112,7 @@ function subscriptionObject(store: Store, made: NewSubscription, invoiceId: stri
     object: 'subscription',
     ...unusedSubscriptionParts,
     billing_cycle_anchor: anchor,
+    billing_mode: made.billingMode,
     cancel_at: made.cancelAtPeriodEnd ? end : null,
     cancel_at_period_end: made.cancelAtPeriodEnd,
     canceled_at: made.cancelAtPeriodEnd ? now : null,
@@ -163,7 +165,6 @@ const unusedSubscriptionParts = {
   application_fee_percent: null,
   automatic_tax: { disabled_reason: null, enabled: false, liability: null },
   billing_cycle_anchor_config: null,
-  billing_mode: { flexible: null, type: 'classic' },
   billing_schedules: [],
   billing_thresholds: null,
   customer_account: null,

@@ -44,7 +44,7 @@ const createParams = {
   items: required(
     array(object({ price: required(text()), quantity: integer(0, quantityMax), metadata }), itemsMax),
   ),
-  billing_mode: object({ type: required(oneOf('classic')) }),
+  billing_mode: object({ type: required(oneOf('classic', 'flexible')) }),
   cancel_at_period_end: bool,
   collection_method: oneOf('charge_automatically'),
   default_payment_method: text(),
@@ -135,6 +135,7 @@ function create({ store, baseUrl }: Call, params: Parsed<typeof createParams>): 
       customer: customer.id,
       items,
       trialEnd: trialEndOf(store, params),
+      billingMode: { flexible: null, type: params.billing_mode?.type ?? 'classic' },
       behavior: params.payment_behavior ?? 'allow_incomplete',
       defaultPaymentMethod: params.default_payment_method ?? null,
       savesPaymentMethod: params.payment_settings?.save_default_payment_method === 'on_subscription',
