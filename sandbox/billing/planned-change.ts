@@ -34,8 +34,8 @@ export interface PlannedChange {
 }
 
 /**
- * Plans a change of items. With another interval, or from a free price to a paid one, a new period starts now and is
- * billed at once, as after a reset of the anchor.
+ * Plans a change of items. In classic billing mode, with another interval or from a free price to a paid one, a new
+ * period starts now and is billed at once, as after a reset of the anchor. In flexible mode, only a reset does that.
  */
 export function planChange(store: Store, before: Subscription, wanted: WantedChange): PlannedChange {
   const { items, anchor, proration, prorationDate } = wanted;
@@ -50,14 +50,17 @@ export function planChange(store: Store, before: Subscription, wanted: WantedCha
     return { subscription: { ...before, items }, prorations: [], bill: null };
   const at = prorationDate ?? Math.min(store.now(), period.end);
   const old = proratedItems(store, before, before.items);
-  if (!startsPeriod(before.items, items, anchor)) {
+  const isFlexible = before.billing_mode.type === 'flexible';
+  if (!startsPeriod(before, items, anchor)) {
     const changes =
       proration === 'none' ? [] : prorationsBetween(old, proratedItems(store, before, items), period, at);
     return {
       subscription: { ...before, items },
       prorations: itemsFor(store, before, items, changes),
       bill:
-        proration === 'always_invoice' && changes.length > 0 ? { lines: [], includesPending: false } : null,
+        proration === 'always_invoice' && changes.length > 0
+          ? { lines: [], includesPending: isFlexible }
+          : null,
     };
   }
   const credits = proration === 'none' ? [] : creditsFor(old, period, at);
@@ -68,7 +71,7 @@ export function planChange(store: Store, before: Subscription, wanted: WantedCha
     prorations: itemsFor(store, before, items, credits),
     bill: {
       lines: invoiceLines(subscription, start, end, false),
-      includesPending: proration !== 'always_invoice',
+      includesPending: isFlexible || proration !== 'always_invoice',
     },
   };
 }
@@ -86,15 +89,16 @@ export function restarted(store: Store, before: Subscription, items: Subscriptio
 }
 
 function startsPeriod(
-  before: Subscription['items'],
+  { items: before, billing_mode: { type: mode } }: Subscription,
   after: Subscription['items'],
   anchor: WantedChange['anchor'],
 ): boolean {
   if (anchor === 'now') return true;
-  if (intervalOf(before) === intervalOf(after)) return anchor === null && isFree(before) && !isFree(after);
-  if (anchor === 'unchanged')
+  const keeps = anchor === 'unchanged' || mode === 'flexible';
+  if (intervalOf(before) === intervalOf(after)) return !keeps && isFree(before) && !isFree(after);
+  if (keeps)
     throw badParam(
-      'The sandbox cannot keep the billing cycle anchor when the interval changes.',
+      `The sandbox cannot keep the billing cycle anchor when the interval changes, which is the default in flexible billing mode. Set billing_cycle_anchor to now.`,
       'billing_cycle_anchor',
     );
   return true;

@@ -27,6 +27,7 @@ async function subscribed(stripe: Stripe, unit_amount = 1_000, card = 'pm_card_v
     customer: customer.id,
     items: [{ price: price.id }],
     default_payment_method: String(method?.id),
+    billing_mode: { type: 'classic' },
   });
   const next = await stripe.paymentMethods.attach(card, { customer: customer.id });
   const subscription = await stripe.subscriptions.update(created.id, { default_payment_method: next.id });
@@ -231,6 +232,7 @@ test('without a card, a change that is billed at once is refused', async (t) => 
   const { id, items } = await stripe.subscriptions.create({
     customer: customer.id,
     items: [{ price: free.id }],
+    billing_mode: { type: 'classic' },
   });
   const change = { items: [{ id: items.data[0]?.id ?? '', price: paid.id }] };
   await assert.rejects(stripe.subscriptions.update(id, change), {
@@ -253,6 +255,34 @@ test('while collection is paused, the invoice of a change is not collected', asy
     [changed.items.data[0]?.price.id, (changed.latest_invoice as Stripe.Invoice).status],
     [dearer.id, 'draft'],
   );
+});
+
+test('in flexible billing mode, a new period starts only on request, and what waits is billed at once', async (t) => {
+  const { stripe, advance } = await useSandbox(t);
+  const { customer, method } = await subscribed(stripe);
+  const [free, paid] = [await makePrice(stripe, 0), await makePrice(stripe, 1_000)];
+  const yearly = await makePrice(stripe, 9_000, { recurring: { interval: 'year' } });
+  const { id, items, billing_cycle_anchor } = await stripe.subscriptions.create({
+    customer: customer.id,
+    items: [{ price: free.id }],
+    default_payment_method: method,
+    billing_mode: { type: 'flexible' },
+  });
+  const item = items.data[0]?.id ?? '';
+  await advance(10 * daySeconds);
+  const change = (more: Partial<Stripe.SubscriptionUpdateParams>) =>
+    stripe.subscriptions.update(id, { expand: ['latest_invoice'], ...more });
+  const up = await change({ items: [{ id: item, price: paid.id }] });
+  assert.deepEqual(
+    [up.billing_cycle_anchor, (up.latest_invoice as Stripe.Invoice).total],
+    [billing_cycle_anchor, 0],
+  );
+  const more = await change({ items: [{ id: item, quantity: 2 }], proration_behavior: 'always_invoice' });
+  assert.equal((more.latest_invoice as Stripe.Invoice).lines.data.length, 4);
+  const move = { items: [{ id: item, price: yearly.id, quantity: 1 }] };
+  await assert.rejects(change(move), { statusCode: 400, param: 'billing_cycle_anchor' });
+  const moved = await change({ ...move, billing_cycle_anchor: { type: 'now' } });
+  assert.ok(moved.billing_cycle_anchor > billing_cycle_anchor);
 });
 
 test('a voided invoice gives back the credit it used', async (t) => {
@@ -297,6 +327,7 @@ test('a change in a trial costs nothing, and the trial ends with the new price',
     items: [{ price: price.id }],
     trial_period_days: 7,
     default_payment_method: method,
+    billing_mode: { type: 'classic' },
   });
   const yearly = await makePrice(stripe, 9_000, { recurring: { interval: 'year' } });
   const item = trial.items.data[0]?.id ?? '';
@@ -363,9 +394,11 @@ const plan = fc.record({
 
 /** Previews a change at a random time, makes it later with the same date, and compares the invoice with the preview. */
 async function previewedAndBilled(
-  { stripe, advance }: TestSandbox,
+  { stripe, advance, control }: TestSandbox,
   wish: {
     readonly currency: string;
+    readonly mode: 'classic' | 'flexible';
+    readonly resets: boolean;
     readonly plans: readonly (typeof plan extends fc.Arbitrary<infer T> ? T : never)[];
     readonly proration: 'always_invoice' | 'create_prorations' | 'none';
     readonly balance: number;
@@ -382,14 +415,19 @@ async function previewedAndBilled(
   const created = await stripe.subscriptions.create({
     customer: customer.id,
     items: [{ price: String(from?.id), quantity: wish.plans[0]?.quantity ?? 1 }],
+    billing_mode: { type: wish.mode },
   });
   await stripe.customers.update(customer.id, { balance: wish.balance });
   const [item] = created.items.data;
   const end = item?.current_period_end ?? 0;
   await advance(Math.floor((end - created.created - wish.delay - 10) * wish.share));
+  // In flexible mode, another interval needs a request for a new period.
+  const isSameInterval = wish.plans[0]?.recurring === wish.plans[1]?.recurring;
+  const needsReset = wish.mode === 'flexible' && !isSameInterval;
   const details = {
     items: [{ id: String(item?.id), price: String(to?.id), quantity: wish.plans[1]?.quantity ?? 1 }],
     proration_behavior: wish.proration,
+    ...(wish.resets || needsReset ? { billing_cycle_anchor: { type: 'now' as const } } : {}),
   };
   const first = await stripe.invoices.createPreview({
     subscription: created.id,
@@ -405,7 +443,7 @@ async function previewedAndBilled(
   assert.equal(preview.total, first.total);
   const changed = await stripe.subscriptions.update(created.id, dated);
   const isBilledNow = changed.latest_invoice !== created.latest_invoice;
-  if (!isBilledNow) await advance(end - created.created + 2 * hourSeconds);
+  if (!isBilledNow) await control('POST', 'clock', { to: end + 2 * hourSeconds });
   const { latest_invoice: id } = await stripe.subscriptions.retrieve(created.id);
   const billed = await stripe.invoices.retrieve(String(id));
   const shown = (invoice: Stripe.Invoice) => ({
@@ -430,6 +468,8 @@ test('the preview equals the bill, whatever changes', async (t) => {
     fc.asyncProperty(
       fc.record({
         currency: fc.constantFrom(...currencies),
+        mode: fc.constantFrom('classic' as const, 'flexible' as const),
+        resets: fc.boolean(),
         plans: fc.tuple(plan, plan),
         proration: fc.constantFrom('always_invoice' as const, 'create_prorations' as const, 'none' as const),
         balance: fc.constantFrom(0, 0, -50, -5_000_000),

@@ -248,6 +248,7 @@ test('without prorations, another price counts from the next renewal; of another
   const yearly = await make(20_000, 'year');
   const moved = await stripe.subscriptions.update(subscription.id, {
     items: [{ id: item, price: yearly.id }],
+    billing_cycle_anchor: { type: 'now' },
     proration_behavior: 'none',
   });
   assert.deepEqual(
