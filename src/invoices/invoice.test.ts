@@ -97,6 +97,7 @@ test('an event that does not show a detail, because an older release stored it, 
   assert.equal(verdict, 'take');
   for (const field of Object.keys(unknownDetails) as (keyof typeof unknownDetails)[])
     assert.equal(row[field], invoice[field], field);
+  assert.equal(row.nextPaymentAttemptAt, invoice.nextPaymentAttemptAt);
   const ended = { ...later, nextPaymentAttemptAt: null };
   const { row: last } = takeInvoiceFacts(invoice, ended, customerId, 'event', testNow);
   assert.equal(last.nextPaymentAttemptAt, null);

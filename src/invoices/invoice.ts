@@ -29,12 +29,12 @@ export interface Invoice extends DatedRow {
   readonly invoicePdfUrl: string | null;
 }
 
-/** Null in facts means unknown, except for `nextPaymentAttemptAt`, where undefined does. Then the row keeps its value. */
+/** Null in facts means unknown, except for `nextPaymentAttemptAt`, which is then absent. The row keeps its value. */
 interface InvoiceDetails {
   readonly number: string | null;
   readonly amountRemaining: number | null;
   readonly attemptCount: number | null;
-  readonly nextPaymentAttemptAt: Date | null | undefined;
+  readonly nextPaymentAttemptAt?: Date | null;
   readonly periodStart: Date | null;
   readonly periodEnd: Date | null;
   /** Older releases stored events without it. */
