@@ -24,6 +24,8 @@ const invoice: Invoice = {
   currency: 'eur',
   status: 'draft',
   hostedInvoiceUrl: null,
+  coversUntil: null,
+  isIncomplete: false,
   ...rowTime(rowAsOf),
   createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
@@ -40,6 +42,7 @@ const facts: InvoiceFacts = {
   currency: 'eur',
   status: 'draft',
   hostedInvoiceUrl: null,
+  coversUntil: null,
   createdAt: rowCreatedAt,
   asOf: rowAsOf,
 };

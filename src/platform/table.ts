@@ -32,9 +32,9 @@ export function immutable(type: Column['type']): Column {
   return { type, written: 'insert' };
 }
 
-/** A field that PostgreSQL generates, or that its own statement maintains. */
-export function computed(type: Column['type']): Column {
-  return { type, written: 'never' };
+/** A field that PostgreSQL generates, that its own statement maintains, or that `select` reads from another table. */
+export function computed(type: Column['type'], select?: string): Column {
+  return { type, written: 'never', ...(select === undefined ? {} : { select }) };
 }
 
 export function defineTable<Row extends { readonly id: string }>(

@@ -4,7 +4,11 @@ import type { ChargeFacts } from '../payments/charge.ts';
 import type { PaymentFacts } from '../payments/payment.ts';
 import type { RefundedPaymentFacts, RefundFacts } from '../payments/refund.ts';
 import type { PriceFacts, ProductFacts } from '../plans/plan.ts';
-import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
+import type {
+  ChangedSubscriptionFacts,
+  DetachedMethodFacts,
+  SubscriptionFacts,
+} from '../subscriptions/subscription.ts';
 
 /** The subjects of events, and the facts that events carry about them. */
 export interface SubjectFacts {
@@ -16,6 +20,8 @@ export interface SubjectFacts {
   readonly refund: RefundFacts;
   readonly refundedPayment: RefundedPaymentFacts;
   readonly subscription: SubscriptionFacts;
+  readonly changedSubscription: ChangedSubscriptionFacts;
+  readonly detachedMethod: DetachedMethodFacts;
   readonly invoice: InvoiceFacts;
 }
 

@@ -28,6 +28,7 @@ export const processorOperations = [
   'subscriptions.list',
   'invoices.read',
   'invoices.list',
+  'invoices.list_lines',
   'setup_intents.create',
   'setup_intents.list',
   'payment_methods.read',

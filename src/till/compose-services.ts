@@ -34,6 +34,9 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
+import { registerEntitlementRoutes } from '../subscriptions/entitlement-routes.ts';
+import { EntitlementService } from '../subscriptions/entitlement-service.ts';
+import { EntitlementStore } from '../subscriptions/entitlement-store.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
@@ -68,6 +71,7 @@ interface ServiceParts {
   readonly logger: Logger;
   readonly crashPoints: CrashPoints;
   readonly retentionDays: number;
+  readonly entitlementGraceDays: number;
 }
 
 export type Services = ReturnType<typeof composeServices>;
@@ -180,7 +184,8 @@ function composeDomain(
   });
   const invoices = new InvoiceService({ ...parts, store: stores.invoices });
   const paymentMethods = new PaymentMethodService({ ...parts, customers });
-  return { customers, plans, payments, refunds, subscriptions, invoices, paymentMethods };
+  const entitlements = new EntitlementService({ ...parts, store: new EntitlementStore() });
+  return { customers, plans, payments, refunds, subscriptions, invoices, paymentMethods, entitlements };
 }
 
 type Domain = ReturnType<typeof composeDomain>;
@@ -223,7 +228,7 @@ export async function registerRoutes(
   services: Services,
   parts: RouteParts,
 ): Promise<void> {
-  const { customers, plans, payments, refunds, subscriptions, invoices } = services;
+  const { customers, plans, payments, refunds, subscriptions, invoices, entitlements } = services;
   registerCustomerRoutes(app, {
     customers,
     correctSubscriptions: (customerId) => subscriptions.correctOfCustomer(customerId),
@@ -233,7 +238,8 @@ export async function registerRoutes(
   registerPaymentRoutes(app, payments);
   registerCaptureRoutes(app, payments);
   registerRefundRoutes(app, refunds);
-  registerSubscriptionRoutes(app, subscriptions);
+  registerSubscriptionRoutes(app, subscriptions, entitlements);
+  registerEntitlementRoutes(app, entitlements);
   registerInvoiceRoutes(app, invoices);
   registerWebhookEventRoutes(app, services.webhookEvents);
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import type { Stripe } from 'stripe';
 import type { Sql } from '../backend.ts';
+import { coversUntilTruth, idOf, subscriptionRows, subscriptionTruth } from './subscription-truth.ts';
 
 /** Rows of a mirror by the processor's ids, as plain values that can be compared. */
 type Mirror = Record<string, object>;
@@ -83,7 +84,8 @@ async function readTruth(stripe: Stripe, ids: MirroredIds): Promise<Mirrors> {
   const refunds = (await listAll(stripe.refunds.list({ limit }))).filter(({ payment_intent }) =>
     ids.paymentIntents.has(idOf(payment_intent) ?? ''),
   );
-  const subscriptions = await listAll(stripe.subscriptions.list({ limit, status: 'all' }));
+  const terms = ['data.discounts.source.coupon', 'data.discounts.promotion_code', 'data.schedule'];
+  const subscriptions = await listAll(stripe.subscriptions.list({ limit, status: 'all', expand: terms }));
   const invoices = await listAll(stripe.invoices.list({ limit }));
   return {
     customers: byId([...ids.customers], (id) => [id, customerTruth(live.get(id))]),
@@ -93,7 +95,7 @@ async function readTruth(stripe: Stripe, ids: MirroredIds): Promise<Mirrors> {
       id,
       { payment: idOf(payment_intent), amount, currency, status },
     ]),
-    subscriptions: byId(subscriptions, subscriptionTruth),
+    subscriptions: byId(subscriptions, (one) => subscriptionTruth(one, invoices)),
     invoices: byId(invoices, invoiceTruth),
   };
 }
@@ -156,29 +158,25 @@ function isUndone(status: string | null): boolean {
   return status === 'failed' || status === 'canceled';
 }
 
-function subscriptionTruth(subscription: Stripe.Subscription): [string, object] {
-  const [item] = subscription.items.data;
-  const status = subscription.status === 'paused' ? 'unpaid' : subscription.status;
-  return [
-    subscription.id,
-    {
-      customer: idOf(subscription.customer),
-      price: item?.price.id,
-      status,
-      periodStart: item?.current_period_start,
-      periodEnd: item?.current_period_end,
-      trialEnd: subscription.trial_end,
-    },
-  ];
-}
-
 function invoiceTruth(invoice: Stripe.Invoice): [string, object] {
   const { amount_due: due, amount_paid: paid, currency, status, hosted_invoice_url: url } = invoice;
   const customer = idOf(invoice.customer);
   const subscription = idOf(invoice.parent?.subscription_details?.subscription ?? null);
   return [
     invoice.id ?? '',
-    { customer, processorCustomer: customer, subscription, due, paid, currency, status, url: url ?? null },
+    {
+      ...{
+        customer,
+        processorCustomer: customer,
+        subscription,
+        due,
+        paid,
+        currency,
+        status,
+        url: url ?? null,
+      },
+      coversUntil: coversUntilTruth(invoice),
+    },
   ];
 }
 
@@ -218,20 +216,12 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
            'currency', refunds.currency, 'status', refunds.status) as value
        from till.refunds join till.payments on payments.id = payment_id`,
     ),
-    subscriptions: await read(
-      `select processor_subscription_id as key, json_build_object('customer', processor_customer_id,
-         'price', processor_price_id, 'status', status,
-         'periodStart', extract(epoch from current_period_start)::bigint,
-         'periodEnd', extract(epoch from current_period_end)::bigint,
-         'trialEnd', extract(epoch from trial_end)::bigint) as value
-       from till.subscriptions join till.customers on customers.id = customer_id
-         join till.plans on plans.id = plan_id`,
-    ),
+    subscriptions: await read(subscriptionRows),
     invoices: await read(
       `select processor_invoice_id as key, json_build_object('customer', customers.processor_customer_id,
          'processorCustomer', invoices.processor_customer_id, 'subscription', processor_subscription_id,
          'due', amount_due, 'paid', amount_paid, 'currency', currency, 'status', status,
-         'url', hosted_invoice_url) as value
+         'url', hosted_invoice_url, 'coversUntil', extract(epoch from covers_until)::bigint) as value
        from till.invoices left join till.customers on customers.id = customer_id`,
     ),
   };
@@ -239,10 +229,6 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
 
 function byId<T>(items: readonly T[], entryOf: (item: T) => [string, object]): Mirror {
   return Object.fromEntries(items.map(entryOf));
-}
-
-function idOf(reference: string | { readonly id: string } | null): string | null {
-  return typeof reference === 'string' ? reference : (reference?.id ?? null);
 }
 
 /** Far more than a world or a load makes. */

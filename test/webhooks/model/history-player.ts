@@ -64,6 +64,10 @@ export class HistoryPlayer {
     this.#processor = processor;
   }
 
+  get customerId(): string {
+    return this.#customer.id;
+  }
+
   get processorCustomerId(): string {
     return this.#customer.processorCustomerId;
   }
