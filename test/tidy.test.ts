@@ -260,7 +260,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'customers/customer-store.ts',
     'subscriptions/entitlement-store.ts',
   ],
-  plans: ['plans/plan-store.ts'],
+  plans: ['plans/plan-store.ts', 'subscriptions/entitlement-store.ts'],
   payments: ['payments/payment-store.ts', 'payments/refund-store.ts'],
   refunds: ['payments/refund-store.ts', 'payments/payment-store.ts'],
   subscriptions: [

@@ -97,6 +97,7 @@ export function finalizeInvoice(
     effective_at: store.now(),
     ending_balance: 0,
     hosted_invoice_url: `${baseUrl}/sandbox/invoices/${draft.id}`,
+    invoice_pdf: `${baseUrl}/sandbox/invoices/${draft.id}?pdf`,
     next_payment_attempt: options.nextAttempt ?? null,
     number: nextNumber(store, draft),
     status_transitions: { ...draft.status_transitions, finalized_at: store.now() },

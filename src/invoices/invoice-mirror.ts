@@ -10,7 +10,15 @@ import type { Clock } from '../platform/clock.ts';
 import { derivedId, isOurId } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
-import { coverageOf, type Invoice, type InvoiceFacts, noCoverage, takeInvoiceFacts } from './invoice.ts';
+import {
+  coverageOf,
+  detailsAfter,
+  firstDetails,
+  type Invoice,
+  type InvoiceFacts,
+  noCoverage,
+  takeInvoiceFacts,
+} from './invoice.ts';
 import type { InvoiceStore } from './invoice-store.ts';
 
 interface InvoiceMirrorParts {
@@ -96,12 +104,14 @@ function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): I
     customerId,
     processorCustomerId,
     processorSubscriptionId,
+    subscriptionId: null,
     amountDue,
     amountPaid,
     currency: facts.currency,
     status: facts.status,
     hostedInvoiceUrl: facts.hostedInvoiceUrl,
     ...coverageOf(noCoverage, facts),
+    ...detailsAfter(firstDetails(facts), facts),
     ...rowTime(facts.asOf),
     createdAt: facts.createdAt,
     updatedAt: now,

@@ -6,6 +6,10 @@ import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Invoice } from './invoice.ts';
 
+/** Null if the invoice bills no subscription that Till has a row for. */
+const subscriptionIdOf = `(select subscriptions.id from till.subscriptions
+  where subscriptions.processor_subscription_id = invoices.processor_subscription_id)`;
+
 const invoiceTable = defineTable<Invoice>(
   'invoices',
   {
@@ -14,8 +18,24 @@ const invoiceTable = defineTable<Invoice>(
     customerId: mutable('uuid'),
     processorCustomerId: mutable('text'),
     processorSubscriptionId: mutable('text'),
+    // Read whenever the invoice is, because either of the two rows may be written first.
+    subscriptionId: computed('uuid', subscriptionIdOf),
+    number: mutable('text'),
     amountDue: mutable('bigint'),
     amountPaid: mutable('bigint'),
+    // A previous release writes rows without the following columns. Those that have to end with the status do.
+    amountRemaining: mutable(
+      'bigint',
+      "case status when 'paid' then 0 else coalesce(amount_remaining, greatest(amount_due - amount_paid, 0)) end",
+    ),
+    attemptCount: mutable('integer', 'coalesce(attempt_count, 0)'),
+    nextPaymentAttemptAt: mutable(
+      'timestamptz',
+      "case when status in ('draft', 'open') then next_payment_attempt_at end",
+    ),
+    periodStart: mutable('timestamptz'),
+    periodEnd: mutable('timestamptz'),
+    invoicePdfUrl: mutable('text'),
     currency: mutable('text'),
     status: mutable('text'),
     hostedInvoiceUrl: mutable('text'),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { unknownDetails } from '../../test/support/invoice-details.ts';
 import {
   assertTransitions,
   atSecond,
@@ -19,6 +20,7 @@ const invoice: Invoice = {
   customerId,
   processorCustomerId: 'cus_1',
   processorSubscriptionId: 'sub_1',
+  subscriptionId: null,
   amountDue: 1_900,
   amountPaid: 0,
   currency: 'eur',
@@ -26,6 +28,13 @@ const invoice: Invoice = {
   hostedInvoiceUrl: null,
   coversUntil: null,
   isIncomplete: false,
+  number: 'A-0001',
+  amountRemaining: 1_900,
+  attemptCount: 1,
+  nextPaymentAttemptAt: rowUpdatedAt,
+  periodStart: rowCreatedAt,
+  periodEnd: rowCreatedAt,
+  invoicePdfUrl: 'https://invoice.example.com/pdf',
   ...rowTime(rowAsOf),
   createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
@@ -43,6 +52,7 @@ const facts: InvoiceFacts = {
   status: 'draft',
   hostedInvoiceUrl: null,
   coversUntil: null,
+  ...unknownDetails,
   createdAt: rowCreatedAt,
   asOf: rowAsOf,
 };
@@ -72,10 +82,27 @@ test('two different values of the same second need a refresh, whichever field di
     { amountPaid: 1 },
     { hostedInvoiceUrl: 'https://invoice.example.com' },
     { processorSubscriptionId: null },
+    { number: 'A-0002' },
+    { amountRemaining: 1 },
+    { attemptCount: 2 },
+    { nextPaymentAttemptAt: null },
+    { periodEnd: testNow },
+    { invoicePdfUrl: 'https://invoice.example.com/other' },
   ]) {
     const other = { ...facts, status: 'open', ...change } as const;
     assert.equal(takeInvoiceFacts(open, other, customerId, 'event', testNow).verdict, 'refresh');
   }
+});
+
+test('an event that does not show a detail, because an older release stored it, does not clear it', () => {
+  const later = { ...facts, status: 'open', asOf: atSecond(1_001) } as const;
+  const { verdict, row } = takeInvoiceFacts(invoice, later, customerId, 'event', testNow);
+  assert.equal(verdict, 'take');
+  for (const field of Object.keys(unknownDetails) as (keyof typeof unknownDetails)[])
+    assert.equal(row[field], invoice[field], field);
+  const ended = { ...later, nextPaymentAttemptAt: null };
+  const { row: last } = takeInvoiceFacts(invoice, ended, customerId, 'event', testNow);
+  assert.equal(last.nextPaymentAttemptAt, null);
 });
 
 test('an invoice gets its customer as soon as the customer is known', () => {

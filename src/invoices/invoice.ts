@@ -11,18 +11,41 @@ export interface Invoice extends DatedRow {
   readonly customerId: string | null;
   readonly processorCustomerId: string | null;
   readonly processorSubscriptionId: string | null;
+  /** Null if the invoice bills no subscription that Till has a row for. */
+  readonly subscriptionId: string | null;
+  /** Null until the invoice is finalized, like its PDF. */
+  readonly number: string | null;
   readonly amountDue: number;
   readonly amountPaid: number;
+  readonly amountRemaining: number;
   readonly currency: string;
   readonly status: InvoiceStatus;
+  readonly attemptCount: number;
+  /** Null if the processor will not try again on its own. */
+  readonly nextPaymentAttemptAt: Date | null;
+  readonly periodStart: Date | null;
+  readonly periodEnd: Date | null;
   readonly hostedInvoiceUrl: string | null;
+  readonly invoicePdfUrl: string | null;
   /** The end of the last period that the subscription's lines bill. Null if no line bills a period. */
   readonly coversUntil: Date | null;
   /** The row took an event that does not show all lines, and has not been refreshed since. */
   readonly isIncomplete: boolean;
 }
 
-export interface InvoiceFacts extends Facts {
+/** Null in facts means unknown, except for `nextPaymentAttemptAt`, where undefined does. Then the row keeps its value. */
+interface InvoiceDetails {
+  readonly number: string | null;
+  readonly amountRemaining: number | null;
+  readonly attemptCount: number | null;
+  readonly nextPaymentAttemptAt: Date | null | undefined;
+  readonly periodStart: Date | null;
+  readonly periodEnd: Date | null;
+  /** Older releases stored events without it. */
+  readonly invoicePdfUrl: string | null;
+}
+
+export interface InvoiceFacts extends Facts, InvoiceDetails {
   readonly processorInvoiceId: string;
   readonly processorCustomerId: string | null;
   readonly processorSubscriptionId: string | null;
@@ -82,6 +105,7 @@ export function takeInvoiceFacts(
     status: facts.status,
     hostedInvoiceUrl: facts.hostedInvoiceUrl,
     ...coverageOf(invoice, facts),
+    ...detailsAfter(invoice, facts),
   };
   const rule = invoiceTransitions[invoice.status][facts.status];
   return takeValues(invoice, values, { rule, origin, asOf: facts.asOf, now });
@@ -98,3 +122,35 @@ export function coverageOf(
 }
 
 export const noCoverage = { coversUntil: null };
+
+type ShownDetails = Pick<Invoice, keyof InvoiceDetails>;
+
+/** The details after facts: what they do not say stays. An invoice never loses its number or its PDF. */
+export function detailsAfter(before: ShownDetails, facts: InvoiceDetails): ShownDetails {
+  const { nextPaymentAttemptAt = before.nextPaymentAttemptAt } = facts;
+  return {
+    number: facts.number ?? before.number,
+    amountRemaining: facts.amountRemaining ?? before.amountRemaining,
+    attemptCount: facts.attemptCount ?? before.attemptCount,
+    nextPaymentAttemptAt,
+    periodStart: facts.periodStart ?? before.periodStart,
+    periodEnd: facts.periodEnd ?? before.periodEnd,
+    invoicePdfUrl: facts.invoicePdfUrl ?? before.invoicePdfUrl,
+  };
+}
+
+/** The details of an invoice about which facts say nothing. */
+export function firstDetails({
+  amountDue,
+  amountPaid,
+}: Pick<InvoiceFacts, 'amountDue' | 'amountPaid'>): ShownDetails {
+  return {
+    number: null,
+    amountRemaining: Math.max(amountDue - amountPaid, 0),
+    attemptCount: 0,
+    nextPaymentAttemptAt: null,
+    periodStart: null,
+    periodEnd: null,
+    invoicePdfUrl: null,
+  };
+}

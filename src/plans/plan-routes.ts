@@ -13,15 +13,53 @@ import {
   keyFailures,
   MetadataAnswer,
   NewMetadata,
+  nullable,
   problems,
   processorFailures,
 } from '../http/docs/api-schema.ts';
 import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
-import { type Plan, planIntervals } from './plan.ts';
+import type { PlanValues } from '../processor/processor.ts';
+import { intervalCountMax, type Plan, planIntervals, refuseLongPeriod } from './plan.ts';
+import {
+  featureKeyLengthMax,
+  featureKeyPattern,
+  featuresMax,
+  featureTextLengthMax,
+  featureTextPattern,
+  groupLengthMax,
+  groupPattern,
+  type PlanFeatures,
+} from './plan-features.ts';
 import type { PlanService } from './plan-service.ts';
 
 const Name = Type.String({ minLength: 1, maxLength: 256 });
+
+const featureTypes = ['boolean', 'integer', 'string'];
+const Features = Type.Unsafe<PlanFeatures>({
+  type: 'object',
+  propertyNames: { minLength: 1, maxLength: featureKeyLengthMax, pattern: featureKeyPattern },
+  additionalProperties: {
+    type: featureTypes,
+    minimum: Number.MIN_SAFE_INTEGER,
+    maximum: Number.MAX_SAFE_INTEGER,
+    maxLength: featureTextLengthMax,
+    pattern: featureTextPattern,
+  },
+  maxProperties: featuresMax,
+  description:
+    `What the plan gives to its subscribers: at most ${featuresMax} booleans, integers and texts of at most ` +
+    `${featureTextLengthMax} characters. Keys have 1 to ${featureKeyLengthMax} characters, without quotes, backslashes ` +
+    'and characters beyond U+FFFF. No control characters. In a PATCH, the new features replace all others.',
+});
+const Group = nullable(
+  Type.String({
+    minLength: 1,
+    maxLength: groupLengthMax,
+    pattern: groupPattern,
+    description: 'Plans of the same group are alternatives. Null if the plan is in no group.',
+  }),
+);
 
 const PlanSchema = Type.Object({
   id: Id,
@@ -31,6 +69,13 @@ const PlanSchema = Type.Object({
   amount: Type.Integer({ description: 'In the smallest unit of the currency.' }),
   currency: Type.String(),
   interval: Type.Enum([...planIntervals]),
+  intervalCount: Type.Integer({ description: 'The plan bills once in this many intervals.' }),
+  features: Type.Unsafe<PlanFeatures>({
+    type: 'object',
+    additionalProperties: { type: featureTypes },
+    description: 'What the plan gives to its subscribers.',
+  }),
+  group: nullable(Type.String({ description: 'Null if the plan is in no group.' })),
   active: Type.Boolean({ description: 'False if the plan is archived.' }),
   metadata: MetadataAnswer,
   createdAt: DateTime,
@@ -43,6 +88,16 @@ const CreateBody = Type.Object(
     amount: Type.Integer({ minimum: 0, maximum: 999_999_999_999 }),
     currency: Currency,
     interval: Type.Enum([...planIntervals]),
+    intervalCount: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: intervalCountMax,
+        default: 1,
+        description: 'Bill once in this many intervals, at least every three years.',
+      }),
+    ),
+    features: Type.Optional(Features),
+    group: Type.Optional(Group),
     metadata: Type.Optional(NewMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
@@ -52,6 +107,8 @@ const CreateBody = Type.Object(
 const UpdateBody = Type.Object(
   {
     name: Type.Optional(Name),
+    features: Type.Optional(Features),
+    group: Type.Optional(Group),
     metadata: Type.Optional(ChangedMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
@@ -71,6 +128,9 @@ const example: Static<typeof PlanSchema> = {
   amount: 1_900,
   currency: 'eur',
   interval: 'month',
+  intervalCount: 1,
+  features: { seats: 5, sso: true, support: 'email' },
+  group: 'base',
   active: true,
   metadata: { edition: '2026' },
   createdAt: '2026-11-15T09:30:00.000Z',
@@ -95,7 +155,14 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
         summary: 'Create a plan',
         description:
           'Creates a product and its price. A price cannot change: archive the plan and create another one instead.',
-        body: body(CreateBody, { name: 'Pro', amount: 1_900, currency: 'eur', interval: 'month' }),
+        body: body(CreateBody, {
+          name: 'Pro',
+          amount: 1_900,
+          currency: 'eur',
+          interval: 'month',
+          features: example.features,
+          group: example.group,
+        }),
         response: {
           201: answer('The new plan.', PlanSchema, example),
           ...problems(...bodyFailures, ...keyFailures, ...processorFailures),
@@ -103,9 +170,8 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
       },
     },
     async (request, reply) => {
-      const { idempotencyKey, currency, ...values } = request.body;
-      const key = idempotencyKeyOf(request, idempotencyKey);
-      const { result, replayed } = await plans.create({ ...values, currency: currency.toLowerCase() }, key);
+      const key = idempotencyKeyOf(request, request.body.idempotencyKey);
+      const { result, replayed } = await plans.create(newPlanOf(request.body), key);
       return answerCreated(reply, replayed).send(toAnswer(result));
     },
   );
@@ -116,9 +182,17 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
         tags,
         summary: 'Update a plan',
         params: IdParams,
-        body: body(UpdateBody, { name: 'Pro 2027', metadata: { edition: '2027' } }),
+        body: body(UpdateBody, {
+          name: 'Pro 2027',
+          features: { seats: 10, sso: true },
+          metadata: { edition: '2027' },
+        }),
         response: {
-          200: answer('The updated plan.', PlanSchema, { ...example, name: 'Pro 2027' }),
+          200: answer('The updated plan.', PlanSchema, {
+            ...example,
+            name: 'Pro 2027',
+            features: { seats: 10, sso: true },
+          }),
           ...problems('not_found', ...bodyFailures, ...keyFailures, ...processorFailures),
         },
       },
@@ -179,6 +253,22 @@ function registerReads(fastify: FastifyInstance, plans: PlanService): void {
   );
 }
 
+/** Requests that differ only in the case of the currency, or in spelling out a default, are the same request. */
+function newPlanOf(body: Static<typeof CreateBody>): PlanValues {
+  const { name, amount, currency, interval, intervalCount = 1, features = {}, group = null, metadata } = body;
+  refuseLongPeriod(interval, intervalCount);
+  return {
+    name,
+    amount,
+    currency: currency.toLowerCase(),
+    interval,
+    ...(intervalCount === 1 ? {} : { intervalCount }),
+    ...(Object.keys(features).length === 0 ? {} : { features }),
+    ...(group === null ? {} : { group }),
+    ...(metadata === undefined ? {} : { metadata }),
+  };
+}
+
 function toAnswer(plan: Plan): Static<typeof PlanSchema> {
   return {
     id: plan.id,
@@ -188,6 +278,9 @@ function toAnswer(plan: Plan): Static<typeof PlanSchema> {
     amount: plan.amount,
     currency: plan.currency,
     interval: plan.interval,
+    intervalCount: plan.intervalCount,
+    features: plan.features,
+    group: plan.groupName,
     active: plan.active,
     metadata: plan.metadata,
     createdAt: plan.createdAt.toISOString(),

@@ -16,9 +16,12 @@ const plan: Plan = {
   processorPriceId: 'price_1',
   name: 'Gold',
   metadata: { edition: '1' },
+  features: { seats: 1 },
+  groupName: 'base',
   amount: 1_900,
   currency: 'eur',
   interval: 'month',
+  intervalCount: 1,
   productActive: true,
   priceActive: true,
   active: true,
@@ -36,6 +39,8 @@ const product: ProductFacts = {
   localId: plan.id,
   name: 'Gold',
   metadata: { edition: '1' },
+  features: { seats: 1 },
+  groupName: 'base',
   active: true,
   createdAt: rowCreatedAt,
   asOf: rowAsOf,
@@ -48,6 +53,7 @@ const price: PriceFacts = {
   amount: 1_900,
   currency: 'eur',
   interval: 'month',
+  intervalCount: 1,
   active: true,
   createdAt: rowCreatedAt,
   asOf: rowAsOf,
@@ -132,6 +138,7 @@ test('a product event that does not show the metadata never clears it: a newer o
       testNow,
     );
   assert.deepEqual([at(1_001).verdict, at(1_001).row.metadata], ['refresh', { edition: '1' }]);
+  assert.deepEqual([at(1_001).row.features, at(1_001).row.groupName], [{ seats: 1 }, 'base']);
   const changed = { ...product, metadata: { edition: '2' }, asOf: atSecond(1_001) };
   const { verdict, row } = takeProductFacts(plan, changed, 'event', testNow);
   assert.deepEqual([verdict, row.metadata], ['take', { edition: '2' }]);

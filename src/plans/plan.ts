@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Failure } from '../errors.ts';
 import type { OwnFacts } from '../mirrors/facts.ts';
 import {
@@ -13,11 +14,18 @@ import {
   type TransitionTable,
   takeValues,
 } from '../mirrors/transition.ts';
+import type { PlanFeatures } from './plan-features.ts';
 
 /** How often a plan bills. */
 export const planIntervals = ['day', 'week', 'month', 'year'] as const;
 
 export type PlanInterval = (typeof planIntervals)[number];
+
+/** The API's own limit. */
+export const intervalCountMax = 52;
+
+/** Three years, the processor's longest billing period. */
+const intervalsMax: Readonly<Record<PlanInterval, number>> = { day: 1_095, week: 156, month: 36, year: 3 };
 
 export interface Plan {
   readonly id: string;
@@ -29,6 +37,12 @@ export interface Plan {
   readonly amount: number;
   readonly currency: string;
   readonly interval: PlanInterval;
+  /** The plan bills once in this many intervals. */
+  readonly intervalCount: number;
+  /** The product's. */
+  readonly features: PlanFeatures;
+  /** The product's. Null if the plan is in no group. */
+  readonly groupName: string | null;
   readonly productActive: boolean;
   readonly priceActive: boolean;
   /** True if product and price are both active. */
@@ -50,6 +64,9 @@ export interface ProductFacts extends OwnFacts {
   readonly name: string | null;
   /** Null if it is unknown: older releases stored events without metadata. */
   readonly metadata: Metadata | null;
+  /** Features and group are part of the product's metadata. If that is unknown, so are they. */
+  readonly features: PlanFeatures;
+  readonly groupName: string | null;
   /** False after archiving or deletion. */
   readonly active: boolean;
   /** Deletion is final, whatever its time. */
@@ -63,8 +80,9 @@ export interface PriceFacts extends OwnFacts {
   /** Null if the price is not one whole amount in the smallest unit (tiers, fractions). It cannot be a Till plan. */
   readonly amount: number | null;
   readonly currency: string;
-  /** Null if the price is paid once, or every several intervals. It cannot be a Till plan. */
+  /** Null if the price is paid once. It cannot be a Till plan. */
   readonly interval: PlanInterval | null;
+  readonly intervalCount: number;
   /** False after archiving or deletion. */
   readonly active: boolean;
   /** Deletion is final, whatever its time. */
@@ -88,7 +106,7 @@ export function takeProductFacts(plan: Plan, facts: ProductFacts, origin: Origin
   const dated = { ...plan, processorAsOf: plan.productAsOf, processorAsOfLatest: plan.productAsOfLatest };
   const values = {
     name: facts.name ?? plan.name,
-    metadata: facts.metadata ?? plan.metadata,
+    ...shownMetadata(facts),
     productActive: facts.active,
   };
   const taking = { rule: ruleOf(plan.productActive, facts), origin, asOf: facts.asOf, now };
@@ -129,20 +147,41 @@ export function takePlanFacts(
 /** A change of a plan. An absent field stays. */
 export interface PlanChange {
   readonly name?: string;
+  /** Replaces all features. */
+  readonly features?: PlanFeatures;
+  /** Null removes the plan from its group. */
+  readonly group?: string | null;
   readonly metadata?: MetadataChange;
 }
 
 /** Whether the processor's response to an update still shows an old value. */
 export function isPlanChangeIgnored(
   plan: Plan,
-  { name, metadata = {} }: PlanChange,
+  { name, metadata = {}, features, group }: PlanChange,
   after: ProductFacts,
 ): boolean {
-  const isNameIgnored = name !== undefined && name !== plan.name && after.name === plan.name;
+  if (isIgnored(name, plan.name, after.name)) return true;
+  if (after.metadata === null) return false;
   return (
-    isNameIgnored ||
-    (after.metadata !== null && isMetadataChangeIgnored(plan.metadata, metadata, after.metadata))
+    isMetadataChangeIgnored(plan.metadata, metadata, after.metadata) ||
+    isIgnored(features, plan.features, after.features) ||
+    isIgnored(group, plan.groupName, after.groupName)
   );
+}
+
+/** Whether a new value was requested, and the old one is still there. */
+function isIgnored(requested: unknown, before: unknown, after: unknown): boolean {
+  return requested !== undefined && !isDeepStrictEqual(requested, before) && isDeepStrictEqual(after, before);
+}
+
+/** The processor refuses a billing period of more than three years. */
+export function refuseLongPeriod(interval: PlanInterval, intervalCount: number): void {
+  const countMax = intervalsMax[interval];
+  if (intervalCount <= countMax) return;
+  const message = `must be at most ${countMax} with the interval ${interval}: a plan bills at least every three years`;
+  throw new Failure('invalid_request', `body.intervalCount ${message}`, {
+    errors: [{ path: 'body.intervalCount', message }],
+  });
 }
 
 export function foundPlan(plan: Plan | undefined): Plan {
@@ -156,6 +195,11 @@ export function planNotFound(): Failure {
 
 export function planArchived(): Failure {
   return new Failure('plan_archived', 'The plan is archived. Choose an active plan.');
+}
+
+/** What facts say of everything that is kept in the product's metadata. */
+function shownMetadata({ metadata, features, groupName }: ProductFacts): Partial<Plan> {
+  return metadata === null ? {} : { metadata, features, groupName };
 }
 
 function ruleOf(wasActive: boolean, { active, deleted }: Pick<PriceFacts, 'active' | 'deleted'>): Rule {

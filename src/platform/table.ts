@@ -32,7 +32,7 @@ export function immutable(type: Column['type']): Column {
   return { type, written: 'insert' };
 }
 
-/** A field that PostgreSQL generates, that its own statement maintains, or that `select` reads from another table. */
+/** A field that PostgreSQL generates, that its own statement maintains, or that is read from another table. */
 export function computed(type: Column['type'], select?: string): Column {
   return { type, written: 'never', ...(select === undefined ? {} : { select }) };
 }

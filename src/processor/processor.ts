@@ -9,6 +9,7 @@ import type {
 import type { PaymentFacts } from '../payments/payment.ts';
 import type { RefundFacts, RefundReason } from '../payments/refund.ts';
 import type { PlanChange, PlanFacts, PlanInterval, ProductFacts } from '../plans/plan.ts';
+import type { PlanFeatures } from '../plans/plan-features.ts';
 import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { EventFacts } from './event-facts.ts';
@@ -136,6 +137,10 @@ export interface PlanValues {
   readonly amount: number;
   readonly currency: string;
   readonly interval: PlanInterval;
+  /** 1 if absent. */
+  readonly intervalCount?: number;
+  readonly features?: PlanFeatures;
+  readonly group?: string;
   readonly metadata?: Metadata;
 }
 

@@ -3,7 +3,8 @@ import { type Static, Type } from 'typebox';
 import { answer, ExternalId, Id, IdParams, nullable, problems } from '../http/docs/api-schema.ts';
 import { answerIfChanged } from '../http/input/if-none-match.ts';
 import { typed } from '../http/typed-app.ts';
-import { entitlementReasons, type Features } from './entitlement.ts';
+import type { PlanFeatures } from '../plans/plan-features.ts';
+import { entitlementReasons } from './entitlement.ts';
 import type { CustomerEntitlements, EntitlementService } from './entitlement-service.ts';
 import { subscriptionStatuses } from './subscription.ts';
 
@@ -17,7 +18,7 @@ const EntitlementsSchema = Type.Object({
       description: 'The latest `until` of the subscriptions that entitle the customer. Null if none does.',
     }),
   ),
-  features: Type.Unsafe<Features>({
+  features: Type.Unsafe<PlanFeatures>({
     type: 'object',
     additionalProperties: { type: ['boolean', 'integer', 'string'] },
     description:

@@ -1,15 +1,10 @@
 import { Failure } from '../errors.ts';
+import type { PlanFeatures } from '../plans/plan-features.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isUuid } from '../platform/id.ts';
 import type { Database } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
-import {
-  type Entitlement,
-  type EntitlementTerms,
-  entitlementOf,
-  type Features,
-  mergeFeatures,
-} from './entitlement.ts';
+import { type Entitlement, type EntitlementTerms, entitlementOf, mergeFeatures } from './entitlement.ts';
 import type { CustomerSubscription, EntitledCustomer, EntitlementStore } from './entitlement-store.ts';
 
 export interface CustomerEntitlements {
@@ -19,7 +14,7 @@ export interface CustomerEntitlements {
   readonly entitled: boolean;
   /** The latest of the subscriptions that entitle the customer. */
   readonly until: Date | null;
-  readonly features: Features;
+  readonly features: PlanFeatures;
   /** Newest first. */
   readonly subscriptions: readonly (Entitlement & Pick<CustomerSubscription, ShownField>)[];
 }

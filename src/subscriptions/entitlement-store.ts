@@ -1,5 +1,6 @@
+import type { PlanFeatures } from '../plans/plan-features.ts';
 import type { Queryable } from '../platform/postgres.ts';
-import type { EntitlementTerms, Features } from './entitlement.ts';
+import type { EntitlementTerms } from './entitlement.ts';
 import { paidUntil } from './subscription-store.ts';
 
 /** Ended subscriptions that are shown. They entitle to nothing, and a customer may have very many. */
@@ -8,7 +9,7 @@ const endedMax = 20;
 export interface CustomerSubscription extends EntitlementTerms {
   readonly subscriptionId: string;
   readonly planId: string;
-  readonly features: Features;
+  readonly features: PlanFeatures;
 }
 
 /** A customer with one of its subscriptions, or alone if it has none. */
@@ -54,14 +55,15 @@ const columns = `subscriptions.id, subscriptions.plan_id, subscriptions.status, 
 const selection = `
   select customers.id as "customerId", customers.external_id as "externalId", one.id as "subscriptionId",
     one.plan_id as "planId", one.status, one.current_period_end as "currentPeriodEnd", one.trial_end as "trialEnd",
-    one.paid_until as "paidUntil", '{}'::jsonb as features
+    one.paid_until as "paidUntil", plans.features
   from till.customers
   left join lateral (
     select ${columns} from till.subscriptions where customer_id = customers.id and not ${ended}
     union all
     (select ${columns} from till.subscriptions where customer_id = customers.id and ${ended}
       order by created_at desc, id desc limit ${endedMax})
-  ) one on true`;
+  ) one on true
+  left join till.plans on plans.id = one.plan_id`;
 
 const order = 'order by customers.id, one.created_at desc, one.id desc';
 

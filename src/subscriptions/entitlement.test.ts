@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { entitlementOf, type Features, mergeFeatures } from './entitlement.ts';
+import type { PlanFeatures } from '../plans/plan-features.ts';
+import { entitlementOf, mergeFeatures } from './entitlement.ts';
 
 const [periodEnd, trialEnd, paidUntil] = ['2026-03-01', '2026-02-01', '2026-02-10'].map(
   (day) => new Date(`${day}T00:00:00Z`),
@@ -42,7 +43,7 @@ test('active and trialing follow the status, not the clock', () => {
 });
 
 describe('features of several plans', () => {
-  const cases: readonly (readonly [string, readonly Features[], Features])[] = [
+  const cases: readonly (readonly [string, readonly PlanFeatures[], PlanFeatures])[] = [
     ['are those of all of them', [{ a: true }, { b: 1 }], { a: true, b: 1 }],
     ['are true if one is', [{ a: false }, { a: true }], { a: true }],
     ['are false if none is true', [{ a: false }, { a: false }], { a: false }],

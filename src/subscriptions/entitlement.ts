@@ -1,3 +1,4 @@
+import type { PlanFeatures } from '../plans/plan-features.ts';
 import type { Subscription } from './subscription.ts';
 
 /** Why a subscription entitles its customer, or why it does not. */
@@ -50,16 +51,13 @@ export function entitlementOf(terms: EntitlementTerms, { days, now }: Grace): En
   }
 }
 
-type FeatureValue = boolean | number | string;
-
-/** What a plan includes. */
-export type Features = Readonly<Record<string, FeatureValue>>;
+type FeatureValue = PlanFeatures[string];
 
 /**
  * The features of all these plans together, the plan of the newest subscription first. A boolean is true if one of them
  * is, and of integers the largest counts. Of other values, and of different types, the newest subscription's counts.
  */
-export function mergeFeatures(newestFirst: readonly Features[]): Features {
+export function mergeFeatures(newestFirst: readonly PlanFeatures[]): PlanFeatures {
   const values = new Map<string, [FeatureValue, ...FeatureValue[]]>();
   for (const features of newestFirst) {
     for (const [name, value] of Object.entries(features)) {

@@ -98,6 +98,22 @@ describe('the entitlements of a customer', () => {
     });
   });
 
+  test('200: the features of all plans that entitle are merged, those of other plans are not', async () => {
+    const customer = await createCustomer(till);
+    for (const [features, trialPeriodDays] of [
+      [{ export: true, projects: 10, support: 'email', theme: 'dark' }, 7],
+      [{ export: false, projects: 3, support: 'phone', theme: true }, 7],
+      [{ projects: 99, unpaid: true }, 0],
+    ] as const) {
+      const body = { name: 'Plan', amount: 900, currency: 'eur', interval: 'month', features };
+      const { id: planId } = await readJson<{ id: string }>(await call('POST', '/plans', body), 201);
+      await createSubscription(till, { customerId: customer.id, planId, trialPeriodDays });
+    }
+    assert.deepEqual((await entitlementsOf(customer)).features, {
+      ...{ export: true, projects: 10, support: 'phone', theme: true },
+    });
+  });
+
   test('200: all open subscriptions are shown, and the 20 newest that ended', async () => {
     const customer = await createCustomer(till);
     const { id: planId } = await createPlan(till);
@@ -184,7 +200,7 @@ describe('grace', () => {
     return subscription;
   }
 
-  test('lasts for its days after the period that was paid, though the subscription's own period goes on', async () => {
+  test('lasts for its days after the period that was paid, though the period of the subscription goes on', async () => {
     const subscription = await failToRenew();
     await till.settle();
     const customer = { id: subscription.customerId };

@@ -33,6 +33,9 @@ test('200: an invoice has exactly the fields of the spec, and follows the proces
   const { subscription, clientSecret } = await createSubscription(till, { customerId: customer.id });
   const open = await latestInvoice(subscription.processorSubscriptionId);
   const { processorInvoiceId, hostedInvoiceUrl } = open;
+  const there = await stripe.invoices.retrieve(processorInvoiceId);
+  const periodStart = new Date(there.period_start * 1_000).toISOString();
+  const periodEnd = new Date(there.period_end * 1_000).toISOString();
   const expected = {
     processorInvoiceId,
     customerId: customer.id,
@@ -43,15 +46,18 @@ test('200: an invoice has exactly the fields of the spec, and follows the proces
     currency: 'eur',
     status: 'open',
     hostedInvoiceUrl,
+    ...{ subscriptionId: subscription.id, number: there.number, amountRemaining: 900, attemptCount: 0 },
+    ...{ nextPaymentAttemptAt: null, periodStart, periodEnd, invoicePdfUrl: there.invoice_pdf },
   };
   assertResource(open, expected);
-  const there = await stripe.invoices.retrieve(processorInvoiceId);
   assert.equal(hostedInvoiceUrl, there.hosted_invoice_url);
+  for (const text of [there.number, there.invoice_pdf]) assert.equal(typeof text, 'string');
   assert.deepEqual(await readJson(await call('GET', `/invoices/${open.id}`), 200), open);
 
   await confirmSecret(till, clientSecret);
   const paid = await latestInvoice(subscription.processorSubscriptionId);
-  assertResource(paid, { ...expected, amountPaid: 900, status: 'paid' });
+  const settled = { amountPaid: 900, amountRemaining: 0, attemptCount: 1, status: 'paid' };
+  assertResource(paid, { ...expected, ...settled });
   assert.deepEqual([paid.id, paid.createdAt], [open.id, open.createdAt]);
 });
 
@@ -67,7 +73,37 @@ test('200: the invoice of somebody who is no customer of ours has no customerId'
     [invoice.customerId, invoice.processorCustomerId, invoice.processorSubscriptionId, invoice.status],
     [null, stranger.id, id, 'paid'],
   );
+  assert.equal(invoice.subscriptionId, null);
   assert.deepEqual(await readJson(await call('GET', `/invoices/${invoice.id}`), 200), invoice);
+});
+
+test('200: a draft has no number and no PDF, and is linked to its subscription', async () => {
+  const customer = await createCustomer(till);
+  const { subscription } = await createSubscription(till, { customerId: customer.id });
+  const draft = await stripe.invoices.create({
+    customer: customer.processorCustomerId,
+    subscription: subscription.processorSubscriptionId,
+  });
+  await till.settle();
+  const list = await call('GET', `/invoices?subscriptionId=${subscription.id}&status=draft`);
+  const [found] = (await readJson<PageBody<InvoiceBody>>(list, 200)).data;
+  assert.ok(found !== undefined);
+  assert.deepEqual(
+    [found.processorInvoiceId, found.number, found.invoicePdfUrl, found.subscriptionId],
+    [draft.id, null, null, subscription.id],
+  );
+});
+
+test('an invoice is linked to its subscription, whichever of the two is known first', async () => {
+  const customer = await createCustomer(till);
+  const { subscription } = await createSubscription(till, { customerId: customer.id });
+  const invoice = await latestInvoice(subscription.processorSubscriptionId);
+  await till.sql('delete from till.subscriptions where id = $1', [subscription.id]);
+  const readInvoice = async () => readJson<InvoiceBody>(await call('GET', `/invoices/${invoice.id}`), 200);
+  assert.equal((await readInvoice()).subscriptionId, null);
+  await stripe.subscriptions.update(subscription.processorSubscriptionId, { metadata: { touched: 'yes' } });
+  await till.settle();
+  assert.equal((await readInvoice()).subscriptionId, subscription.id);
 });
 
 test("200: a deleted customer's invoices stay readable, and in the list of this customer", async () => {

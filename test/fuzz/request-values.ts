@@ -45,11 +45,21 @@ function valid(operation: Documented): fc.Arbitrary<Draft> {
     );
 }
 
-/** An off-session charge needs a payment method and cannot save it. The schema of a single field cannot say so. */
+/**
+ * An off-session charge needs a payment method and cannot save it, and no billing period is longer than three years. The
+ * schema of a single field cannot say so.
+ */
 function withoutConflicts(pairs: readonly Pair[]): readonly Pair[] {
   const names = pairs.map(([name]) => name);
   const fits = names.includes('paymentMethodId') && !names.includes('savePaymentMethod');
-  return fits ? pairs : without(pairs, 'offSession');
+  return withoutLongPeriod(fits ? pairs : without(pairs, 'offSession'));
+}
+
+function withoutLongPeriod(pairs: readonly Pair[]): readonly Pair[] {
+  const isLong = pairs.some(
+    ([name, value]) => name === 'interval' && ['month', 'year'].includes(String(value)),
+  );
+  return isLong ? without(pairs, 'intervalCount') : pairs;
 }
 
 /** One field, parameter or requirement at a time; null where an operation has nothing to break but its path. */

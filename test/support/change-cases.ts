@@ -55,7 +55,7 @@ export const changeCases: readonly ChangeCase[] = [
     method: 'PATCH',
     status: 200,
     path: ({ planId }) => `/plans/${planId}`,
-    body: () => ({ name: newName, metadata: { c: '3' } }),
+    body: () => ({ name: newName, metadata: { c: '3' }, features: { seats: 2 }, group: 'changed' }),
     countAtProcessor: async (backend, { planId }) => {
       const [plan] = await backend.sql<{ product: string }>(
         'select processor_product_id as product from till.plans where id = $1',
@@ -64,7 +64,12 @@ export const changeCases: readonly ChangeCase[] = [
       return countEvents(backend, 'product.updated', String(plan?.product));
     },
     countRows: (backend, { planId }) =>
-      count(backend, `plans where id = $1 and name = '${newName}' and metadata = '{"c": "3"}'`, planId),
+      count(
+        backend,
+        `plans where id = $1 and name = '${newName}' and metadata = '{"c": "3"}' and features = '{"seats": 2}'
+         and group_name = 'changed'`,
+        planId,
+      ),
   },
 ];
 

@@ -64,7 +64,10 @@ export const creationCases: readonly CreationCase[] = [
     processorOperation: 'prices.create',
     status: 201,
     path: () => '/plans',
-    body: ({ customerId }) => ({ name: customerId, amount, currency: 'EUR', interval: 'month' }),
+    body: ({ customerId }) => ({
+      ...{ name: customerId, amount, currency: 'EUR', interval: 'month', intervalCount: 3 },
+      ...{ features: { seats: 1, sso: true }, group: 'base' },
+    }),
     idOf: ({ body }) => String(body['id']),
     countAtProcessor: async ({ stripe }, { customerId }) => {
       const { data } = await stripe.products.list({ limit: 100 });
@@ -78,7 +81,13 @@ export const creationCases: readonly CreationCase[] = [
       );
       return products.length;
     },
-    countRows: (backend, { customerId }) => count(backend, 'plans where name = $1', customerId),
+    countRows: (backend, { customerId }) =>
+      count(
+        backend,
+        `plans where name = $1 and interval_count = 3 and features = '{"seats": 1, "sso": true}'
+         and group_name = 'base'`,
+        customerId,
+      ),
   },
   {
     operation: 'payments.create',

@@ -23,6 +23,9 @@ export interface PlanBody {
   readonly amount: number;
   readonly currency: string;
   readonly interval: string;
+  readonly intervalCount: number;
+  readonly features: Readonly<Record<string, boolean | number | string>>;
+  readonly group: string | null;
   readonly active: boolean;
   readonly metadata: Readonly<Record<string, string>>;
   readonly createdAt: string;
@@ -133,11 +136,19 @@ export interface InvoiceBody {
   readonly customerId: string | null;
   readonly processorCustomerId: string | null;
   readonly processorSubscriptionId: string | null;
+  readonly subscriptionId: string | null;
+  readonly number: string | null;
   readonly amountDue: number;
   readonly amountPaid: number;
+  readonly amountRemaining: number;
   readonly currency: string;
   readonly status: string;
+  readonly attemptCount: number;
+  readonly nextPaymentAttemptAt: string | null;
+  readonly periodStart: string | null;
+  readonly periodEnd: string | null;
   readonly hostedInvoiceUrl: string | null;
+  readonly invoicePdfUrl: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
@@ -195,7 +206,14 @@ export async function createCustomer(
 
 export async function createPlan(
   { call }: Client,
-  values: { readonly name?: string; readonly amount?: number; readonly interval?: string } = {},
+  values: {
+    readonly name?: string;
+    readonly amount?: number;
+    readonly interval?: string;
+    readonly intervalCount?: number;
+    readonly features?: PlanBody['features'];
+    readonly group?: string;
+  } = {},
 ): Promise<PlanBody> {
   const plan = { name: 'Gold', amount: 900, currency: 'eur', interval: 'month', ...values };
   return readJson(await call('POST', '/plans', plan), 201);

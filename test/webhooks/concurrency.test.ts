@@ -5,6 +5,7 @@ import type { Stripe } from 'stripe';
 import type { CustomerFacts } from '../../src/customers/customer.ts';
 import type { InvoiceFacts } from '../../src/invoices/invoice.ts';
 import { asOfEvent } from '../../src/mirrors/facts.ts';
+import { unknownDetails } from '../support/invoice-details.ts';
 import {
   confirmPayment,
   createCustomer,
@@ -151,7 +152,7 @@ test('batches that change a customer and record the invoice of another never wai
       subscriptionLocalId: null,
     },
     ...{ amountDue: 1, amountPaid: 0, currency: 'eur', status: 'open', hostedInvoiceUrl: null },
-    ...{ coversUntil: null, createdAt, asOf },
+    ...{ ...unknownDetails, coversUntil: null, createdAt, asOf },
   });
   const changed = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
   const batch = (own: typeof first, other: typeof first, mine: 0 | 1) =>

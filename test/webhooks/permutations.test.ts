@@ -18,11 +18,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { type Customer, takeCustomerFacts } from '../../src/customers/customer.ts';
-import { coverageOf, type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
+import {
+  coverageOf,
+  detailsAfter,
+  firstDetails,
+  type Invoice,
+  takeInvoiceFacts,
+} from '../../src/invoices/invoice.ts';
 import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '../../src/mirrors/fold.ts';
 import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '../../src/payments/charge.ts';
 import { type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
 import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
+import { type Plan, type ProductFacts, takeProductFacts } from '../../src/plans/plan.ts';
 import {
   followedItem,
   type Subscription,
@@ -117,14 +124,26 @@ test("every order of an invoice's events ends as the processor's invoice is", ()
   for (const states of [
     ['draft 500', 'draft 700', 'open 700', 'open 600', 'uncollectible 600', 'paid 600'],
     ['draft 500', 'draft 700', 'open 700', 'open 600', 'uncollectible 600', 'void 600'],
-    ['draft 500', 'open 500', 'draft 600', 'open 600', 'open 700'],
+    // Attempts to collect it fail.
+    ['draft 500', 'open 500', 'open 500 1', 'open 500 2', 'open 500 3', 'paid 500 4'],
+    ['draft 500', 'open 500', 'open 600', 'open 600 1', 'open 700 1'],
     // The lines of a draft change; of a longer invoice an event shows only some.
-    ['draft 500 u1', 'draft 500 u2', 'open 600 u2', 'paid 600 u2'],
-    ['draft 500 u1', 'open 500 u2 cut', 'open 600 u3 cut', 'paid 600 u3 cut'],
+    ['draft 500 0 u1', 'draft 500 0 u2', 'open 600 0 u2', 'paid 600 1 u2'],
+    ['draft 500 0 u1', 'open 500 0 u2 cut', 'open 600 0 u3 cut', 'paid 600 1 u3 cut'],
   ]) {
     for (const seconds of timings(states.length, endsFinal(states))) {
       assertOrderProof(invoiceLife(states.map((state, index) => invoiceFacts(state, seconds[index]))));
     }
+  }
+});
+
+test("every order of a product's events ends with the features and the group that the processor's product has", () => {
+  for (const names of [
+    ['a', 'b', 'a', 'c', 'b', 'a'],
+    ['a', 'b', 'c', 'deleted'],
+  ]) {
+    for (const seconds of timings(names.length, endsFinal(names)))
+      assertOrderProof(productLife(names.map((name, index) => productFacts(name, seconds[index]))));
   }
 });
 
@@ -545,9 +564,13 @@ function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscripti
   };
 }
 
-/** A state is a status, the amount due, until when the lines bill, and whether an event shows only some of them. */
+/**
+ * A state is a status, the amount due, the number of attempts, until when the lines bill, and whether an event shows only
+ * some of them. A finalized invoice has a number and a PDF.
+ */
 function invoiceFacts(state: string, at = 0): InvoiceFacts & { readonly isCut: boolean } {
-  const [status = '', amountDue = '', until = '', cut = ''] = state.split(' ');
+  const [status = '', amountDue = '', attempts = '0', until = '', cut = ''] = state.split(' ');
+  const page = status === 'draft' ? null : 'https://invoice.example.com/1';
   const of = { processorInvoiceId: key, processorCustomerId: 'c', processorSubscriptionId: 's' };
   return {
     ...{ ...of, currency: 'eur', hostedInvoiceUrl: null, createdAt: second(0), asOf: asOfEvent(second(at)) },
@@ -558,6 +581,10 @@ function invoiceFacts(state: string, at = 0): InvoiceFacts & { readonly isCut: b
     status: status as InvoiceFacts['status'],
     amountDue: Number(amountDue),
     amountPaid: status === 'paid' ? Number(amountDue) : 0,
+    amountRemaining: status === 'paid' ? 0 : Number(amountDue),
+    ...{ number: page, invoicePdfUrl: page, periodStart: second(0), periodEnd: second(1) },
+    attemptCount: Number(attempts),
+    nextPaymentAttemptAt: status === 'open' ? second(1_000 + Number(attempts)) : null,
   };
 }
 
@@ -568,14 +595,42 @@ function invoiceLife(
     events,
     shown: ({ coversUntil = null, ...facts }) => ({ ...facts, ...(facts.isCut ? {} : { coversUntil }) }),
     born: ({ asOf, isCut: _, ...facts }) => ({
-      ...{ ...facts, ...born, customerId: 'c', ...rowTime(asOf) },
+      ...{ ...facts, ...born, customerId: 'c', subscriptionId: null, ...rowTime(asOf) },
+      ...detailsAfter(firstDetails(facts), facts),
       ...coverageOf({ coversUntil: null }, { ...facts, asOf }),
     }),
     take: (row, facts, origin) => takeInvoiceFacts(row, facts, 'c', origin, now),
-    // Only a paid invoice needs to know until when it pays.
-    view: ({ status, amountDue, amountPaid, coversUntil }) => ({
-      ...{ status, amountDue, amountPaid },
-      coversUntil: status === 'paid' ? coversUntil : null,
+    view: ({ status, amountDue, amountPaid, ...row }) => ({
+      ...{ status, amountDue, amountPaid, number: row.number, invoicePdfUrl: row.invoicePdfUrl },
+      ...{ amountRemaining: row.amountRemaining, attemptCount: row.attemptCount },
+      nextPaymentAttemptAt: row.nextPaymentAttemptAt,
+      // Only a paid invoice needs to know until when it pays.
+      coversUntil: status === 'paid' ? row.coversUntil : null,
+    }),
+  };
+}
+
+/** A state is the name, and also that of a feature and of the group. */
+function productFacts(name: string, at = 0): ProductFacts {
+  const own = { metadata: { [name]: name }, features: { [name]: true }, groupName: `group ${name}` };
+  const deleted = name === 'deleted' ? ({ deleted: true } as const) : {};
+  const of = { ...made, ...own, ...deleted, processorProductId: key, name };
+  return { ...of, active: name !== 'deleted', asOf: asOfEvent(second(at)) };
+}
+
+function productLife(events: readonly ProductFacts[]): Life<Plan, ProductFacts> {
+  return {
+    events,
+    born: ({ asOf, active, metadata, features, groupName, name }) => ({
+      ...{ ...born, processorProductId: key, processorPriceId: 'price', currency: 'eur', amount: 900 },
+      ...{ interval: 'month', intervalCount: 1, metadata: metadata ?? {}, features, groupName },
+      ...{ name: name ?? '', productActive: active, priceActive: true, active },
+      ...{ productAsOf: asOf.earliest, productAsOfLatest: asOf.latest },
+      ...{ priceAsOf: asOf.earliest, priceAsOfLatest: asOf.latest },
+    }),
+    take: (row, facts, origin) => takeProductFacts(row, facts, origin, now),
+    view: ({ name, metadata, features, groupName, active }) => ({
+      ...{ name, metadata, features, groupName, active },
     }),
   };
 }

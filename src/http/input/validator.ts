@@ -48,6 +48,7 @@ function createAjv(): Ajv {
   const created = new Ajv({
     allErrors: true,
     useDefaults: true,
+    allowUnionTypes: true,
     keywords: ['example', optionalBody, comparedWithIds],
   });
   formats.default(created, ['email']);

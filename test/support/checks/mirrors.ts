@@ -110,9 +110,17 @@ function customerTruth(customer: Stripe.Customer | undefined): object {
 function planTruth(price: Stripe.Price): [string, object] {
   const { product, unit_amount: amount, currency, recurring, active } = price;
   assert(typeof product === 'object' && !product.deleted);
-  const truth = { product: product.id, name: product.name, amount, currency, interval: recurring?.interval };
+  const recurrence = { interval: recurring?.interval, intervalCount: recurring?.interval_count };
+  const truth = { product: product.id, name: product.name, amount, currency, ...recurrence };
   const { metadata } = Object(ownTruth(product.metadata));
-  return [price.id, { ...truth, active: active && product.active, metadata }];
+  const own = { features: featuresTruth(product.metadata), group: product.metadata['till_group'] ?? null };
+  return [price.id, { ...truth, active: active && product.active, metadata, ...own }];
+}
+
+/** The features are JSON objects in several values of the metadata. */
+function featuresTruth(metadata: Stripe.Metadata): object {
+  const texts = Object.entries(metadata).filter(([key]) => key.startsWith('till_features_'));
+  return Object.assign({}, ...texts.map(([, text]) => JSON.parse(text)));
 }
 
 function paymentTruth(intent: Stripe.PaymentIntent, refunds: readonly Stripe.Refund[]): object {
@@ -162,22 +170,18 @@ function invoiceTruth(invoice: Stripe.Invoice): [string, object] {
   const { amount_due: due, amount_paid: paid, currency, status, hosted_invoice_url: url } = invoice;
   const customer = idOf(invoice.customer);
   const subscription = idOf(invoice.parent?.subscription_details?.subscription ?? null);
-  return [
-    invoice.id ?? '',
-    {
-      ...{
-        customer,
-        processorCustomer: customer,
-        subscription,
-        due,
-        paid,
-        currency,
-        status,
-        url: url ?? null,
-      },
-      coversUntil: coversUntilTruth(invoice),
-    },
-  ];
+  const details = {
+    number: invoice.number,
+    remaining: invoice.amount_remaining,
+    pdf: invoice.invoice_pdf ?? null,
+    attempts: invoice.attempt_count,
+    nextAttempt: invoice.next_payment_attempt,
+    periodStart: invoice.period_start,
+    periodEnd: invoice.period_end,
+    coversUntil: coversUntilTruth(invoice),
+  };
+  const amounts = { due, paid, currency, status, url: url ?? null };
+  return [invoice.id ?? '', { customer, processorCustomer: customer, subscription, ...amounts, ...details }];
 }
 
 async function readMirrors(sql: Sql): Promise<Mirrors> {
@@ -194,7 +198,8 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
     ),
     plans: await read(
       `select processor_price_id as key, json_build_object('product', processor_product_id, 'name', name,
-         'amount', amount, 'currency', currency, 'interval', interval, 'active', active, 'metadata', metadata) as value
+         'amount', amount, 'currency', currency, 'interval', interval, 'active', active, 'metadata', metadata,
+         'intervalCount', interval_count, 'features', features, 'group', group_name) as value
        from till.plans`,
     ),
     payments: await read(
@@ -221,7 +226,11 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
       `select processor_invoice_id as key, json_build_object('customer', customers.processor_customer_id,
          'processorCustomer', invoices.processor_customer_id, 'subscription', processor_subscription_id,
          'due', amount_due, 'paid', amount_paid, 'currency', currency, 'status', status,
-         'url', hosted_invoice_url, 'coversUntil', extract(epoch from covers_until)::bigint) as value
+         'url', hosted_invoice_url, 'number', number, 'remaining', amount_remaining, 'pdf', invoice_pdf_url,
+         'attempts', attempt_count, 'nextAttempt', extract(epoch from next_payment_attempt_at)::bigint,
+         'periodStart', extract(epoch from period_start)::bigint,
+         'periodEnd', extract(epoch from period_end)::bigint,
+         'coversUntil', extract(epoch from covers_until)::bigint) as value
        from till.invoices left join till.customers on customers.id = customer_id`,
     ),
   };

@@ -170,10 +170,17 @@ export class HistoryPlayer {
     const { stripe } = this.#processor;
     if (command.what === 'rename plan') {
       const { name } = command;
-      const change = { name, metadata: { theirs: name } };
+      const [change, theirs] = [{ name, metadata: { theirs: name } }, { till_group: name }];
+      const features = { name, length: name.length };
       if (name.startsWith('a'))
-        await this.#change([plan.processorProductId], 'PATCH', `plans/${plan.id}`, change);
-      else await stripe.products.update(plan.processorProductId, change);
+        await this.#change([plan.processorProductId], 'PATCH', `plans/${plan.id}`, {
+          ...{ ...change, features, group: name },
+        });
+      else
+        await stripe.products.update(plan.processorProductId, {
+          ...change,
+          metadata: { ...change.metadata, ...theirs, till_features_1: JSON.stringify(features) },
+        });
     } else if (command.what === 'archive plan' && command.by === 'till') {
       const ids = [plan.processorProductId, plan.processorPriceId];
       await this.#change(ids, 'POST', `plans/${plan.id}/archive`);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventFixture, eventFixtureWith } from '../../../../test/fixtures/event-fixture.ts';
+import { unknownDetails } from '../../../../test/support/invoice-details.ts';
 import { plainSubscription } from '../../../../test/support/plain-subscription.ts';
 import { asOfEvent } from '../../../mirrors/facts.ts';
 import { UnmappableError } from '../../event-facts.ts';
@@ -313,6 +314,8 @@ describe('customer and plan events', () => {
       localId: '0199d3a2-0000-7000-8000-00000000000b',
       name: 'Gold',
       metadata: null,
+      features: {},
+      groupName: null,
       active: true,
       createdAt: new Date('2025-12-31T23:50:00Z'),
       asOf: asOfEvent(eventTime),
@@ -340,6 +343,7 @@ describe('customer and plan events', () => {
       amount: 900,
       currency: 'eur',
       interval: 'month',
+      intervalCount: 1,
       active: false,
       createdAt: new Date('2025-12-31T23:50:00Z'),
       asOf: asOfEvent(eventTime),
@@ -351,7 +355,8 @@ describe('customer and plan events', () => {
   for (const [what, recurring] of [
     ['paid once', null],
     ['that does not say how it is paid', undefined],
-    ['paid every third month', { interval: 'month', interval_count: 3 }],
+    ['paid every four years', { interval: 'day', interval_count: 1_461 }],
+    ['paid every zero months', { interval: 'month', interval_count: 0 }],
     ['paid every decade', { interval: 'decade', interval_count: 1 }],
   ] as const) {
     test(`a price ${what} has no interval that Till supports`, () => {
@@ -535,6 +540,7 @@ describe('invoice events', () => {
     currency: 'eur',
     status: 'paid',
     hostedInvoiceUrl: 'https://invoice.example.com/i/1',
+    ...{ ...unknownDetails, amountRemaining: 0 },
     createdAt: new Date('2026-01-01T00:00:00Z'),
     asOf: asOfEvent(eventTime),
   };
@@ -587,6 +593,37 @@ describe('invoice events', () => {
       const facts = readEvent(event);
       assert(facts.subject === 'invoice');
       assert.equal(facts.facts[0]?.status, 'void');
+    }
+  });
+
+  test('the details of an invoice are mapped', () => {
+    const event = JSON.parse(eventFixture('invoice.paid.newer'));
+    const details = {
+      ...{ number: 'A-0001', invoice_pdf: 'https://invoice.example.com/i/1/pdf', attempt_count: 2 },
+      ...{ next_payment_attempt: null, period_start: 1767225600, period_end: 1769904000 },
+    };
+    const object = { ...event.data.object, ...details };
+    assert.deepEqual(readEvent(JSON.stringify({ ...event, data: { object } })), {
+      subject: 'invoice',
+      facts: [
+        {
+          ...{ ...invoice, number: 'A-0001', invoicePdfUrl: details.invoice_pdf, attemptCount: 2 },
+          nextPaymentAttemptAt: null,
+          periodStart: new Date('2026-01-01T00:00:00Z'),
+          periodEnd: new Date('2026-02-01T00:00:00Z'),
+        },
+      ],
+    });
+  });
+
+  test('an unreadable detail is unknown, and does not lose the event', () => {
+    for (const field of ['number', 'invoice_pdf', 'attempt_count', 'period_start', 'period_end']) {
+      for (const value of [null, -1, '', 'x'.repeat(3), {}, 2 ** 40, true].filter(
+        (one) => !(typeof one === 'string' && one !== '' && ['number', 'invoice_pdf'].includes(field)),
+      )) {
+        const facts = readEvent(eventFixtureWith('invoice.paid.newer', field, value));
+        assert.deepEqual(facts, { subject: 'invoice', facts: [invoice] }, `${field} ${value}`);
+      }
     }
   });
 

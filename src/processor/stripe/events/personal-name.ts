@@ -30,7 +30,7 @@ const personalWords = [
   'memo',
   'footer',
   'custom_fields',
-  // URLs of pages that show all of it without a login.
+  // URLs of pages that show all of it without a login. The API shows those of invoices: see `redact-payload.ts`.
   'receipt_url',
   'invoice_pdf',
 ];

@@ -27,7 +27,6 @@ const person = {
   customer_tax_ids: [{ type: 'eu_vat', value: 'Ada 123' }],
   default_source: { id: 'card_1', object: 'card', last4: 'Ada4', name: 'Ada' },
   description: 'For Ada',
-  invoice_pdf: 'https://pay.example.com/Ada.pdf',
   last_payment_error: { payment_method: { id: 'pm_1', object: 'payment_method', card: { last4: 'Ada4' } } },
   lines: { object: 'list', data: [{ id: 'il_1', object: 'line_item', description: 'Ada' }] },
   payment_method_details: { card: { last4: 'Ada4' } },
@@ -85,6 +84,17 @@ describe('a redacted event', () => {
       card: { brand: 'visa', last4: '4242', exp_month: 12, exp_year: 2034, capture_before: 1767830450 },
     });
     assert.doesNotMatch(payload, /Ada/);
+  });
+
+  test('the address of a PDF is kept of invoices alone', () => {
+    const pdf = { invoice_pdf: 'https://pay.example.com/1.pdf' };
+    for (const [object, kept] of [
+      ['invoice', pdf.invoice_pdf],
+      ['subscription', null],
+    ] as const) {
+      const { payload } = redactPayload({ object: 'event', data: { object: { object, ...pdf } } });
+      assert.equal(JSON.parse(payload).data.object.invoice_pdf, kept);
+    }
   });
 
   test('an object of a kind that no mirror uses is reduced to its id and kind', () => {

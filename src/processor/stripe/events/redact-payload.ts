@@ -108,9 +108,13 @@ function redactField(kind: unknown, name: string, field: unknown): unknown {
   if (name === 'metadata') return onlyLocalId(field);
   if (secretName.test(name)) return null;
   if (kind === 'charge' && name === 'payment_method_details') return onlyShownDetails(field);
-  // A product is not a person, and the plan uses its name.
-  if (isPersonalName(name) && !(kind === 'product' && name === 'name')) return null;
+  if (isPersonalName(name) && !isShown(kind, name)) return null;
   return redactValue(field);
+}
+
+/** A product is not a person, and the plan uses its name. The API shows the address of an invoice's PDF. */
+function isShown(kind: unknown, name: string): boolean {
+  return (kind === 'product' && name === 'name') || (kind === 'invoice' && name === 'invoice_pdf');
 }
 
 /** What a payment shows about its payment method, and when its authorisation expires. */

@@ -28,9 +28,26 @@ export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
     status: invoice.translate('status', statuses),
     hostedInvoiceUrl: invoice.optionalText('hosted_invoice_url'),
     ...(coversUntil === undefined ? {} : { coversUntil }),
+    number: invoice.optionalText('number'),
+    amountRemaining: ifReadable(() => invoice.wholeNumber('amount_remaining')),
+    attemptCount: attemptCountOf(invoice),
+    nextPaymentAttemptAt: invoice.has('next_payment_attempt')
+      ? invoice.optionalMoment('next_payment_attempt')
+      : undefined,
+    periodStart: invoice.optionalMoment('period_start'),
+    periodEnd: invoice.optionalMoment('period_end'),
+    invoicePdfUrl: invoice.optionalText('invoice_pdf'),
     createdAt: invoice.createdAt(asOf.earliest),
     asOf,
   };
+}
+
+/** The largest integer of its column. */
+const attemptCountMax = 2_147_483_647;
+
+function attemptCountOf(invoice: WireObject): number | null {
+  const count = ifReadable(() => invoice.wholeNumber('attempt_count'));
+  return count !== null && count >= 0 && count <= attemptCountMax ? count : null;
 }
 
 /** Since 2025-03-31 the subscription is under `parent`; before, it was a field of the invoice itself. */

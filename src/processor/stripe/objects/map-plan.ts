@@ -2,6 +2,7 @@ import type { AsOf } from '../../../mirrors/facts.ts';
 import { type PlanFacts, type PriceFacts, type ProductFacts, planIntervals } from '../../../plans/plan.ts';
 import { metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { featuresOf, groupNameOf } from './plan-metadata.ts';
 
 export function mapProduct(value: unknown, asOf: AsOf): ProductFacts {
   const product = WireObject.parse(value, 'product').expectKind('product');
@@ -11,6 +12,8 @@ export function mapProduct(value: unknown, asOf: AsOf): ProductFacts {
     localId: product.localId(),
     name: product.optionalText('name'),
     metadata: metadataOf(product),
+    features: featuresOf(product),
+    groupName: groupNameOf(product),
     active: !deleted && product.flag('active'),
     ...(deleted ? { deleted } : {}),
     createdAt: product.createdAt(asOf.earliest),
@@ -26,7 +29,7 @@ export function mapPrice(value: unknown, asOf: AsOf): PriceFacts {
     localId: price.localId(),
     amount: price.amountOrNull('unit_amount'),
     currency: price.currency('currency'),
-    interval: intervalOf(price),
+    ...recurrenceOf(price),
     active: price.flag('active'),
     createdAt: price.createdAt(asOf.earliest),
     asOf,
@@ -42,10 +45,15 @@ export function mapPlan(value: unknown, asOf: AsOf): PlanFacts {
   };
 }
 
-function intervalOf(price: WireObject): PriceFacts['interval'] {
-  return ifReadable(() => {
+/** Three years of days: the processor's longest billing period. */
+const intervalCountMax = 1_095;
+
+function recurrenceOf(price: WireObject): Pick<PriceFacts, 'interval' | 'intervalCount'> {
+  const recurrence = ifReadable(() => {
     const recurring = price.object('recurring');
-    const isSimple = !recurring.has('interval_count') || recurring.wholeNumber('interval_count') === 1;
-    return isSimple ? recurring.oneOf('interval', planIntervals) : null;
+    const intervalCount = recurring.has('interval_count') ? recurring.amount('interval_count', 1) : 1;
+    const isShown = intervalCount <= intervalCountMax;
+    return isShown ? { interval: recurring.oneOf('interval', planIntervals), intervalCount } : null;
   });
+  return recurrence ?? { interval: null, intervalCount: 1 };
 }

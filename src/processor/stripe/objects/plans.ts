@@ -1,5 +1,6 @@
 import type { Stripe } from 'stripe';
 import type { PriceFacts, ProductFacts } from '../../../plans/plan.ts';
+import { noFeatures } from '../../../plans/plan-features.ts';
 import { UnmappableError } from '../../event-facts.ts';
 import type { Attempt, PlanCalls } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
@@ -9,6 +10,7 @@ import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listi
 import { changedMetadata } from '../wire/wire-metadata.ts';
 import { localIdKey, withKnownLinks } from '../wire/wire-object.ts';
 import { mapPlan, mapPrice, mapProduct } from './map-plan.ts';
+import { changedPlanMetadata, newPlanMetadata } from './plan-metadata.ts';
 
 /** Every response shows the product too. */
 const expand = ['product'];
@@ -62,8 +64,10 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
 
 function createPlan(
   { stripe, call }: AdapterContext,
-  { id, name, amount, currency, interval, metadata = {}, idempotencyKey }: Parameters<PlanCalls['create']>[0],
+  { id, idempotencyKey, ...plan }: Parameters<PlanCalls['create']>[0],
 ): ReturnType<PlanCalls['create']> {
+  const { name, amount, currency, interval, intervalCount = 1, metadata = {} } = plan;
+  const { features = noFeatures, group: groupName = null } = plan;
   return call('plans.create', {
     kind: 'write',
     send: (options) =>
@@ -71,8 +75,11 @@ function createPlan(
         {
           currency,
           unit_amount: amount,
-          recurring: { interval },
-          product_data: { name, metadata: { ...metadata, [localIdKey]: id } },
+          recurring: { interval, ...(intervalCount === 1 ? {} : { interval_count: intervalCount }) },
+          product_data: {
+            name,
+            metadata: { ...metadata, ...newPlanMetadata(features, groupName), [localIdKey]: id },
+          },
           metadata: { [localIdKey]: id },
           expand,
         },
@@ -84,12 +91,12 @@ function createPlan(
       // The processor bills its own amount, so the caller's amount cannot replace it.
       if (price.amount === null) throw new UnmappableError('price.unit_amount is null, not an amount');
       return {
-        price: { ...price, interval: price.interval ?? interval },
+        price: price.interval === null ? { ...price, interval, intervalCount } : price,
         product: {
           ...product,
+          ...(product.metadata === null ? { metadata, features, groupName } : {}),
           localId: id,
           name: product.name ?? name,
-          metadata: product.metadata ?? metadata,
         },
       };
     },
@@ -98,14 +105,17 @@ function createPlan(
 
 function updateProduct(
   { stripe, call }: AdapterContext,
-  { processorProductId, name, metadata, idempotencyKey }: Parameters<PlanCalls['update']>[0],
+  { processorProductId, name, metadata, features, group, idempotencyKey }: Parameters<PlanCalls['update']>[0],
 ): ReturnType<PlanCalls['update']> {
   return call('plans.update', {
     kind: 'write',
     send: (options) =>
       stripe.products.update(
         processorProductId,
-        { ...(name === undefined ? {} : { name }), ...changedMetadata(metadata) },
+        {
+          ...(name === undefined ? {} : { name }),
+          ...changedMetadata({ ...metadata, ...changedPlanMetadata(features, group) }),
+        },
         { ...options, idempotencyKey },
       ),
     take: (response, asOf) => {

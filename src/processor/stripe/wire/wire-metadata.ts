@@ -32,7 +32,8 @@ export function changedMetadata(change: MetadataChange = {}): { metadata?: Recor
   return entries.length === 0 ? {} : { metadata: Object.fromEntries(entries) };
 }
 
-function fieldsOf(object: WireObject): Readonly<Record<string, unknown>> | null {
+/** All metadata, Till's own keys included. Null if the object does not show it. */
+export function fieldsOf(object: WireObject): Readonly<Record<string, unknown>> | null {
   const metadata = object.has('metadata') ? object.raw('metadata') : null;
   const isRecord = typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata);
   // Every JSON object is a record of names and values.

@@ -1,0 +1,78 @@
+import { type MetadataChange, metadataValueLengthMax } from '../../../mirrors/metadata.ts';
+import { featuresMax, isFeature, isGroupName, type PlanFeatures } from '../../../plans/plan-features.ts';
+import { redactText } from '../events/redact-secrets.ts';
+import { fieldsOf } from '../wire/wire-metadata.ts';
+import type { WireObject } from '../wire/wire-object.ts';
+
+/** The metadata keys under which a product carries the plan's group and features: see decision 0022. */
+const groupKey = 'till_group';
+/** Two of the longest features fit into one value. */
+const featureKeysMax = featuresMax / 2;
+const featureKeys = Array.from({ length: featureKeysMax }, (_, index) => `till_features_${index + 1}`);
+
+/** The metadata of a new product. */
+export function newPlanMetadata(
+  features: PlanFeatures,
+  groupName: string | null,
+): Readonly<Record<string, string>> {
+  const texts = packFeatures(features).map((text, index) => [featureKeys[index], text]);
+  return { ...Object.fromEntries(texts), ...(groupName === null ? {} : { [groupKey]: groupName }) };
+}
+
+/** The change of a product's metadata. All keys of features change together, so that no old feature stays. */
+export function changedPlanMetadata(
+  features: PlanFeatures | undefined,
+  groupName: string | null | undefined,
+): MetadataChange {
+  const texts = features === undefined ? undefined : packFeatures(features);
+  return {
+    ...(texts && Object.fromEntries(featureKeys.map((key, index) => [key, texts[index] ?? null]))),
+    ...(groupName === undefined ? {} : { [groupKey]: groupName }),
+  };
+}
+
+/** The features of a product. What the API would not accept, set by hand in the dashboard, is ignored. */
+export function featuresOf(product: WireObject): PlanFeatures {
+  const metadata = fieldsOf(product) ?? {};
+  const entries = featureKeys
+    .flatMap((key) => entriesOf(metadata[key]))
+    .flatMap(([key, value]) => (isFeature(key, value) ? [[key, value] as const] : []));
+  return Object.fromEntries(entries.slice(0, featuresMax));
+}
+
+export function groupNameOf(product: WireObject): string | null {
+  const value = fieldsOf(product)?.[groupKey];
+  const name = typeof value === 'string' ? redactText(value) : null;
+  return isGroupName(name) ? name : null;
+}
+
+/**
+ * JSON objects that together contain all features, each short enough for one metadata value. The order of the features
+ * is fixed, because a repeated request must send the same values to the processor.
+ */
+function packFeatures(features: PlanFeatures): readonly string[] {
+  const texts: string[] = [];
+  let packed = '';
+  for (const [key, value] of Object.entries(features).sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const feature = `${JSON.stringify(key)}:${JSON.stringify(value)}`;
+    const longer = packed === '' ? feature : `${packed},${feature}`;
+    // The braces are two more characters.
+    const fits = longer.length + 2 <= metadataValueLengthMax;
+    if (!fits) texts.push(`{${packed}}`);
+    packed = fits ? longer : feature;
+  }
+  return packed === '' ? texts : [...texts, `{${packed}}`];
+}
+
+/** The value may have been edited by hand, or cut. Stored events have it without secrets, so responses do too. */
+function entriesOf(text: unknown): readonly [string, unknown][] {
+  if (typeof text !== 'string') return [];
+  try {
+    const features: unknown = JSON.parse(redactText(text));
+    const isRecord = typeof features === 'object' && features !== null && !Array.isArray(features);
+    return isRecord ? Object.entries(features) : [];
+  } catch (error) {
+    if (error instanceof SyntaxError) return [];
+    throw error;
+  }
+}

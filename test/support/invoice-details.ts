@@ -1,0 +1,10 @@
+/** Of invoice facts: those of an event that shows none of these details. */
+export const unknownDetails = {
+  number: null,
+  amountRemaining: null,
+  attemptCount: null,
+  nextPaymentAttemptAt: undefined,
+  periodStart: null,
+  periodEnd: null,
+  invoicePdfUrl: null,
+};
