@@ -3,6 +3,7 @@ import { type AttemptOptions, attemptPayment } from '../payments/payment-intent.
 import type { Store } from '../state/store.ts';
 import type { Invoice, PaymentIntent, PaymentMethod, Subscription } from '../wire/objects.ts';
 import type { ErrorBody } from '../wire/wire-error.ts';
+import { pauseAfterFailure, resumeAfterFailure } from './failure-pause.ts';
 import { markInvoicePaid } from './invoice.ts';
 import { intentOf, subscriptionOf } from './invoice-payment.ts';
 import { cancelSubscription, isResumption, leavePaused, updateSubscription } from './subscription-change.ts';
@@ -59,7 +60,13 @@ export function invoicePaid(store: Store, before: Invoice, intent?: PaymentInten
     subscription.ended_at === null;
   const saved = saves ? { default_payment_method: intent.payment_method } : {};
   if (isResumption(subscription, invoice)) leavePaused(store, subscription, { status: 'active', ...saved });
-  else updateSubscription(store, subscription, { ...(revives ? { status: 'active' } : {}), ...saved });
+  else {
+    const settled = updateSubscription(store, subscription, {
+      ...(revives ? { status: 'active' } : {}),
+      ...saved,
+    });
+    resumeAfterFailure(store, settled, invoice);
+  }
   return invoice;
 }
 
@@ -89,16 +96,23 @@ export function paymentFailed(store: Store, before: Invoice, intent: PaymentInte
     return;
   }
   if (delaySeconds !== undefined) {
+    const pauses = attempts === 1 && store.settings.firstFailure === 'pause';
+    if (pauses && pauseAfterFailure(store, subscription, invoice, 'first_payment_failure')) return;
     if (subscription.status === 'active' || subscription.status === 'trialing')
       updateSubscription(store, subscription, { status: 'past_due' });
     return;
   }
-  if (before.auto_advance) endDunning(store, subscription);
+  if (before.auto_advance) endDunning(store, subscription, invoice);
 }
 
-function endDunning(store: Store, subscription: Subscription): void {
-  if (store.settings.afterDunning === 'cancel') cancelSubscription(store, subscription, 'payment_failed');
-  else if (subscription.status !== 'unpaid') updateSubscription(store, subscription, { status: 'unpaid' });
+function endDunning(store: Store, subscription: Subscription, invoice: Invoice): void {
+  const { afterDunning } = store.settings;
+  if (afterDunning === 'unpaid') updateSubscription(store, subscription, { status: 'unpaid' });
+  else if (
+    afterDunning === 'cancel' ||
+    !pauseAfterFailure(store, subscription, invoice, 'final_payment_failure')
+  )
+    cancelSubscription(store, subscription, 'payment_failed');
 }
 
 /** The payment method to charge: the invoice's default, the subscription's, or else the customer's. */

@@ -2,11 +2,13 @@ import { updateCustomer } from '../payments/customer.ts';
 import { cardError } from '../payments/payment-intent.ts';
 import { createSetupIntent } from '../payments/setup-intent.ts';
 import type { Store } from '../state/store.ts';
-import type { Invoice, Price, Subscription } from '../wire/objects.ts';
+import type { Invoice, InvoiceLine, Price, Subscription } from '../wire/objects.ts';
 import { WireError } from '../wire/wire-error.ts';
 import { collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
+import { currentTerms, redeem, type WantedDiscount } from './discount.ts';
+import { discountAmounts } from './discount-amounts.ts';
 import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
-import { invoiceLines, newItem, periodEndOf } from './subscription-items.ts';
+import { invoiceLines, newItem, periodEndOf, periodOf } from './subscription-items.ts';
 import { trialNoticeSeconds } from './subscription-life.ts';
 import { testClockIdOf } from './test-clock.ts';
 
@@ -18,6 +20,7 @@ export interface NewSubscription {
     readonly metadata: Record<string, string>;
   }[];
   readonly trialEnd: number | null;
+  readonly billingMode: Subscription['billing_mode'];
   readonly behavior: 'default_incomplete' | 'allow_incomplete' | 'error_if_incomplete';
   readonly defaultPaymentMethod: string | null;
   readonly savesPaymentMethod: boolean;
@@ -25,6 +28,7 @@ export interface NewSubscription {
   readonly missingPaymentMethod: 'create_invoice' | 'cancel' | 'pause';
   readonly cancelAtPeriodEnd: boolean;
   readonly description: string | null;
+  readonly discounts: readonly WantedDiscount[];
   readonly metadata: Record<string, string>;
   readonly offSession: boolean;
 }
@@ -33,14 +37,12 @@ export interface NewSubscription {
 export function createSubscription(store: Store, made: NewSubscription, baseUrl: string): Subscription {
   const invoiceId = store.invoices.newId();
   chooseCurrency(store, made);
-  const subscription = store.put(store.subscriptions, subscriptionObject(store, made, invoiceId));
-  store.emit('customer.subscription.created', subscription);
-  const [item] = subscription.items.data;
+  const { subscription, lines } = putSubscription(store, made, invoiceId);
   const now = store.now();
   const draft = draftSubscriptionInvoice(store, subscription, {
     id: invoiceId,
     reason: 'subscription_create',
-    lines: invoiceLines(subscription, now, item?.current_period_end ?? now, made.trialEnd !== null),
+    lines,
     periodStart: now,
     periodEnd: now,
     autoAdvance: false,
@@ -51,6 +53,31 @@ export function createSubscription(store: Store, made: NewSubscription, baseUrl:
   if (invoice.amount_due === 0) startFree(store, subscription, invoice);
   else if (!isConfirmedLater) startPaid(store, invoice, made, baseUrl);
   return store.subscriptions.get(subscription.id) ?? subscription;
+}
+
+/** Stores the subscription with its discounts. It is incomplete only if its first invoice has to be paid. */
+function putSubscription(
+  store: Store,
+  made: NewSubscription,
+  invoiceId: string,
+): { readonly subscription: Subscription; readonly lines: InvoiceLine[] } {
+  const blank = subscriptionObject(store, made, invoiceId);
+  const discounts = redeem(store, made.discounts, blank);
+  const discounted = { ...blank, discounts: discounts.map(({ id }) => id) };
+  const { start, end } = periodOf(discounted);
+  const lines = invoiceLines(discounted, start, end, made.trialEnd !== null);
+  const taken = discountAmounts(lines, currentTerms(store, discounted)).flat();
+  const total = taken.reduce(
+    (sum, { amount }) => sum - amount,
+    lines.reduce((sum, { amount }) => sum + amount, 0),
+  );
+  const subscription = store.put(store.subscriptions, {
+    ...discounted,
+    status: made.trialEnd !== null ? 'trialing' : total === 0 ? 'active' : 'incomplete',
+  });
+  for (const discount of discounts) store.emit('customer.discount.created', discount);
+  store.emit('customer.subscription.created', subscription);
+  return { subscription, lines };
 }
 
 /** A customer's first subscription decides the currency of their balance. */
@@ -71,7 +98,9 @@ function startFree(store: Store, subscription: Subscription, invoice: Invoice): 
       automaticPaymentMethods: null,
       usage: 'off_session',
     });
-    store.change(store.subscriptions, subscription, { pending_setup_intent: setup.id });
+    store.change(store.subscriptions, store.subscriptions.get(subscription.id) ?? subscription, {
+      pending_setup_intent: setup.id,
+    });
   }
   invoicePaid(store, invoice);
   const { trial_end: trialEnd } = subscription;
@@ -105,12 +134,12 @@ function subscriptionObject(store: Store, made: NewSubscription, invoiceId: stri
   if (first === undefined) throw new Error('a subscription needs an item');
   const anchor = made.trialEnd ?? now;
   const end = made.trialEnd ?? periodEndOf(first.price, anchor, now);
-  const isFree = made.items.every(({ price, quantity }) => (price.unit_amount ?? 0) * quantity === 0);
   return {
     id,
     object: 'subscription',
     ...unusedSubscriptionParts,
     billing_cycle_anchor: anchor,
+    billing_mode: made.billingMode,
     cancel_at: made.cancelAtPeriodEnd ? end : null,
     cancel_at_period_end: made.cancelAtPeriodEnd,
     canceled_at: made.cancelAtPeriodEnd ? now : null,
@@ -148,7 +177,7 @@ function subscriptionObject(store: Store, made: NewSubscription, invoiceId: stri
     pending_setup_intent: null,
     start_date: now,
     test_clock: testClockIdOf(store, made.customer),
-    status: made.trialEnd !== null ? 'trialing' : isFree ? 'active' : 'incomplete',
+    status: 'incomplete',
     trial_end: made.trialEnd,
     trial_settings: {
       end_behavior: { billing_cycle_anchor: null, missing_payment_method: made.missingPaymentMethod },
@@ -163,7 +192,6 @@ const unusedSubscriptionParts = {
   application_fee_percent: null,
   automatic_tax: { disabled_reason: null, enabled: false, liability: null },
   billing_cycle_anchor_config: null,
-  billing_mode: { flexible: null, type: 'classic' },
   billing_schedules: [],
   billing_thresholds: null,
   customer_account: null,

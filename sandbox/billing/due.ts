@@ -3,7 +3,9 @@ import { disputeDueAt, disputeFallsDue } from '../payments/dispute.ts';
 import { refundDueAt, settleRefund } from '../payments/refund.ts';
 import type { Changes } from '../state/changes.ts';
 import type { Store } from '../state/store.ts';
+import { discountDueAt, discountFallsDue } from './discount.ts';
 import { invoiceDueTimes, invoiceFallsDue } from './invoice-life.ts';
+import { scheduleDueTimes, scheduleFallsDue } from './phase-change.ts';
 import { type DueItem, kindOf, Schedule } from './schedule.ts';
 import { subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
 import { clockFailed, clockIsReady, deleteTestClock } from './test-clock.ts';
@@ -39,7 +41,10 @@ export class Due {
   start(doneUntil: number): void {
     for (const { id } of this.#store.subscriptions.values())
       this.#push({ kind: 'subscription', id }, doneUntil);
+    for (const { id } of this.#store.subscriptionSchedules.values())
+      this.#push({ kind: 'subscription_schedule', id }, doneUntil);
     for (const { id } of this.#store.invoices.values()) this.#push({ kind: 'invoice', id }, 0);
+    for (const { id } of this.#store.discounts.values()) this.#push({ kind: 'discount', id }, 0);
     for (const { id } of this.#store.refunds.values()) this.#push({ kind: 'refund', id }, 0);
     for (const { id } of this.#store.testClocks.values()) {
       this.#push({ kind: 'test_clock', id }, 0);
@@ -131,6 +136,12 @@ export class Due {
     if (kind === 'invoice') {
       const invoice = store.invoices.get(id);
       if (invoice !== undefined) invoiceFallsDue(store, invoice, this.#baseUrl());
+    } else if (kind === 'subscription_schedule') {
+      const schedule = store.subscriptionSchedules.get(id);
+      if (schedule !== undefined) scheduleFallsDue(store, schedule, at, this.#baseUrl());
+    } else if (kind === 'discount') {
+      const discount = store.discounts.get(id);
+      if (discount !== undefined) discountFallsDue(store, discount);
     } else if (kind === 'refund') {
       const refund = store.refunds.get(id);
       if (refund !== undefined) settleRefund(store, refund);
@@ -185,6 +196,12 @@ export class Due {
   /** The test clock that decides when the item is due; null for the world's clock. */
   #clockIdOf({ kind, id }: DueItem): string | null {
     if (kind === 'subscription') return this.#store.subscriptions.get(id)?.test_clock ?? null;
+    if (kind === 'subscription_schedule')
+      return this.#store.subscriptionSchedules.get(id)?.test_clock ?? null;
+    if (kind === 'discount') {
+      const owner = this.#store.discounts.get(id)?.subscription ?? null;
+      return owner === null ? null : this.#clockIdOf({ kind: 'subscription', id: owner });
+    }
     return kind === 'invoice' ? (this.#store.invoices.get(id)?.test_clock ?? null) : null;
   }
 
@@ -192,6 +209,10 @@ export class Due {
     if (kind === 'subscription') {
       const subscription = this.#store.subscriptions.get(id);
       return subscription === undefined ? [] : subscriptionDueTimes(subscription, doneUntil);
+    }
+    if (kind === 'subscription_schedule') {
+      const schedule = this.#store.subscriptionSchedules.get(id);
+      return schedule === undefined ? [] : scheduleDueTimes(schedule, doneUntil);
     }
     if (kind === 'invoice') {
       const invoice = this.#store.invoices.get(id);
@@ -201,9 +222,14 @@ export class Due {
     return at === null ? [] : [at];
   }
 
-  #timeOf(kind: 'refund' | 'charge' | 'dispute' | 'test_clock', id: string): number | null {
+  #timeOf(
+    kind: Exclude<DueItem['kind'], 'subscription' | 'subscription_schedule' | 'invoice'>,
+    id: string,
+  ): number | null {
     if (kind === 'test_clock') return this.#store.testClocks.get(id)?.deletes_after ?? null;
-    const { refunds, charges, disputes } = this.#store;
+    const { discounts, refunds, charges, disputes } = this.#store;
+    const discount = kind === 'discount' ? discounts.get(id) : undefined;
+    if (discount !== undefined) return discountDueAt(this.#store, discount);
     const refund = kind === 'refund' ? refunds.get(id) : undefined;
     if (refund !== undefined) return refundDueAt(this.#store, refund);
     const charge = kind === 'charge' ? charges.get(id) : undefined;

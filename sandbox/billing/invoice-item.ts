@@ -2,6 +2,7 @@ import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice, InvoiceItem, InvoiceLine, Pricing } from '../wire/objects.ts';
 import { badParam, type WireError, wrongState } from '../wire/wire-error.ts';
+import { termsOf } from './discount.ts';
 import { withLines } from './invoice-object.ts';
 import { testClockIdOf } from './test-clock.ts';
 
@@ -135,7 +136,11 @@ function checkRoom(invoice: Invoice): void {
 }
 
 function redraft(store: Store, before: Invoice, lines: readonly InvoiceLine[]): void {
-  const after = store.change(store.invoices, before, withLines(before, lines));
+  const after = store.change(
+    store.invoices,
+    before,
+    withLines(before, lines, termsOf(store, before.discounts)),
+  );
   store.emitUpdated('invoice.updated', before, after);
 }
 

@@ -1,5 +1,6 @@
 import { accountCountry } from '../payments/account.ts';
 import type { Customer, Invoice, InvoiceLine } from '../wire/objects.ts';
+import { type DiscountTerms, discountAmounts, totalDiscounts } from './discount-amounts.ts';
 
 interface NewInvoice {
   readonly id: string;
@@ -16,6 +17,7 @@ interface NewInvoice {
     | 'upcoming';
   readonly parent: Invoice['parent'];
   readonly lines: readonly InvoiceLine[];
+  readonly discounts?: readonly DiscountTerms[];
   readonly periodStart: number;
   readonly periodEnd: number;
   /** The invoice advances on its own: it is finalized and then collected or sent. */
@@ -75,21 +77,39 @@ export function invoiceObject(made: NewInvoice): Invoice {
     total_excluding_tax: 0,
     ...made.details,
   };
-  return { ...invoice, ...withLines(invoice, made.lines) };
+  return { ...invoice, ...withLines(invoice, made.lines, made.discounts ?? []) };
 }
 
 /** The lines of a draft and the amounts that follow from them. A negative total leaves nothing to pay. */
-export function withLines(invoice: Invoice, lines: readonly InvoiceLine[]): Partial<Invoice> {
-  const total = lines.reduce((sum, line) => sum + line.amount, 0);
+export function withLines(
+  invoice: Invoice,
+  lines: readonly InvoiceLine[],
+  discounts: readonly DiscountTerms[],
+): Partial<Invoice> {
+  const taken = discountAmounts(lines, discounts);
+  const totals = totalDiscounts(taken, discounts);
+  const subtotal = lines.reduce((sum, line) => sum + line.amount, 0);
+  const total = totals.reduce((sum, { amount }) => sum - amount, subtotal);
   const due = Math.max(0, total);
   return {
     amount_due: due,
     amount_remaining: due,
-    lines: { ...invoice.lines, data: lines.map((line) => ({ ...line, invoice: invoice.id })) },
-    subtotal: total,
-    subtotal_excluding_tax: total,
+    discounts: discounts.map(({ id }) => id),
+    lines: {
+      ...invoice.lines,
+      data: lines.map((line, index) => ({
+        ...line,
+        discount_amounts: taken[index] ?? [],
+        invoice: invoice.id,
+        pretax_credit_amounts: (taken[index] ?? []).map((one) => ({ ...one, type: 'discount' as const })),
+      })),
+    },
+    subtotal,
+    subtotal_excluding_tax: subtotal,
     total,
+    total_discount_amounts: totals,
     total_excluding_tax: total,
+    total_pretax_credit_amounts: totals.map((one) => ({ ...one, type: 'discount' as const })),
   };
 }
 

@@ -3,6 +3,7 @@ import { updateCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import type { Customer, Invoice, InvoiceItem, InvoiceLine, Subscription } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
+import { currentTerms, useUpDiscounts } from './discount.ts';
 import { invoiceLinesMax, lineOf, pendingItems, takeItems } from './invoice-item.ts';
 import { invoiceObject } from './invoice-object.ts';
 import { dropPayment, makePayment, paymentOf } from './invoice-payment.ts';
@@ -46,6 +47,7 @@ export function subscriptionInvoice(
     ...made,
     id: made.id ?? store.invoices.newId(),
     lines: [...pendingFor(store, subscription, made).map((item) => lineOf(item)), ...made.lines],
+    discounts: currentTerms(store, subscription),
     now,
     buyer: buyerOf(store, subscription.customer),
     customer: subscription.customer,
@@ -105,6 +107,7 @@ export function finalizeInvoice(
   const { paymentMethod = null, isCollected = true } = options;
   if (invoice.amount_due > 0 && isCollected) makePayment(store, invoice, paymentMethod);
   store.emit('invoice.finalized', invoice);
+  useUpDiscounts(store, invoice);
   return invoice;
 }
 

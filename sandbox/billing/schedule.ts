@@ -1,7 +1,16 @@
 import { MinHeap } from '../state/min-heap.ts';
 
 /** The kinds of objects that change over time. */
-const kinds = ['subscription', 'invoice', 'refund', 'charge', 'dispute', 'test_clock'] as const;
+const kinds = [
+  'subscription',
+  'subscription_schedule',
+  'invoice',
+  'discount',
+  'refund',
+  'charge',
+  'dispute',
+  'test_clock',
+] as const;
 
 export interface DueItem {
   readonly kind: (typeof kinds)[number];

@@ -3,6 +3,7 @@ import { previousAttributes } from '../state/previous-attributes.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice, Subscription } from '../wire/objects.ts';
 import { voidInvoice } from './invoice.ts';
+import { endSchedule } from './subscription-schedule-end.ts';
 
 /** Changes the subscription and emits an event if anything differs. */
 export function updateSubscription(
@@ -15,7 +16,11 @@ export function updateSubscription(
   return after;
 }
 
-type PauseReason = 'pause_requested' | 'trial_end_without_payment_method';
+type PauseReason =
+  | 'final_payment_failure'
+  | 'first_payment_failure'
+  | 'pause_requested'
+  | 'trial_end_without_payment_method';
 
 /** Stops the subscription: it has no invoices and no new periods until it is resumed. */
 export function pauseSubscription(store: Store, before: Subscription, reason: PauseReason): Subscription {
@@ -89,6 +94,7 @@ export function cancelSubscription(
     cancel_at_period_end: false,
     ended_at: now,
     pending_setup_intent: null,
+    schedule: null,
     cancellation_details: {
       comment: details.comment ?? before.cancellation_details?.comment ?? null,
       feedback: details.feedback ?? before.cancellation_details?.feedback ?? null,
@@ -97,5 +103,6 @@ export function cancelSubscription(
     },
   });
   store.emit('customer.subscription.deleted', canceled);
+  endSchedule(store, before.schedule, reason);
   return canceled;
 }

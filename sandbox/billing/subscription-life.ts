@@ -4,6 +4,7 @@ import type { Invoice, Subscription } from '../wire/objects.ts';
 import { methodFor } from './collect.ts';
 import { draftSeconds, draftSubscriptionInvoice, subscriptionInvoice, voidInvoice } from './invoice.ts';
 import { settlePaused } from './pause.ts';
+import { asOfNextPeriod, enterPhase } from './phase-change.ts';
 import { cancelSubscription, pauseSubscription, updateSubscription } from './subscription-change.ts';
 import { invoiceLines, nextPeriodEnd, periodOf, withPeriod } from './subscription-items.ts';
 
@@ -42,11 +43,12 @@ export function subscriptionDueTimes(subscription: Subscription, doneUntil: numb
 }
 
 export function subscriptionFallsDue(store: Store, given: Subscription, at: number, baseUrl: string): void {
-  // Collection resumes before a renewal at the same time, so that renewal is collected.
-  const subscription =
+  // Collection resumes and a phase starts before a renewal at the same time, which then follows them.
+  const collected =
     given.pause_collection?.resumes_at === at
       ? updateSubscription(store, given, { pause_collection: null })
       : given;
+  const subscription = enterPhase(store, collected, at, baseUrl);
   const { end } = periodOf(subscription);
   if (subscription.status === 'incomplete') expire(store, subscription);
   else if (subscription.cancel_at === at || (at === end && subscription.cancel_at_period_end))
@@ -61,10 +63,11 @@ export function subscriptionFallsDue(store: Store, given: Subscription, at: numb
 function announceRenewal(store: Store, subscription: Subscription): void {
   if (subscription.cancel_at !== null || subscription.cancel_at_period_end) return;
   const { start, end } = periodOf(subscription);
-  const draft = subscriptionInvoice(store, subscription, {
+  const next = asOfNextPeriod(store, subscription);
+  const draft = subscriptionInvoice(store, next, {
     id: newId('upcoming_in_'),
     reason: 'upcoming',
-    lines: invoiceLines(subscription, end, nextPeriodEnd(subscription, end), false),
+    lines: invoiceLines(next, end, nextPeriodEnd(next, end), false),
     periodStart: start,
     periodEnd: end,
     autoAdvance: true,

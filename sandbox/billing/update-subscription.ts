@@ -96,7 +96,7 @@ export function startPeriodNow(
   return store.subscriptions.get(before.id) ?? moved;
 }
 
-function intervalOf(items: Subscription['items']): string {
+export function intervalOf(items: Subscription['items']): string {
   const recurring = items.data[0]?.price.recurring;
   return `${recurring?.interval_count} ${recurring?.interval}`;
 }

@@ -32,8 +32,24 @@ export function parseDelivery(body: string): DeliveryMode {
   return choiceOf(fieldsOf(body, ['mode']), 'mode', modes);
 }
 
-export function parseDunning(body: string): Settings['afterDunning'] {
-  return choiceOf(fieldsOf(body, ['afterwards']), 'afterwards', ['cancel', 'unpaid']);
+type Dunning = Pick<Settings, 'afterDunning' | 'firstFailure' | 'resumption'>;
+
+/** Parses what happens to subscriptions whose renewals fail. What is not given stays. */
+export function parseDunning(body: string): Partial<Dunning> {
+  const input = fieldsOf(body, ['afterwards', 'firstFailure', 'resumption']);
+  if (Object.keys(input).length === 0)
+    throw new ControlInputError('Give "afterwards", "firstFailure" or "resumption".');
+  return {
+    ...('afterwards' in input
+      ? { afterDunning: choiceOf(input, 'afterwards', ['cancel', 'unpaid', 'pause']) }
+      : {}),
+    ...('firstFailure' in input
+      ? { firstFailure: choiceOf(input, 'firstFailure', ['past_due', 'pause']) }
+      : {}),
+    ...('resumption' in input
+      ? { resumption: choiceOf(input, 'resumption', ['manual', 'keep_anchor', 'reset_anchor']) }
+      : {}),
+  };
 }
 
 /** An hour: the processor's search lags by about a minute, and longer during an outage. */

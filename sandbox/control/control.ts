@@ -74,6 +74,12 @@ async function removeWorld(worlds: Worlds, name: string | null): Promise<Control
 }
 
 const clock = ({ store }: World) => ok({ now: store.now(), offsetSeconds: store.clock.offsetSeconds });
+const dunning = ({ store: { settings } }: World) =>
+  ok({
+    afterwards: settings.afterDunning,
+    firstFailure: settings.firstFailure ?? 'past_due',
+    resumption: settings.resumption ?? 'manual',
+  });
 const search = ({ store }: World) => ok({ lagSeconds: store.settings.searchLagSeconds ?? 0 });
 const delivery = ({ deliverer }: World) => ok({ mode: deliverer.mode, endpoints: deliverer.waiting() });
 
@@ -109,11 +115,11 @@ function handlersOf(operations: readonly Operation[]): Readonly<Record<string, H
       await world.deliverer.flush();
       return delivery(world);
     },
-    'GET dunning': ({ store }) => ok({ afterwards: store.settings.afterDunning }),
-    'POST dunning': async ({ store }, { body }) => {
-      store.changeSettings({ afterDunning: parseDunning(body) });
-      await store.written();
-      return ok({ afterwards: store.settings.afterDunning });
+    'GET dunning': dunning,
+    'POST dunning': async (world, { body }) => {
+      world.store.changeSettings(parseDunning(body));
+      await world.store.written();
+      return dunning(world);
     },
     'GET search': search,
     'POST search': async (world, { body }) => {

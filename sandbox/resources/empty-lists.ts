@@ -31,7 +31,6 @@ const emptyKinds: readonly EmptyKind[] = [
       subscription: text(),
     },
   },
-  { name: 'coupons', noun: 'coupon' },
   { name: 'credit_notes', noun: 'credit note', filters: { customer: text(), invoice: text() } },
   {
     name: 'entitlements/features',
@@ -49,11 +48,6 @@ const emptyKinds: readonly EmptyKind[] = [
     noun: 'payout',
     filters: { arrival_date: range, destination: text(), status: text() },
   },
-  {
-    name: 'promotion_codes',
-    noun: 'promotion code',
-    filters: { active: bool, code: text(), coupon: text(), customer: text() },
-  },
   { name: 'quotes', noun: 'quote', filters: { customer: text(), status: text(), test_clock: text() } },
   {
     name: 'radar/early_fraud_warnings',
@@ -61,17 +55,6 @@ const emptyKinds: readonly EmptyKind[] = [
     filters: { charge: text(), payment_intent: text() },
   },
   { name: 'reviews', noun: 'review' },
-  {
-    name: 'subscription_schedules',
-    noun: 'subscription schedule',
-    filters: {
-      canceled_at: range,
-      completed_at: range,
-      customer: text(),
-      released_at: range,
-      scheduled: bool,
-    },
-  },
   {
     name: 'tax_ids',
     noun: 'tax id',

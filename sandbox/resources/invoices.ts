@@ -1,4 +1,5 @@
 import { collectInvoice, invoicePaid } from '../billing/collect.ts';
+import { resumeAfterFailure } from '../billing/failure-pause.ts';
 import { draftSeconds, finalizeInvoice, markInvoiceUncollectible, voidInvoice } from '../billing/invoice.ts';
 import { notEditable } from '../billing/invoice-item.ts';
 import { intentOf, subscriptionOf } from '../billing/invoice-payment.ts';
@@ -70,6 +71,7 @@ export const invoiceOperations: readonly Operation[] = [
     if (subscription === undefined || subscription.latest_invoice !== invoice.id) return invoice;
     // Giving up the latest invoice settles what the subscription waits for.
     if (isResumption(subscription, invoice)) leavePaused(call.store, subscription, { status: 'active' });
+    else resumeAfterFailure(call.store, subscription, invoice);
     if (subscription.status === 'past_due')
       updateSubscription(call.store, subscription, { status: 'active' });
     return invoice;

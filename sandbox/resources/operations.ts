@@ -2,6 +2,7 @@ import type { Operation } from '../wire/operation.ts';
 import { accountOperations } from './account.ts';
 import { balanceTransactionOperations } from './balance-transactions.ts';
 import { chargeOperations } from './charges.ts';
+import { couponOperations } from './coupons.ts';
 import { customerOperations } from './customers.ts';
 import { disputeOperations } from './disputes.ts';
 import { emptyListOperations } from './empty-lists.ts';
@@ -14,9 +15,11 @@ import { paymentMethodOperations } from './payment-methods.ts';
 import { planOperations } from './plans.ts';
 import { priceOperations } from './prices.ts';
 import { productOperations } from './products.ts';
+import { promotionCodeOperations } from './promotion-codes.ts';
 import { refundOperations } from './refunds.ts';
 import { setupIntentOperations } from './setup-intents.ts';
 import { subscriptionItemOperations } from './subscription-items.ts';
+import { subscriptionScheduleOperations } from './subscription-schedules.ts';
 import { subscriptionOperations } from './subscriptions.ts';
 import { testClockOperations } from './test-clocks.ts';
 import { webhookEndpointOperations } from './webhook-endpoints.ts';
@@ -26,6 +29,7 @@ export const operations: readonly Operation[] = [
   ...accountOperations,
   ...balanceTransactionOperations,
   ...chargeOperations,
+  ...couponOperations,
   ...customerOperations,
   ...disputeOperations,
   ...emptyListOperations,
@@ -38,10 +42,12 @@ export const operations: readonly Operation[] = [
   ...planOperations,
   ...priceOperations,
   ...productOperations,
+  ...promotionCodeOperations,
   ...refundOperations,
   ...setupIntentOperations,
   ...subscriptionItemOperations,
   ...subscriptionOperations,
+  ...subscriptionScheduleOperations,
   ...testClockOperations,
   ...webhookEndpointOperations,
 ];

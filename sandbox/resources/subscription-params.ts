@@ -1,7 +1,18 @@
 import type { Store } from '../state/store.ts';
+import { sees } from '../wire/api-version.ts';
 import { existing } from '../wire/existing.ts';
-import type { Price } from '../wire/objects.ts';
-import { array, clearable, integer, object, oneOf, type Parser, required, text } from '../wire/params.ts';
+import type { Price, Subscription } from '../wire/objects.ts';
+import {
+  array,
+  clearable,
+  integer,
+  object,
+  oneOf,
+  type Parsed,
+  type Parser,
+  required,
+  text,
+} from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
 
 /** The processor's own limits. */
@@ -47,6 +58,27 @@ export const pauseCollection = clearable(
     resumes_at: integer(),
   }),
 );
+
+const billingModeFields = {
+  type: required(oneOf('classic', 'flexible')),
+  flexible: object({ proration_discounts: oneOf('included', 'itemized') }),
+};
+export const billingMode = object(billingModeFields);
+
+/** Subscriptions are flexible by default since 2025-09-30. Only those can pause after a failed payment. */
+export function billingModeOf(
+  given: Parsed<typeof billingModeFields> | undefined,
+  version: string | null,
+): Subscription['billing_mode'] {
+  const type = given?.type ?? (sees(version, 'flexibleBilling') ? 'flexible' : 'classic');
+  if (type === 'classic' && given?.flexible !== undefined)
+    throw badParam('billing_mode[flexible] requires the type flexible.', 'billing_mode[flexible]');
+  return {
+    flexible:
+      type === 'classic' ? null : { proration_discounts: given?.flexible?.proration_discounts ?? 'included' },
+    type,
+  };
+}
 
 export const paymentBehavior = oneOf('allow_incomplete', 'default_incomplete', 'error_if_incomplete');
 /** Accepted because clients send it. The sandbox never prorates. */

@@ -1,5 +1,7 @@
+import { changeDiscounts } from '../billing/discount.ts';
 import { updateSubscription } from '../billing/subscription-change.ts';
 import { periodOf } from '../billing/subscription-items.ts';
+import { followItems } from '../billing/subscription-schedule.ts';
 import { endTrial, moveTrial } from '../billing/trial.ts';
 import { changedItems, changeItems } from '../billing/update-subscription.ts';
 import type { Store } from '../state/store.ts';
@@ -17,6 +19,7 @@ import {
   text,
 } from '../wire/params.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
+import { discountsParam, wantedDiscounts } from './discount-params.ts';
 import {
   billablePrice,
   cancellationDetails,
@@ -43,6 +46,7 @@ export const updateParams = {
   cancellation_details: cancellationDetails,
   default_payment_method: clearable(text()),
   description: clearable(text(500)),
+  discounts: discountsParam,
   metadata,
   off_session: bool,
   pause_collection: pauseCollection,
@@ -66,9 +70,12 @@ export function updateFrom(
       'This subscription has ended. Only its metadata and cancellation_details can be changed.',
       'invalid_canceled_subscription_fields',
     );
+  checkSchedule(before, params);
   if (params.default_payment_method !== null)
     checkMethod(store, params.default_payment_method, before.customer);
-  const moved = params.items === undefined ? before : moveItems(call, before, params.items);
+  const discounted = withDiscounts(store, before, params);
+  const moved = params.items === undefined ? discounted : moveItems(call, discounted, params.items);
+  if (params.items !== undefined) followItems(store, moved);
   const updated = updateSubscription(store, moved, {
     ...cancellationOf(store, moved, params),
     ...(params.default_payment_method === undefined
@@ -98,6 +105,28 @@ export function updateFrom(
   if (end === undefined) return updated;
   if (end === 'now') return endTrial(store, updated, call.baseUrl);
   return moveTrial(store, updated, checkTrialEnd(store, end), call.baseUrl);
+}
+
+/** A schedule decides when its subscription ends. Items can be changed beside it. */
+function checkSchedule({ schedule }: Subscription, params: Parsed<typeof updateParams>): void {
+  const cancels = params.cancel_at !== undefined || params.cancel_at_period_end !== undefined;
+  if (schedule !== null && cancels)
+    throw wrongState(
+      `The subscription is managed by the subscription schedule \`${schedule}\`, and updating any cancelation behavior directly is not allowed. Please update the schedule instead.`,
+    );
+}
+
+/** The discounts come first, so that what the other changes bill has them. An empty list changes nothing. */
+function withDiscounts(
+  store: Store,
+  before: Subscription,
+  { discounts: given }: Parsed<typeof updateParams>,
+): Subscription {
+  if (given === undefined || given?.length === 0) return before;
+  const items = before.items.data.map(({ price, quantity }) => ({ price, quantity: quantity ?? 1 }));
+  const { customer, discounts } = before;
+  const wanted = wantedDiscounts(store, given ?? [], { customer, items, discounts });
+  return updateSubscription(store, before, { discounts: changeDiscounts(store, before, wanted) });
 }
 
 function pauseFrom(

@@ -1,4 +1,5 @@
 import { createSubscription } from '../billing/create-subscription.ts';
+import { endDiscounts } from '../billing/discount.ts';
 import { resumeSubscription } from '../billing/pause.ts';
 import { cancelSubscription } from '../billing/subscription-change.ts';
 import { existingCustomer } from '../payments/customer.ts';
@@ -21,9 +22,12 @@ import {
   text,
 } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
+import { discountsParam, wantedDiscounts } from './discount-params.ts';
 import { Resource } from './resource.ts';
 import {
   billablePrice,
+  billingMode,
+  billingModeOf,
   cancellationDetails,
   checkAlike,
   checkMethod,
@@ -44,10 +48,12 @@ const createParams = {
   items: required(
     array(object({ price: required(text()), quantity: integer(0, quantityMax), metadata }), itemsMax),
   ),
+  billing_mode: billingMode,
   cancel_at_period_end: bool,
   collection_method: oneOf('charge_automatically'),
   default_payment_method: text(),
   description: text(500),
+  discounts: discountsParam,
   metadata,
   off_session: bool,
   payment_behavior: paymentBehavior,
@@ -105,6 +111,15 @@ export const subscriptionOperations: readonly Operation[] = [
       });
     },
   ),
+  subscriptions.operation('delete_discount', 'DELETE */discount', {}, (call) => {
+    const subscription = subscriptions.existing(call);
+    const [last] = subscription.discounts.slice(-1);
+    const discount = last === undefined ? undefined : call.store.discounts.get(last);
+    if (discount === undefined) throw missing('discount', subscription.id);
+    endDiscounts(call.store, subscription, [discount.id]);
+    const { end: _, ...rest } = discount;
+    return { ...rest, deleted: true };
+  }),
   subscriptions.operation('resume', 'POST */resume', resumeParams, resume),
   subscriptions.list(
     { customer: text(), price: text(), status: oneOf(...statuses, 'all', 'ended'), test_clock: text() },
@@ -124,7 +139,7 @@ export const subscriptionOperations: readonly Operation[] = [
   subscriptions.search(),
 ];
 
-function create({ store, baseUrl }: Call, params: Parsed<typeof createParams>): Subscription {
+function create({ store, baseUrl, version }: Call, params: Parsed<typeof createParams>): Subscription {
   const customer = existingCustomer(store, params.customer);
   if (params.items.length === 0)
     throw badParam('A subscription needs at least one item.', 'items', 'parameter_missing');
@@ -141,6 +156,7 @@ function create({ store, baseUrl }: Call, params: Parsed<typeof createParams>): 
       customer: customer.id,
       items,
       trialEnd: trialEndOf(store, params),
+      billingMode: billingModeOf(params.billing_mode, version),
       behavior: params.payment_behavior ?? 'allow_incomplete',
       defaultPaymentMethod: params.default_payment_method ?? null,
       savesPaymentMethod: params.payment_settings?.save_default_payment_method === 'on_subscription',
@@ -148,6 +164,11 @@ function create({ store, baseUrl }: Call, params: Parsed<typeof createParams>): 
       missingPaymentMethod: params.trial_settings?.end_behavior.missing_payment_method ?? 'create_invoice',
       cancelAtPeriodEnd: params.cancel_at_period_end ?? false,
       description: params.description ?? null,
+      discounts: wantedDiscounts(store, params.discounts ?? [], {
+        customer: customer.id,
+        items,
+        discounts: [],
+      }),
       metadata: applyMetadata({}, params.metadata),
       offSession: params.off_session ?? false,
     },

@@ -141,6 +141,43 @@ export class Collections {
       payment_intent: (payment) => [payment.payment.payment_intent],
     },
   });
+  readonly subscriptionSchedules = this.#add<Wire.SubscriptionSchedule>({
+    name: 'subscription_schedules',
+    noun: 'subscription schedule',
+    idPrefix: 'sub_sched_',
+    indexes: { customer: (schedule) => [schedule.customer] },
+  });
+  readonly coupons = this.#add<Wire.Coupon>({
+    name: 'coupons',
+    noun: 'coupon',
+    idPrefix: '',
+    idLength: 8,
+  });
+  readonly deletedCoupons = this.#add<Wire.DeletedCoupon>({
+    name: 'deleted_coupons',
+    noun: 'deleted coupon',
+    idPrefix: '',
+  });
+  readonly promotionCodes = this.#add<Wire.PromotionCode>({
+    name: 'promotion_codes',
+    noun: 'promotion code',
+    idPrefix: 'promo_',
+    indexes: {
+      // Codes are unique regardless of case.
+      code: (promotion) => [promotion.code.toLowerCase()],
+      coupon: (promotion) => [promotion.promotion.coupon],
+      customer: (promotion) => [promotion.customer],
+    },
+  });
+  readonly discounts = this.#add<Wire.Discount>({
+    name: 'discounts',
+    noun: 'discount',
+    idPrefix: 'di_',
+    indexes: {
+      coupon: (discount) => [discount.source.coupon],
+      customer: (discount) => [discount.customer],
+    },
+  });
   readonly testClocks = this.#add<Wire.TestClock>({
     name: 'test_clocks',
     noun: 'test clock',

@@ -3,7 +3,11 @@ export type DeliveryMode = 'normal' | 'paused' | 'duplicate' | 'shuffle' | 'drop
 export interface Settings {
   readonly deliveryMode: DeliveryMode;
   /** What happens to a subscription when the last retry of a renewal payment fails. */
-  readonly afterDunning: 'cancel' | 'unpaid';
+  readonly afterDunning: 'cancel' | 'pause' | 'unpaid';
+  /** What happens to it when the first attempt fails. Journals from before it existed do not have it. */
+  readonly firstFailure?: 'past_due' | 'pause';
+  /** How a subscription that was paused after a failure goes on when its invoice is paid. */
+  readonly resumption?: 'keep_anchor' | 'manual' | 'reset_anchor';
   /** How long search takes to show a change. Journals from before it existed do not have it. */
   readonly searchLagSeconds?: number;
 }
@@ -11,5 +15,7 @@ export interface Settings {
 export const defaultSettings: Settings = {
   deliveryMode: 'normal',
   afterDunning: 'cancel',
+  firstFailure: 'past_due',
+  resumption: 'manual',
   searchLagSeconds: 0,
 };

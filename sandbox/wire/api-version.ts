@@ -40,6 +40,8 @@ const changedIn = {
   asynchronousCapture: '2024-04-10',
   /** Items have the period, invoices refer to payments, and lines to prices. */
   invoicePayments: '2025-03-31',
+  /** New subscriptions are in flexible billing mode by default. */
+  flexibleBilling: '2025-09-30',
   /** The anchor of a resumption is an object. */
   anchorObject: '2026-09-30',
   /** Intents take no list of payment method types. */

@@ -1,3 +1,4 @@
+import { couponTerms, shownCoupon, shownPromotionCode } from '../billing/coupon.ts';
 import type { Store } from '../state/store.ts';
 import type { Shape } from '../versions/older-objects.ts';
 import { shorten } from './form.ts';
@@ -62,6 +63,8 @@ function isExpanded(value: unknown): boolean {
 function expandedField(store: Store, owner: Plain, field: string): unknown {
   const id = owner[field];
   if (typeof id === 'string') return referenced(store, field, id);
+  if (Array.isArray(id) && field === 'discounts')
+    return id.map((one: unknown) => (typeof one === 'string' ? (referenced(store, field, one) ?? one) : one));
   if (typeof owner['object'] !== 'string' || typeof owner['id'] !== 'string' || isExpanded(id))
     return undefined;
   return included(store, owner['object'], owner['id'], field);
@@ -89,12 +92,25 @@ function referenced(store: Store, field: string, id: string): unknown {
       return store.invoices.get(id);
     case 'subscription':
       return store.subscriptions.get(id);
+    case 'schedule':
+      return store.subscriptionSchedules.get(id);
     case 'product':
     case 'default_product':
       return store.products.get(id);
     case 'price':
     case 'default_price':
       return store.prices.get(id);
+    case 'coupon': {
+      const coupon = couponTerms(store, id);
+      return coupon === undefined ? undefined : shownCoupon(store, coupon);
+    }
+    case 'discount':
+    case 'discounts':
+      return store.discounts.get(id);
+    case 'promotion_code': {
+      const code = store.promotionCodes.get(id);
+      return code === undefined ? undefined : shownPromotionCode(store, code);
+    }
     case 'test_clock':
       return store.testClocks.get(id);
     default:

@@ -35,10 +35,43 @@ export type SubscriptionItem = Omit<Stripe.SubscriptionItem, 'plan' | 'price'> &
 export type Subscription = Omit<
   WithIds<
     Stripe.Subscription,
-    'customer' | 'default_payment_method' | 'latest_invoice' | 'pending_setup_intent' | 'test_clock'
+    | 'customer'
+    | 'default_payment_method'
+    | 'latest_invoice'
+    | 'pending_setup_intent'
+    | 'schedule'
+    | 'test_clock'
   >,
-  'items'
-> & { items: List<SubscriptionItem> };
+  'discounts' | 'items'
+> & { discounts: string[]; items: List<SubscriptionItem> };
+type ScheduleItem = Omit<Stripe.SubscriptionSchedule.Phase.Item, 'plan' | 'price' | 'quantity'> & {
+  plan: string;
+  price: string;
+  quantity: number;
+};
+export type SchedulePhase = Omit<
+  WithIds<Stripe.SubscriptionSchedule.Phase, 'default_payment_method'>,
+  'discounts' | 'items'
+> & {
+  discounts: { coupon: string | null; discount: string | null; promotion_code: string | null }[];
+  items: ScheduleItem[];
+};
+export type SubscriptionSchedule = Omit<
+  WithIds<Stripe.SubscriptionSchedule, 'customer' | 'subscription' | 'test_clock'>,
+  'default_settings' | 'phases'
+> & {
+  default_settings: WithIds<Stripe.SubscriptionSchedule.DefaultSettings, 'default_payment_method'>;
+  phases: SchedulePhase[];
+};
+export type Coupon = Stripe.Coupon;
+/** The terms of a deleted coupon, for the discounts that it gave. Callers never see this object. */
+export type DeletedCoupon = Omit<Coupon, 'object'> & { object: 'deleted_coupon' };
+export type PromotionCode = Omit<WithIds<Stripe.PromotionCode, 'customer'>, 'promotion'> & {
+  promotion: { type: 'coupon'; coupon: string };
+};
+export type Discount = Omit<WithIds<Stripe.Discount, 'customer' | 'promotion_code'>, 'source'> & {
+  source: { type: 'coupon'; coupon: string };
+};
 export type InvoiceLine = Omit<Stripe.InvoiceLineItem, 'pricing' | 'quantity_decimal' | 'subscription'> & {
   pricing: Pricing;
   quantity_decimal: string | null;
@@ -60,8 +93,9 @@ export type InvoiceItem = Omit<
 };
 export type Invoice = Omit<
   WithIds<Stripe.Invoice, 'customer' | 'default_payment_method' | 'test_clock'>,
-  'lines' | 'parent'
+  'discounts' | 'lines' | 'parent'
 > & {
+  discounts: string[];
   lines: List<InvoiceLine>;
   /** Null for a one-off invoice. */
   parent: {

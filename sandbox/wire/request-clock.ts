@@ -5,7 +5,12 @@ import type { TestClock } from './objects.ts';
 import type { Call, Operation } from './operation.ts';
 
 /** Parameters that name a customer, or an object of one. */
-const ownerParams = { customer: 'customers', subscription: 'subscriptions', invoice: 'invoices' } as const;
+const ownerParams = {
+  customer: 'customers',
+  from_subscription: 'subscriptions',
+  invoice: 'invoices',
+  subscription: 'subscriptions',
+} as const;
 
 /**
  * The time of a request that changes something: the time of the test clock that the customer is attached to, or null

@@ -5,6 +5,7 @@ import type { Due } from '../../sandbox/billing/due.ts';
 import { completeIntent } from '../../sandbox/control/authentication.ts';
 import { operations } from '../../sandbox/resources/operations.ts';
 import { SandboxClock } from '../../sandbox/state/sandbox-clock.ts';
+import type { Settings } from '../../sandbox/state/settings.ts';
 import type { Store } from '../../sandbox/state/store.ts';
 import { Api } from '../../sandbox/wire/api.ts';
 import { WireError } from '../../sandbox/wire/wire-error.ts';
@@ -31,6 +32,7 @@ const step = fc.oneof(
     behavior: fc.constantFrom('default_incomplete', 'allow_incomplete', 'error_if_incomplete'),
     card: fc.option(card),
     withoutCard: fc.constantFrom('cancel', 'create_invoice', 'pause'),
+    coupon: fc.constantFrom('', '', 'HALF', 'TWO'),
   }),
   fc.record({ kind: fc.constant('confirm' as const), which, card }),
   fc.record({ kind: fc.constant('confirmSetup' as const), which, card }),
@@ -69,6 +71,9 @@ const step = fc.oneof(
       'pause_collection[behavior]=mark_uncollectible',
       'pause_collection=',
       'trial_end=now',
+      'discounts[0][coupon]=HALF',
+      'discounts[0][coupon]=ONE&discounts[1][coupon]=TWO',
+      'discounts=',
     ),
   }),
   fc.record({
@@ -76,6 +81,13 @@ const step = fc.oneof(
     which,
     name: fc.constantFrom('trial_end', 'pause_collection[behavior]=void&pause_collection[resumes_at]'),
     hours: fc.integer({ min: 1, max: 900 }),
+  }),
+  fc.record({ kind: fc.constant('startSchedule' as const), which }),
+  fc.record({ kind: fc.constant('planPhase' as const), which, price: which, hours: fc.nat(900) }),
+  fc.record({
+    kind: fc.constant('endSchedule' as const),
+    which,
+    how: fc.constantFrom('release', 'release', 'cancel'),
   }),
   fc.record({
     kind: fc.constant('resume' as const),
@@ -93,7 +105,7 @@ interface World {
   call(method: string, path: string, form?: string): Promise<string>;
 }
 
-async function createWorld(afterDunning: 'cancel' | 'unpaid'): Promise<World> {
+async function createWorld(settings: Partial<Settings>): Promise<World> {
   const world = new SandboxWorld({
     accountId: 'acct_sandbox',
     url: () => '',
@@ -102,7 +114,7 @@ async function createWorld(afterDunning: 'cancel' | 'unpaid'): Promise<World> {
     log: (_level, fields, message) => assert.fail(`${message} ${JSON.stringify(fields)}`),
   });
   const { store, due } = world;
-  store.changeSettings({ afterDunning });
+  store.changeSettings(settings);
   const api = new Api({
     worlds: { default: world, open: () => world },
     operations,
@@ -134,6 +146,9 @@ async function createWorld(afterDunning: 'cancel' | 'unpaid'): Promise<World> {
       'prices',
       `currency=usd&unit_amount=${amount}&recurring[interval]=${interval}&product_data[name]=P`,
     );
+  await call('POST', 'coupons', 'id=HALF&percent_off=50&duration=forever');
+  await call('POST', 'coupons', 'id=ONE&percent_off=33.3&duration=once');
+  await call('POST', 'coupons', 'id=TWO&amount_off=700&currency=usd&duration=repeating&duration_in_months=2');
   return { store, due, call };
 }
 
@@ -220,6 +235,15 @@ async function take(world: World, action: Step): Promise<unknown> {
         `subscriptions/${subscription}`,
         `${action.name}=${store.now() + action.hours * 3_600}`,
       );
+    case 'startSchedule':
+      return call('POST', 'subscription_schedules', `from_subscription=${subscription}`);
+    case 'planPhase':
+      return planPhase(world, pick(store.subscriptionSchedules.values()), action);
+    case 'endSchedule':
+      return call(
+        'POST',
+        `subscription_schedules/${pick(store.subscriptionSchedules.values())}/${action.how}`,
+      );
     case 'resume':
       return call(
         'POST',
@@ -238,6 +262,7 @@ async function subscribe(
     readonly behavior: string;
     readonly card: string | null;
     readonly withoutCard: string;
+    readonly coupon: string;
   },
 ): Promise<unknown> {
   const method = wish.card === null ? '' : await attached(world, wish.card, customer);
@@ -249,6 +274,30 @@ async function subscribe(
       `trial_settings[end_behavior][missing_payment_method]=${wish.withoutCard}`,
       `payment_behavior=${wish.behavior}&payment_settings[save_default_payment_method]=on_subscription`,
       ...(method === '' ? [] : [`default_payment_method=${method}`]),
+      ...(wish.coupon === '' ? [] : [`discounts[0][coupon]=${wish.coupon}`]),
+    ].join('&'),
+  );
+}
+
+/** Plans another price, for the end of the running phase or soon. */
+async function planPhase(
+  { store, call }: World,
+  id: string,
+  { which: choice, price, hours }: { readonly which: number; readonly price: number; readonly hours: number },
+): Promise<unknown> {
+  const schedule = store.subscriptionSchedules.get(id);
+  const present = schedule?.phases.find(({ start_date: at }) => at === schedule.current_phase?.start_date);
+  const next = [...store.prices.values()][price % store.prices.size]?.id;
+  const end = choice % 2 === 0 ? present?.end_date : store.now() + 3_600 * (hours + 1);
+  return call(
+    'POST',
+    `subscription_schedules/${id}`,
+    [
+      `phases[0][start_date]=${present?.start_date ?? 0}&phases[0][end_date]=${end ?? 0}`,
+      `phases[0][items][0][price]=${present?.items[0]?.price ?? 'none'}`,
+      ...(present?.trial_end == null ? [] : [`phases[0][trial_end]=${present.trial_end}`]),
+      `phases[1][items][0][price]=${next}&phases[1][discounts][0][coupon]=HALF`,
+      ...(choice % 3 === 0 ? ['end_behavior=cancel'] : []),
     ].join('&'),
   );
 }
@@ -280,6 +329,7 @@ function checkBooks(store: Store): void {
     store.invoices,
     store.refunds,
     store.setupIntents,
+    store.subscriptionSchedules,
   ])
     for (const { id, status } of collection.values())
       assert.equal(last.get(id), status, `the last event about ${id} shows its status`);
@@ -296,7 +346,10 @@ function checkBooks(store: Store): void {
     assert.equal(invoice.status === 'paid' ? invoice.amount_due : 0, invoice.amount_paid);
     assert.equal(invoice.amount_paid + invoice.amount_remaining, invoice.amount_due);
     const billed = invoice.lines.data.reduce((sum, line) => sum + line.amount, 0);
-    assert.deepEqual([invoice.total, invoice.amount_due], [billed, Math.max(0, billed)]);
+    const off = (invoice.total_discount_amounts ?? []).reduce((sum, { amount }) => sum + amount, 0);
+    assert.deepEqual([invoice.total, invoice.amount_due], [billed - off, Math.max(0, billed - off)]);
+    const charged = invoice.lines.data.reduce((sum, line) => sum + Math.max(0, line.amount), 0);
+    assert.ok(off <= charged, 'a discount never exceeds what is charged');
     const items = invoice.lines.data.flatMap(
       ({ parent }) => parent?.invoice_item_details?.invoice_item ?? [],
     );
@@ -324,7 +377,14 @@ function checkBooks(store: Store): void {
     if (subscription.status === 'incomplete')
       assert.ok(latestInvoice?.status === 'open' || latestInvoice?.status === 'uncollectible');
     assert.equal(subscription.status_details !== undefined, subscription.status === 'paused');
+    const schedule = store.subscriptionSchedules.get(subscription.schedule ?? '');
+    assert.equal(schedule?.status, subscription.schedule === null ? undefined : 'active');
+    if (schedule !== undefined) assert.equal(schedule.subscription, subscription.id);
     if (ended || subscription.status === 'paused') continue;
+    if (schedule !== undefined)
+      assert.ok((schedule.current_phase?.end_date ?? 0) > store.now(), 'a phase that is over has ended');
+    for (const id of subscription.discounts)
+      assert.ok((store.discounts.get(id)?.end ?? Number.POSITIVE_INFINITY) > store.now(), 'a discount ends');
     const end = subscription.items.data[0]?.current_period_end ?? 0;
     if (subscription.status !== 'incomplete')
       assert.ok(end > store.now(), 'a period that is over has been renewed');
@@ -335,9 +395,13 @@ test('whatever people do, in whatever order, the books balance and the events te
   await assertProperty(
     fc.asyncProperty(
       fc.array(step, { minLength: 10, maxLength: 40, size: 'max' }),
-      fc.constantFrom('cancel' as const, 'unpaid' as const),
-      async (steps, afterDunning) => {
-        const world = await createWorld(afterDunning);
+      fc.record({
+        afterDunning: fc.constantFrom('cancel' as const, 'unpaid' as const, 'pause' as const),
+        firstFailure: fc.constantFrom('past_due' as const, 'past_due' as const, 'pause' as const),
+        resumption: fc.constantFrom('manual' as const, 'keep_anchor' as const, 'reset_anchor' as const),
+      }),
+      async (steps, settings) => {
+        const world = await createWorld(settings);
         try {
           for (const action of steps) {
             await take(world, action);

@@ -50,7 +50,11 @@ test('each world has its own clock, delivery mode, dunning and faults', async (t
   assert.ok((await offset(controlRed)) >= 86_400 - 1);
   assert.equal(await offset(control), 0);
   assert.deepEqual((await control('GET', 'delivery')).body, { mode: 'normal', endpoints: [] });
-  assert.deepEqual((await control('GET', 'dunning')).body, { afterwards: 'cancel' });
+  assert.deepEqual((await control('GET', 'dunning')).body, {
+    afterwards: 'cancel',
+    firstFailure: 'past_due',
+    resumption: 'manual',
+  });
   assert.deepEqual((await control('GET', 'faults')).body, { faults: [] });
   const later = await red.products.create({ name: 'Later' });
   const now = await stripe.products.create({ name: 'Now' });

@@ -1,6 +1,7 @@
 import Stripe from 'stripe';
 import type { TestSandbox } from '../support.ts';
 import { billing } from './billing-scenario.ts';
+import { terms } from './terms-scenario.ts';
 
 const returnUrl = 'https://example.com/done';
 
@@ -10,6 +11,7 @@ export async function everything(stripe: Stripe, { control, advance }: TestSandb
   const customer = await customersAndCards(stripe);
   await payments(stripe, customer.id, control);
   await billing(stripe, customer.id);
+  await terms(stripe);
   await disputes(stripe, advance);
   await subscriptions(stripe, customer.id, advance);
   await endings(stripe, customer.id);

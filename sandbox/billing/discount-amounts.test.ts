@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type DiscountTerms, discountAmounts, totalDiscounts } from './discount-amounts.ts';
+
+const line = (amount: number, discountable = true) => ({ amount, discountable });
+const percent = (percentOff: number, id = 'di_p'): DiscountTerms => ({ id, percentOff, amountOff: null });
+const fixed = (amountOff: number, id = 'di_f'): DiscountTerms => ({ id, percentOff: null, amountOff });
+const amounts = (lines: ReturnType<typeof line>[], ...discounts: DiscountTerms[]) =>
+  discountAmounts(lines, discounts).map((taken) => taken.map(({ amount }) => amount));
+
+test('a percentage is taken off each line and rounded', () => {
+  assert.deepEqual(amounts([line(1_500), line(999)], percent(25)), [[375], [250]]);
+  assert.deepEqual(amounts([line(1_000)], percent(33.33)), [[333]]);
+  assert.deepEqual(amounts([line(1_000)], percent(100)), [[1_000]]);
+});
+
+test('a fixed amount is split by the amounts of the lines, to the last cent', () => {
+  assert.deepEqual(amounts([line(1_000), line(500)], fixed(500)), [[333], [167]]);
+  assert.deepEqual(amounts([line(1), line(1), line(1)], fixed(2)), [[], [1], [1]]);
+});
+
+test('a fixed amount never exceeds the lines', () => {
+  assert.deepEqual(amounts([line(300)], fixed(500)), [[300]]);
+  assert.deepEqual(amounts([line(0)], fixed(500)), [[]]);
+  assert.deepEqual(amounts([line(-100), line(300)], fixed(500)), [[], [200]]);
+  assert.deepEqual(amounts([line(-400), line(300)], fixed(500)), [[], []]);
+});
+
+test('lines that are not discountable keep their amount, and credits shrink by the percentage', () => {
+  assert.deepEqual(amounts([line(1_000, false), line(1_000), line(-200)], percent(10)), [[], [100], [-20]]);
+});
+
+test('each discount applies to what the one before it has left', () => {
+  const discounts = [percent(50), fixed(700)];
+  const taken = discountAmounts([line(1_000)], discounts);
+  assert.deepEqual(taken, [
+    [
+      { amount: 500, discount: 'di_p' },
+      { amount: 500, discount: 'di_f' },
+    ],
+  ]);
+  assert.deepEqual(totalDiscounts(taken, discounts), [
+    { amount: 500, discount: 'di_p' },
+    { amount: 500, discount: 'di_f' },
+  ]);
+});
+
+test('a discount that takes nothing off is listed with 0', () => {
+  assert.deepEqual(totalDiscounts(discountAmounts([line(0)], [percent(10)]), [percent(10)]), [
+    { amount: 0, discount: 'di_p' },
+  ]);
+});

@@ -1,0 +1,70 @@
+/** What a coupon takes off. */
+export interface DiscountTerms {
+  /** The id of the discount. */
+  readonly id: string;
+  readonly percentOff: number | null;
+  readonly amountOff: number | null;
+}
+
+interface Discountable {
+  readonly amount: number;
+  readonly discountable: boolean;
+}
+
+/** What one discount takes off one line. */
+interface LineDiscount {
+  readonly amount: number;
+  readonly discount: string;
+}
+
+/**
+ * What the discounts take off each line. Each discount applies to what the one before it has left. A percentage is
+ * rounded for each line. A fixed amount is split by the amounts of the lines, and never takes off more than their sum.
+ */
+export function discountAmounts(
+  lines: readonly Discountable[],
+  discounts: readonly DiscountTerms[],
+): LineDiscount[][] {
+  let left = lines.map(({ amount, discountable }) => (discountable ? amount : 0));
+  const taken: LineDiscount[][] = lines.map(() => []);
+  for (const terms of discounts) {
+    const amounts =
+      terms.percentOff === null ? splitAmount(left, terms.amountOff ?? 0) : percentOf(left, terms);
+    for (const [index, amount] of amounts.entries())
+      if (amount !== 0) taken[index]?.push({ amount, discount: terms.id });
+    left = left.map((amount, index) => amount - (amounts[index] ?? 0));
+  }
+  return taken;
+}
+
+/** The sum for each discount, in the order of the discounts. A discount that took nothing off has the amount 0. */
+export function totalDiscounts(
+  taken: readonly (readonly LineDiscount[])[],
+  discounts: readonly DiscountTerms[],
+): LineDiscount[] {
+  return discounts.map(({ id }) => ({
+    amount: taken.flat().reduce((sum, { amount, discount }) => (discount === id ? sum + amount : sum), 0),
+    discount: id,
+  }));
+}
+
+function percentOf(left: readonly number[], { percentOff }: DiscountTerms): number[] {
+  // Percentages have at most two decimals, so this is exact before the division.
+  const hundredths = Math.round((percentOff ?? 0) * 100);
+  return left.map((amount) => Math.sign(amount) * Math.round((Math.abs(amount) * hundredths) / 10_000));
+}
+
+function splitAmount(left: readonly number[], amountOff: number): number[] {
+  const total = left.reduce((sum, amount) => sum + Math.max(0, amount), 0);
+  const subtotal = left.reduce((sum, amount) => sum + amount, 0);
+  const all = Math.min(amountOff, Math.max(0, subtotal));
+  let before = 0;
+  let given = 0;
+  return left.map((amount) => {
+    before += Math.max(0, amount);
+    // Splitting the running total leaves no remainder.
+    const share = total === 0 ? 0 : Number((BigInt(all) * BigInt(before)) / BigInt(total)) - given;
+    given += share;
+    return share;
+  });
+}

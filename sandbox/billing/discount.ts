@@ -1,0 +1,134 @@
+import { previousAttributes } from '../state/previous-attributes.ts';
+import type { Store } from '../state/store.ts';
+import type { Coupon, Discount, Invoice, PromotionCode, Subscription } from '../wire/objects.ts';
+import { addIntervals } from './calendar.ts';
+import { countRedemption, couponTerms } from './coupon.ts';
+import type { DiscountTerms } from './discount-amounts.ts';
+
+/** A discount that a subscription is to have: a new one, or one that it has. */
+export type WantedDiscount =
+  | { readonly coupon: Coupon; readonly code: PromotionCode | null }
+  | { readonly existing: Discount };
+
+/** Creates the discounts of a new subscription. Its caller emits their events after the one of the subscription. */
+export function redeem(
+  store: Store,
+  wanted: readonly WantedDiscount[],
+  owner: Pick<Subscription, 'id' | 'customer'>,
+): Discount[] {
+  return wanted.map((one) => ('existing' in one ? one.existing : newDiscount(store, one, owner)));
+}
+
+function newDiscount(
+  store: Store,
+  { coupon, code }: { readonly coupon: Coupon; readonly code: PromotionCode | null },
+  owner: Pick<Subscription, 'id' | 'customer'>,
+): Discount {
+  countRedemption(store, store.coupons.get(coupon.id) ?? coupon, code);
+  const start = store.now();
+  return store.put(store.discounts, {
+    id: store.discounts.newId(),
+    object: 'discount',
+    checkout_session: null,
+    customer: owner.customer,
+    customer_account: null,
+    end:
+      coupon.duration === 'repeating' ? addIntervals(start, 'month', coupon.duration_in_months ?? 0) : null,
+    invoice: null,
+    invoice_item: null,
+    promotion_code: code?.id ?? null,
+    source: { type: 'coupon', coupon: coupon.id },
+    start,
+    subscription: owner.id,
+    subscription_item: null,
+  });
+}
+
+/** Replaces the discounts of a subscription. One that is switched for another is an update of the discount. */
+export function changeDiscounts(
+  store: Store,
+  before: Subscription,
+  wanted: readonly WantedDiscount[],
+): string[] {
+  const discounts = redeem(store, wanted, before);
+  const ids = discounts.map(({ id }) => id);
+  const added = discounts.filter(({ id }) => !before.discounts.includes(id));
+  const removed = before.discounts.flatMap((id) => {
+    const discount = ids.includes(id) ? undefined : store.discounts.get(id);
+    return discount === undefined ? [] : [discount];
+  });
+  const [from, to] = [removed[0], added[0]];
+  if (removed.length === 1 && added.length === 1 && from !== undefined && to !== undefined)
+    store.emit('customer.discount.updated', to, previousAttributes(from, to));
+  else {
+    for (const discount of removed) store.emit('customer.discount.deleted', discount);
+    for (const discount of added) store.emit('customer.discount.created', discount);
+  }
+  return ids;
+}
+
+/** Takes discounts off the subscription because they are over. */
+export function endDiscounts(store: Store, before: Subscription, over: readonly string[]): Subscription {
+  const [left, ended] = [
+    before.discounts.filter((id) => !over.includes(id)),
+    before.discounts.filter((id) => over.includes(id)),
+  ];
+  if (ended.length === 0) return before;
+  for (const id of ended) {
+    const discount = store.discounts.get(id);
+    if (discount !== undefined) store.emit('customer.discount.deleted', discount);
+  }
+  const after = store.change(store.subscriptions, before, { discounts: left });
+  store.emitUpdated('customer.subscription.updated', before, after);
+  return after;
+}
+
+/** The terms of the discounts that an invoice made now gets. */
+export function currentTerms(store: Store, { discounts }: Pick<Subscription, 'discounts'>): DiscountTerms[] {
+  return termsOf(
+    store,
+    discounts.filter((id) => {
+      const end = store.discounts.get(id)?.end ?? null;
+      return end === null || end > store.now();
+    }),
+  );
+}
+
+export function termsOf(store: Store, ids: readonly string[]): DiscountTerms[] {
+  return ids.flatMap((id) => {
+    const coupon = couponOf(store, id);
+    return coupon === undefined ? [] : [{ id, percentOff: coupon.percent_off, amountOff: coupon.amount_off }];
+  });
+}
+
+/** Ends the discounts of a subscription that apply only once, when an invoice has used them. */
+export function useUpDiscounts(store: Store, invoice: Invoice): void {
+  const used = (invoice.total_discount_amounts ?? []).flatMap(({ amount, discount }) =>
+    amount > 0 && typeof discount === 'string' && couponOf(store, discount)?.duration === 'once'
+      ? [discount]
+      : [],
+  );
+  const owner = invoice.parent?.subscription_details.subscription;
+  const subscription = owner === undefined ? undefined : store.subscriptions.get(owner);
+  if (subscription !== undefined) endDiscounts(store, subscription, used);
+}
+
+function couponOf(store: Store, discountId: string): Coupon | undefined {
+  const discount = store.discounts.get(discountId);
+  return discount === undefined ? undefined : couponTerms(store, discount.source.coupon);
+}
+
+/** When the discount is over; null if that is not known, or if no subscription has it any more. */
+export function discountDueAt(store: Store, discount: Discount): number | null {
+  return subscriptionWith(store, discount) === undefined ? null : discount.end;
+}
+
+export function discountFallsDue(store: Store, discount: Discount): void {
+  const subscription = subscriptionWith(store, discount);
+  if (subscription !== undefined) endDiscounts(store, subscription, [discount.id]);
+}
+
+function subscriptionWith(store: Store, { id, subscription: owner }: Discount): Subscription | undefined {
+  const subscription = owner === null ? undefined : store.subscriptions.get(owner);
+  return subscription?.ended_at === null && subscription.discounts.includes(id) ? subscription : undefined;
+}

@@ -1,0 +1,150 @@
+import type { Store } from '../state/store.ts';
+import type { SchedulePhase, Subscription, SubscriptionSchedule } from '../wire/objects.ts';
+import { changeDiscounts, type WantedDiscount } from './discount.ts';
+import { phaseAt } from './phases.ts';
+import { updateSubscription } from './subscription-change.ts';
+import { newItem, periodOf, planOf } from './subscription-items.ts';
+import { scheduleOf } from './subscription-schedule.ts';
+import { releaseSchedule } from './subscription-schedule-end.ts';
+import { intervalOf, startPeriodNow } from './update-subscription.ts';
+
+/** The processor announces the end of a schedule seven days ahead. */
+const expiryNoticeSeconds = 7 * 86_400;
+
+/**
+ * The times at which the schedule needs work. The state does not show whether its end was announced, so that is only
+ * due after `doneUntil`.
+ */
+export function scheduleDueTimes(schedule: SubscriptionSchedule, doneUntil: number): number[] {
+  if (schedule.status !== 'active' || schedule.current_phase === null) return [];
+  const { end_date: end } = schedule.current_phase;
+  const notice = (schedule.phases.at(-1)?.end_date ?? 0) - expiryNoticeSeconds;
+  return notice > Math.max(doneUntil, schedule.created) ? [notice, end] : [end];
+}
+
+export function scheduleFallsDue(
+  store: Store,
+  schedule: SubscriptionSchedule,
+  at: number,
+  baseUrl: string,
+): void {
+  if (at === schedule.current_phase?.end_date) {
+    const subscription =
+      schedule.subscription === null ? undefined : store.subscriptions.get(schedule.subscription);
+    if (subscription !== undefined) enterPhase(store, subscription, at, baseUrl);
+  } else store.emit('subscription_schedule.expiring', schedule);
+}
+
+/**
+ * Starts the phase that is due at this time, if one is, or releases the subscription after the last. A schedule that
+ * cancels its subscription is ended with it. A renewal at the same time comes afterwards, with what the phase says.
+ */
+export function enterPhase(store: Store, before: Subscription, at: number, baseUrl: string): Subscription {
+  const schedule = scheduleOf(store, before);
+  if (schedule?.current_phase?.end_date !== at) return before;
+  const phase = phaseAt(schedule.phases, at);
+  if (phase === undefined) {
+    if (schedule.end_behavior === 'release') releaseSchedule(store, schedule);
+    return store.subscriptions.get(before.id) ?? before;
+  }
+  const entered = store.change(store.subscriptionSchedules, schedule, {
+    current_phase: { start_date: phase.start_date, end_date: phase.end_date },
+  });
+  store.emitUpdated('subscription_schedule.updated', schedule, entered);
+  return applyPhase(store, before, phase, entered, baseUrl);
+}
+
+/** Gives the subscription what the phase says. */
+export function applyPhase(
+  store: Store,
+  before: Subscription,
+  phase: SchedulePhase,
+  schedule: SubscriptionSchedule,
+  baseUrl: string,
+): Subscription {
+  const discounts = wantedBy(store, before, phase);
+  const isSame =
+    discounts.length === before.discounts.length &&
+    discounts.every((one, index) => 'existing' in one && one.existing.id === before.discounts[index]);
+  const changes: Partial<Subscription> = {
+    default_payment_method: phase.default_payment_method ?? schedule.default_settings.default_payment_method,
+    metadata: { ...before.metadata, ...phase.metadata },
+    ...(isSame ? {} : { discounts: changeDiscounts(store, before, discounts) }),
+  };
+  return replaceItems(store, before, phase, changes, baseUrl);
+}
+
+/** Replaces the items without proration. Another interval starts a new billing cycle. */
+function replaceItems(
+  store: Store,
+  before: Subscription,
+  phase: SchedulePhase,
+  changes: Partial<Subscription>,
+  baseUrl: string,
+): Subscription {
+  const items = itemsOf(store, before, phase);
+  const now = store.now();
+  const isRenewal = periodOf(before).end === now;
+  const resets =
+    intervalOf(items) !== intervalOf(before.items) || phase.billing_cycle_anchor === 'phase_start';
+  if (resets && !isRenewal && before.status !== 'trialing' && before.status !== 'paused')
+    return startPeriodNow(store, before, { ...changes, items }, baseUrl);
+  return updateSubscription(store, before, {
+    ...changes,
+    items,
+    ...(resets && isRenewal ? { billing_cycle_anchor: now } : {}),
+  });
+}
+
+/** The items that the phase names. Items of the same price, or the only item, keep their id. */
+export function itemsOf(store: Store, before: Subscription, phase: SchedulePhase): Subscription['items'] {
+  const { start, end } = periodOf(before);
+  const free = [...before.items.data];
+  const take = (price: string) => {
+    const index = free.findIndex((item) => item.price.id === price);
+    const only = phase.items.length === 1 && free.length === 1 ? 0 : -1;
+    const at = index >= 0 ? index : only;
+    return at < 0 ? undefined : free.splice(at, 1)[0];
+  };
+  const data = phase.items.flatMap(({ price: priceId, quantity, metadata }) => {
+    const price = store.prices.get(priceId);
+    if (price === undefined) return [];
+    const kept = take(priceId);
+    return kept === undefined
+      ? [newItem(store, before.id, price, { quantity, metadata: metadata ?? {}, start, end })]
+      : [{ ...kept, price, plan: planOf(price), quantity, metadata: metadata ?? {} }];
+  });
+  return { ...before.items, data };
+}
+
+/** The subscription as its next period will begin, for the announcement of a renewal. */
+export function asOfNextPeriod(store: Store, subscription: Subscription): Subscription {
+  const { end } = periodOf(subscription);
+  const schedule = scheduleOf(store, subscription);
+  const phase = schedule === undefined ? undefined : phaseAt(schedule.phases, end);
+  if (schedule === undefined || phase === undefined || phase.start_date !== end) return subscription;
+  const items = itemsOf(store, subscription, phase);
+  const resets = intervalOf(items) !== intervalOf(subscription.items);
+  return {
+    ...subscription,
+    items,
+    discounts: phase.discounts.flatMap(({ discount }) => (discount === null ? [] : [discount])),
+    ...(resets ? { billing_cycle_anchor: end } : {}),
+  };
+}
+
+/** The discounts that the phase names. Those that the subscription has stay; those that are over do not come back. */
+function wantedBy(store: Store, before: Subscription, { discounts }: SchedulePhase): WantedDiscount[] {
+  const present = before.discounts.flatMap((id) => store.discounts.get(id) ?? []);
+  const isOver = ({ end }: { readonly end: number | null }) => end !== null && end <= store.now();
+  return discounts.flatMap(
+    ({ coupon: couponId, discount: discountId, promotion_code: codeId }): WantedDiscount[] => {
+      const code = codeId === null ? undefined : store.promotionCodes.get(codeId);
+      const wanted = couponId ?? code?.promotion.coupon ?? null;
+      const existing = present.find(({ id, source }) => id === discountId || source.coupon === wanted);
+      if (existing !== undefined) return isOver(existing) ? [] : [{ existing }];
+      const coupon = wanted === null ? undefined : store.coupons.get(wanted);
+      return coupon === undefined ? [] : [{ coupon, code: code ?? null }];
+    },
+  );
+}

@@ -1,0 +1,59 @@
+import type { Store } from '../state/store.ts';
+import type { SubscriptionSchedule } from '../wire/objects.ts';
+
+/**
+ * Ends the schedule of a subscription that ends. The caller changes the subscription. A schedule whose last phase is
+ * over is complete; one whose customer did not pay is aborted.
+ */
+export function endSchedule(
+  store: Store,
+  id: string | null,
+  reason: 'cancellation_requested' | 'payment_disputed' | 'payment_failed',
+): void {
+  const before = id === null ? undefined : store.subscriptionSchedules.get(id);
+  if (before === undefined) return;
+  const now = store.now();
+  const lasts = (before.phases.at(-1)?.end_date ?? 0) > now;
+  if (!lasts && before.end_behavior === 'cancel') {
+    const completed = store.change(store.subscriptionSchedules, before, {
+      status: 'completed',
+      completed_at: now,
+      current_phase: null,
+    });
+    store.emit('subscription_schedule.completed', completed);
+    return;
+  }
+  const canceled = store.change(store.subscriptionSchedules, before, {
+    status: 'canceled',
+    canceled_at: now,
+    current_phase: null,
+  });
+  if (reason === 'payment_failed') store.emit('subscription_schedule.aborted', canceled);
+  else store.emit('subscription_schedule.canceled', canceled);
+}
+
+/** Lets the subscription go on without its schedule. */
+export function releaseSchedule(
+  store: Store,
+  before: SubscriptionSchedule,
+  keepsCancellation = false,
+): SubscriptionSchedule {
+  const released = store.change(store.subscriptionSchedules, before, {
+    status: 'released',
+    released_at: store.now(),
+    released_subscription: before.subscription,
+    subscription: null,
+    current_phase: null,
+  });
+  store.emit('subscription_schedule.released', released);
+  const subscription =
+    before.subscription === null ? undefined : store.subscriptions.get(before.subscription);
+  if (subscription !== undefined) {
+    const after = store.change(store.subscriptions, subscription, {
+      schedule: null,
+      ...(keepsCancellation || before.end_behavior !== 'cancel' ? {} : { cancel_at: null }),
+    });
+    store.emitUpdated('customer.subscription.updated', subscription, after);
+  }
+  return released;
+}

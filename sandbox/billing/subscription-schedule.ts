@@ -1,0 +1,135 @@
+import type { Store } from '../state/store.ts';
+import type { SchedulePhase, Subscription, SubscriptionSchedule } from '../wire/objects.ts';
+import { wrongState } from '../wire/wire-error.ts';
+import { phaseAt } from './phases.ts';
+import { periodOf } from './subscription-items.ts';
+
+/** Puts a subscription under a schedule whose only phase is what the subscription has now. */
+export function scheduleFrom(store: Store, subscription: Subscription): SubscriptionSchedule {
+  checkSchedulable(subscription);
+  const phase = presentPhase(subscription);
+  const ends = subscription.cancel_at_period_end || subscription.cancel_at !== null;
+  const schedule = store.put(store.subscriptionSchedules, {
+    id: store.subscriptionSchedules.newId(),
+    object: 'subscription_schedule',
+    application: null,
+    billing_mode: subscription.billing_mode,
+    canceled_at: null,
+    completed_at: null,
+    created: store.now(),
+    current_phase: { start_date: phase.start_date, end_date: phase.end_date },
+    customer: subscription.customer,
+    customer_account: null,
+    default_settings: {
+      application_fee_percent: null,
+      automatic_tax: { disabled_reason: null, enabled: false, liability: null },
+      billing_cycle_anchor: 'automatic',
+      billing_thresholds: null,
+      collection_method: 'charge_automatically',
+      default_payment_method: subscription.default_payment_method,
+      description: null,
+      invoice_settings: {
+        account_tax_ids: null,
+        custom_fields: null,
+        days_until_due: null,
+        description: null,
+        footer: null,
+        issuer: { type: 'self' },
+      },
+      on_behalf_of: null,
+      transfer_data: null,
+    },
+    end_behavior: ends ? 'cancel' : 'release',
+    livemode: false,
+    metadata: {},
+    pause_schedules: [],
+    phases: [phase],
+    released_at: null,
+    released_subscription: null,
+    status: 'active',
+    subscription: subscription.id,
+    test_clock: subscription.test_clock,
+  });
+  store.emit('subscription_schedule.created', schedule);
+  const after = store.change(store.subscriptions, subscription, {
+    schedule: schedule.id,
+    ...cancellationOf(schedule),
+  });
+  store.emitUpdated('customer.subscription.updated', subscription, after);
+  return schedule;
+}
+
+function checkSchedulable({ schedule, status, ended_at: endedAt }: Subscription): void {
+  if (schedule !== null)
+    throw wrongState(
+      `You cannot migrate a subscription that is already attached to a schedule: \`${schedule}\`.`,
+    );
+  if (endedAt !== null || status === 'incomplete')
+    throw wrongState(`You cannot migrate a subscription that is in the \`${status}\` status.`);
+}
+
+/** The subscription as it is, until the end of its period. */
+function presentPhase(subscription: Subscription): SchedulePhase {
+  const { start, end } = periodOf(subscription);
+  return {
+    ...unusedPhaseParts,
+    billing_cycle_anchor: null,
+    currency: subscription.currency,
+    default_payment_method: null,
+    discounts: subscription.discounts.map((discount) => ({ coupon: null, discount, promotion_code: null })),
+    end_date: subscription.cancel_at ?? end,
+    items: phaseItems(subscription.items),
+    metadata: {},
+    proration_behavior: 'create_prorations',
+    start_date: start,
+    trial_end: subscription.status === 'trialing' ? subscription.trial_end : null,
+  };
+}
+
+export function phaseItems(items: Subscription['items']): SchedulePhase['items'] {
+  return items.data.map(({ price, quantity, metadata }) => ({
+    billing_thresholds: null,
+    discounts: [],
+    metadata,
+    plan: price.id,
+    price: price.id,
+    quantity: quantity ?? 1,
+    tax_rates: [],
+  }));
+}
+
+/** Fields that the sandbox does not use. Objects are immutable, so all phases share these values. */
+export const unusedPhaseParts = {
+  add_invoice_items: [],
+  application_fee_percent: null,
+  billing_thresholds: null,
+  collection_method: null,
+  default_tax_rates: [],
+  description: null,
+  invoice_settings: null,
+  on_behalf_of: null,
+  transfer_data: null,
+};
+
+/** A schedule that cancels its subscription shows on the subscription when. */
+export function cancellationOf({ end_behavior: ends, phases }: SubscriptionSchedule): Partial<Subscription> {
+  const cancelAt = ends === 'cancel' ? (phases.at(-1)?.end_date ?? null) : null;
+  return { cancel_at: cancelAt, cancel_at_period_end: false };
+}
+
+/** The schedule that manages the subscription. */
+export function scheduleOf(store: Store, { schedule }: Subscription): SubscriptionSchedule | undefined {
+  return schedule === null ? undefined : store.subscriptionSchedules.get(schedule);
+}
+
+/** Changes of the items of a subscription are changes of the running phase. */
+export function followItems(store: Store, subscription: Subscription): void {
+  const before = scheduleOf(store, subscription);
+  const running = before === undefined ? undefined : phaseAt(before.phases, store.now());
+  if (before === undefined || running === undefined) return;
+  const changed = { ...running, items: phaseItems(subscription.items) };
+  const after = store.change(store.subscriptionSchedules, before, {
+    phases: before.phases.map((phase) => (phase === running ? changed : phase)),
+  });
+  store.emitUpdated('subscription_schedule.updated', before, after);
+}

@@ -1,0 +1,91 @@
+import type { WantedDiscount } from '../billing/discount.ts';
+import { type Purchase, promotionRefusal, purchaseRefusal } from '../billing/redemption.ts';
+import type { Store } from '../state/store.ts';
+import { existing } from '../wire/existing.ts';
+import type { Price } from '../wire/objects.ts';
+import { array, clearable, object, type Parsed, text } from '../wire/params.ts';
+import { badParam } from '../wire/wire-error.ts';
+
+/** The processor's own limit. */
+const discountsMax = 20;
+
+const discountFields = { coupon: text(), discount: text(), promotion_code: text() };
+/** An empty value takes all discounts off. */
+export const discountsParam = clearable(array(object(discountFields), discountsMax));
+
+type Given = NonNullable<ReturnType<typeof discountsParam>>;
+
+/** The subscription that the discounts are for. */
+export interface Discounted {
+  readonly customer: string;
+  readonly items: readonly { readonly price: Price; readonly quantity: number }[];
+  /** The discounts that it has. */
+  readonly discounts: readonly string[];
+}
+
+/** The discounts that the parameter names. Throws the processor's error if one cannot be redeemed. */
+export function wantedDiscounts(
+  store: Store,
+  given: Given,
+  subscription: Discounted,
+  path = 'discounts',
+): WantedDiscount[] {
+  const purchase = purchaseOf(store, subscription);
+  const wanted = given.map((one, index) =>
+    wantedFrom(store, one, purchase, subscription, `${path}[${index}]`),
+  );
+  const coupons = wanted.map((one) => ('existing' in one ? one.existing.source.coupon : one.coupon.id));
+  if (new Set(coupons).size < coupons.length)
+    throw badParam('The same coupon cannot be applied more than once.', path);
+  return wanted;
+}
+
+function wantedFrom(
+  store: Store,
+  { coupon, discount, promotion_code: code }: Parsed<typeof discountFields>,
+  purchase: Purchase,
+  { discounts }: Discounted,
+  path: string,
+): WantedDiscount {
+  if ([coupon, discount, code].filter((id) => id !== undefined).length !== 1)
+    throw badParam('Pass exactly one of coupon, discount and promotion_code.', path);
+  if (discount !== undefined) {
+    const found = existing(store.discounts, discount, `${path}[discount]`);
+    if (!discounts.includes(discount))
+      throw badParam(`The discount ${discount} belongs to another object.`, `${path}[discount]`);
+    return { existing: found };
+  }
+  if (coupon !== undefined) {
+    const found = existing(store.coupons, coupon, `${path}[coupon]`);
+    const refusal = purchaseRefusal(found, purchase);
+    if (refusal !== null) throw badParam(refusal.message, `${path}[coupon]`, refusal.code);
+    return { coupon: found, code: null };
+  }
+  const param = `${path}[promotion_code]`;
+  const promotion = existing(store.promotionCodes, code ?? '', param);
+  const promoted = store.coupons.get(promotion.promotion.coupon);
+  if (promoted === undefined) throw badParam('The coupon of this promotion code is deleted.', param);
+  const refusal = promotionRefusal(promotion, promoted, purchase);
+  if (refusal !== null) throw badParam(refusal.message, param, refusal.code);
+  return { coupon: promoted, code: promotion };
+}
+
+function purchaseOf(store: Store, { customer, items }: Discounted): Purchase {
+  return {
+    customer,
+    currency: items[0]?.price.currency ?? '',
+    subtotal: items.reduce((sum, { price, quantity }) => sum + (price.unit_amount ?? 0) * quantity, 0),
+    hasPriorTransactions: hasPriorTransactions(store, customer),
+    now: store.now(),
+  };
+}
+
+/** A voided invoice is undone, and a draft can still change. */
+function hasPriorTransactions(store: Store, customer: string): boolean {
+  return (
+    store.invoices
+      .allWithin('customer', customer)
+      .some(({ status }) => status !== 'void' && status !== 'draft') ||
+    store.paymentIntents.allWithin('customer', customer).some(({ status }) => status === 'succeeded')
+  );
+}

@@ -1,0 +1,153 @@
+import { shownPromotionCode } from '../billing/coupon.ts';
+import { couponRefusal, isRedeemable } from '../billing/redemption.ts';
+import { newId } from '../ids.ts';
+import { existingCustomer } from '../payments/customer.ts';
+import { currency } from '../payments/money.ts';
+import type { Store } from '../state/store.ts';
+import { existing } from '../wire/existing.ts';
+import type { Coupon, PromotionCode } from '../wire/objects.ts';
+import type { Call, Operation } from '../wire/operation.ts';
+import {
+  applyMetadata,
+  bool,
+  integer,
+  metadata,
+  object,
+  oneOf,
+  type Parsed,
+  required,
+  text,
+} from '../wire/params.ts';
+import { badParam, wrongState } from '../wire/wire-error.ts';
+import { Resource } from './resource.ts';
+
+/** The processor's own limits. */
+const codeLengthMax = 500;
+const generatedCodeLength = 8;
+
+const createParams = {
+  promotion: required(object({ type: required(oneOf('coupon')), coupon: required(text()) })),
+  active: bool,
+  code: text(codeLengthMax),
+  customer: text(),
+  expires_at: integer(),
+  max_redemptions: integer(1),
+  metadata,
+  restrictions: object({
+    first_time_transaction: bool,
+    minimum_amount: integer(1),
+    minimum_amount_currency: currency,
+  }),
+};
+const updateParams = { active: bool, metadata };
+
+const promotionCodes = new Resource('promotion_codes', (store) => store.promotionCodes, {
+  show: shownPromotionCode,
+});
+
+export const promotionCodeOperations: readonly Operation[] = [
+  promotionCodes.operation('create', 'POST', createParams, ({ store }, params) => {
+    const code = store.put(store.promotionCodes, promotionCodeFrom(store, params));
+    store.emit('promotion_code.created', code);
+    return code;
+  }),
+  promotionCodes.retrieve(),
+  promotionCodes.operation('update', 'POST *', updateParams, update),
+  promotionCodes.list(
+    { active: bool, code: text(codeLengthMax), coupon: text(), customer: text() },
+    {
+      within: ({ code, coupon, customer }) => ({ code: code?.toLowerCase(), coupon, customer }),
+      where:
+        (store, { active }) =>
+        (code) =>
+          active === undefined || shownPromotionCode(store, code).active === active,
+    },
+  ),
+];
+
+function promotionCodeFrom(store: Store, params: Parsed<typeof createParams>): PromotionCode {
+  const coupon = existing(store.coupons, params.promotion.coupon, 'promotion[coupon]');
+  const customer = params.customer === undefined ? null : existingCustomer(store, params.customer).id;
+  const code = params.code ?? newId('', generatedCodeLength).toUpperCase();
+  if (!/^[A-Za-z0-9-]+$/.test(code))
+    throw badParam('A promotion code can only contain letters, digits and dashes.', 'code');
+  checkLimits(store, coupon, params);
+  const made: PromotionCode = {
+    id: store.promotionCodes.newId(),
+    object: 'promotion_code',
+    active: params.active ?? true,
+    code,
+    created: store.now(),
+    customer,
+    customer_account: null,
+    expires_at: params.expires_at ?? null,
+    livemode: false,
+    max_redemptions: params.max_redemptions ?? null,
+    metadata: applyMetadata({}, params.metadata),
+    promotion: { type: 'coupon', coupon: coupon.id },
+    restrictions: {
+      first_time_transaction: params.restrictions?.first_time_transaction ?? false,
+      minimum_amount: params.restrictions?.minimum_amount ?? null,
+      minimum_amount_currency: params.restrictions?.minimum_amount_currency ?? null,
+    },
+    times_redeemed: 0,
+  };
+  if (made.active) checkUnique(store, made);
+  return made;
+}
+
+/** A code cannot promise more than its coupon. */
+function checkLimits(store: Store, coupon: Coupon, params: Parsed<typeof createParams>): void {
+  const { expires_at: expiresAt, max_redemptions: max, restrictions } = params;
+  const refusal = couponRefusal(coupon, store.now());
+  if (refusal !== null && params.active !== false)
+    throw badParam(refusal.message, 'promotion[coupon]', refusal.code);
+  if (expiresAt !== undefined && expiresAt <= store.now())
+    throw badParam('expires_at must be in the future.', 'expires_at');
+  if (expiresAt !== undefined && coupon.redeem_by !== null && expiresAt > coupon.redeem_by)
+    throw badParam("expires_at cannot be after the coupon's redeem_by.", 'expires_at');
+  if (max !== undefined && coupon.max_redemptions !== null && max > coupon.max_redemptions)
+    throw badParam("max_redemptions cannot exceed the coupon's max_redemptions.", 'max_redemptions');
+  if ((restrictions?.minimum_amount === undefined) !== (restrictions?.minimum_amount_currency === undefined))
+    throw badParam(
+      'minimum_amount and minimum_amount_currency must be passed together.',
+      'restrictions[minimum_amount_currency]',
+      'parameter_missing',
+    );
+}
+
+/** An active code is unique, regardless of case, among those for everybody and among those of each customer. */
+function checkUnique(store: Store, made: PromotionCode): void {
+  const taken = store.promotionCodes
+    .allWithin('code', made.code.toLowerCase())
+    .some(
+      (other) =>
+        other.id !== made.id &&
+        other.customer === made.customer &&
+        isRedeemable(other, store.coupons.get(other.promotion.coupon), store.now()),
+    );
+  if (taken)
+    throw wrongState(`An active promotion code with \`code: ${made.code}\` already exists.`, undefined, {
+      param: 'code',
+    });
+}
+
+function update(call: Call, params: Parsed<typeof updateParams>): PromotionCode {
+  const { store } = call;
+  const before = promotionCodes.existing(call);
+  const changed: PromotionCode = {
+    ...before,
+    active: params.active ?? before.active,
+    metadata: applyMetadata(before.metadata ?? {}, params.metadata),
+  };
+  if (params.active === true) {
+    const coupon = store.coupons.get(before.promotion.coupon);
+    if (!isRedeemable(changed, coupon, store.now()))
+      throw wrongState('This promotion code cannot be reactivated: it can no longer be redeemed.');
+    checkUnique(store, changed);
+  }
+  store.put(store.promotionCodes, changed);
+  const after = shownPromotionCode(store, changed);
+  store.emitUpdated('promotion_code.updated', shownPromotionCode(store, before), after);
+  return after;
+}

@@ -1,0 +1,179 @@
+import type { Interval } from '../billing/calendar.ts';
+import { type GivenDates, phaseDates } from '../billing/phases.ts';
+import { unusedPhaseParts } from '../billing/subscription-schedule.ts';
+import type { Store } from '../state/store.ts';
+import type { Price, SchedulePhase, Subscription, SubscriptionSchedule } from '../wire/objects.ts';
+import {
+  applyMetadata,
+  array,
+  clearable,
+  integer,
+  metadata,
+  object,
+  oneOf,
+  type Parsed,
+  type Parser,
+  required,
+  text,
+} from '../wire/params.ts';
+import { badParam } from '../wire/wire-error.ts';
+import { discountsParam, wantedDiscounts } from './discount-params.ts';
+import {
+  billablePrice,
+  checkAlike,
+  checkMethod,
+  itemsMax,
+  prorationBehavior,
+  quantityMax,
+} from './subscription-params.ts';
+
+/** The processor's own limit for the running phase and those to come. */
+const phasesMax = 10;
+
+/** A time, or the word for the time of the request. */
+const timeOrNow: Parser<number | 'now'> = (node, path) => (node === 'now' ? node : integer()(node, path));
+
+const phaseFields = {
+  items: required(
+    array(object({ price: required(text()), quantity: integer(0, quantityMax), metadata }), itemsMax),
+  ),
+  billing_cycle_anchor: oneOf('automatic', 'phase_start'),
+  currency: text(),
+  default_payment_method: text(),
+  discounts: discountsParam,
+  duration: object({
+    interval: required(oneOf('day', 'week', 'month', 'year')),
+    interval_count: integer(1),
+  }),
+  end_date: timeOrNow,
+  metadata,
+  proration_behavior: prorationBehavior,
+  start_date: timeOrNow,
+  trial_end: timeOrNow,
+};
+
+export const updateParams = {
+  default_settings: object({ default_payment_method: clearable(text()) }),
+  end_behavior: oneOf('cancel', 'release'),
+  metadata,
+  phases: array(object(phaseFields), phasesMax),
+  proration_behavior: prorationBehavior,
+};
+
+type GivenPhase = Parsed<typeof phaseFields>;
+
+/** The phases that the parameters describe. Those that are over stay, also if they are left out. */
+export function phasesFrom(
+  store: Store,
+  given: readonly GivenPhase[],
+  schedule: SubscriptionSchedule,
+  subscription: Subscription,
+): SchedulePhase[] {
+  const now = store.now();
+  const prices = given.map((phase, index) => pricesOf(store, phase, subscription, index));
+  const dates = phaseDates(
+    given.map((phase, index) => givenDates(phase, prices[index]?.[0], now)),
+    schedule.current_phase?.start_date ?? now,
+    now,
+  );
+  const phases = given.map((phase, index): SchedulePhase => {
+    const { start, end } = dates[index] ?? { start: 0, end: 0 };
+    checkMethod(store, phase.default_payment_method, subscription.customer);
+    return {
+      ...unusedPhaseParts,
+      billing_cycle_anchor: phase.billing_cycle_anchor ?? null,
+      currency: subscription.currency,
+      default_payment_method: phase.default_payment_method ?? null,
+      discounts: discountsOf(store, phase, prices[index] ?? [], subscription, index),
+      end_date: end,
+      items: phase.items.map(({ price, quantity = 1, metadata: given }) => ({
+        billing_thresholds: null,
+        discounts: [],
+        metadata: applyMetadata({}, given),
+        plan: price,
+        price,
+        quantity,
+        tax_rates: [],
+      })),
+      metadata: applyMetadata({}, phase.metadata),
+      proration_behavior: phase.proration_behavior ?? 'create_prorations',
+      start_date: start,
+      trial_end: trialEndOf(phase, subscription, now, index),
+    };
+  });
+  const first = phases[0]?.start_date ?? 0;
+  return [...schedule.phases.filter(({ end_date: end }) => end <= first && end <= now), ...phases];
+}
+
+function pricesOf(store: Store, phase: GivenPhase, subscription: Subscription, index: number): Price[] {
+  const at = `phases[${index}][items]`;
+  if (phase.items.length === 0) throw badParam('A phase needs at least one item.', at, 'parameter_missing');
+  // A price that is archived since can stay in use, as it does in the subscription itself.
+  const present = new Map(subscription.items.data.map(({ price }) => [price.id, price]));
+  const prices = phase.items.map(
+    ({ price }, item) => present.get(price) ?? billablePrice(store, price, `${at}[${item}][price]`),
+  );
+  checkAlike(prices);
+  if (prices[0]?.currency !== subscription.currency)
+    throw badParam(`The price must be in ${subscription.currency}, the currency of the subscription.`, at);
+  return prices;
+}
+
+function givenDates(phase: GivenPhase, price: Price | undefined, now: number): GivenDates {
+  const time = (given: number | 'now' | undefined) => (given === 'now' ? now : given);
+  const { duration } = phase;
+  return {
+    start: time(phase.start_date),
+    end: time(phase.end_date),
+    duration:
+      duration === undefined
+        ? undefined
+        : { interval: duration.interval, count: duration.interval_count ?? 1 },
+    period: {
+      // The sandbox creates prices only with these four intervals; the package's type allows more.
+      interval: (price?.recurring?.interval ?? 'month') as Interval,
+      count: price?.recurring?.interval_count ?? 1,
+    },
+  };
+}
+
+function discountsOf(
+  store: Store,
+  { discounts, items }: GivenPhase,
+  prices: readonly Price[],
+  subscription: Subscription,
+  index: number,
+): SchedulePhase['discounts'] {
+  const given = discounts ?? [];
+  wantedDiscounts(
+    store,
+    given,
+    {
+      customer: subscription.customer,
+      items: prices.map((price, item) => ({ price, quantity: items[item]?.quantity ?? 1 })),
+      discounts: subscription.discounts,
+    },
+    `phases[${index}][discounts]`,
+  );
+  return given.map(({ coupon = null, discount = null, promotion_code = null }) => ({
+    coupon,
+    discount,
+    promotion_code,
+  }));
+}
+
+/** Only the trial that the subscription is in can be kept or moved. */
+function trialEndOf(
+  { trial_end: end }: GivenPhase,
+  { status }: Subscription,
+  now: number,
+  index: number,
+): number | null {
+  if (end === undefined || end === 'now') return null;
+  if (status !== 'trialing' || end <= now)
+    throw badParam(
+      'trial_end can only be set on the phase of a running trial.',
+      `phases[${index}][trial_end]`,
+    );
+  return end;
+}
