@@ -12,6 +12,7 @@ export const failureTitles = {
   idempotency_key_in_flight: 'Idempotency key in use',
   external_id_taken: 'External id taken',
   plan_archived: 'Plan archived',
+  already_subscribed: 'Already subscribed',
   payment_not_cancelable: 'Payment not cancelable',
   payment_not_capturable: 'Payment not capturable',
   capture_exceeds_authorized: 'Capture exceeds the authorised amount',
@@ -52,6 +53,8 @@ interface FailureExtras {
   readonly allow?: readonly string[];
   /** The customer that the problem is about, if the request does not name it. */
   readonly customerId?: string;
+  /** The subscription that the problem is about, if the request does not name it. Null if it is not known yet. */
+  readonly subscriptionId?: string | null;
   /** The processor's error code, when it rejected the caller's values. */
   readonly processorCode?: string;
   /** The parameter that the processor rejected, in its own spelling: `customer`, `items[0][price]`. */

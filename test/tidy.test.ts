@@ -268,6 +268,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'subscriptions/entitlement-store.ts',
     'invoices/invoice-store.ts',
   ],
+  group_reservations: ['subscriptions/group-reservation-store.ts'],
   invoices: ['invoices/invoice-store.ts', 'subscriptions/subscription-store.ts'],
   list_counts: ['mirrors/list-statement.ts', 'mirrors/list-totals.ts'],
   idempotency_claims: ['idempotency/claim-store.ts'],
@@ -295,6 +296,7 @@ function isNounFile(path: string): boolean {
   return [
     'customer',
     'plan',
+    'plan-features',
     'payment',
     'charge',
     'payment-method',

@@ -142,7 +142,7 @@ export async function reserveExternalId(
   if (customer?.externalId === externalId) return customer;
   // The claim of a creation has the id of the customer. A change has an id of its own, and unknown values.
   if (holder.claimId !== null)
-    throw new ReservationHeld(holder.claimId, holder.claimId === holder.customerId);
+    throw new ReservationHeld(holder.claimId, holder.claimId === holder.customerId ? 'resume' : 'fail');
   await externalIds.replace(tx, reservation);
   return null;
 }

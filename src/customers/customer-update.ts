@@ -119,7 +119,7 @@ export class CustomerUpdate implements ReservingOperation<CustomerUpdateRequest,
     try {
       return await reserveExternalId(tx, this.#parts, { externalId, customerId, claimId });
     } catch (error) {
-      throw error instanceof ReservationHeld ? new ReservationHeld(error.claimId, false) : error;
+      throw error instanceof ReservationHeld ? new ReservationHeld(error.claimId, 'fail') : error;
     }
   }
 

@@ -4,7 +4,7 @@ import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import { type Claim, hashRequest } from './claim.ts';
-import { keyInFlight, keyReused, reservationInFlight } from './claim-failures.ts';
+import { keyInFlight, keyReused } from './claim-failures.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { ClaimWatches } from './claim-watches.ts';
 import type { CrashPoints } from './crash-points.ts';
@@ -21,7 +21,7 @@ interface ClaimRequest<Prepared> {
   readonly request: unknown;
   readonly parentId: string | null;
   /** Runs in the transaction of the claim, and may run again for the same id. Undefined if nothing is reserved. */
-  readonly reserve: ((tx: Transaction, id: string) => Promise<Prepared>) | undefined;
+  readonly reserve: ((tx: Transaction, id: string) => Promise<Prepared | undefined>) | undefined;
 }
 
 export interface OwnClaim<Prepared> {
@@ -29,7 +29,7 @@ export interface OwnClaim<Prepared> {
   readonly claim: StoredClaim;
   /** An earlier request created the claim, and may have called the processor. */
   readonly isResumed: boolean;
-  /** The result of `reserve`. */
+  /** The result of `reserve`, if it has one. */
   readonly reserved?: Prepared;
 }
 
@@ -37,6 +37,12 @@ interface CompletedClaim {
   readonly state: 'completed';
   readonly claim: StoredClaim;
 }
+
+/** What became of the claim that holds a reservation. */
+type HolderState<Prepared> =
+  | OwnClaim<Prepared>
+  | { readonly state: 'ended' | 'unresolved' }
+  | { readonly state: 'abandoned'; readonly claim: StoredClaim };
 
 type ClaimState<Prepared> = OwnClaim<Prepared> | CompletedClaim | { readonly state: 'running' };
 
@@ -90,21 +96,22 @@ export class Claims {
   }
 
   /**
-   * Waits until the claim that holds a reservation is completed or gone. Takes it over if it is abandoned and `reserve`
-   * is given. Fails if nothing of this happens in time.
+   * Waits until the claim that holds a reservation is completed or gone. Takes it over if it is abandoned and
+   * `reserveFor` returns how to reserve for it. `unresolved` if nothing of this happens in time.
    */
   async waitForHolder<Prepared>(
     claimId: string,
-    reserve: ((tx: Transaction) => Promise<Prepared>) | undefined,
+    reserveFor: (holder: Claim) => ((tx: Transaction) => Promise<Prepared | undefined>) | undefined,
     giveUpAtMs: number,
-  ): Promise<OwnClaim<Prepared> | { readonly state: 'ended' }> {
+  ): Promise<HolderState<Prepared>> {
     const { claims, database } = this.#parts;
     for (let isAbandoned = false; ; isAbandoned = true) {
       const holder = await claims.findByResource(database, claimId);
       if (holder === undefined || holder.completedAt !== null) return { state: 'ended' };
-      if (isAbandoned && reserve === undefined) throw reservationInFlight();
+      const reserve = reserveFor(holder);
+      if (isAbandoned && reserve === undefined) return { state: 'abandoned', claim: holder };
       const outcome = await this.#watches.wait(holder, giveUpAtMs - performance.now());
-      if (outcome === undefined) throw reservationInFlight();
+      if (outcome === undefined) return { state: 'unresolved' };
       if (outcome.state === 'completed') return { state: 'ended' };
       const taken = reserve === undefined ? undefined : await this.#takeOver(holder, reserve);
       if (taken !== undefined) return taken;
@@ -175,7 +182,7 @@ export class Claims {
   /** Undefined if the claim is no longer abandoned. */
   async #takeOver<Prepared>(
     { operation, key, resourceId }: Claim,
-    reserve: (tx: Transaction) => Promise<Prepared>,
+    reserve: (tx: Transaction) => Promise<Prepared | undefined>,
   ): Promise<OwnClaim<Prepared> | undefined> {
     const { claims, database, ownerLock } = this.#parts;
     let isOurs = false;
@@ -188,7 +195,8 @@ export class Claims {
         isOurs = true;
         this.#running.add(resourceId);
         const owned = await claims.takeOver(tx, claim, ownerLock.owner);
-        return { state: 'ours', claim: owned, isResumed: true, reserved };
+        const state = { state: 'ours', claim: owned, isResumed: true } as const;
+        return reserved === undefined ? state : { ...state, reserved };
       });
     } catch (error) {
       if (isOurs) this.#running.delete(resourceId);

@@ -1,8 +1,9 @@
+import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
-import { type Claim, callEndedMs, processorKey, processorKeyLifeMs } from './claim.ts';
-import { keepsClaim, keyInFlight, reservationInFlight } from './claim-failures.ts';
+import { type Claim, callEndedMs, hashRequest, processorKey, processorKeyLifeMs } from './claim.ts';
+import { keepsClaim, keyInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
 import { type ClaimParts, Claims, type OwnClaim } from './claims.ts';
 import { LateCompletions } from './late-completions.ts';
@@ -13,6 +14,13 @@ import {
   ReservationHeld,
   refreshed,
 } from './operation.ts';
+import { settleAbandoned } from './settle-abandoned.ts';
+
+/**
+ * The delay after the first lookup that did not find what an abandoned claim created. It doubles with every further one, so
+ * that a request looks at most six times.
+ */
+const lookUpDelayMs = 250;
 
 interface IdempotencyParts extends ClaimParts {
   readonly logger: Logger;
@@ -45,13 +53,14 @@ export class IdempotencyService {
     key: string | undefined,
   ): Promise<OperationResult<Result>> {
     const giveUpAtMs = performance.now() + this.#claims.waitMs;
-    for (;;) {
+    for (let waits = 0; ; waits += 1) {
       try {
         return await this.#run(operation, request, key);
       } catch (error) {
         if (!(error instanceof ReservationHeld)) throw error;
-        if (performance.now() > giveUpAtMs) throw reservationInFlight();
-        await this.#finishHolder(operation, request, error, giveUpAtMs);
+        if (performance.now() > giveUpAtMs) throw error.unresolved;
+        const isUnknown = await this.#finishHolder(operation, request, error, giveUpAtMs);
+        if (isUnknown) await setTimeout(Math.min(lookUpDelayMs * 2 ** waits, giveUpAtMs - performance.now()));
       }
     }
   }
@@ -81,24 +90,46 @@ export class IdempotencyService {
     return { result: isCurrent ? result : await refreshed(operation, result, logger), replayed: false };
   }
 
-  /** Lets the request that holds the reservation finish, or finishes its work if it was abandoned. */
+  /**
+   * Lets the request that holds the reservation finish, or finishes its work if it was abandoned. True if it is unknown
+   * what became of that work.
+   */
   async #finishHolder<Request, Prepared, Made, Result>(
     operation: Operation<Request, Prepared, Made, Result>,
     request: Request,
-    { claimId, canResume }: ReservationHeld,
+    { claimId, whenAbandoned, unresolved }: ReservationHeld,
     giveUpAtMs: number,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { database } = this.#parts;
     if (!('reserve' in operation)) throw new Error(`${operation.name} reserves nothing`);
-    const reserve = canResume ? (tx: Transaction) => operation.reserve(tx, claimId, request) : undefined;
-    const holder = await this.#claims.waitForHolder(claimId, reserve, giveUpAtMs);
+    const reserve = (tx: Transaction) => operation.reserve(tx, claimId, request);
+    const isSame = (claim: Claim) =>
+      claim.operation === operation.name && claim.requestHash.equals(hashRequest(request));
+    const canResume = (claim: Claim) =>
+      whenAbandoned === 'resume' || (whenAbandoned === 'resume if same' && isSame(claim));
+    const reserveFor = (claim: Claim) => (canResume(claim) ? reserve : undefined);
+    const holder = await this.#claims.waitForHolder<Prepared>(claimId, reserveFor, giveUpAtMs);
+    if (holder.state === 'unresolved') throw unresolved;
+    if (holder.state === 'abandoned') {
+      if (whenAbandoned === 'fail') throw unresolved;
+      // Only the operation of the claim knows how to look up what it created. The sweeper knows all of them.
+      if (holder.claim.operation !== operation.name) return true;
+      const settled = await settleAbandoned(
+        this.#parts,
+        operation,
+        holder.claim,
+        async () => 'nothing created',
+      );
+      return settled === 'nothing created';
+    }
     if (holder.state === 'ours') {
       await this.#carryOut({ operation, request, hasKey: true, isOther: true }, holder);
-      return;
+      return false;
     }
     // A completed claim leaves no reservation, unless a release that does not know of reservations completed it.
     const ended = { resourceId: claimId, parentId: null, attemptedAt: new Date(0) };
     await database.transaction(async (tx) => operation.release?.(tx, ended));
+    return false;
   }
 
   /** Waits for work that continues after the responses. */
@@ -134,7 +165,7 @@ export class IdempotencyService {
     { operation, request }: ClaimedRequest<Request, Prepared, Made, Result>,
     { claim, isResumed, reserved }: OwnClaim<Prepared>,
   ): Promise<{ readonly prepared: Prepared } | { readonly made: Made }> {
-    if ('reserve' in operation) {
+    if (!('prepare' in operation)) {
       if (reserved === undefined) throw new Error(`nothing was reserved for ${claim.resourceId}`);
       return { prepared: reserved };
     }

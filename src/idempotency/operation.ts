@@ -1,6 +1,8 @@
+import type { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import type { Claim, ClaimOperation } from './claim.ts';
+import { reservationInFlight } from './claim-failures.ts';
 
 /**
  * One kind of creation or change, in steps that survive a crash between any two of them: prepare or reserve, call, record. Each
@@ -45,9 +47,16 @@ export interface ReservingOperation<Request, Prepared, Made, Result>
   reserve(tx: Transaction, id: string, request: Request): Promise<Prepared>;
 }
 
+/** An operation that reserves something in the transaction of the claim, and checks what it depends on after it. */
+export interface CheckedReservingOperation<Request, Prepared, Made, Result>
+  extends CheckedOperation<Request, Prepared, Made, Result> {
+  reserve(tx: Transaction, id: string, request: Request): Promise<undefined>;
+}
+
 export type Operation<Request, Prepared, Made, Result> =
   | CheckedOperation<Request, Prepared, Made, Result>
-  | ReservingOperation<Request, Prepared, Made, Result>;
+  | ReservingOperation<Request, Prepared, Made, Result>
+  | CheckedReservingOperation<Request, Prepared, Made, Result>;
 
 /** The id of the new object, and the key under which the processor creates it at most once. */
 export interface OperationWrite {
@@ -58,18 +67,26 @@ export interface OperationWrite {
 }
 
 /**
+ * What a request does if the claim that holds its reservation is abandoned. `resume`: it finishes that claim with its own
+ * values. `resume if same`: only if it has the same values; otherwise it looks up what the claim created. `fail`: it fails.
+ */
+type WhenAbandoned = 'resume' | 'resume if same' | 'fail';
+
+/**
  * Thrown by `reserve` if an unfinished claim of another request holds what this request needs. The request waits for
- * that claim. If the claim is abandoned and can be resumed with the values of this request, the request does so.
+ * that claim, and fails as `unresolved` says if it takes too long.
  */
 export class ReservationHeld extends Error {
   override readonly name = 'ReservationHeld';
   readonly claimId: string;
-  readonly canResume: boolean;
+  readonly whenAbandoned: WhenAbandoned;
+  readonly unresolved: Failure;
 
-  constructor(claimId: string, canResume: boolean) {
+  constructor(claimId: string, whenAbandoned: WhenAbandoned, unresolved = reservationInFlight()) {
     super(`reserved by the claim of ${claimId}`);
     this.claimId = claimId;
-    this.canResume = canResume;
+    this.whenAbandoned = whenAbandoned;
+    this.unresolved = unresolved;
   }
 }
 

@@ -1,8 +1,9 @@
 import type { Logger } from '../platform/logger.ts';
 import type { Database } from '../platform/postgres.ts';
-import { type ClaimOperation, callEndedMs } from './claim.ts';
+import type { ClaimOperation } from './claim.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
-import { type Operation, type Recorded, refreshed } from './operation.ts';
+import type { Operation } from './operation.ts';
+import { settleAbandoned } from './settle-abandoned.ts';
 
 /** Longer than the deadline of any call, so that the process that created the claim no longer works on it. */
 const idleMs = 60_000;
@@ -24,10 +25,7 @@ interface SweeperParts {
   readonly logger: Logger;
 }
 
-/**
- * Resolves abandoned claims by looking up what they created. It never creates an object itself: a caller that does not
- * repeat its request may no longer want the charge.
- */
+/** Resolves abandoned claims by looking up what they created. */
 export class Sweeper {
   readonly #parts: SweeperParts;
 
@@ -56,32 +54,15 @@ export class Sweeper {
   }
 
   async #settle(claim: StoredClaim): Promise<void> {
-    const { database, claims, operations, logger } = this.#parts;
-    const operation = operations[claim.operation];
-    const found = await operation.find(claim);
-    let recorded: Recorded<unknown> | undefined;
-    const settled = await database.transaction(async (tx) => {
-      const current = await claims.lock(tx, claim.operation, claim.key);
-      if (current === undefined || !isUnchanged(claim, current)) return 'changed meanwhile';
-      if (found !== null) {
-        recorded = await operation.record(tx, claim.resourceId, found);
-        await claims.complete(tx, [claim]);
-        return 'adopted';
-      }
-      if (claim.idleMs > callEndedMs) await operation.release?.(tx, claim);
+    const { claims, operations, logger } = this.#parts;
+    const settled = await settleAbandoned(this.#parts, operations[claim.operation], claim, async (tx) => {
       if (claim.attemptAgeMs > settledAgeMs && (await claims.remove(tx, claim))) return 'removed';
       await claims.postpone(tx, claim);
       return 'nothing created';
     });
-    if (recorded !== undefined) await refreshed(operation, recorded.result, logger);
     logger.info(
       { operation: claim.operation, resourceId: claim.resourceId, settled },
       'abandoned claim resolved',
     );
   }
-}
-
-/** A request that has resumed the claim meanwhile may have created what the lookup did not find. */
-function isUnchanged(claim: StoredClaim, current: StoredClaim): boolean {
-  return current.completedAt === null && current.leasedUntil.getTime() === claim.leasedUntil.getTime();
 }

@@ -137,6 +137,21 @@ const example: Static<typeof PlanSchema> = {
   updatedAt: '2026-11-15T09:30:00.000Z',
 };
 
+const exampleOfNew: Static<typeof CreateBody> = {
+  name: example.name,
+  amount: example.amount,
+  currency: example.currency,
+  interval: example.interval,
+  features: example.features,
+  group: example.group,
+};
+
+const exampleOfChange = {
+  name: 'Pro 2027',
+  features: { seats: 10, sso: true },
+  metadata: { edition: '2027' },
+};
+
 const tags = ['plans'];
 const path = '/api/v1/plans';
 
@@ -155,14 +170,7 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
         summary: 'Create a plan',
         description:
           'Creates a product and its price. A price cannot change: archive the plan and create another one instead.',
-        body: body(CreateBody, {
-          name: 'Pro',
-          amount: 1_900,
-          currency: 'eur',
-          interval: 'month',
-          features: example.features,
-          group: example.group,
-        }),
+        body: body(CreateBody, exampleOfNew),
         response: {
           201: answer('The new plan.', PlanSchema, example),
           ...problems(...bodyFailures, ...keyFailures, ...processorFailures),
@@ -182,17 +190,9 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
         tags,
         summary: 'Update a plan',
         params: IdParams,
-        body: body(UpdateBody, {
-          name: 'Pro 2027',
-          features: { seats: 10, sso: true },
-          metadata: { edition: '2027' },
-        }),
+        body: body(UpdateBody, exampleOfChange),
         response: {
-          200: answer('The updated plan.', PlanSchema, {
-            ...example,
-            name: 'Pro 2027',
-            features: { seats: 10, sso: true },
-          }),
+          200: answer('The updated plan.', PlanSchema, { ...example, ...exampleOfChange }),
           ...problems('not_found', ...bodyFailures, ...keyFailures, ...processorFailures),
         },
       },

@@ -4,6 +4,7 @@ import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { PlanValues } from '../processor/processor.ts';
 import { notReached } from '../processor/refused-write.ts';
@@ -35,6 +36,17 @@ export class PlanService {
 
   async read(id: string): Promise<Plan> {
     return foundPlan(isUuid(id) ? await this.#reads.read(id) : undefined);
+  }
+
+  /** The plans with these ids, in a transaction. */
+  find(tx: Transaction, ids: readonly string[]): Promise<readonly Plan[]> {
+    return this.#parts.store.find(tx, ids);
+  }
+
+  /** False also if there is no such plan. */
+  async isGrouped(id: string): Promise<boolean> {
+    const plan = isUuid(id) ? await this.#reads.read(id) : undefined;
+    return plan !== undefined && plan.groupName !== null;
   }
 
   list(activeOnly: boolean): Promise<readonly Plan[]> {

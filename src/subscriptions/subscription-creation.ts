@@ -1,10 +1,18 @@
 import type { CustomerService } from '../customers/customer-service.ts';
-import type { CheckedOperation, FoundClaim, OperationWrite, Recorded } from '../idempotency/operation.ts';
+import type {
+  CheckedOperation,
+  CheckedReservingOperation,
+  FoundClaim,
+  OperationWrite,
+  Recorded,
+} from '../idempotency/operation.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor, SubscriptionWithSecret } from '../processor/processor.ts';
 import { objectMissing } from '../processor/refused-write.ts';
+import type { GroupReservationStore } from './group-reservation-store.ts';
+import { type GroupParts, reserveGroup } from './reserve-group.ts';
 import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
 import type { SubscriptionMirror } from './subscription-mirror.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
@@ -31,6 +39,7 @@ interface Prepared {
 export interface SubscriptionParts {
   readonly database: Database;
   readonly store: SubscriptionStore;
+  readonly groups: GroupReservationStore;
   readonly mirror: SubscriptionMirror;
   readonly customers: CustomerService;
   readonly plans: PlanService;
@@ -77,9 +86,10 @@ export class SubscriptionCreation
     id: string,
     { subscription, clientSecret }: SubscriptionWithSecret,
   ): Promise<Recorded<CreatedSubscription>> {
-    const { store, mirror } = this.#parts;
+    const { store, mirror, groups } = this.#parts;
     // If a webhook created the row, the row and the response can each be newer.
     const { unsettled } = await mirror.apply(tx, [subscription], 'events');
+    await groups.endReservation(tx, id);
     const result = { subscription: foundSubscription((await store.find(tx, [id]))[0]), clientSecret };
     return { result, needsRefresh: unsettled.length > 0 };
   }
@@ -92,6 +102,10 @@ export class SubscriptionCreation
   find(claim: FoundClaim): Promise<SubscriptionWithSecret | null> {
     const { customers, processor } = this.#parts;
     return customers.findCreated(claim, (lookUp) => processor.subscriptions.find(lookUp));
+  }
+
+  async release(tx: Transaction, { resourceId }: FoundClaim): Promise<void> {
+    await this.#parts.groups.endReservation(tx, resourceId);
   }
 
   async replay(id: string): Promise<CreatedSubscription> {
@@ -107,5 +121,27 @@ export class SubscriptionCreation
   async #read(id: string): Promise<Subscription> {
     const { store, database } = this.#parts;
     return foundSubscription((await store.find(database, [id]))[0]);
+  }
+}
+
+/** The steps of creating a subscription to a plan of a group: the group is reserved before the call. */
+export class GroupedSubscriptionCreation
+  extends SubscriptionCreation
+  implements
+    CheckedReservingOperation<NewSubscriptionRequest, Prepared, SubscriptionWithSecret, CreatedSubscription>
+{
+  readonly #groupParts: GroupParts;
+
+  constructor(parts: SubscriptionParts) {
+    super(parts);
+    this.#groupParts = parts;
+  }
+
+  async reserve(
+    tx: Transaction,
+    id: string,
+    { customerId, planId }: NewSubscriptionRequest,
+  ): Promise<undefined> {
+    await reserveGroup(tx, this.#groupParts, { customerId, planId, subscriptionId: id, claimId: id });
   }
 }

@@ -179,7 +179,8 @@ function registerWrites(
         summary: 'Create a subscription',
         description:
           'The first invoice is unpaid: pass `clientSecret` to the frontend, which confirms the payment with the ' +
-          'processor.',
+          'processor. While the customer has a live subscription to a plan of the same group, another one is refused: ' +
+          '`already_subscribed` names it. It is live unless its status is `canceled` or `incomplete_expired`.',
         body: body(CreateBody, {
           customerId: example.customerId,
           planId: example.planId,
@@ -190,7 +191,14 @@ function registerWrites(
             subscription: example,
             clientSecret: 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH',
           }),
-          ...problems('not_found', 'plan_archived', ...bodyFailures, ...keyFailures, ...processorFailures),
+          ...problems(
+            'not_found',
+            'plan_archived',
+            'already_subscribed',
+            ...bodyFailures,
+            ...keyFailures,
+            ...processorFailures,
+          ),
         },
       },
     },

@@ -8,6 +8,7 @@ import { notReached } from '../processor/refused-write.ts';
 import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
 import {
   type CreatedSubscription,
+  GroupedSubscriptionCreation,
   type NewSubscriptionRequest,
   SubscriptionCreation,
   type SubscriptionParts,
@@ -23,20 +24,24 @@ interface SubscriptionServiceParts extends SubscriptionParts {
 export class SubscriptionService {
   /** The sweeper also uses it. */
   readonly creation: SubscriptionCreation;
+  readonly #groupedCreation: GroupedSubscriptionCreation;
   readonly #parts: SubscriptionServiceParts;
   readonly #reads: SharedReads<Subscription>;
 
   constructor(parts: SubscriptionServiceParts) {
     this.#parts = parts;
     this.creation = new SubscriptionCreation(parts);
+    this.#groupedCreation = new GroupedSubscriptionCreation(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
-  create(
+  async create(
     request: NewSubscriptionRequest,
     key: string | undefined,
   ): Promise<OperationResult<CreatedSubscription>> {
-    return this.#parts.idempotency.run(this.creation, request, key);
+    const { idempotency, plans } = this.#parts;
+    const isGrouped = await plans.isGrouped(request.planId);
+    return idempotency.run(isGrouped ? this.#groupedCreation : this.creation, request, key);
   }
 
   async read(id: string): Promise<Subscription> {

@@ -37,6 +37,7 @@ import type { Processor } from '../processor/processor.ts';
 import { registerEntitlementRoutes } from '../subscriptions/entitlement-routes.ts';
 import { EntitlementService } from '../subscriptions/entitlement-service.ts';
 import { EntitlementStore } from '../subscriptions/entitlement-store.ts';
+import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
@@ -88,6 +89,7 @@ export function composeServices(parts: ServiceParts) {
     payments: new PaymentStore(),
     refunds: new RefundStore(),
     subscriptions: new SubscriptionStore(),
+    groups: new GroupReservationStore(),
     invoices: new InvoiceStore(),
   };
   const { mirrors, lostCustomers } = composeMirrors(parts, stores);
@@ -123,6 +125,7 @@ interface Stores {
   readonly payments: PaymentStore;
   readonly refunds: RefundStore;
   readonly subscriptions: SubscriptionStore;
+  readonly groups: GroupReservationStore;
   readonly invoices: InvoiceStore;
 }
 
@@ -178,6 +181,7 @@ function composeDomain(
   const subscriptions = new SubscriptionService({
     ...parts,
     store: stores.subscriptions,
+    groups: stores.groups,
     mirror: mirrors.subscriptions,
     customers,
     plans,

@@ -76,6 +76,8 @@ export class SampleActivity {
     await this.#till.post(`/payments/${openPaymentId}/cancel`);
     await this.#send('DELETE', `/subscriptions/${subscriptionId}`);
     await this.#send('PATCH', `/customers/${customer.id}`, { name: 'Renamed' });
+    const change = { features: { seats: 9, support: 'phone' }, group: this.#name };
+    await this.#send('PATCH', `/plans/${this.#plan?.id}`, change);
     await createPaidPayment(this.#till, { customerId: customer.id });
     await this.#delete(this.#condemned);
   }
@@ -95,7 +97,11 @@ export class SampleActivity {
   }
 
   #createPlan(): Promise<PlanBody> {
-    return createPlan(this.#till, { name: `${this.#name} plan` });
+    return createPlan(this.#till, {
+      name: `${this.#name} plan`,
+      intervalCount: 2,
+      features: { seats: 5, sso: true },
+    });
   }
 
   async #subscribe({ id: customerId }: CustomerBody, { id: planId }: PlanBody): Promise<string> {

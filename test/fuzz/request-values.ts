@@ -56,9 +56,7 @@ function withoutConflicts(pairs: readonly Pair[]): readonly Pair[] {
 }
 
 function withoutLongPeriod(pairs: readonly Pair[]): readonly Pair[] {
-  const isLong = pairs.some(
-    ([name, value]) => name === 'interval' && ['month', 'year'].includes(String(value)),
-  );
+  const isLong = pairs.some(([name, json]) => name === 'interval' && ['"month"', '"year"'].includes(json));
   return isLong ? without(pairs, 'intervalCount') : pairs;
 }
 

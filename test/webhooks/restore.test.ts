@@ -47,7 +47,12 @@ async function newBuyer(till: TillInProcess, plan: PlanBody): Promise<CustomerBo
 
 /** Some of everything that Till makes: live, changed, archived, canceled and deleted. */
 async function createSome(till: TillInProcess) {
-  const [plan, unused, archived] = [await createPlan(till), await createPlan(till), await createPlan(till)];
+  const own = { intervalCount: 3, features: { seats: 5, sso: true, support: 'phone' }, group: 'base' };
+  const [plan, unused, archived] = [
+    await createPlan(till, own),
+    await createPlan(till),
+    await createPlan(till, own),
+  ];
   await till.post(`/plans/${archived.id}/archive`);
   const buyer = await newBuyer(till, plan);
   const deleted = await newBuyer(till, plan);

@@ -16,6 +16,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   idempotency_key_in_flight: 409,
   external_id_taken: 409,
   plan_archived: 409,
+  already_subscribed: 409,
   payment_not_cancelable: 409,
   payment_not_capturable: 409,
   capture_exceeds_authorized: 409,
@@ -55,6 +56,13 @@ export const ProblemSchema = Type.Object(
       }),
     ),
     customerId: Type.Optional(Type.String({ description: 'The customer that already has the externalId.' })),
+    subscriptionId: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description:
+          'The subscription that the customer already has. Null while another request is creating it.',
+      }),
+    ),
     processorCode: Type.Optional(
       Type.String({ description: "The processor's own error code, if it rejected the request." }),
     ),
@@ -73,7 +81,7 @@ interface ProblemResponse {
 /** Turns a failure into the complete response. */
 export function problemResponse(failure: Failure, requestId: string): ProblemResponse {
   const status = failureStatus[failure.code];
-  const { retryAfterSeconds, allow, errors, customerId, processorCode } = failure.extras;
+  const { retryAfterSeconds, allow, errors, customerId, subscriptionId, processorCode } = failure.extras;
   return {
     status,
     headers: {
@@ -90,6 +98,7 @@ export function problemResponse(failure: Failure, requestId: string): ProblemRes
       requestId,
       ...(errors === undefined ? {} : { errors: [...errors] }),
       ...(customerId === undefined ? {} : { customerId }),
+      ...(subscriptionId === undefined ? {} : { subscriptionId }),
       ...(processorCode === undefined ? {} : { processorCode }),
     },
   };
@@ -132,6 +141,8 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   idempotency_key_in_flight: 'A request with this idempotency key is still in progress. Retry later.',
   external_id_taken: 'Another customer has this externalId. Use that customer, or send another externalId.',
   plan_archived: 'The plan is archived. Choose an active plan.',
+  already_subscribed:
+    'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it first.',
   payment_not_cancelable: 'The payment is succeeded. You can only cancel a payment that is still open.',
   payment_not_capturable: 'The payment is succeeded. You can only capture a payment that is authorised.',
   capture_exceeds_authorized: 'Only 20.00 EUR is authorised. Send an amount of at most 2000.',
@@ -166,5 +177,6 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
 const exampleExtras: Partial<Record<FailureCode, Failure['extras']>> = {
   invalid_request: { errors: [{ path: 'body.amount', message: 'must be integer' }] },
   external_id_taken: { customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90' },
+  already_subscribed: { subscriptionId: '0199c1f3-11d2-7b64-9e0f-7a6b5c4d3e2f' },
   processor_rejected: { processorCode: 'amount_too_small' },
 };

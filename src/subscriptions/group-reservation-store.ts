@@ -1,0 +1,35 @@
+import type { Queryable } from '../platform/postgres.ts';
+
+interface GroupReservation {
+  readonly customerId: string;
+  readonly groupName: string;
+  readonly claimId: string;
+}
+
+/** All SQL for the reservations of groups. The primary key decides which of several concurrent requests gets a group. */
+export class GroupReservationStore {
+  /** Reserves the group for a customer, unless another claim does. Returns the claim that reserves it then. */
+  async reserve(tx: Queryable, { customerId, groupName, claimId }: GroupReservation): Promise<string> {
+    const [holder] = await tx.query<{ claimId: string }>(
+      // Also locks the row of another claim, so that it is still there.
+      `insert into till.group_reservations as held (customer_id, group_name, claim_id) values ($1, $2, $3)
+       on conflict (customer_id, group_name) do update set claim_id = held.claim_id
+       returning claim_id as "claimId"`,
+      [customerId, groupName, claimId],
+    );
+    if (holder === undefined) throw new Error('the reservation of a group is gone');
+    return holder.claimId;
+  }
+
+  async hasReservation(tx: Queryable, claimId: string): Promise<boolean> {
+    const rows = await tx.query(
+      'select 1 as reserved from till.group_reservations where claim_id = $1 limit 1',
+      [claimId],
+    );
+    return rows.length > 0;
+  }
+
+  async endReservation(tx: Queryable, claimId: string): Promise<void> {
+    await tx.query('delete from till.group_reservations where claim_id = $1', [claimId], 'end_group');
+  }
+}

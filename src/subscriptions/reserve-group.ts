@@ -1,0 +1,77 @@
+import { Failure } from '../errors.ts';
+import { ReservationHeld } from '../idempotency/operation.ts';
+import type { PlanService } from '../plans/plan-service.ts';
+import type { Transaction } from '../platform/postgres.ts';
+import type { GroupReservationStore } from './group-reservation-store.ts';
+import type { Subscription } from './subscription.ts';
+import type { SubscriptionStore } from './subscription-store.ts';
+
+export interface GroupParts {
+  readonly groups: GroupReservationStore;
+  readonly store: SubscriptionStore;
+  readonly plans: PlanService;
+}
+
+/** A subscription that is about to have a plan. */
+interface Joining {
+  readonly customerId: string;
+  readonly planId: string;
+  /** Its row, if there is one, does not count. */
+  readonly subscriptionId: string;
+  readonly claimId: string;
+}
+
+/**
+ * Reserves the group of a plan in the transaction of a claim, until the claim is recorded or released. Fails if the
+ * customer has a live subscription to a plan that is in this group now. The reservation comes before the check: if it
+ * had to wait for another claim that just ended, the check sees the subscription which that claim has recorded.
+ */
+export async function reserveGroup(tx: Transaction, parts: GroupParts, joining: Joining): Promise<void> {
+  const { groups, plans } = parts;
+  const { customerId, planId, claimId } = joining;
+  const [plan] = await plans.find(tx, [planId]);
+  const groupName = plan?.groupName ?? null;
+  if (groupName === null) return;
+  // A resumed claim was admitted before, and may have called the processor.
+  if (await groups.hasReservation(tx, claimId)) return;
+  const holder = await groups.reserve(tx, { customerId, groupName, claimId });
+  const live = await findLive(tx, parts, joining, groupName);
+  if (live !== undefined) throw alreadySubscribed(live.id);
+  if (holder !== claimId) throw new ReservationHeld(holder, 'resume if same', alreadySubscribed(null));
+}
+
+/** The oldest other live subscription of the customer to a plan of the group. */
+async function findLive(
+  tx: Transaction,
+  { store, plans }: GroupParts,
+  { customerId, subscriptionId }: Joining,
+  groupName: string,
+): Promise<Subscription | undefined> {
+  const open = await store.listOpenOfCustomer(tx, customerId);
+  const others = open.filter(({ id }) => id !== subscriptionId);
+  if (others.length === 0) return undefined;
+  const inGroup = new Set(
+    (await plans.find(tx, [...new Set(others.map(({ planId }) => planId))]))
+      .filter((plan) => plan.groupName === groupName)
+      .map(({ id }) => id),
+  );
+  const [oldest] = others
+    .filter(({ planId }) => inGroup.has(planId))
+    .toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
+  return oldest;
+}
+
+function alreadySubscribed(subscriptionId: string | null): Failure {
+  return subscriptionId === null
+    ? new Failure(
+        'already_subscribed',
+        'Another request is creating a subscription of this customer to a plan of the same group. Retry later.',
+        { subscriptionId, retryAfterSeconds: 1 },
+      )
+    : new Failure(
+        'already_subscribed',
+        'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it ' +
+          'first.',
+        { subscriptionId },
+      );
+}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { readJson } from '../support/client.ts';
+import {
+  type CreatedSubscriptionBody,
+  createCustomer,
+  createPlan,
+  createSubscription,
+} from '../support/objects.ts';
+import { readProblem } from '../support/problem.ts';
+import { startTill } from '../support/till.ts';
+
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const { call, stripe } = till;
+
+const subscribe = (customerId: string, planId: string, more: object = {}) =>
+  call('POST', '/subscriptions', { customerId, planId, ...more });
+
+async function assertTaken(customerId: string, planId: string, subscriptionId: string): Promise<void> {
+  const problem = await readProblem(await subscribe(customerId, planId), 409, 'already_subscribed');
+  assert.equal(Object(problem).subscriptionId, subscriptionId);
+}
+
+async function created(answer: Response): Promise<string> {
+  return (await readJson<CreatedSubscriptionBody>(answer, 201)).subscription.id;
+}
+
+/** A failed or finished request leaves nothing behind. */
+async function assertNothingReserved(): Promise<void> {
+  assert.deepEqual(await till.sql('select * from till.group_reservations'), []);
+}
+
+test('409: a customer has one live subscription in a group, whichever plan of it', async () => {
+  const [basic, pro] = [await createPlan(till, { group: 'a' }), await createPlan(till, { group: 'a' })];
+  const { id } = await createCustomer(till);
+  const first = await created(await subscribe(id, basic.id));
+  await assertTaken(id, basic.id, first);
+  await assertTaken(id, pro.id, first);
+  await assertNothingReserved();
+});
+
+test('201: other customers, other groups and plans without a group are free', async () => {
+  const grouped = await createPlan(till, { group: 'b' });
+  const { id } = await createCustomer(till);
+  await created(await subscribe(id, grouped.id));
+  await created(await subscribe((await createCustomer(till)).id, grouped.id));
+  await created(await subscribe(id, (await createPlan(till, { group: 'c' })).id));
+  const free = await createPlan(till);
+  for (let times = 0; times < 2; times += 1) await created(await subscribe(id, free.id));
+  await assertNothingReserved();
+});
+
+test('201: a repeated key answers with its own subscription, and another key is a 409', async () => {
+  const plan = await createPlan(till, { group: 'd' });
+  const { id } = await createCustomer(till);
+  const body = { idempotencyKey: 'group-1' };
+  const first = await created(await subscribe(id, plan.id, body));
+  const again = await subscribe(id, plan.id, body);
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  assert.equal(await created(again), first);
+  const other = await subscribe(id, plan.id, { idempotencyKey: 'group-2' });
+  await readProblem(other, 409, 'already_subscribed');
+  // The refused key is free, also for another request.
+  const free = await createPlan(till);
+  await created(await subscribe(id, free.id, { idempotencyKey: 'group-2' }));
+});
+
+test('201: canceling an unpaid first attempt with DELETE frees the group at once', async () => {
+  const plan = await createPlan(till, { group: 'e' });
+  const { id } = await createCustomer(till);
+  const { subscription } = await createSubscription(till, { customerId: id, planId: plan.id });
+  assert.equal(subscription.status, 'incomplete');
+  await assertTaken(id, plan.id, subscription.id);
+  await readJson(await call('DELETE', `/subscriptions/${subscription.id}`), 200);
+  await created(await subscribe(id, plan.id));
+});
+
+test('a subscription made elsewhere counts, and several of them are never refused', async () => {
+  const plan = await createPlan(till, { group: 'f' });
+  const customer = await createCustomer(till);
+  const make = () =>
+    stripe.subscriptions.create({
+      customer: customer.processorCustomerId,
+      items: [{ price: plan.processorPriceId }],
+      payment_behavior: 'default_incomplete',
+    });
+  const elsewhere = await make();
+  await make();
+  await till.settle();
+  const list = await call('GET', `/subscriptions?customerId=${customer.id}`);
+  const { data } = await readJson<{ data: { id: string; processorSubscriptionId: string }[] }>(list, 200);
+  assert.equal(data.length, 2);
+  const [first] = data.filter(({ processorSubscriptionId }) => processorSubscriptionId === elsewhere.id);
+  const problem = await readProblem(await subscribe(customer.id, plan.id), 409, 'already_subscribed');
+  assert.ok(data.some(({ id }) => id === Object(problem).subscriptionId));
+  assert.ok(first !== undefined);
+  for (const { processorSubscriptionId } of data) await stripe.subscriptions.cancel(processorSubscriptionId);
+  await till.settle();
+  await created(await subscribe(customer.id, plan.id));
+});
+
+test('a plan that is moved counts in the group that it is in now', async () => {
+  const [plan, other] = [await createPlan(till, { group: 'g' }), await createPlan(till, { group: 'g' })];
+  const { id } = await createCustomer(till);
+  const first = await created(await subscribe(id, plan.id));
+  await assertTaken(id, other.id, first);
+  await readJson(await call('PATCH', `/plans/${plan.id}`, { group: 'h' }), 200);
+  const second = await created(await subscribe(id, other.id));
+  await assertTaken(id, plan.id, first);
+  await readJson(await call('PATCH', `/plans/${other.id}`, { group: null }), 200);
+  await created(await subscribe(id, other.id));
+  await readJson(await call('PATCH', `/plans/${other.id}`, { group: 'h' }), 200);
+  const third = await createPlan(till, { group: 'h' });
+  await assertTaken(id, third.id, first);
+  assert.notEqual(second, first);
+});
+
+test('404, 409, 422: a refused request leaves the group free', async () => {
+  const plan = await createPlan(till, { group: 'i' });
+  const unknown = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
+  await readProblem(await subscribe(unknown, plan.id), 404, 'not_found');
+  await assertNothingReserved();
+  const customer = await createCustomer(till);
+  await stripe.customers.del(customer.processorCustomerId);
+  await readProblem(await subscribe(customer.id, plan.id), 404, 'not_found');
+  await assertNothingReserved();
+  await call('POST', `/plans/${plan.id}/archive`);
+  await readProblem(await subscribe((await createCustomer(till)).id, plan.id), 409, 'plan_archived');
+  await assertNothingReserved();
+});

@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type TestContext, test } from 'node:test';
+import { type Backend, startBackend } from '../support/backend.ts';
+import { listAll } from '../support/checks/mirrors.ts';
+import type { Answer, Client } from '../support/client.ts';
+import { effort } from '../support/effort.ts';
+import { createCustomer, createPlan } from '../support/objects.ts';
+import { createRandom } from '../support/random.ts';
+import { seedOf } from '../support/seeds.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+
+const path = '/subscriptions';
+const requestsPerProcess = 17;
+
+/** A customer and two plans of one group. */
+interface Scene {
+  readonly customerId: string;
+  readonly processorCustomerId: string;
+  readonly planIds: readonly [string, string];
+}
+
+async function createScene(till: Client, group: string): Promise<Scene> {
+  const { id: customerId, processorCustomerId } = await createCustomer(till);
+  const [one, two] = [await createPlan(till, { group }), await createPlan(till, { group })];
+  return { customerId, processorCustomerId, planIds: [one.id, two.id] };
+}
+
+/** Three processes, with webhooks that are delivered and applied all the while. */
+async function startThree(t: TestContext): Promise<{ backend: Backend; tills: readonly TillInProcess[] }> {
+  const backend = await startBackend(t, { delivery: 'running' });
+  const start = () => startTill({ in: 'process', on: backend, workers: 1 });
+  return { backend, tills: [await start(), await start(), await start()] };
+}
+
+test('fifty requests at three processes make one subscription; the others get a 409 with its id', async (t) => {
+  const { backend, tills } = await startThree(t);
+  for (const group of ['one', 'two', 'three']) {
+    const scene = await createScene(tills[0] as Client, group);
+    const storm = () => tills.flatMap((till, index) => requests(till, scene, `${group}-${index}`));
+    const answers = await Promise.all(storm());
+    const id = await assertOne(backend, scene, answers);
+    assert.equal(answers.filter(({ status }) => status === 201).length, 1);
+    // A key repeats its own answer: the first has its subscription, all others are refused again.
+    const again = await Promise.all(storm());
+    assert.equal(await assertOne(backend, scene, again), id);
+  }
+  assert.deepEqual(
+    tills.flatMap(({ deadlocks }) => deadlocks),
+    [],
+  );
+});
+
+const crashPoints = effort({
+  short: ['claim.prepared', 'claim.after', 'call.after', 'record.completed'],
+  long: [
+    ...['claim.before', 'claim.prepared', 'claim.after', 'call.before', 'call.after'],
+    ...['record.before', 'record.completed', 'record.row', 'record.after', 'answer.before'],
+  ],
+});
+
+test('requests finish what a killed process began, wherever it died, and make one subscription', async (t) => {
+  const { backend, tills } = await startThree(t);
+  const [first] = tills as [TillInProcess];
+  for (const crashPoint of crashPoints) {
+    const scene = await createScene(first, crashPoint);
+    const order = { customerId: scene.customerId, planId: scene.planIds[0] };
+    await killAt(backend, crashPoint, order, `doomed-${crashPoint}`);
+    backend.deliverTo(() => first.url);
+    // The same values as those of the killed request: they know what it wanted, also if it had not called yet.
+    const same = { ...scene, planIds: [scene.planIds[0], scene.planIds[0]] } as const;
+    const answers = await Promise.all(
+      tills.flatMap((till, index) => requests(till, same, `${crashPoint}-${index}`)),
+    );
+    const id = await assertOne(backend, scene, answers);
+    const resumed = await first.tryPost(path, order, `doomed-${crashPoint}`);
+    const isKept = !['claim.before', 'claim.prepared'].includes(crashPoint);
+    assert.equal(resumed.status, isKept ? 201 : 409, `${crashPoint}: ${JSON.stringify(resumed.body)}`);
+    assert.equal(isKept ? Object(resumed.body['subscription']).id : resumed.body['subscriptionId'], id);
+    const made = answers.filter(({ status }) => status === 201).length;
+    assert.equal(made, isKept ? 0 : 1, crashPoint);
+  }
+});
+
+test('a request with other values is told of what a killed process made, before any webhook', async (t) => {
+  const backend = await startBackend(t);
+  const till = await startTill({ in: 'process', on: backend });
+  const scene = await createScene(till, 'other values');
+  const [one, two] = scene.planIds.map((planId) => ({ customerId: scene.customerId, planId }));
+  assert(one !== undefined && two !== undefined);
+  await killAt(backend, 'call.after', one, 'doomed');
+  const refused = await till.tryPost(path, two, 'other');
+  assert.deepEqual([refused.status, refused.body['code']], [409, 'already_subscribed']);
+  const resumed = await till.tryPost(path, one, 'doomed');
+  assert.equal(resumed.status, 201);
+  assert.equal(refused.body['subscriptionId'], Object(resumed.body['subscription']).id);
+  await assertOne(backend, scene, [refused]);
+});
+
+test('a creation of unknown effect refuses other values with a null id, until the sweeper gives it up', async (t) => {
+  const backend = await startBackend(t);
+  const till = await startTill({ in: 'process', on: backend });
+  const scene = await createScene(till, 'unknown');
+  const [one, two] = scene.planIds.map((planId) => ({ customerId: scene.customerId, planId }));
+  assert(one !== undefined && two !== undefined);
+  await killAt(backend, 'call.before', one, 'doomed');
+  const refused = await till.tryPost(path, two, 'other');
+  assert.deepEqual(
+    [refused.status, refused.body['code'], refused.body['subscriptionId']],
+    [409, 'already_subscribed', null],
+  );
+  await backend.sql(
+    `update till.idempotency_claims set attempted_at = attempted_at - interval '11 minutes',
+       leased_until = leased_until - interval '11 minutes' where completed_at is null`,
+  );
+  await till.services.sweeper.sweep();
+  const made = await till.tryPost(path, two, 'other');
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  // The request that was given up is now one of many.
+  const late = await till.tryPost(path, one, 'doomed');
+  assert.deepEqual([late.status, late.body['code']], [409, 'already_subscribed']);
+  assert.equal(late.body['subscriptionId'], Object(made.body['subscription']).id);
+  await assertOne(backend, scene, [refused, late], { mayBeNull: true });
+});
+
+/** So many requests at a time, so many times. */
+const rounds = effort({ short: 6, long: 60 });
+const requestsPerRound = 12;
+
+test('whatever is created and canceled at once, no two subscriptions of a group are ever live together', async (t) => {
+  const { backend, tills } = await startThree(t);
+  const [first] = tills as [TillInProcess];
+  const scene = await createScene(first, 'random');
+  const seed = seedOf('FAULT');
+  t.diagnostic(`FAULT_SEED=${seed}`);
+  const random = createRandom(seed);
+  const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)];
+  const known: string[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const answers = await Promise.all(
+      Array.from({ length: requestsPerRound }, async (_, index) => {
+        const till = pick(tills) ?? first;
+        const target = pick(known);
+        if (target !== undefined && random() < 0.3) {
+          const canceled = await till.call('DELETE', `${path}/${target}`);
+          assert.equal(canceled.status, 200, await canceled.text());
+          return undefined;
+        }
+        const order = { customerId: scene.customerId, planId: pick(scene.planIds) };
+        return till.tryPost(path, order, random() < 0.5 ? `${round}-${index}` : undefined);
+      }),
+    );
+    for (const answer of answers) {
+      if (answer === undefined) continue;
+      const { status, body } = answer;
+      assert.ok(status === 201 || body['code'] === 'already_subscribed', JSON.stringify(body));
+      const id = status === 201 ? Object(body['subscription']).id : body['subscriptionId'];
+      if (typeof id === 'string' && !known.includes(id)) known.push(id);
+    }
+  }
+  await assertNeverTwo(backend, scene);
+  assert.deepEqual(await backend.sql('select * from till.group_reservations'), []);
+});
+
+/** In the order of the processor's events, at most one subscription of the customer is live. */
+async function assertNeverTwo({ stripe }: Backend, { processorCustomerId }: Scene): Promise<void> {
+  const types = ['customer.subscription.created', 'customer.subscription.deleted'];
+  const events = (await listAll(stripe.events.list({ types, limit: 100 }))).toReversed();
+  const live = new Set<string>();
+  let made = 0;
+  for (const { type, data } of events) {
+    const subscription = data.object;
+    assert(subscription.object === 'subscription');
+    if (subscription.customer !== processorCustomerId) continue;
+    if (type === 'customer.subscription.deleted') live.delete(subscription.id);
+    else {
+      live.add(subscription.id);
+      made += 1;
+    }
+    assert.ok(live.size <= 1, `${[...live]} are live together`);
+  }
+  assert.ok(made > 1);
+}
+
+/** With different keys, and half of them for each plan. */
+function requests(till: Client, { customerId, planIds }: Pick<Scene, 'customerId' | 'planIds'>, key: string) {
+  return Array.from({ length: requestsPerProcess }, (_, index) =>
+    till.tryPost(path, { customerId, planId: planIds[index % 2] }, `${key}-${index}`),
+  );
+}
+
+/** One subscription, here and at the processor, which every answer names. Returns its id. */
+async function assertOne(
+  backend: Backend,
+  { customerId, processorCustomerId }: Scene,
+  answers: readonly Answer[],
+  { mayBeNull = false }: { readonly mayBeNull?: boolean } = {},
+): Promise<string> {
+  const { data } = await backend.stripe.subscriptions.list({ customer: processorCustomerId, status: 'all' });
+  assert.equal(data.length, 1, `${data.length} subscriptions at the processor`);
+  const rows = await backend.sql<{ id: string }>('select id from till.subscriptions where customer_id = $1', [
+    customerId,
+  ]);
+  assert.equal(rows.length, 1);
+  const id = String(rows[0]?.id);
+  for (const { status, body } of answers) {
+    const named = status === 201 ? Object(body['subscription']).id : body['subscriptionId'];
+    assert.ok(status === 201 || body['code'] === 'already_subscribed', JSON.stringify(body));
+    assert.ok(named === id || (mayBeNull && named === null), JSON.stringify(body));
+  }
+  const reserved = await backend.sql('select * from till.group_reservations where customer_id = $1', [
+    customerId,
+  ]);
+  assert.deepEqual(reserved, []);
+  return id;
+}
+
+async function killAt(backend: Backend, crashPoint: string, order: object, key: string): Promise<void> {
+  const doomed = await startTill({
+    in: 'child',
+    on: backend,
+    environment: { CRASH_AT: crashPoint, CRASH_COUNT: '1' },
+    command: [process.execPath, 'test/support/crashing-till.ts'],
+  });
+  const died = once(doomed.child, 'exit');
+  await assert.rejects(doomed.tryPost(path, order, key));
+  await died;
+}
