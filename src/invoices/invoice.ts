@@ -38,7 +38,7 @@ interface InvoiceDetails {
   readonly number: string | null;
   readonly amountRemaining: number | null;
   readonly attemptCount: number | null;
-  readonly nextPaymentAttemptAt: Date | null | undefined;
+  readonly nextPaymentAttemptAt?: Date | null | undefined;
   readonly periodStart: Date | null;
   readonly periodEnd: Date | null;
   /** Older releases stored events without it. */

@@ -3,7 +3,6 @@ export const unknownDetails = {
   number: null,
   amountRemaining: null,
   attemptCount: null,
-  nextPaymentAttemptAt: undefined,
   periodStart: null,
   periodEnd: null,
   invoicePdfUrl: null,

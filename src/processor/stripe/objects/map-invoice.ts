@@ -31,9 +31,9 @@ export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
     number: invoice.optionalText('number'),
     amountRemaining: ifReadable(() => invoice.wholeNumber('amount_remaining')),
     attemptCount: attemptCountOf(invoice),
-    nextPaymentAttemptAt: invoice.has('next_payment_attempt')
-      ? invoice.optionalMoment('next_payment_attempt')
-      : undefined,
+    ...(invoice.has('next_payment_attempt')
+      ? { nextPaymentAttemptAt: invoice.optionalMoment('next_payment_attempt') }
+      : {}),
     periodStart: invoice.optionalMoment('period_start'),
     periodEnd: invoice.optionalMoment('period_end'),
     invoicePdfUrl: invoice.optionalText('invoice_pdf'),
