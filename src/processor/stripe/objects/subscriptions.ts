@@ -19,7 +19,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
   const fetchList =
     (filter: Stripe.SubscriptionListParams): Fetch =>
     (page, options) =>
-      stripe.subscriptions.list({ status: 'all', expand: expandInList, ...filter, ...page }, options);
+      stripe.subscriptions.list({ status: 'all', ...filter, ...page }, options);
 
   const read = (processorSubscriptionId: string, known: KnownLinks) =>
     call('subscriptions.read', {
@@ -78,7 +78,10 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
       mapPages(
         context,
         'subscriptions.list',
-        fetchList(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
+        fetchList({
+          expand: expandInList,
+          ...(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
+        }),
         mapSubscription,
       ),
   };
