@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Database } from '../../src/platform/postgres.ts';
+import { eventTypes } from '../../src/processor/event-types.ts';
 import { RecoveryStore } from '../../src/sync/recovery-store.ts';
 import type { Lifetime } from '../support/backend.ts';
 import { captureLog } from '../support/log-capture.ts';
@@ -17,6 +18,9 @@ import {
 } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 import type { ProcessOptions, TillInProcess } from '../support/till-in-process.ts';
+
+/** A listing of events names at most twenty types. */
+const listingsPerRun = Math.ceil(eventTypes.length / 20);
 
 interface RecoveryRow extends Record<string, unknown> {
   readonly read_until: Date | null;
@@ -80,7 +84,7 @@ describe('events that no webhook brought', () => {
     assert.ok(Number(stored?.count) > renames.length);
     const noted = till.lines.find(({ msg }) => msg === 'missed events found');
     assert.equal(noted?.['missed'], stored?.count);
-    assert.equal(await listings(till), 3, 'two pages of the first twenty types, one of the others');
+    assert.equal(await listings(till), listingsPerRun + 1, 'two pages of the twenty types with the customer');
   });
 
   test('are taken in once, whether the list or a webhook brings them first', async (t) => {
@@ -155,13 +159,13 @@ describe('events that no webhook brought', () => {
   test('are read by one process at a time', async (t) => {
     const till = await startDeaf(t);
     await Promise.all([till.services.recovery.run(), till.services.recovery.run()]);
-    assert.equal(await listings(till), 2, 'one run, two listings');
+    assert.equal(await listings(till), listingsPerRun, 'one run');
     await till.sql(`update till.recovery set leased_until = now() + interval '1 minute'`);
     await till.services.recovery.run();
-    assert.equal(await listings(till), 2, 'another process is at it');
+    assert.equal(await listings(till), listingsPerRun, 'another process is at it');
     await till.sql(`update till.recovery set leased_until = now() - interval '1 second'`);
     await till.services.recovery.run();
-    assert.equal(await listings(till), 4, 'that process has died');
+    assert.equal(await listings(till), 2 * listingsPerRun, 'that process has died');
   });
 
   test('are not looked for after more than 30 days, when the list has holes: everything is compared', async (t) => {
@@ -260,7 +264,8 @@ describe('rows that have been quiet for too long', () => {
     await till.sql(`update till.subscriptions set current_period_end = now() - interval '2 hours'`);
     const reads = await till.count('processor_request_duration_seconds', { outcome: 'ok' });
     await till.services.recovery.run();
-    assert.equal(await till.count('processor_request_duration_seconds', { outcome: 'ok' }), reads + 2);
+    const after = await till.count('processor_request_duration_seconds', { outcome: 'ok' });
+    assert.equal(after, reads + listingsPerRun);
   });
 
   test('a look that the processor did not answer was no look: the next run takes it up', async (t) => {
