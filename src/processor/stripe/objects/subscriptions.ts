@@ -16,10 +16,9 @@ const expandInList = termExpansions.map((path) => `data.${path}`);
 export function createSubscriptionCalls(context: AdapterContext): SubscriptionCalls {
   const { stripe, call } = context;
   // Without a status filter, the processor leaves out canceled subscriptions.
-  const fetchList =
-    (filter: Stripe.SubscriptionListParams): Fetch =>
-    (page, options) =>
-      stripe.subscriptions.list({ status: 'all', ...filter, ...page }, options);
+  const fetchList = (filter: Stripe.SubscriptionListParams): Fetch => {
+    return (page, options) => stripe.subscriptions.list({ status: 'all', ...filter, ...page }, options);
+  };
 
   const read = (processorSubscriptionId: string, known: KnownLinks) =>
     call('subscriptions.read', {
@@ -78,13 +77,14 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
       mapPages(
         context,
         'subscriptions.list',
-        fetchList({
-          expand: expandInList,
-          ...(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
-        }),
+        fetchList({ expand: expandInList, ...ofCustomer(processorCustomerId) }),
         mapSubscription,
       ),
   };
+}
+
+function ofCustomer(customer: string | undefined): Stripe.SubscriptionListParams {
+  return customer === undefined ? {} : { customer };
 }
 
 function warnIfNoSecret(
