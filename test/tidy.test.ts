@@ -243,27 +243,34 @@ const pureFiles = [
 
 /**
  * The first file of each table owns it. Others only read it, in a statement that must see both tables in one snapshot: the
- * sum of a payment's refunds, the payment of a refund, the subscription of an invoice, the invoice and the subscription of a
- * payment, the customer of an external id, and whether the customer of an event is deleted.
+ * sum of a payment's refunds, the payment of a refund, the subscription of an invoice, the invoices of a subscription, the
+ * invoice and the subscription of a payment, all that a customer is entitled to, the customer of an external id, and whether the customer of an event is deleted.
  */
 const storesByTable: Readonly<Record<string, readonly string[]>> = {
   customers: [
     'customers/customer-store.ts',
     'customers/external-id-store.ts',
+    'subscriptions/subscription-store.ts',
+    'subscriptions/entitlement-store.ts',
     'webhooks/webhook-event-store.ts',
     'webhooks/erasure-store.ts',
   ],
-  external_ids: ['customers/external-id-store.ts', 'customers/customer-store.ts'],
-  plans: ['plans/plan-store.ts'],
+  external_ids: [
+    'customers/external-id-store.ts',
+    'customers/customer-store.ts',
+    'subscriptions/entitlement-store.ts',
+  ],
+  plans: ['plans/plan-store.ts', 'subscriptions/entitlement-store.ts'],
   payments: ['payments/payment-store.ts', 'payments/refund-store.ts'],
   refunds: ['payments/refund-store.ts', 'payments/payment-store.ts'],
   subscriptions: [
     'subscriptions/subscription-store.ts',
+    'subscriptions/entitlement-store.ts',
     'invoices/invoice-store.ts',
     'payments/payment-store.ts',
   ],
   group_reservations: ['subscriptions/group-reservation-store.ts'],
-  invoices: ['invoices/invoice-store.ts', 'payments/payment-store.ts'],
+  invoices: ['invoices/invoice-store.ts', 'subscriptions/subscription-store.ts', 'payments/payment-store.ts'],
   list_counts: ['mirrors/list-statement.ts', 'mirrors/list-totals.ts'],
   idempotency_claims: ['idempotency/claim-store.ts'],
   processor_account: ['processor/account/account-store.ts'],
@@ -297,6 +304,8 @@ function isNounFile(path: string): boolean {
     'payment-method',
     'refund',
     'subscription',
+    'subscription-terms',
+    'entitlement',
     'invoice',
   ].some((noun) => path.endsWith(`/${noun}.ts`));
 }

@@ -39,17 +39,26 @@ export async function seedObjects(database: BenchDatabase): Promise<void> {
   await database.query('vacuum analyze');
 }
 
+/** Also as many customers, each with one subscription, under the same ids as the subscriptions. */
 export async function seedManySubscriptions(database: BenchDatabase, count: number): Promise<void> {
   await seedOwner(database);
-  await seedSubscriptions(database, `generate_series(0, ${count - 1}) as n`);
+  const numbers = `generate_series(0, ${count - 1}) as n`;
+  await database.query(`
+    insert into till.customers (id, processor_customer_id, email, processor_as_of, created_at, updated_at)
+    select ${idOf('n')}, 'cus_bench_' || n, 'bench@example.com', ${long}, ${long}, ${long} from ${numbers}`);
+  await seedSubscriptions(database, numbers, idOf('n'));
   await database.query('vacuum analyze');
 }
 
-async function seedSubscriptions(database: BenchDatabase, numbers: string): Promise<void> {
+async function seedSubscriptions(
+  database: BenchDatabase,
+  numbers: string,
+  owner = customerId,
+): Promise<void> {
   await database.query(`
     insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
       current_period_start, current_period_end, processor_as_of, created_at, updated_at)
-    select ${idOf('n')}, 'sub_bench_' || n, ${customerId}, ${customerId}, 'incomplete',
+    select ${idOf('n')}, 'sub_bench_' || n, ${owner}, ${customerId}, 'incomplete',
       ${long}, now() + interval '60 days', ${long}, ${long}, ${long}
     from ${numbers}`);
 }

@@ -15,7 +15,14 @@ export interface Target {
 
 export type Requests =
   | { readonly kind: 'events'; readonly series: EventSeries; readonly take?: EventShare }
-  | { readonly kind: 'reads'; readonly path: string; readonly count: number; readonly ids: IdRange }
+  | {
+      readonly kind: 'reads';
+      readonly path: string;
+      /** What follows the id. */
+      readonly suffix?: string;
+      readonly count: number;
+      readonly ids: IdRange;
+    }
   | { readonly kind: 'same'; readonly path: string; readonly count: number }
   | { readonly kind: 'creates'; readonly customerId: string; readonly count: number };
 

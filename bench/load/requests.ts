@@ -18,7 +18,8 @@ export function makeRequests(requests: Requests, nowMs: number): Buffer[] {
       const random = createRandom(seed);
       const { count, step } = requests.ids;
       const pick = () => localId(Math.floor(random() * count) * step);
-      return Array.from({ length: requests.count }, () => getRequest(`${requests.path}/${pick()}`));
+      const { path, suffix = '' } = requests;
+      return Array.from({ length: requests.count }, () => getRequest(`${path}/${pick()}${suffix}`));
     }
     case 'same': {
       const request = getRequest(requests.path);

@@ -12,9 +12,9 @@ const readsFull = 60_000;
 const readsQuick = 20_000;
 const readsOneByOne = 2_000;
 
-/** How fast one row is read by its id, under load and one at a time. */
+/** How fast one row is read by its id, under load and one at a time, and what a customer is entitled to. */
 export const reads: Scenario = {
-  names: ['read_subscription', 'read_latency_idle', 'load_generator'],
+  names: ['read_subscription', 'read_entitlements', 'read_latency_idle', 'load_generator'],
   async run(lab) {
     await using database = await lab.database('till');
     await seedManySubscriptions(database, idCount);
@@ -24,8 +24,10 @@ export const reads: Scenario = {
     await using canned = await lab.startBaseline('baselines/canned.ts');
     const count = lab.amount(readsFull, readsQuick);
     for (const server of [till, fixed, lookup, canned]) await read(lab, server, connections, readsOneByOne);
+    await readEntitlements(lab, till, readsOneByOne);
     const busy = await takeTurns(lab.scale.rounds, {
       till: () => read(lab, till, connections, count),
+      entitlements: () => readEntitlements(lab, till, count),
       fixed: () => read(lab, fixed, connections, count),
       canned: () => read(lab, canned, connections, count),
     });
@@ -42,6 +44,15 @@ export const reads: Scenario = {
         cpu: busy.till,
         baselineCpu: busy.fixed,
         goal: { atLeast: 0.5 },
+      },
+      {
+        name: 'read_entitlements',
+        value: busy.entitlements.ratePerSecond,
+        unit: 'reads/s',
+        baseline: busy.till.ratePerSecond,
+        cpu: busy.entitlements,
+        baselineCpu: busy.till,
+        goal: { atLeast: 0.7 },
       },
       {
         name: 'read_latency_idle',
@@ -65,8 +76,18 @@ export const reads: Scenario = {
   },
 };
 
-function read(lab: Lab, server: ServerProcess, lanes: number, count: number) {
-  const requests = { kind: 'reads' as const, path, count, ids: { count: idCount, step: 1 } };
+function readEntitlements(lab: Lab, server: ServerProcess, count: number) {
+  return read(lab, server, connections, count, { path: '/api/v1/customers', suffix: '/entitlements' });
+}
+
+function read(
+  lab: Lab,
+  server: ServerProcess,
+  lanes: number,
+  count: number,
+  route: { readonly path: string; readonly suffix?: string } = { path },
+) {
+  const requests = { kind: 'reads' as const, ...route, count, ids: { count: idCount, step: 1 } };
   const target = { url: server.url, connections: lanes, requests };
   return lab.load({ targets: [target], expected: [200] }, [server.pid]);
 }

@@ -124,6 +124,7 @@ async function withServices(
       logger,
       crashPoints: noCrashPoints,
       retentionDays: config.webhookRetentionDays,
+      entitlementGraceDays: config.entitlementGraceDays,
     });
     await work(services, async () => {
       const difference = await compareAccount({ database, store: new AccountStore(), logger }, processor);

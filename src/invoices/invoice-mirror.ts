@@ -10,7 +10,15 @@ import type { Clock } from '../platform/clock.ts';
 import { derivedId, isOurId } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
-import { detailsAfter, firstDetails, type Invoice, type InvoiceFacts, takeInvoiceFacts } from './invoice.ts';
+import {
+  coverageOf,
+  detailsAfter,
+  firstDetails,
+  type Invoice,
+  type InvoiceFacts,
+  noCoverage,
+  takeInvoiceFacts,
+} from './invoice.ts';
 import type { InvoiceStore } from './invoice-store.ts';
 
 interface InvoiceMirrorParts {
@@ -112,6 +120,7 @@ function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): I
     currency: facts.currency,
     status: facts.status,
     hostedInvoiceUrl: facts.hostedInvoiceUrl,
+    ...coverageOf(noCoverage, facts),
     ...detailsAfter(firstDetails(facts), facts),
     ...rowTime(facts.asOf),
     createdAt: facts.createdAt,

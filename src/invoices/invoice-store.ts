@@ -39,6 +39,8 @@ const invoiceTable = defineTable<Invoice>(
     currency: mutable('text'),
     status: mutable('text'),
     hostedInvoiceUrl: mutable('text'),
+    coversUntil: mutable('timestamptz'),
+    isIncomplete: mutable('boolean'),
     processorAsOf: mutable('timestamptz'),
     // Null in rows that an older release wrote, which stored a single time.
     processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),

@@ -27,6 +27,10 @@ export interface Invoice extends DatedRow {
   readonly periodEnd: Date | null;
   readonly hostedInvoiceUrl: string | null;
   readonly invoicePdfUrl: string | null;
+  /** The end of the last period that the subscription's lines bill. Null if no line bills a period. */
+  readonly coversUntil: Date | null;
+  /** The row took an event that does not show all lines, and has not been refreshed since. */
+  readonly isIncomplete: boolean;
 }
 
 /** Null in facts means unknown, except for `nextPaymentAttemptAt`, which is then absent. The row keeps its value. */
@@ -52,6 +56,8 @@ export interface InvoiceFacts extends Facts, InvoiceDetails {
   readonly currency: string;
   readonly status: InvoiceStatus;
   readonly hostedInvoiceUrl: string | null;
+  /** Undefined if not all lines are known. */
+  readonly coversUntil?: Date | null;
 }
 
 const open = {
@@ -98,11 +104,24 @@ export function takeInvoiceFacts(
     currency: facts.currency,
     status: facts.status,
     hostedInvoiceUrl: facts.hostedInvoiceUrl,
+    ...coverageOf(invoice, facts),
     ...detailsAfter(invoice, facts),
   };
   const rule = invoiceTransitions[invoice.status][facts.status];
   return takeValues(invoice, values, { rule, origin, asOf: facts.asOf, now });
 }
+
+/** What a row knows about the period that it bills. Only a paid invoice of a subscription must know it. */
+export function coverageOf(
+  row: Pick<Invoice, 'coversUntil'>,
+  { coversUntil, status, processorSubscriptionId }: InvoiceFacts,
+): Pick<Invoice, 'coversUntil' | 'isIncomplete'> {
+  if (coversUntil !== undefined) return { coversUntil, isIncomplete: false };
+  const isNeeded = status === 'paid' && processorSubscriptionId !== null;
+  return { coversUntil: row.coversUntil, isIncomplete: isNeeded };
+}
+
+export const noCoverage = { coversUntil: null };
 
 type ShownDetails = Pick<Invoice, keyof InvoiceDetails>;
 

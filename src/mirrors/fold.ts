@@ -7,7 +7,7 @@ export interface Applied {
   readonly ignored: readonly string[];
   /**
    * Objects that need a refresh: the times of two different values overlap, the row has changed since the refresh
-   * began, or the row was lost.
+   * began, the row is incomplete, or the row was lost.
    */
   readonly unsettled: readonly string[];
   /** Objects recorded long after their creation. Earlier events about them or their dependents found no row. */
@@ -26,6 +26,8 @@ export interface MirrorRow {
   /** Increases with every change. */
   readonly revision: number;
   readonly updatedAt: Date;
+  /** The row took an event that does not contain everything that the row shows. A refresh completes it. */
+  readonly isIncomplete?: boolean;
 }
 
 interface Folding<Row extends MirrorRow, Facts> {
@@ -64,7 +66,7 @@ export function foldFacts<Row extends MirrorRow, Facts>(folding: Folding<Row, Fa
       if (taken.verdict === 'take') after = taken.row;
     }
     if (after !== before) written.push({ before, after });
-    if (needsRefresh) unsettled.push(key);
+    if (needsRefresh || (source === 'events' && after.isIncomplete === true)) unsettled.push(key);
   }
   const known = new Set(rows.map(keyOf));
   const changed = written.filter(({ before, after }) => before.updatedAt !== after.updatedAt);

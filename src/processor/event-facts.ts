@@ -5,7 +5,11 @@ import type { DisputeFacts, UnlinkedDisputeFacts } from '../payments/dispute.ts'
 import type { InvoicePaymentFacts, PaymentFacts } from '../payments/payment.ts';
 import type { RefundedPaymentFacts, RefundFacts } from '../payments/refund.ts';
 import type { PriceFacts, ProductFacts } from '../plans/plan.ts';
-import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
+import type {
+  ChangedSubscriptionFacts,
+  DetachedMethodFacts,
+  SubscriptionFacts,
+} from '../subscriptions/subscription.ts';
 
 /** The subjects of events, and the facts that events carry about them. */
 export interface SubjectFacts {
@@ -20,6 +24,8 @@ export interface SubjectFacts {
   readonly refund: RefundFacts;
   readonly refundedPayment: RefundedPaymentFacts;
   readonly subscription: SubscriptionFacts;
+  readonly changedSubscription: ChangedSubscriptionFacts;
+  readonly detachedMethod: DetachedMethodFacts;
   readonly invoice: InvoiceFacts;
 }
 

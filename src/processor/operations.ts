@@ -31,6 +31,7 @@ export const processorOperations = [
   'invoices.read',
   'invoices.list',
   'invoice_payments.list',
+  'invoices.list_lines',
   'setup_intents.create',
   'setup_intents.list',
   'payment_methods.read',

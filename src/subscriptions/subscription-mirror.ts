@@ -4,21 +4,30 @@ import { applyToRows, type Inserted, lockRows, withRecovery } from '../mirrors/a
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source, Take } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
-import { ignoredAll, revisionsOf, unknownToProcessor, untilSettled } from '../mirrors/refresh.ts';
+import {
+  ignoredAll,
+  nothingApplied,
+  revisionsOf,
+  unknownToProcessor,
+  untilSettled,
+} from '../mirrors/refresh.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
 import type { Clock } from '../platform/clock.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import {
+  type ChangedSubscriptionFacts,
+  type DetachedMethodFacts,
   followedItem,
-  type PlanIdOf,
   type Subscription,
   type SubscriptionFacts,
   type SubscriptionItemFacts,
   takeSubscriptionFacts,
+  valuesOfSubscription,
 } from './subscription.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
+import { noTerms, type PlanIdOf, termsOf } from './subscription-terms.ts';
 
 interface SubscriptionMirrorParts {
   readonly database: Database;
@@ -32,10 +41,26 @@ interface SubscriptionMirrorParts {
 
 export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   readonly resource = 'subscription';
+  /** For events that say that a subscription changed, but do not contain it. */
+  readonly changed: Mirror<ChangedSubscriptionFacts>;
+  /** For events about payment methods that can no longer be used. The key is that of the customer. */
+  readonly ofDetachedMethods: Mirror<DetachedMethodFacts>;
   readonly #parts: SubscriptionMirrorParts;
 
   constructor(parts: SubscriptionMirrorParts) {
     this.#parts = parts;
+    this.changed = {
+      resource: 'subscription',
+      keyOf: this.keyOf,
+      apply: (tx, facts) => this.#toRefresh(tx, facts.map(this.keyOf)),
+      refresh: (key) => this.refresh(key),
+    };
+    this.ofDetachedMethods = {
+      resource: 'subscription',
+      keyOf: ({ processorCustomerId }) => processorCustomerId,
+      apply: (tx, facts) => this.#withoutMethods(tx, facts),
+      refresh: (key) => this.#refreshWithMethod(key),
+    };
   }
 
   keyOf({ processorSubscriptionId }: Pick<SubscriptionFacts, 'processorSubscriptionId'>): string {
@@ -96,7 +121,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     source: Source,
   ): Promise<{ readonly applied: Applied; readonly planIdOf: PlanIdOf }> {
     const { store, plans, clock } = this.#parts;
-    const prices = facts.flatMap(({ items }) => items.map(({ processorPriceId }) => processorPriceId));
+    const prices = facts.flatMap(pricesOf);
     const { keyOf } = this;
     const [planOf, rows] = await Promise.all([
       plans.find(tx, prices),
@@ -109,6 +134,45 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
       takeSubscriptionFacts(subscription, next, planIdOf, origin, at);
     const { applied } = await applyToRows(tx, store, { rows, inserted, source, keyOf, take, now });
     return { applied, planIdOf };
+  }
+
+  async #toRefresh(tx: Transaction, keys: readonly string[]): Promise<Applied> {
+    const known = new Set((await this.#parts.store.findByKeys(tx, keys)).map(this.keyOf));
+    return {
+      ...nothingApplied,
+      ignored: keys.filter((key) => !known.has(key)),
+      unsettled: keys.filter((key) => known.has(key)),
+    };
+  }
+
+  async #withoutMethods(tx: Transaction, facts: readonly DetachedMethodFacts[]): Promise<Applied> {
+    const keys = [...new Set(facts.map(({ processorCustomerId }) => processorCustomerId))];
+    const open = await this.#parts.store.listOpenWithMethod(tx, keys);
+    const isUsed = (one: DetachedMethodFacts) =>
+      open.some(
+        ({ processorCustomerId, defaultPaymentMethodId }) =>
+          processorCustomerId === one.processorCustomerId && defaultPaymentMethodId === one.paymentMethodId,
+      );
+    const used = new Set(facts.filter(isUsed).map(({ processorCustomerId }) => processorCustomerId));
+    return {
+      ...nothingApplied,
+      ignored: keys.filter((key) => !used.has(key)),
+      unsettled: [...used],
+    };
+  }
+
+  /** Refreshes the open subscriptions of a customer that have a payment method of their own. */
+  async #refreshWithMethod(processorCustomerId: string): Promise<Applied> {
+    const { database, store } = this.#parts;
+    const open = await store.listOpenWithMethod(database, [processorCustomerId]);
+    const changed: string[] = [];
+    for (const { processorSubscriptionId } of open)
+      await untilSettled(async () => {
+        const applied = await this.refresh(processorSubscriptionId);
+        changed.push(...applied.changed);
+        return applied;
+      });
+    return { ...nothingApplied, changed };
   }
 
   /** Mirrors a subscription of a Till customer to a Till plan, even if it was created elsewhere. */
@@ -129,7 +193,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
       const item = followedItem(facts, planIdOf);
       const planId = planIdOf(item.processorPriceId);
       if (customer === undefined || planId === undefined) return [];
-      return [toSubscription(facts, { customerId: customer.id, planId, item, now })];
+      return [toSubscription(facts, { customerId: customer.id, planId, item, planIdOf, now })];
     });
     await store.insert(tx, subscriptions);
     return { made: subscriptions, lost: [] };
@@ -142,10 +206,17 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     return this.#parts.lostCustomers.recover(processorCustomerId, facts);
   }
 
-  async #recoverPlans({ items }: SubscriptionFacts): Promise<void> {
+  async #recoverPlans({ items, pendingChange }: SubscriptionFacts): Promise<void> {
+    const { plans } = this.#parts;
     for (const { planLocalId, processorPriceId } of items)
-      if (isOurId(planLocalId)) await this.#parts.plans.recover(processorPriceId);
+      if (isOurId(planLocalId)) await plans.recover(processorPriceId);
+    // A schedule names the price without its Till id.
+    for (const { processorPriceId } of pendingChange?.items ?? []) await plans.recover(processorPriceId);
   }
+}
+
+function pricesOf({ items, pendingChange }: SubscriptionFacts): readonly string[] {
+  return [...items, ...(pendingChange?.items ?? [])].map(({ processorPriceId }) => processorPriceId);
 }
 
 function toSubscription(
@@ -154,20 +225,24 @@ function toSubscription(
     readonly customerId: string;
     readonly planId: string;
     readonly item: SubscriptionItemFacts;
+    readonly planIdOf: PlanIdOf;
     readonly now: Date;
   },
 ): Subscription {
   const { localId, processorSubscriptionId, createdAt } = facts;
-  const { customerId, planId, item, now } = links;
+  const { customerId, planId, item, planIdOf, now } = links;
   return {
     id: isOurId(localId) ? localId : derivedId('subscription', processorSubscriptionId, createdAt),
     processorSubscriptionId,
     customerId,
     planId,
-    status: facts.status,
+    quantity: item.quantity,
+    ...valuesOfSubscription(facts),
+    ...termsOf(noTerms, facts, planIdOf),
     currentPeriodStart: item.currentPeriodStart,
     currentPeriodEnd: item.currentPeriodEnd,
-    trialEnd: facts.trialEnd,
+    latestInvoiceId: null,
+    paidUntil: null,
     ...rowTime(facts.asOf),
     createdAt: isOurId(localId) ? idTime(localId) : createdAt,
     updatedAt: now,

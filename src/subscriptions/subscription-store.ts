@@ -6,6 +6,20 @@ import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Subscription } from './subscription.ts';
 
+/** The invoice may be recorded before or after the subscription, so it is looked up when the row is read. */
+const latestInvoiceId = `(select invoices.id from till.invoices
+  where invoices.processor_invoice_id = subscriptions.processor_latest_invoice_id)`;
+
+/**
+ * Until when the latest paid invoice pays. It is read from the invoices and not copied into the row, so that the order in
+ * which a subscription and its invoices arrive does not matter. Only a subscription that is `past_due` needs it.
+ */
+export const paidUntil = `case when subscriptions.status = 'past_due' then (
+  select invoices.covers_until from till.invoices
+  where invoices.processor_subscription_id = subscriptions.processor_subscription_id
+    and invoices.status = 'paid' and invoices.covers_until is not null
+  order by invoices.created_at desc, invoices.covers_until desc limit 1) end`;
+
 const subscriptionTable = defineTable<Subscription>(
   'subscriptions',
   {
@@ -13,10 +27,22 @@ const subscriptionTable = defineTable<Subscription>(
     processorSubscriptionId: immutable('text'),
     customerId: immutable('uuid'),
     planId: mutable('uuid'),
+    quantity: mutable('bigint'),
     status: mutable('text'),
     currentPeriodStart: mutable('timestamptz'),
     currentPeriodEnd: mutable('timestamptz'),
     trialEnd: mutable('timestamptz'),
+    cancelAtPeriodEnd: mutable('boolean'),
+    cancelAt: mutable('timestamptz'),
+    canceledAt: mutable('timestamptz'),
+    endedAt: mutable('timestamptz'),
+    processorLatestInvoiceId: mutable('text'),
+    latestInvoiceId: computed('uuid', latestInvoiceId),
+    defaultPaymentMethodId: mutable('text'),
+    discount: mutable('jsonb'),
+    pendingChange: mutable('jsonb'),
+    isIncomplete: mutable('boolean'),
+    paidUntil: computed('timestamptz', paidUntil),
     processorAsOf: mutable('timestamptz'),
     // Null in rows that an older release wrote, which stored a single time.
     processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),
@@ -36,6 +62,12 @@ export const subscriptionList: List<Subscription> = {
   combined: ['planId', 'status'],
 };
 
+interface SubscriptionWithMethod {
+  readonly processorCustomerId: string;
+  readonly processorSubscriptionId: string;
+  readonly defaultPaymentMethodId: string;
+}
+
 /** All SQL for the subscriptions. */
 export class SubscriptionStore extends MirrorStore<Subscription> {
   constructor() {
@@ -47,6 +79,22 @@ export class SubscriptionStore extends MirrorStore<Subscription> {
       `select ${columns} from till.subscriptions
        where customer_id = $1 and status not in ('canceled', 'incomplete_expired')`,
       [customerId],
+    );
+  }
+
+  /** The open subscriptions of these customers that have a payment method of their own. */
+  listOpenWithMethod(
+    db: Queryable,
+    processorCustomerIds: readonly string[],
+  ): Promise<readonly SubscriptionWithMethod[]> {
+    return db.query(
+      `select processor_customer_id as "processorCustomerId",
+         processor_subscription_id as "processorSubscriptionId",
+         default_payment_method_id as "defaultPaymentMethodId"
+       from till.subscriptions join till.customers on customers.id = customer_id
+       where processor_customer_id = any($1) and default_payment_method_id is not null
+         and status not in ('canceled', 'incomplete_expired')`,
+      [processorCustomerIds],
     );
   }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { plainSubscription } from '../../test/support/plain-subscription.ts';
 import {
   assertTransitions,
   atSecond,
@@ -26,10 +27,14 @@ const subscription: Subscription = {
   processorSubscriptionId: 'sub_1',
   customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
   planId: '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11',
+  quantity: 1,
   status: 'incomplete',
   currentPeriodStart: periodStart,
   currentPeriodEnd: periodEnd,
-  trialEnd: null,
+  latestInvoiceId: null,
+  paidUntil: null,
+  isIncomplete: false,
+  ...plainSubscription,
   ...rowTime(rowAsOf),
   createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
@@ -44,12 +49,13 @@ const facts: SubscriptionFacts = {
     {
       processorPriceId: 'price_1',
       planLocalId: null,
+      quantity: 1,
       currentPeriodStart: periodStart,
       currentPeriodEnd: periodEnd,
     },
   ],
   status: 'incomplete',
-  trialEnd: null,
+  ...plainSubscription,
   createdAt: rowCreatedAt,
   asOf: rowAsOf,
 };
@@ -85,6 +91,7 @@ test('a renewal is a change even if the status stays active', () => {
       {
         processorPriceId: 'price_1',
         planLocalId: null,
+        quantity: 1,
         currentPeriodStart: periodEnd,
         currentPeriodEnd: new Date('2026-03-01T00:00:00Z'),
       },
@@ -116,6 +123,7 @@ test('a subscription with several items shows the plan and period of the oldest 
   const itemOf = (processorPriceId: string, month: number) => ({
     processorPriceId,
     planLocalId: null,
+    quantity: month,
     currentPeriodStart: new Date(Date.UTC(2026, month)),
     currentPeriodEnd: new Date(Date.UTC(2026, month + 1)),
   });
@@ -130,8 +138,8 @@ test('a subscription with several items shows the plan and period of the oldest 
     assert.equal(followedItem(later, planIdOf), followed);
     const { row } = takeSubscriptionFacts(subscription, later, planIdOf, 'event', testNow);
     assert.deepEqual(
-      [row.planId, row.currentPeriodStart, row.currentPeriodEnd],
-      [planId, followed.currentPeriodStart, followed.currentPeriodEnd],
+      [row.planId, row.quantity, row.currentPeriodStart, row.currentPeriodEnd],
+      [planId, followed.quantity, followed.currentPeriodStart, followed.currentPeriodEnd],
     );
     const other = { ...subscription, planId: 'plan-silver' };
     const again = takeSubscriptionFacts(other, later, planIdOf, 'event', testNow).row;

@@ -1,8 +1,14 @@
 import { Failure } from '../errors.ts';
 import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
 import { type Origin, type Taken, type TransitionTable, takeValues } from '../mirrors/transition.ts';
+import {
+  type PlanIdOf,
+  type SubscriptionTermFacts,
+  type SubscriptionTerms,
+  termsOf,
+} from './subscription-terms.ts';
 
-/** The customer is entitled while the status is `active` or `trialing`. */
+/** `entitlement.ts` says which of them entitle the customer. */
 export const subscriptionStatuses = [
   'incomplete',
   'incomplete_expired',
@@ -15,17 +21,38 @@ export const subscriptionStatuses = [
 
 export type SubscriptionStatus = (typeof subscriptionStatuses)[number];
 
-export interface Subscription extends DatedRow {
+/** What a subscription's facts and its row have in common. */
+interface SubscriptionValues {
+  readonly status: SubscriptionStatus;
+  readonly trialEnd: Date | null;
+  readonly cancelAtPeriodEnd: boolean;
+  /** When it will be canceled. */
+  readonly cancelAt: Date | null;
+  /** When its cancellation was requested. */
+  readonly canceledAt: Date | null;
+  readonly endedAt: Date | null;
+  readonly processorLatestInvoiceId: string | null;
+  /** The processor's id. Null if the customer's default is used. */
+  readonly defaultPaymentMethodId: string | null;
+}
+
+export interface Subscription extends DatedRow, SubscriptionValues, SubscriptionTerms {
   readonly processorSubscriptionId: string;
   readonly customerId: string;
   readonly planId: string;
-  readonly status: SubscriptionStatus;
+  readonly quantity: number;
   readonly currentPeriodStart: Date | null;
   readonly currentPeriodEnd: Date | null;
-  readonly trialEnd: Date | null;
+  /** Null until the webhook of the invoice. */
+  readonly latestInvoiceId: string | null;
+  /**
+   * The end of the period that the latest paid invoice bills. Only known while the status is `past_due`: then the
+   * current period is not paid.
+   */
+  readonly paidUntil: Date | null;
 }
 
-export interface SubscriptionFacts extends OwnFacts {
+export interface SubscriptionFacts extends OwnFacts, SubscriptionValues, SubscriptionTermFacts {
   readonly processorSubscriptionId: string;
   /** Null if a response omits it. */
   readonly processorCustomerId: string | null;
@@ -34,8 +61,17 @@ export interface SubscriptionFacts extends OwnFacts {
    * beyond the first page of the processor's list are not read.
    */
   readonly items: readonly [SubscriptionItemFacts, ...SubscriptionItemFacts[]];
-  readonly status: SubscriptionStatus;
-  readonly trialEnd: Date | null;
+}
+
+/** An event that changes a subscription, but does not contain it: about its schedule or its discount. */
+export interface ChangedSubscriptionFacts {
+  readonly processorSubscriptionId: string;
+}
+
+/** The customer can no longer pay with this payment method. Subscriptions that did may have lost it. */
+export interface DetachedMethodFacts {
+  readonly processorCustomerId: string;
+  readonly paymentMethodId: string;
 }
 
 /** A price that a subscription bills, with its current period. */
@@ -43,6 +79,7 @@ export interface SubscriptionItemFacts {
   readonly processorPriceId: string;
   /** Till's id of the plan, from the metadata of the price. Null if the price is not a Till plan. */
   readonly planLocalId: string | null;
+  readonly quantity: number;
   readonly currentPeriodStart: Date;
   readonly currentPeriodEnd: Date;
 }
@@ -78,9 +115,6 @@ const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
   canceled: { ...final, canceled: 'if newer' },
 };
 
-/** Returns the id of the Till plan with this price, if there is one. */
-export type PlanIdOf = (processorPriceId: string) => string | undefined;
-
 /**
  * The item whose plan and period the subscription shows: the oldest whose price is a Till plan, else the oldest. It
  * depends only on the facts and not on the row, so that the order of events does not matter.
@@ -100,17 +134,31 @@ export function takeSubscriptionFacts(
   origin: Origin,
   now: Date,
 ): Taken<Subscription> {
-  const { processorPriceId, currentPeriodStart, currentPeriodEnd } = followedItem(facts, planIdOf);
+  const { processorPriceId, quantity, currentPeriodStart, currentPeriodEnd } = followedItem(facts, planIdOf);
   const values = {
+    ...valuesOfSubscription(facts),
+    ...termsOf(subscription, facts, planIdOf),
     // A price that is not a Till plan does not change the plan.
     planId: planIdOf(processorPriceId) ?? subscription.planId,
-    status: facts.status,
+    quantity,
     currentPeriodStart,
     currentPeriodEnd,
-    trialEnd: facts.trialEnd,
   };
   const rule = subscriptionTransitions[subscription.status][facts.status];
   return takeValues(subscription, values, { rule, origin, asOf: facts.asOf, now });
+}
+
+export function valuesOfSubscription(facts: SubscriptionFacts): SubscriptionValues {
+  return {
+    status: facts.status,
+    trialEnd: facts.trialEnd,
+    cancelAtPeriodEnd: facts.cancelAtPeriodEnd,
+    cancelAt: facts.cancelAt,
+    canceledAt: facts.canceledAt,
+    endedAt: facts.endedAt,
+    processorLatestInvoiceId: facts.processorLatestInvoiceId,
+    defaultPaymentMethodId: facts.defaultPaymentMethodId,
+  };
 }
 
 /** Both statuses are final. */

@@ -33,6 +33,8 @@ export const subjects = [
   'refund',
   'refundedPayment',
   'subscription',
+  'changedSubscription',
+  'detachedMethod',
   'invoice',
 ] as const satisfies readonly Subject[];
 
@@ -52,6 +54,8 @@ export function mirrorsBySubject(mirrors: Mirrors): MirrorsBySubject {
     refund: mirrors.refunds,
     refundedPayment: mirrors.refunds.ofPayments,
     subscription: mirrors.subscriptions,
+    changedSubscription: mirrors.subscriptions.changed,
+    detachedMethod: mirrors.subscriptions.ofDetachedMethods,
     invoice: mirrors.invoices,
   };
 }

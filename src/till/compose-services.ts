@@ -37,6 +37,9 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
+import { registerEntitlementRoutes } from '../subscriptions/entitlement-routes.ts';
+import { EntitlementService } from '../subscriptions/entitlement-service.ts';
+import { EntitlementStore } from '../subscriptions/entitlement-store.ts';
 import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
@@ -72,6 +75,7 @@ interface ServiceParts {
   readonly logger: Logger;
   readonly crashPoints: CrashPoints;
   readonly retentionDays: number;
+  readonly entitlementGraceDays: number;
 }
 
 export type Services = ReturnType<typeof composeServices>;
@@ -193,7 +197,8 @@ function composeDomain(
   });
   const invoices = new InvoiceService({ ...parts, store: stores.invoices });
   const paymentMethods = new PaymentMethodService({ ...parts, customers });
-  return { customers, plans, payments, refunds, subscriptions, invoices, paymentMethods };
+  const entitlements = new EntitlementService({ ...parts, store: new EntitlementStore() });
+  return { customers, plans, payments, refunds, subscriptions, invoices, paymentMethods, entitlements };
 }
 
 type Domain = ReturnType<typeof composeDomain>;
@@ -236,7 +241,7 @@ export async function registerRoutes(
   services: Services,
   parts: RouteParts,
 ): Promise<void> {
-  const { customers, plans, payments, refunds, subscriptions, invoices } = services;
+  const { customers, plans, payments, refunds, subscriptions, invoices, entitlements } = services;
   registerCustomerRoutes(app, {
     customers,
     correctSubscriptions: (customerId) => subscriptions.correctOfCustomer(customerId),
@@ -246,7 +251,8 @@ export async function registerRoutes(
   registerPaymentRoutes(app, payments);
   registerCaptureRoutes(app, payments);
   registerRefundRoutes(app, refunds);
-  registerSubscriptionRoutes(app, subscriptions);
+  registerSubscriptionRoutes(app, subscriptions, entitlements);
+  registerEntitlementRoutes(app, entitlements);
   registerInvoiceRoutes(app, invoices);
   registerWebhookEventRoutes(app, services.webhookEvents);
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });

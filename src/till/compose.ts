@@ -95,6 +95,7 @@ async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
     logger,
     crashPoints,
     retentionDays: config.webhookRetentionDays,
+    entitlementGraceDays: config.entitlementGraceDays,
   });
   const startBackgroundWork = composeBackgroundWork(from, services, { account, databaseUrl });
   const app = await composeApp(from, { database, cache, metrics, keys, services, processor });

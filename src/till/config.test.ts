@@ -44,6 +44,7 @@ test('an empty environment gives the documented defaults', () => {
     rateLimitPerMinute: 6000,
     trustProxy: [],
     webhookRetentionDays: 90,
+    entitlementGraceDays: 0,
     stopDelaySeconds: 0,
   });
 });
@@ -67,6 +68,7 @@ test('every setting is read from its variable', () => {
       RATE_LIMIT_PER_MINUTE: '0',
       TRUST_PROXY: '10.0.0.0/8, ::1, loopback',
       WEBHOOK_RETENTION_DAYS: '35',
+      ENTITLEMENT_GRACE_DAYS: '7',
     },
     '/srv/till',
   );
@@ -82,6 +84,7 @@ test('every setting is read from its variable', () => {
   assert.equal(config.processor.apiBase, 'http://127.0.0.1:12111');
   assert.deepEqual(config.trustProxy, ['10.0.0.0/8', '::1', 'loopback']);
   assert.deepEqual([config.rateLimitPerMinute, config.webhookRetentionDays], [0, 35]);
+  assert.equal(config.entitlementGraceDays, 7);
 });
 
 test('an empty variable counts as unset', () => {
@@ -97,6 +100,7 @@ test('every mistake is reported at once, one line each, naming variable, value a
     RATE_LIMIT_PER_MINUTE: '-1',
     DATABASE_POOL_SIZE: '1e3',
     WEBHOOK_RETENTION_DAYS: '34',
+    ENTITLEMENT_GRACE_DAYS: '1.5',
     TRUST_PROXY: '10.0.0.0/33',
     PROCESSOR_API_BASE: 'https://example.test/v1',
     PROCESSOR_SECRET_KEY: 'sk_test_abc',
@@ -104,6 +108,7 @@ test('every mistake is reported at once, one line each, naming variable, value a
   });
   assert.deepEqual(mistakes.map((line) => line.split(' ')[0]).sort(), [
     'DATABASE_POOL_SIZE',
+    'ENTITLEMENT_GRACE_DAYS',
     'HOST',
     'LOG_LEVEL',
     'PORT',

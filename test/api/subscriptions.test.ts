@@ -10,6 +10,7 @@ import {
   createPlan,
   createSubscription,
   type PlanBody,
+  plainSubscription,
   type SubscriptionBody,
 } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
@@ -39,8 +40,10 @@ test('201: a subscription begins unpaid, with the secret of its first invoice an
   const timeOf = (seconds = 0) => new Date(seconds * 1_000).toISOString();
   assertResource(subscription, {
     ...values,
+    ...plainSubscription,
     processorSubscriptionId: there.id,
     status: 'incomplete',
+    entitled: false,
     currentPeriodStart: timeOf(item?.current_period_start),
     currentPeriodEnd: timeOf(item?.current_period_end),
     trialEnd: null,
@@ -56,7 +59,7 @@ test('201: a subscription begins unpaid, with the secret of its first invoice an
 test('201: a trial defers the first charge: the customer is entitled at once, and there is no secret', async () => {
   for (const trialPeriodDays of [1, 730]) {
     const { subscription, clientSecret } = await createSubscription(till, { trialPeriodDays });
-    assert.deepEqual([subscription.status, clientSecret], ['trialing', null]);
+    assert.deepEqual([subscription.status, subscription.entitled, clientSecret], ['trialing', true, null]);
     const { trialEnd, currentPeriodStart, currentPeriodEnd } = subscription;
     assert.equal(trialEnd, currentPeriodEnd);
     assert.equal(Date.parse(trialEnd ?? '') - Date.parse(currentPeriodStart ?? ''), trialPeriodDays * dayMs);
@@ -121,9 +124,19 @@ test('200: a subscription is canceled at once, whatever its state, and again cha
   for (const { subscription } of [incomplete, trialing, paid]) {
     const path = `/subscriptions/${subscription.id}`;
     const canceled = await readJson<SubscriptionBody>(await call('DELETE', path), 200);
-    assert.deepEqual({ ...canceled, updatedAt: '' }, { ...subscription, status: 'canceled', updatedAt: '' });
-    const { status } = await stripe.subscriptions.retrieve(subscription.processorSubscriptionId);
+    const { status, ...there } = await stripe.subscriptions.retrieve(subscription.processorSubscriptionId);
     assert.equal(status, 'canceled');
+    const { canceled_at: canceledAt, ended_at: endedAt, default_payment_method: card } = there;
+    assert(canceledAt !== null && endedAt !== null);
+    assert.deepEqual(
+      { ...canceled, updatedAt: '' },
+      {
+        ...{ ...subscription, status: 'canceled', entitled: false, updatedAt: '' },
+        canceledAt: new Date(canceledAt * 1_000).toISOString(),
+        endedAt: new Date(endedAt * 1_000).toISOString(),
+        defaultPaymentMethodId: card,
+      },
+    );
     assert.deepEqual(await readJson(await call('DELETE', path), 200), canceled);
     assert.deepEqual(await readSubscription(subscription), canceled);
   }

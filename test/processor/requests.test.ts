@@ -4,6 +4,7 @@ import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import type { Processor } from '../../src/processor/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
+import { eventFixture } from '../fixtures/event-fixture.ts';
 import { startAdapter } from './adapter.ts';
 import { answer, startScriptedServer } from './scripted-server.ts';
 import { customer, list, localId, newPayment, paymentIntent, refund, wireError } from './wire-objects.ts';
@@ -169,19 +170,19 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
         processorPriceId: 'price_1',
         trialPeriodDays: 14,
       }),
-    `POST /v1/subscriptions customer=cus_1&items[0][price]=price_1&payment_behavior=default_incomplete&payment_settings[save_default_payment_method]=on_subscription&trial_period_days=14&metadata[till_id]=${localId}&expand[0]=latest_invoice.confirmation_secret`,
+    `POST /v1/subscriptions customer=cus_1&items[0][price]=price_1&payment_behavior=default_incomplete&payment_settings[save_default_payment_method]=on_subscription&trial_period_days=14&metadata[till_id]=${localId}&expand[0]=latest_invoice.confirmation_secret&expand[1]=discounts.source.coupon&expand[2]=discounts.promotion_code&expand[3]=schedule`,
     'key-1',
   ],
   [
     'subscriptions.read',
     ({ subscriptions }) => subscriptions.read('sub_1'),
-    'GET /v1/subscriptions/sub_1 expand[0]=latest_invoice.confirmation_secret',
+    'GET /v1/subscriptions/sub_1 expand[0]=latest_invoice.confirmation_secret&expand[1]=discounts.source.coupon&expand[2]=discounts.promotion_code&expand[3]=schedule',
     undefined,
   ],
   [
     'subscriptions.cancel',
     ({ subscriptions }) => subscriptions.cancel('sub_1'),
-    'DELETE /v1/subscriptions/sub_1 ',
+    'DELETE /v1/subscriptions/sub_1 expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule',
     undefined,
   ],
   [
@@ -528,6 +529,25 @@ describe('what comes back', () => {
     const { processor, logged } = startAdapter(t, server.url);
     assert.equal((await processor.payments.create(newPayment)).clientSecret, null);
     assert.match(logged.join(), /pi_1.*client secret missing from the response/);
+  });
+
+  test('an invoice with more lines than it shows is read with all of them', async (t) => {
+    const line = (end: number) => ({
+      ...{ id: `il_${end}`, object: 'line_item', amount: 900, period: { start: 0, end } },
+      parent: { type: 'subscription_item_details', subscription_item_details: { proration: false } },
+    });
+    const invoice = JSON.parse(eventFixture('invoice.paid.newer')).data.object;
+    const server = await startScriptedServer(t, (response, { path, query }) => {
+      const isFirst = !query.has('starting_after');
+      const lines = path.endsWith('/lines') ? list([line(isFirst ? 200 : 300)], isFirst) : undefined;
+      answer(response, 200, lines ?? { ...invoice, lines: list([line(100)], true) });
+    });
+    const { processor } = startAdapter(t, server.url);
+    assert.deepEqual((await processor.invoices.read('in_1'))?.coversUntil, new Date(300_000));
+    assert.deepEqual(
+      server.seen.map(({ path, query }) => `${path} ${query.get('starting_after')}`),
+      ['/v1/invoices/in_1 null', '/v1/invoices/in_1/lines null', '/v1/invoices/in_1/lines il_200'],
+    );
   });
 
   test('customers and refunds are told in our words', async (t) => {

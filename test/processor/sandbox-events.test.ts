@@ -54,6 +54,12 @@ async function live(sandboxed: Sandboxed): Promise<void> {
 
   await stripe.invoices.voidInvoice(await newOpenInvoice(sandboxed));
   await stripe.invoices.markUncollectible(await newOpenInvoice(sandboxed));
+  const coupon = await stripe.coupons.create({ percent_off: 10, duration: 'forever' });
+  await stripe.subscriptions.update(processorSubscriptionId, { discounts: [{ coupon: coupon.id }] });
+  await stripe.subscriptions.deleteDiscount(processorSubscriptionId);
+  const schedule = await stripe.subscriptionSchedules.create({ from_subscription: processorSubscriptionId });
+  await stripe.subscriptionSchedules.update(schedule.id, { metadata: { a: 'b' } });
+  await stripe.subscriptionSchedules.release(schedule.id);
   await stripe.products.del((await stripe.products.create({ name: 'Mistake' })).id);
   const plan = await processor.plans.read(processorPriceId);
   assert(plan);
@@ -124,6 +130,13 @@ test('every event of the sandbox is verified and read, alike in both shapes and 
     'price.deleted',
     'customer.subscription.paused',
     'customer.subscription.resumed',
+    'customer.subscription.pending_update_applied',
+    'customer.subscription.pending_update_expired',
+    'subscription_schedule.aborted',
+    'subscription_schedule.canceled',
+    'subscription_schedule.completed',
+    'subscription_schedule.expiring',
+    'customer.discount.updated',
     'invoice.payment_action_required',
     'invoice.deleted',
   ];

@@ -102,13 +102,46 @@ export interface SubscriptionBody {
   readonly processorSubscriptionId: string;
   readonly customerId: string;
   readonly planId: string;
+  readonly quantity: number;
   readonly status: string;
+  readonly entitled: boolean;
   readonly currentPeriodStart: string | null;
   readonly currentPeriodEnd: string | null;
   readonly trialEnd: string | null;
+  readonly cancelAtPeriodEnd: boolean;
+  readonly cancelAt: string | null;
+  readonly canceledAt: string | null;
+  readonly endedAt: string | null;
+  readonly latestInvoiceId: string | null;
+  readonly defaultPaymentMethodId: string | null;
+  readonly discount: {
+    readonly code: string | null;
+    readonly percentOff: number | null;
+    readonly amountOff: number | null;
+    readonly currency: string | null;
+    readonly endsAt: string | null;
+  } | null;
+  readonly pendingChange: {
+    readonly planId: string | null;
+    readonly quantity: number;
+    readonly at: string | null;
+  } | null;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
+
+/** The fields of a subscription that nobody has changed or canceled. */
+export const plainSubscription = {
+  quantity: 1,
+  cancelAtPeriodEnd: false,
+  cancelAt: null,
+  canceledAt: null,
+  endedAt: null,
+  latestInvoiceId: null,
+  defaultPaymentMethodId: null,
+  discount: null,
+  pendingChange: null,
+};
 
 export interface InvoiceBody {
   readonly id: string;

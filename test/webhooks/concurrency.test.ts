@@ -152,7 +152,7 @@ test('batches that change a customer and record the invoice of another never wai
       subscriptionLocalId: null,
     },
     ...{ amountDue: 1, amountPaid: 0, currency: 'eur', status: 'open', hostedInvoiceUrl: null },
-    ...{ ...unknownDetails, createdAt, asOf },
+    ...{ ...unknownDetails, coversUntil: null, createdAt, asOf },
   });
   const changed = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
   const batch = (own: typeof first, other: typeof first, mine: 0 | 1) =>

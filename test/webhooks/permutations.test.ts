@@ -18,7 +18,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { type Customer, takeCustomerFacts } from '../../src/customers/customer.ts';
-import { detailsAfter, firstDetails, type Invoice, takeInvoiceFacts } from '../../src/invoices/invoice.ts';
+import {
+  coverageOf,
+  detailsAfter,
+  firstDetails,
+  type Invoice,
+  takeInvoiceFacts,
+} from '../../src/invoices/invoice.ts';
 import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '../../src/mirrors/fold.ts';
 import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '../../src/payments/charge.ts';
 import { type DisputeFacts, takeDispute } from '../../src/payments/dispute.ts';
@@ -30,7 +36,9 @@ import {
   type Subscription,
   takeSubscriptionFacts,
 } from '../../src/subscriptions/subscription.ts';
+import { termsOf } from '../../src/subscriptions/subscription-terms.ts';
 import { effort } from '../support/effort.ts';
+import { plainSubscription } from '../support/plain-subscription.ts';
 import { createRandom } from '../support/random.ts';
 import { seedOf } from '../support/seeds.ts';
 import { ModelRun, startModelBackend, startModelTill } from './model/model-run.ts';
@@ -104,6 +112,17 @@ test("every order of a subscription's events ends as the processor's subscriptio
       'past_due 1 silver',
       'canceled 1 addon,gold',
     ],
+    // Discounts and scheduled changes, of which events show only the ids.
+    ['active 0 gold d1', 'active 0 gold d2', 'active 0 gold d2,s1', 'active 1 silver d2', 'active 2 silver'],
+    ['active 0 gold d1,s1', 'past_due 1 gold d1,s2', 'active 1 gold d1', 'canceled 1 gold d1'],
+    // Cancellation, another card, the next invoice, another quantity.
+    [
+      'active 0 gold c1',
+      'active 0 gold',
+      'active 1 gold m1,i1',
+      'active 1 gold q2,i1',
+      'canceled 1 gold q2,c2',
+    ],
   ]) {
     for (const seconds of timings(states.length, endsFinal(states))) {
       assertOrderProof(
@@ -120,6 +139,9 @@ test("every order of an invoice's events ends as the processor's invoice is", ()
     // Attempts to collect it fail.
     ['draft 500', 'open 500', 'open 500 1', 'open 500 2', 'open 500 3', 'paid 500 4'],
     ['draft 500', 'open 500', 'open 600', 'open 600 1', 'open 700 1'],
+    // The lines of a draft change; of a longer invoice an event shows only some.
+    ['draft 500 0 u1', 'draft 500 0 u2', 'open 600 0 u2', 'paid 600 1 u2'],
+    ['draft 500 0 u1', 'open 500 0 u2 cut', 'open 600 0 u3 cut', 'paid 600 1 u3 cut'],
   ]) {
     for (const seconds of timings(states.length, endsFinal(states))) {
       assertOrderProof(invoiceLife(states.map((state, index) => invoiceFacts(state, seconds[index]))));
@@ -251,8 +273,10 @@ interface Life<Row extends MirrorRow, Facts> {
   /** The row as the first event that arrives makes it. */
   readonly born: (facts: Facts) => Row;
   readonly take: Take<Row, Facts>;
-  /** In the order in which they happened. */
+  /** In the order in which they happened, with everything that a read shows. */
   readonly events: readonly Facts[];
+  /** What an event shows, if it is less. */
+  readonly shown?: (facts: Facts) => Facts;
   /** What must be right in the end. */
   readonly view: (row: Row) => unknown;
 }
@@ -321,6 +345,7 @@ function* arrive<Row extends MirrorRow, Facts extends Dated>(
     // As the worker claims them: in the order in which they happened, those of one second as they came.
     const batch = arrived
       .flatMap((index) => life.events[index] ?? [])
+      .map(life.shown ?? ((facts) => facts))
       .toSorted((a, b) => a.asOf.earliest.getTime() - b.asOf.earliest.getTime());
     const [first] = batch;
     assert(first !== undefined);
@@ -509,23 +534,50 @@ function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
   };
 }
 
-/** A state is a status, the number of the period and the prices of the items, oldest first. */
+/**
+ * A state is a status, the number of the period, the prices of the items, oldest first, and what else there is: a discount
+ * (`d`), a scheduled change (`s`), a cancellation (`c`), a card (`m`), an invoice (`i`), a quantity (`q`).
+ */
 function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
-  const [status = '', period = '', prices = 'gold'] = state.split(' ');
+  const [status = '', period = '', prices = 'gold', more = ''] = state.split(' ');
+  const mores = new Map(more.split(',').map((one) => [one.charAt(0), one]));
+  const numberOf = (letter: string) => Number(mores.get(letter)?.slice(1) ?? 0);
   const of = { processorSubscriptionId: key, processorCustomerId: 'c' };
   const itemOf = (processorPriceId: string) => ({
     processorPriceId,
     planLocalId: null,
+    quantity: numberOf('q') || 1,
     // Each item has a period of its own.
     currentPeriodStart: second(Number(period) * 100 + processorPriceId.length),
     currentPeriodEnd: second(Number(period) * 100 + 100),
   });
   const [first = '', ...others] = prices.split(',');
   return {
-    ...{ ...made, ...of, trialEnd: null, asOf: asOfEvent(second(at)) },
+    ...{ ...made, ...of, ...plainSubscription, asOf: asOfEvent(second(at)) },
+    ...termsOfState(mores.get('d'), numberOf('s')),
+    cancelAtPeriodEnd: numberOf('c') === 1,
+    cancelAt: numberOf('c') === 1 ? second(1_000) : null,
+    canceledAt: mores.has('c') ? second(numberOf('c')) : null,
+    endedAt: status === 'canceled' ? second(2_000) : null,
+    processorLatestInvoiceId: mores.get('i') ?? null,
+    defaultPaymentMethodId: mores.get('m') ?? null,
     // The tables above name nothing but statuses.
     status: status as SubscriptionFacts['status'],
     items: [itemOf(first), ...others.map(itemOf)],
+  };
+}
+
+function termsOfState(
+  discount: string | undefined,
+  schedule: number,
+): Pick<SubscriptionFacts, 'discount' | 'pendingChange'> {
+  const rest = { code: discount ?? '', percentOff: 10, amountOff: null, currency: null, endsAt: null };
+  return {
+    discount: discount === undefined ? null : { processorDiscountId: discount, ...rest },
+    pendingChange:
+      schedule === 0
+        ? null
+        : { items: [{ processorPriceId: 'silver', quantity: schedule }], at: second(9_000) },
   };
 }
 
@@ -537,29 +589,42 @@ function planIdOf(price: string): string | undefined {
 function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscription, SubscriptionFacts> {
   return {
     events,
+    shown: ({ discount, pendingChange, ...facts }) => ({
+      ...facts,
+      discount: discount && { processorDiscountId: discount.processorDiscountId },
+      ...(pendingChange === null ? { pendingChange } : {}),
+    }),
     born: ({ asOf, ...facts }) => {
       const { processorPriceId, ...period } = followedItem(facts, planIdOf);
       const planId = planIdOf(processorPriceId) ?? '';
-      return { ...facts, ...born, ...period, customerId: 'c', planId, ...rowTime(asOf) };
+      const terms = termsOf({ discount: null, pendingChange: null }, facts, planIdOf);
+      const looked = { latestInvoiceId: null, paidUntil: null };
+      return { ...facts, ...born, ...period, ...terms, ...looked, customerId: 'c', planId, ...rowTime(asOf) };
     },
     take: (row, facts, origin) => takeSubscriptionFacts(row, facts, planIdOf, origin, now),
-    view: ({ planId, status, currentPeriodStart, currentPeriodEnd }) => ({
-      planId,
-      status,
-      currentPeriodStart,
-      currentPeriodEnd,
+    view: ({ planId, status, currentPeriodStart, currentPeriodEnd, quantity, discount, ...row }) => ({
+      ...{ planId, status, currentPeriodStart, currentPeriodEnd, quantity },
+      discount: discount?.code,
+      pendingChange: row.pendingChange,
+      ...{ atEnd: row.cancelAtPeriodEnd, at: row.cancelAt, canceledAt: row.canceledAt, endedAt: row.endedAt },
+      ...{ invoice: row.processorLatestInvoiceId, card: row.defaultPaymentMethodId },
     }),
   };
 }
 
-/** A state is a status, the amount due and the number of attempts. A finalized invoice has a number and a PDF. */
-function invoiceFacts(state: string, at = 0): InvoiceFacts {
-  const [status = '', amountDue = '', attempts = '0'] = state.split(' ');
+/**
+ * A state is a status, the amount due, the number of attempts, until when the lines bill, and whether an event shows only
+ * some of them. A finalized invoice has a number and a PDF.
+ */
+function invoiceFacts(state: string, at = 0): InvoiceFacts & { readonly isCut: boolean } {
+  const [status = '', amountDue = '', attempts = '0', until = '', cut = ''] = state.split(' ');
   const page = status === 'draft' ? null : 'https://invoice.example.com/1';
-  const of = { processorInvoiceId: key, processorCustomerId: 'c', processorSubscriptionId: null };
+  const of = { processorInvoiceId: key, processorCustomerId: 'c', processorSubscriptionId: 's' };
   return {
     ...{ ...of, currency: 'eur', hostedInvoiceUrl: null, createdAt: second(0), asOf: asOfEvent(second(at)) },
     subscriptionLocalId: null,
+    coversUntil: until === '' ? null : second(Number(until.slice(1))),
+    isCut: cut !== '',
     // The tables above name nothing but statuses.
     status: status as InvoiceFacts['status'],
     amountDue: Number(amountDue),
@@ -571,18 +636,24 @@ function invoiceFacts(state: string, at = 0): InvoiceFacts {
   };
 }
 
-function invoiceLife(events: readonly InvoiceFacts[]): Life<Invoice, InvoiceFacts> {
+function invoiceLife(
+  events: readonly ReturnType<typeof invoiceFacts>[],
+): Life<Invoice, ReturnType<typeof invoiceFacts>> {
   return {
     events,
-    born: ({ asOf, ...facts }) => ({
+    shown: ({ coversUntil = null, ...facts }) => ({ ...facts, ...(facts.isCut ? {} : { coversUntil }) }),
+    born: ({ asOf, isCut: _, ...facts }) => ({
       ...{ ...facts, ...born, customerId: 'c', subscriptionId: null, ...rowTime(asOf) },
       ...detailsAfter(firstDetails(facts), facts),
+      ...coverageOf({ coversUntil: null }, { ...facts, asOf }),
     }),
     take: (row, facts, origin) => takeInvoiceFacts(row, facts, 'c', origin, now),
     view: ({ status, amountDue, amountPaid, ...row }) => ({
       ...{ status, amountDue, amountPaid, number: row.number, invoicePdfUrl: row.invoicePdfUrl },
       ...{ amountRemaining: row.amountRemaining, attemptCount: row.attemptCount },
       nextPaymentAttemptAt: row.nextPaymentAttemptAt,
+      // Only a paid invoice needs to know until when it pays.
+      coversUntil: status === 'paid' ? row.coversUntil : null,
     }),
   };
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import type { Stripe } from 'stripe';
 import type { Sql } from '../backend.ts';
+import { coversUntilTruth, idOf, subscriptionRows, subscriptionTruth } from './subscription-truth.ts';
 
 /** Rows of a mirror by the processor's ids, as plain values that can be compared. */
 type Mirror = Record<string, object>;
@@ -123,7 +124,8 @@ async function readTruth(
   const disputes = Map.groupBy(await listAll(stripe.disputes.list({ limit })), ({ payment_intent }) =>
     idOf(payment_intent),
   );
-  const subscriptions = await listAll(stripe.subscriptions.list({ limit, status: 'all' }));
+  const terms = ['data.discounts.source.coupon', 'data.discounts.promotion_code', 'data.schedule'];
+  const subscriptions = await listAll(stripe.subscriptions.list({ limit, status: 'all', expand: terms }));
   return {
     customers: byId([...ids.customers], (id) => [id, customerTruth(live.get(id))]),
     plans: byId(prices, planTruth),
@@ -138,7 +140,7 @@ async function readTruth(
       id,
       { payment: idOf(payment_intent), amount, currency, status },
     ]),
-    subscriptions: byId(subscriptions, subscriptionTruth),
+    subscriptions: byId(subscriptions, (one) => subscriptionTruth(one, invoices)),
     invoices: byId(invoices, invoiceTruth),
   };
 }
@@ -223,22 +225,6 @@ function isUndone(status: string | null): boolean {
   return status === 'failed' || status === 'canceled';
 }
 
-function subscriptionTruth(subscription: Stripe.Subscription): [string, object] {
-  const [item] = subscription.items.data;
-  const status = subscription.status === 'paused' ? 'unpaid' : subscription.status;
-  return [
-    subscription.id,
-    {
-      customer: idOf(subscription.customer),
-      price: item?.price.id,
-      status,
-      periodStart: item?.current_period_start,
-      periodEnd: item?.current_period_end,
-      trialEnd: subscription.trial_end,
-    },
-  ];
-}
-
 function invoiceTruth(invoice: Stripe.Invoice): [string, object] {
   const { amount_due: due, amount_paid: paid, currency, status, hosted_invoice_url: url } = invoice;
   const customer = idOf(invoice.customer);
@@ -251,6 +237,7 @@ function invoiceTruth(invoice: Stripe.Invoice): [string, object] {
     nextAttempt: invoice.next_payment_attempt,
     periodStart: invoice.period_start,
     periodEnd: invoice.period_end,
+    coversUntil: coversUntilTruth(invoice),
   };
   const amounts = { due, paid, currency, status, url: url ?? null };
   return [invoice.id ?? '', { customer, processorCustomer: customer, subscription, ...amounts, ...details }];
@@ -301,15 +288,7 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
            'currency', refunds.currency, 'status', refunds.status) as value
        from till.refunds join till.payments on payments.id = payment_id`,
     ),
-    subscriptions: await read(
-      `select processor_subscription_id as key, json_build_object('customer', processor_customer_id,
-         'price', processor_price_id, 'status', status,
-         'periodStart', extract(epoch from current_period_start)::bigint,
-         'periodEnd', extract(epoch from current_period_end)::bigint,
-         'trialEnd', extract(epoch from trial_end)::bigint) as value
-       from till.subscriptions join till.customers on customers.id = customer_id
-         join till.plans on plans.id = plan_id`,
-    ),
+    subscriptions: await read(subscriptionRows),
     invoices: await read(
       `select processor_invoice_id as key, json_build_object('customer', customers.processor_customer_id,
          'processorCustomer', invoices.processor_customer_id, 'subscription', processor_subscription_id,
@@ -317,7 +296,8 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
          'url', hosted_invoice_url, 'number', number, 'remaining', amount_remaining, 'pdf', invoice_pdf_url,
          'attempts', attempt_count, 'nextAttempt', extract(epoch from next_payment_attempt_at)::bigint,
          'periodStart', extract(epoch from period_start)::bigint,
-         'periodEnd', extract(epoch from period_end)::bigint) as value
+         'periodEnd', extract(epoch from period_end)::bigint,
+         'coversUntil', extract(epoch from covers_until)::bigint) as value
        from till.invoices left join till.customers on customers.id = customer_id`,
     ),
   };
@@ -325,10 +305,6 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
 
 function byId<T>(items: readonly T[], entryOf: (item: T) => [string, object]): Mirror {
   return Object.fromEntries(items.map(entryOf));
-}
-
-function idOf(reference: string | { readonly id: string } | null): string | null {
-  return typeof reference === 'string' ? reference : (reference?.id ?? null);
 }
 
 /** Far more than a world or a load makes. */

@@ -11,6 +11,12 @@ export interface Reading {
   readonly isChange: boolean;
 }
 
+/** What Till has taken in: the ids of processed events, and what its own calls have shown it. */
+export interface Taken {
+  readonly events: ReadonlySet<string>;
+  readonly readings: readonly Reading[];
+}
+
 interface Version {
   /** Its place among all events of the processor. */
   readonly index: number;
@@ -30,7 +36,8 @@ export async function readRows(sql: Sql): Promise<ReadonlyMap<string, string>> {
      union all select dispute->>'processorDisputeId', json_build_array(dispute->'status') from till.payments
        where dispute is not null
      union all select processor_subscription_id, json_build_array(status, processor_price_id,
-         extract(epoch from current_period_start)::bigint, extract(epoch from current_period_end)::bigint)
+         extract(epoch from current_period_start)::bigint, extract(epoch from current_period_end)::bigint,
+         quantity, cancel_at_period_end, processor_latest_invoice_id, default_payment_method_id)
        from till.subscriptions join till.plans on plans.id = plan_id
      union all select processor_invoice_id, json_build_array(status, amount_due, amount_paid) from till.invoices`,
   );
@@ -49,8 +56,21 @@ export async function readProcessedEvents(sql: Sql): Promise<ReadonlySet<string>
 export function assertNotOlder(
   rows: ReadonlyMap<string, string>,
   events: readonly Stripe.Event[],
-  taken: { readonly events: ReadonlySet<string>; readonly readings: readonly Reading[] },
+  taken: Taken,
 ): void {
+  const { newest, versions } = newestTaken(events, taken);
+  const stale = [...newest].flatMap(([id, index]) => {
+    const [row, all] = [rows.get(id), versions.get(id)];
+    if (row === undefined || all === undefined) return [];
+    const known = all.filter((version) => version.index <= index).at(-1)?.index ?? 0;
+    const allowed = all.filter((version) => version.index >= known).map(({ view }) => view);
+    return allowed.includes(row) ? [] : [{ id, row, allowed, all: all.map(({ view }) => view) }];
+  });
+  assert.deepEqual(stale, []);
+}
+
+/** All versions of every object, and the place of the newest event of which Till knows about each. */
+export function newestTaken(events: readonly Stripe.Event[], taken: Taken) {
   const indexes = new Map(events.map(({ id }, index) => [id, index]));
   const newest = new Map<string, number>();
   const know = (objectId: string, index: number) =>
@@ -69,14 +89,7 @@ export function assertNotOlder(
     const changed = isChange ? versions.get(objectId)?.find(({ index }) => index > begun) : undefined;
     know(objectId, changed?.index ?? begun);
   }
-  const stale = [...newest].flatMap(([id, index]) => {
-    const [row, all] = [rows.get(id), versions.get(id)];
-    if (row === undefined || all === undefined) return [];
-    const known = all.filter((version) => version.index <= index).at(-1)?.index ?? 0;
-    const allowed = all.filter((version) => version.index >= known).map(({ view }) => view);
-    return allowed.includes(row) ? [] : [{ id, row, allowed, all: all.map(({ view }) => view) }];
-  });
-  assert.deepEqual(stale, []);
+  return { newest, versions };
 }
 
 function versionOf({ type, data }: Stripe.Event): { readonly id: string; readonly view: string } | undefined {
@@ -117,7 +130,9 @@ function viewOf(object: Snapshot, type: string): readonly unknown[] | undefined 
       return [object.status];
     case 'subscription': {
       const [item] = object.items.data;
-      return [object.status, item?.price.id, item?.current_period_start, item?.current_period_end];
+      const { cancel_at_period_end: ends, latest_invoice: invoice, default_payment_method: card } = object;
+      const period = [item?.current_period_start, item?.current_period_end];
+      return [object.status, item?.price.id, ...period, item?.quantity, ends, invoice, card];
     }
     case 'invoice':
       return [object.status, object.amount_due, object.amount_paid];

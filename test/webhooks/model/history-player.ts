@@ -5,6 +5,7 @@ import type { Reading } from '../../support/checks/staleness.ts';
 import type { Method } from '../../support/client.ts';
 import { confirmIntent } from '../../support/objects.ts';
 import type { ApiClient } from './api-client.ts';
+import { changeTerms, type TermCommand } from './term-changes.ts';
 import type { Card, Command, DisputeAnswer } from './world.ts';
 
 interface PaymentAnswer {
@@ -48,7 +49,8 @@ type SubscriptionCommand =
   | 'cancel subscription'
   | 'end with period'
   | 'change plan'
-  | 'close invoice';
+  | 'close invoice'
+  | TermCommand['what'];
 
 /** Plays one history: what Till makes through Till's API, what happens at the processor through the official client. */
 export class HistoryPlayer {
@@ -63,6 +65,10 @@ export class HistoryPlayer {
   constructor(till: ApiClient, processor: TestProcessor) {
     this.#till = till;
     this.#processor = processor;
+  }
+
+  get customerId(): string {
+    return this.#customer.id;
   }
 
   get processorCustomerId(): string {
@@ -215,6 +221,16 @@ export class HistoryPlayer {
         return this.#changePlan(processorId, command.plan);
       case 'close invoice':
         return this.#closeInvoice(processorId, command.how);
+      default:
+        return changeTerms(
+          stripe,
+          {
+            id: processorId,
+            customer: this.#customer.processorCustomerId,
+            price: pick(this.#plans, planOf(command))?.processorPriceId,
+          },
+          command,
+        );
     }
   }
 
@@ -398,6 +414,11 @@ export class HistoryPlayer {
     const payment = pick(this.#payments, which);
     if (payment !== undefined) await act(payment);
   }
+}
+
+/** The plan that a command is about. */
+function planOf(command: TermCommand): number {
+  return command.what === 'schedule' ? command.plan : command.which;
 }
 
 function pick<T>(made: readonly T[], which: number): T | undefined {

@@ -7,6 +7,7 @@ import {
   startBackend,
   webhookSecrets,
 } from '../../support/backend.ts';
+import { assertEntitledNotOlder, type ShownEntitlement } from '../../support/checks/entitlement-staleness.ts';
 import { assertMirrored } from '../../support/checks/mirrors.ts';
 import { assertNotOlder, readProcessedEvents, readRows } from '../../support/checks/staleness.ts';
 import type { Client } from '../../support/client.ts';
@@ -25,6 +26,8 @@ const playersAtOnce = 24;
 const lateShare = 0.1;
 const lateMsMax = 50;
 const faultLatencyMs = 5;
+/** Of the Till of a model. */
+const modelGraceDays = 3;
 
 /** A backend whose processor Till reaches over a line on which responses take time. */
 export interface ModelBackend extends Backend {
@@ -51,6 +54,7 @@ export function startModelTill(backend: ModelBackend, workers = 3): Promise<Till
     // Each worker holds one connection and asks through eight more. The requests need some too.
     poolSize: 20,
     limits: { deadlineMs: 10_000, tryTimeoutMs: 6_000 },
+    entitlementGraceDays: modelGraceDays,
     logLevel: 'warn',
   });
 }
@@ -67,12 +71,14 @@ type Send = (body: string, signature: string) => Promise<void>;
 export class ModelRun {
   readonly #world: World;
   readonly #backend: Backend;
+  readonly #till: Client;
   readonly #players: readonly HistoryPlayer[];
   readonly delivery: EventDelivery;
 
   constructor(world: World, backend: Backend, till: Client, send: Send) {
     this.#world = world;
     this.#backend = backend;
+    this.#till = till;
     const api = createApiClient(till);
     this.#players = world.histories.map(() => new HistoryPlayer(api, backend));
     this.delivery = new EventDelivery({
@@ -115,8 +121,34 @@ export class ModelRun {
     const events = await readProcessedEvents(sql);
     const readings = this.#players.flatMap((player) => player.readings);
     const rows = await readRows(sql);
+    const nowMs = Date.now();
+    const entitlements = await this.#readEntitlements(sql);
     await this.delivery.collect();
     assertNotOlder(rows, this.delivery.events, { events, readings });
+    const grace = { days: modelGraceDays, nowMs };
+    assertEntitledNotOlder(entitlements, this.delivery.events, { events, readings }, grace);
+  }
+
+  /** As Till's API shows them now. Deleted customers have none. */
+  async #readEntitlements(sql: Sql): Promise<readonly ShownEntitlement[]> {
+    const rows = await sql<{ id: string; key: string }>(
+      'select id, processor_subscription_id as key from till.subscriptions',
+    );
+    const keys = new Map(rows.map(({ id, key }) => [id, key]));
+    const shown: ShownEntitlement[] = [];
+    await inLanes(playersAtOnce, this.#players, async ({ customerId }) => {
+      const { status, body } = await this.#till.tryGet(`/customers/${customerId}/entitlements`);
+      if (status !== 200) return;
+      const { subscriptions } = body as {
+        readonly subscriptions: readonly (ShownEntitlement & { readonly subscriptionId: string })[];
+      };
+      for (const { subscriptionId, ...one } of subscriptions) {
+        const key = keys.get(subscriptionId);
+        // A subscription that is newer than the rows above.
+        if (key !== undefined) shown.push({ ...one, processorSubscriptionId: key });
+      }
+    });
+    return shown;
   }
 
   async assertMirrored(sql: Sql): Promise<void> {

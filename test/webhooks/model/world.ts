@@ -57,6 +57,11 @@ export type Command =
   | { readonly what: 'cancel subscription'; readonly which: number; readonly by: Actor }
   | { readonly what: 'end with period'; readonly which: number }
   | { readonly what: 'change plan'; readonly which: number; readonly plan: number }
+  | { readonly what: 'change quantity'; readonly which: number; readonly quantity: number }
+  | { readonly what: 'discount'; readonly which: number; readonly percent: number | null }
+  | { readonly what: 'schedule'; readonly which: number; readonly plan: number; readonly quantity: number }
+  | { readonly what: 'release schedule'; readonly which: number }
+  | { readonly what: 'detach card'; readonly which: number }
   | {
       readonly what: 'close invoice';
       readonly which: number;
@@ -89,6 +94,7 @@ const faultsPerRoundMax = 6;
 const by = fc.constantFrom<Actor>('till', 'processor');
 const which = fc.nat({ max: 3 });
 const card = fc.constantFrom(...cards);
+const quantity = fc.integer({ min: 1, max: 5 });
 // Above every currency's smallest charge.
 const amount = fc.integer({ min: 100, max: 99_999 });
 const name = fc.string({ minLength: 1, maxLength: 12, unit: fc.constantFrom(...'abcdefgäß字 ') });
@@ -154,6 +160,24 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ what: fc.constant('cancel subscription' as const), which, by }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('end with period' as const), which }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('change plan' as const), which, plan: which }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ what: fc.constant('change quantity' as const), which, quantity }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      what: fc.constant('discount' as const),
+      which,
+      percent: fc.option(fc.integer({ min: 1, max: 99 }), { nil: null }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ what: fc.constant('schedule' as const), which, plan: which, quantity }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('release schedule' as const), which }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('detach card' as const), which }) },
   {
     weight: 1,
     arbitrary: fc.record({

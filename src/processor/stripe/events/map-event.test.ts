@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventFixture, eventFixtureWith } from '../../../../test/fixtures/event-fixture.ts';
 import { unknownDetails } from '../../../../test/support/invoice-details.ts';
+import { plainSubscription } from '../../../../test/support/plain-subscription.ts';
 import { asOfEvent } from '../../../mirrors/facts.ts';
 import { UnmappableError } from '../../event-facts.ts';
 import { eventTypes } from '../../event-types.ts';
@@ -375,12 +376,14 @@ describe('subscription events', () => {
       {
         processorPriceId: 'price_1',
         planLocalId: '0199d3a2-0000-7000-8000-00000000000b',
+        quantity: 1,
         currentPeriodStart: new Date('2026-01-01T00:00:00Z'),
         currentPeriodEnd: new Date('2026-02-01T00:00:00Z'),
       },
     ],
     status: 'active',
-    trialEnd: null,
+    ...plainSubscription,
+    processorLatestInvoiceId: 'in_1',
     createdAt: new Date('2026-01-01T00:00:00Z'),
     asOf: asOfEvent(eventTime),
   };
@@ -406,7 +409,62 @@ describe('subscription events', () => {
   test('a deleted subscription is canceled', () => {
     assert.deepEqual(read('customer.subscription.deleted'), {
       subject: 'subscription',
-      facts: [{ ...subscription, status: 'canceled' }],
+      facts: [{ ...subscription, status: 'canceled', canceledAt: eventTime, endedAt: eventTime }],
+    });
+  });
+
+  test('a cancellation to come, a payment method, a quantity and the latest invoice are read', () => {
+    const event = JSON.parse(eventFixture('customer.subscription.updated.newer'));
+    const { object } = event.data;
+    const [item] = object.items.data;
+    const changed = {
+      ...object,
+      ...{ cancel_at_period_end: true, cancel_at: 1_769_904_000, canceled_at: 1_767_225_660 },
+      ...{ default_payment_method: { id: 'pm_1', object: 'payment_method' }, latest_invoice: 'in_2' },
+      items: { ...object.items, data: [{ ...item, quantity: 7 }] },
+    };
+    const facts = readEvent(JSON.stringify({ ...event, data: { object: changed } }));
+    assert(facts.subject === 'subscription');
+    assert.deepEqual(facts.facts[0], {
+      ...subscription,
+      items: [{ ...subscription.items[0], quantity: 7 }],
+      ...{ cancelAtPeriodEnd: true, cancelAt: new Date('2026-02-01T00:00:00Z'), canceledAt: eventTime },
+      ...{ defaultPaymentMethodId: 'pm_1', processorLatestInvoiceId: 'in_2' },
+    });
+  });
+
+  test('events about its schedule, its discount or a lost payment method name what they are about', () => {
+    for (const [type, object, facts] of [
+      ['subscription_schedule.updated', { subscription: 'sub_1' }, [{ processorSubscriptionId: 'sub_1' }]],
+      [
+        'subscription_schedule.released',
+        { subscription: null, released_subscription: 'sub_1' },
+        [{ processorSubscriptionId: 'sub_1' }],
+      ],
+      ['customer.discount.deleted', { subscription: 'sub_1' }, [{ processorSubscriptionId: 'sub_1' }]],
+      ['customer.discount.created', { subscription: null }, []],
+    ] as const) {
+      const [kind] = type.split('.').slice(type.startsWith('customer') ? 1 : 0);
+      const event = { ...JSON.parse(eventFixture('customer.updated')), type };
+      const { payload } = mapEventEnvelope({
+        ...event,
+        data: { object: { id: 'x_1', object: kind, ...object } },
+      });
+      assert.deepEqual(readEvent(payload), { subject: 'changedSubscription', facts });
+    }
+    const detached = {
+      ...JSON.parse(eventFixture('customer.updated')),
+      type: 'payment_method.detached',
+      data: {
+        object: { id: 'pm_1', object: 'payment_method', customer: null, card: { last4: '4242' } },
+        previous_attributes: { customer: 'cus_1' },
+      },
+    };
+    const { payload } = mapEventEnvelope(detached);
+    assert.doesNotMatch(payload, /4242/);
+    assert.deepEqual(readEvent(payload), {
+      subject: 'detachedMethod',
+      facts: [{ processorCustomerId: 'cus_1', paymentMethodId: 'pm_1' }],
     });
   });
 

@@ -11,7 +11,7 @@ import { mapPayment } from '../objects/map-payment.ts';
 import { mapPrice, mapProduct } from '../objects/map-plan.ts';
 import { mapRefund } from '../objects/map-refund.ts';
 import { mapSubscription } from '../objects/map-subscription.ts';
-import { WireObject } from '../wire/wire-object.ts';
+import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { erasedMark, metadataMark, redactPayload } from './redact-payload.ts';
 
 /** The facts of a stored event. Its object is as it was at the event's time, in the shape of the endpoint's version. */
@@ -73,6 +73,26 @@ const readSubscription: Reader = (object, asOf) => ({
   subject: 'subscription',
   facts: [mapSubscription(object, asOf)],
 });
+
+/** The schedule or the discount of a subscription. A released schedule names its subscription apart. */
+const readChangedSubscription: Reader = (object) => {
+  const holder = WireObject.parse(object, 'object');
+  const id = ['subscription', 'released_subscription']
+    .map((field) => ifReadable(() => holder.reference(field)))
+    .find((reference) => reference !== null);
+  return { subject: 'changedSubscription', facts: id ? [{ processorSubscriptionId: id }] : [] };
+};
+
+/** The stored event names the customer that had the payment method. */
+const readDetachedMethod: Reader = (object) => {
+  const method = WireObject.parse(object, 'payment_method').expectKind('payment_method');
+  const processorCustomerId = ifReadable(() => method.reference('customer'));
+  const paymentMethodId = method.id();
+  return {
+    subject: 'detachedMethod',
+    facts: processorCustomerId === null ? [] : [{ processorCustomerId, paymentMethodId }],
+  };
+};
 
 /** A customer without personal data. */
 const noPersonalData = { email: null, name: null, phone: null, externalId: null, metadata: {} };
@@ -162,6 +182,20 @@ const readers: Readonly<Record<EventType, Reader>> = {
   'customer.subscription.deleted': readSubscription,
   'customer.subscription.paused': readSubscription,
   'customer.subscription.resumed': readSubscription,
+  'customer.subscription.pending_update_applied': readSubscription,
+  'customer.subscription.pending_update_expired': readSubscription,
+  'customer.subscription.trial_will_end': readSubscription,
+  'subscription_schedule.aborted': readChangedSubscription,
+  'subscription_schedule.canceled': readChangedSubscription,
+  'subscription_schedule.completed': readChangedSubscription,
+  'subscription_schedule.created': readChangedSubscription,
+  'subscription_schedule.expiring': readChangedSubscription,
+  'subscription_schedule.released': readChangedSubscription,
+  'subscription_schedule.updated': readChangedSubscription,
+  'customer.discount.created': readChangedSubscription,
+  'customer.discount.updated': readChangedSubscription,
+  'customer.discount.deleted': readChangedSubscription,
+  'payment_method.detached': readDetachedMethod,
   'invoice.created': readInvoice,
   'invoice.finalized': readInvoice,
   'invoice.updated': readInvoice,

@@ -48,6 +48,7 @@ function redact(event: unknown, showsMetadata: boolean): RedactedPayload {
   if (erased === true) return { payload: JSON.stringify(redacted), erasedPayload: null };
   const keepsMetadata = showsMetadata && metadataTypes.has(type);
   const kept = {
+    ...linksOf(event),
     ...(personalTypes.has(type) ? customerFieldsOf(event) : {}),
     ...(keepsMetadata ? metadataOf(event) : {}),
   };
@@ -93,6 +94,7 @@ function redactValue(value: unknown): unknown {
   const fields = record(value);
   const kind = fields['object'];
   if (kind === 'dispute') return onlyDispute(fields);
+  if (kind === 'line_item') return onlyBilledPeriod(fields);
   if (typeof kind === 'string' && !keptKinds.has(kind)) return idAndKind(fields);
   const changes: [string, unknown][] = [];
   for (const name of Object.keys(fields)) {
@@ -160,11 +162,54 @@ function idAndKind(fields: Readonly<Record<string, unknown>>): object {
   return id === undefined ? { object } : { id, object };
 }
 
+/** What says until when an invoice pays, and nothing about what was sold. */
+function onlyBilledPeriod(line: Readonly<Record<string, unknown>>): object {
+  const { amount, period, type, proration } = line;
+  const { start, end } = record(period);
+  const parent = record(line['parent']);
+  const source = typeof parent['type'] === 'string' ? parent['type'] : '';
+  const details = { proration: record(parent[source])['proration'] === true };
+  return {
+    ...idAndKind(line),
+    ...(typeof amount === 'number' ? { amount } : {}),
+    ...(typeof end === 'number' ? { period: { start: typeof start === 'number' ? start : null, end } } : {}),
+    ...('parent' in line
+      ? { parent: source === '' ? null : { type: redactText(source), [redactText(source)]: details } }
+      : { type: type === 'subscription' ? type : 'invoiceitem', proration: proration === true }),
+  };
+}
+
 function onlyLocalId(metadata: unknown): object {
   const fields = record(metadata);
   const { [localIdKey]: id } = fields;
   if (Object.keys(fields).length === (id === undefined ? 0 : 1)) return fields;
   return id === undefined ? {} : { [localIdKey]: id };
+}
+
+/**
+ * The ids that say which subscription an event is about, of objects that no mirror stores. A detached payment method no
+ * longer names its customer, but the event says which one it had.
+ */
+function linksOf(event: unknown): Readonly<Record<string, string>> {
+  const { type, data } = record(event);
+  const object = objectOf(event);
+  const [fields, names] =
+    type === 'payment_method.detached'
+      ? [{ ...object, ...record(record(data)['previous_attributes']) }, ['customer']]
+      : isAboutSubscription(type)
+        ? [object, ['subscription', 'released_subscription']]
+        : [object, []];
+  const links = names.flatMap((name) => {
+    const link = record(fields)[name];
+    const id = typeof link === 'string' ? link : record(link)['id'];
+    return typeof id === 'string' ? [[name, redactText(id)]] : [];
+  });
+  return Object.fromEntries(links);
+}
+
+function isAboutSubscription(type: unknown): boolean {
+  const families = ['subscription_schedule.', 'customer.discount.'];
+  return typeof type === 'string' && families.some((family) => type.startsWith(family));
 }
 
 /** The fields that a mirror stores from this event, without empty ones. */

@@ -1,20 +1,37 @@
 import type { InvoiceCalls } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isMissing } from '../wire/attempt.ts';
-import { mapPages } from '../wire/listing.ts';
+import { fetchPages, mapPages } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
-import { mapInvoice, mapInvoicePayment } from './map-invoice.ts';
+import { coversUntilOf, mapInvoice, mapInvoicePayment } from './map-invoice.ts';
+
+/** A thousand lines: an invoice has at most 250 of its own, and some more for changes within the period. */
+const linePagesMax = 10;
 
 export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
   const { stripe, call } = context;
+  /** An invoice contains only its first ten lines. They no longer change once it is paid. */
+  const readLines = async (processorInvoiceId: string): Promise<readonly WireObject[]> => {
+    const pages = fetchPages(
+      context,
+      'invoices.list_lines',
+      (page, options) => stripe.invoices.listLineItems(processorInvoiceId, page, options),
+      linePagesMax,
+      (line) => WireObject.parse(line, 'line'),
+    );
+    return (await Array.fromAsync(pages)).flat();
+  };
   return {
-    read: (processorInvoiceId) =>
-      call('invoices.read', {
+    read: async (processorInvoiceId) => {
+      const invoice = await call('invoices.read', {
         kind: 'read',
         send: (options) => stripe.invoices.retrieve(processorInvoiceId, {}, options),
         take: mapInvoice,
         refused: (refusal) => (isMissing(refusal) ? null : undefined),
-      }),
+      });
+      if (invoice === null || invoice.coversUntil !== undefined) return invoice;
+      return { ...invoice, coversUntil: coversUntilOf(await readLines(processorInvoiceId)) ?? null };
+    },
 
     // A payment intent pays one invoice at most.
     findOfPayment: (processorPaymentIntentId) =>

@@ -15,6 +15,8 @@ const statuses = {
 
 export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
   const invoice = WireObject.parse(value, 'invoice').expectKind('invoice');
+  const hasMoreLines = ifReadable(() => invoice.object('lines').flag('has_more')) === true;
+  const coversUntil = hasMoreLines ? undefined : coversUntilOf(ifReadable(() => invoice.list('lines')));
   return {
     processorInvoiceId: invoice.text('id'),
     processorCustomerId: invoice.referenceOrNull('customer'),
@@ -25,6 +27,7 @@ export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
     currency: invoice.currency('currency'),
     status: invoice.translate('status', statuses),
     hostedInvoiceUrl: invoice.optionalText('hosted_invoice_url'),
+    ...(coversUntil === undefined ? {} : { coversUntil }),
     number: invoice.optionalText('number'),
     amountRemaining: ifReadable(() => invoice.wholeNumber('amount_remaining')),
     attemptCount: attemptCountOf(invoice),
@@ -73,4 +76,34 @@ function subscriptionOf(invoice: WireObject): string | null {
 function subscriptionDetailsOf(invoice: WireObject): WireObject | null {
   const holder = invoice.has('parent') ? invoice.objectOrNull('parent') : invoice;
   return holder?.has('subscription_details') ? holder.objectOrNull('subscription_details') : null;
+}
+
+/**
+ * The end of the last period that these lines bill. A credit for time that is not used does not count, and neither does
+ * an item that somebody added to the invoice. Undefined if a line does not show its period.
+ */
+export function coversUntilOf(lines: readonly WireObject[] | null): Date | null | undefined {
+  if (lines === null) return undefined;
+  const ends = lines
+    .filter(isBilledPeriod)
+    .map((line) => ifReadable(() => line.object('period').moment('end')));
+  if (!ends.every((end) => end !== null) || lines.some((line) => !line.has('amount'))) return undefined;
+  return ends.reduce<Date | null>((last, end) => (last === null || end > last ? end : last), null);
+}
+
+/** Since 2025-03-31 `parent` says where a line comes from; before, the line itself did. */
+function isBilledPeriod(line: WireObject): boolean {
+  const amount = ifReadable(() => line.wholeNumber('amount'));
+  if (amount !== null && amount < 0) return false;
+  if (!line.has('parent')) return isOfSubscription(line, line.optionalText('type') === 'subscription');
+  const parent = ifReadable(() => line.object('parent'));
+  if (parent === null) return false;
+  const type = parent.optionalText('type') ?? '';
+  const details = ifReadable(() => parent.object(type));
+  return details !== null && isOfSubscription(details, type === 'subscription_item_details');
+}
+
+/** The regular line of a subscription, or the charge for a change within its period. */
+function isOfSubscription(details: WireObject, isRegular: boolean): boolean {
+  return isRegular || ifReadable(() => details.flag('proration')) === true;
 }

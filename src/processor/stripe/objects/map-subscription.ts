@@ -2,6 +2,7 @@ import type { AsOf } from '../../../mirrors/facts.ts';
 import type { SubscriptionFacts, SubscriptionItemFacts } from '../../../subscriptions/subscription.ts';
 import { UnmappableError } from '../../event-facts.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { discountOf, pendingChangeOf, quantityOf } from './map-subscription-terms.ts';
 
 /** Maps the processor's subscription statuses to Till's. */
 export const subscriptionStatusWords = {
@@ -20,15 +21,25 @@ export const subscriptionStatusWords = {
 export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
   const subscription = WireObject.parse(value, 'subscription').expectKind('subscription');
   const status = subscription.translate('status', subscriptionStatusWords);
+  const items = itemsOf(subscription);
+  const pendingChange = pendingChangeOf(subscription, items);
   return {
     processorSubscriptionId: subscription.text('id'),
     localId: subscription.localId(),
     processorCustomerId: subscription.referenceOrNull('customer'),
-    items: itemsOf(subscription),
+    items,
     status,
     // Required while a trial runs, and decorative at any other time.
     trialEnd:
       status === 'trialing' ? subscription.moment('trial_end') : subscription.optionalMoment('trial_end'),
+    cancelAtPeriodEnd: ifReadable(() => subscription.flag('cancel_at_period_end')) ?? false,
+    cancelAt: subscription.optionalMoment('cancel_at'),
+    canceledAt: subscription.optionalMoment('canceled_at'),
+    endedAt: subscription.optionalMoment('ended_at'),
+    processorLatestInvoiceId: ifReadable(() => subscription.reference('latest_invoice')),
+    defaultPaymentMethodId: ifReadable(() => subscription.reference('default_payment_method')),
+    discount: discountOf(subscription),
+    ...(pendingChange === undefined ? {} : { pendingChange }),
     createdAt: subscription.createdAt(asOf.earliest),
     asOf,
   };
@@ -58,6 +69,7 @@ function itemFacts(subscription: WireObject, item: WireObject): SubscriptionItem
   return {
     processorPriceId: item.reference('price'),
     planLocalId: item.localIdOf('price'),
+    quantity: quantityOf(item),
     currentPeriodStart: period.moment('current_period_start'),
     currentPeriodEnd: period.moment('current_period_end'),
   };

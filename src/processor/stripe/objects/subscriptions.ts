@@ -8,15 +8,17 @@ import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
 import { type KnownLinks, localIdKey, withKnownLinks } from '../wire/wire-object.ts';
 import { clientSecretOfSubscription, mapSubscription } from './map-subscription.ts';
+import { termExpansions } from './map-subscription-terms.ts';
+
+const expand = ['latest_invoice.confirmation_secret', ...termExpansions];
+const expandInList = termExpansions.map((path) => `data.${path}`);
 
 export function createSubscriptionCalls(context: AdapterContext): SubscriptionCalls {
   const { stripe, call } = context;
-  const expand = ['latest_invoice.confirmation_secret'];
   // Without a status filter, the processor leaves out canceled subscriptions.
-  const fetchList =
-    (filter: Stripe.SubscriptionListParams): Fetch =>
-    (page, options) =>
-      stripe.subscriptions.list({ status: 'all', ...filter, ...page }, options);
+  const fetchList = (filter: Stripe.SubscriptionListParams): Fetch => {
+    return (page, options) => stripe.subscriptions.list({ status: 'all', ...filter, ...page }, options);
+  };
 
   const read = (processorSubscriptionId: string, known: KnownLinks) =>
     call('subscriptions.read', {
@@ -58,7 +60,8 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
     cancel: (processorSubscriptionId) =>
       call('subscriptions.cancel', {
         kind: 'write',
-        send: (options) => stripe.subscriptions.cancel(processorSubscriptionId, {}, options),
+        send: (options) =>
+          stripe.subscriptions.cancel(processorSubscriptionId, { expand: [...termExpansions] }, options),
         take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf)),
         // The call carries none of the caller's values, so any other refusal is about the subscription's state.
         refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
@@ -74,10 +77,14 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
       mapPages(
         context,
         'subscriptions.list',
-        fetchList(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
+        fetchList({ expand: expandInList, ...ofCustomer(processorCustomerId) }),
         mapSubscription,
       ),
   };
+}
+
+function ofCustomer(customer: string | undefined): Stripe.SubscriptionListParams {
+  return customer === undefined ? {} : { customer };
 }
 
 function warnIfNoSecret(

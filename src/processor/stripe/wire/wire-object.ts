@@ -73,6 +73,13 @@ export class WireObject {
     return Number(value);
   }
 
+  /** A number that may have decimals, such as a percentage. */
+  number(field: string): number {
+    const value = this.#present(field);
+    if (typeof value !== 'number' || !Number.isFinite(value)) throw this.#wrong(field, value, 'a number');
+    return value;
+  }
+
   /** An amount of money. Every stored amount has a lower bound. */
   amount(field: string, min = 0): number {
     const value = this.wholeNumber(field);
@@ -141,6 +148,11 @@ export class WireObject {
   list(field: string): WireObject[] {
     const data = this.object(field).array('data');
     return data.map((item, index) => WireObject.parse(item, `${this.path}.${field}.data[${index}]`));
+  }
+
+  /** The objects of a plain array. */
+  objects(field: string): WireObject[] {
+    return this.array(field).map((item, index) => WireObject.parse(item, `${this.path}.${field}[${index}]`));
   }
 
   raw(field: string): unknown {

@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/**
+ * Gives a successful response an `ETag` of its body, and leaves the body out (304) if the caller has it already. The body
+ * is still made for every request, so it is never out of date.
+ */
+export async function answerIfChanged(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: unknown,
+): Promise<unknown> {
+  if (reply.statusCode !== 200 || typeof body !== 'string') return body;
+  const etag = `"${createHash('sha256').update(body).digest('base64url')}"`;
+  void reply.headers({ etag, 'cache-control': 'no-cache' });
+  if (!isListed(request.headers['if-none-match'], etag)) return body;
+  void reply.code(304).removeHeader('content-type').removeHeader('content-length');
+  return null;
+}
+
+/** Compares weakly, as RFC 9110 requires: a proxy that compresses a response may have made its tag weak. */
+function isListed(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  const tags = header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  return tags.includes(etag) || tags.includes('*');
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eventFixture } from '../../../../test/fixtures/event-fixture.ts';
+import { atSecond } from '../../../../test/support/transitions.ts';
+import { readEvent } from '../events/map-event.ts';
+import { redactPayload } from '../events/redact-payload.ts';
+import { mapInvoice } from './map-invoice.ts';
+
+const event = JSON.parse(eventFixture('invoice.paid.newer'));
+
+/** Until when an invoice with these lines pays, in seconds; the stored event must say the same. */
+function coversUntil(lines: unknown): number | null | undefined {
+  const object = { ...event.data.object, ...(lines === undefined ? {} : { lines }) };
+  const { coversUntil } = mapInvoice(object, atSecond(1_000));
+  const stored = readEvent(redactPayload({ ...event, data: { object } }).payload);
+  assert(stored.subject === 'invoice');
+  assert.deepEqual(stored.facts[0]?.coversUntil, coversUntil);
+  return coversUntil && coversUntil.getTime() / 1_000;
+}
+
+const list = (...data: readonly object[]) => ({ object: 'list', data, has_more: false });
+const line = (end: number, parent: object | null, more: object = {}) => ({
+  ...{ id: `il_${end}`, object: 'line_item', amount: 900, description: 'Gold', metadata: { a: 'b' } },
+  ...{ period: { start: 0, end }, parent, ...more },
+});
+const item = (proration = false) => ({
+  type: 'subscription_item_details',
+  subscription_item_details: { subscription: 'sub_1', proration },
+});
+const extra = (proration: boolean) => ({
+  type: 'invoice_item_details',
+  invoice_item_details: { subscription: 'sub_1', proration },
+});
+
+test('an invoice pays until the last period that the lines of its subscription bill', () => {
+  assert.equal(coversUntil(list(line(100, item()), line(300, item()), line(200, item()))), 300);
+  assert.equal(coversUntil(list(line(700, item(), { amount: 0 }))), 700, 'a trial costs nothing');
+});
+
+test('what somebody added to the invoice, and credits for unused time, do not count', () => {
+  assert.equal(coversUntil(list(line(900, extra(false)), line(100, item()))), 100);
+  assert.equal(coversUntil(list(line(900, null), line(100, item()))), 100);
+  assert.equal(coversUntil(list(line(900, extra(true), { amount: -5 }), line(100, extra(true)))), 100);
+  assert.equal(coversUntil(list(line(900, extra(false)))), null);
+  assert.equal(coversUntil(list()), null);
+});
+
+test('lines of the older shape count in the same way', () => {
+  const older = (end: number, type: string, proration: boolean) => {
+    const { parent: _, ...rest } = line(end, null, { type, proration, subscription: 'sub_1' });
+    return rest;
+  };
+  const lines = [older(300, 'invoiceitem', false), older(200, 'invoiceitem', true)];
+  assert.equal(coversUntil(list(older(100, 'subscription', false), ...lines)), 200);
+});
+
+test('it is unknown without lines, with more of them than shown, or with lines of an older release', () => {
+  assert.equal(coversUntil(undefined), undefined);
+  assert.equal(coversUntil({ ...list(line(100, item())), has_more: true }), undefined);
+  assert.equal(coversUntil(list({ id: 'il_1', object: 'line_item' })), undefined);
+});

@@ -1,0 +1,102 @@
+import type {
+  Discount,
+  PendingChangeFacts,
+  PendingItemFacts,
+  SubscriptionTermFacts,
+} from '../../../subscriptions/subscription-terms.ts';
+import { ifReadable, WireObject } from '../wire/wire-object.ts';
+
+/** What a response must contain in full. Events contain only the ids. */
+export const termExpansions = ['discounts.source.coupon', 'discounts.promotion_code', 'schedule'] as const;
+
+/** An item of a price without a quantity, such as a metered one, counts as one. */
+export function quantityOf(item: WireObject): number {
+  return ifReadable(() => item.amount('quantity')) ?? 1;
+}
+
+/** The first discount of a subscription. Older API versions have one discount instead of a list. */
+export function discountOf(subscription: WireObject): SubscriptionTermFacts['discount'] {
+  return ifReadable(() => {
+    if (!subscription.has('discounts')) return { processorDiscountId: subscription.object('discount').id() };
+    const [first] = subscription.array('discounts');
+    if (first === undefined || first === null) return null;
+    if (typeof first === 'string')
+      return { processorDiscountId: WireObject.parse({ id: first }, 'discount').id() };
+    const [discount] = subscription.objects('discounts');
+    return discount === undefined ? null : expandedDiscount(discount);
+  });
+}
+
+function expandedDiscount(discount: WireObject): Discount {
+  const coupon = discount.object('source').object('coupon');
+  const hasAmount = ifReadable(() => coupon.amount('amount_off')) !== null;
+  return {
+    processorDiscountId: discount.id(),
+    code: ifReadable(() => discount.object('promotion_code').text('code')),
+    percentOff: ifReadable(() => coupon.number('percent_off')),
+    amountOff: ifReadable(() => coupon.amount('amount_off')),
+    currency: hasAmount ? ifReadable(() => coupon.currency('currency')) : null,
+    endsAt: discount.optionalMoment('end')?.toISOString() ?? null,
+  };
+}
+
+const ended: readonly string[] = ['canceled', 'incomplete_expired'];
+
+/**
+ * The change of plan or quantity that waits for the customer to authenticate, else the next one that a schedule plans.
+ * Undefined if the subscription has a schedule that is not expanded.
+ */
+export function pendingChangeOf(
+  subscription: WireObject,
+  current: readonly [PendingItemFacts, ...PendingItemFacts[]],
+): PendingChangeFacts | null | undefined {
+  if (ended.includes(subscription.text('status'))) return null;
+  const update = ifReadable(() => subscription.object('pending_update'));
+  if (update !== null) return { items: pendingItems(update) ?? current, at: null };
+  const schedule = ifReadable(() => subscription.raw('schedule'));
+  if (schedule === null) return null;
+  return typeof schedule === 'string' ? undefined : scheduledChange(subscription, current);
+}
+
+/** Null if the update changes something else, such as the end of a trial. */
+function pendingItems(update: WireObject): PendingChangeFacts['items'] | null {
+  return ifReadable(() => {
+    const items = update.objects('subscription_items').filter((item) => !item.isDeleted());
+    return itemsOf(items);
+  });
+}
+
+function itemsOf(items: readonly WireObject[]): PendingChangeFacts['items'] | null {
+  const [first, ...others] = items.map((item) => ({
+    processorPriceId: item.reference('price'),
+    quantity: quantityOf(item),
+  }));
+  return first === undefined ? null : [first, ...others];
+}
+
+/** The first later phase of the schedule that has another plan or quantity. */
+function scheduledChange(
+  subscription: WireObject,
+  current: readonly [PendingItemFacts, ...PendingItemFacts[]],
+): PendingChangeFacts | null {
+  return ifReadable(() => {
+    const schedule = subscription.object('schedule');
+    const now = schedule.object('current_phase').moment('end_date');
+    const later = schedule
+      .objects('phases')
+      .map((phase) => ({ at: phase.moment('start_date'), items: itemsOf(phase.objects('items')) }))
+      .filter(({ at }) => at >= now)
+      .toSorted((a, b) => a.at.getTime() - b.at.getTime());
+    for (const { at, items } of later) if (items !== null && !isSame(items, current)) return { items, at };
+    return null;
+  });
+}
+
+function isSame(a: readonly PendingItemFacts[], b: readonly PendingItemFacts[]): boolean {
+  const textOf = (items: readonly PendingItemFacts[]) =>
+    items
+      .map(({ processorPriceId, quantity }) => `${processorPriceId} ${quantity}`)
+      .toSorted()
+      .join();
+  return textOf(a) === textOf(b);
+}

@@ -1,0 +1,87 @@
+/** Returns the id of the Till plan with this price, if there is one. */
+export type PlanIdOf = (processorPriceId: string) => string | undefined;
+
+/** A reduction of the price, as the row stores it. Either `percentOff` or `amountOff` is set. */
+export interface Discount {
+  readonly processorDiscountId: string;
+  /** What the customer entered. Null if the discount came without a promotion code. */
+  readonly code: string | null;
+  readonly percentOff: number | null;
+  readonly amountOff: number | null;
+  /** Of `amountOff`. */
+  readonly currency: string | null;
+  /** ISO 8601. Null if it does not end. */
+  readonly endsAt: string | null;
+}
+
+/** Another plan or quantity that the subscription will get, as the row stores it. */
+export interface PendingChange {
+  /** Null if the price is not a Till plan. */
+  readonly planId: string | null;
+  readonly quantity: number;
+  /** ISO 8601. Null if the change waits for the customer to authenticate. */
+  readonly at: string | null;
+}
+
+/** The parts of a row that events do not contain in full. */
+export interface SubscriptionTerms {
+  readonly discount: Discount | null;
+  readonly pendingChange: PendingChange | null;
+  /** The row took an event without these parts, and has not been refreshed since. */
+  readonly isIncomplete: boolean;
+}
+
+export interface SubscriptionTermFacts {
+  /** The first discount. An event contains only its id. */
+  readonly discount: Discount | Pick<Discount, 'processorDiscountId'> | null;
+  /** Undefined if it is unknown: an event contains only the id of the schedule that plans the change. */
+  readonly pendingChange?: PendingChangeFacts | null;
+}
+
+/** The price of an item after a change. */
+export interface PendingItemFacts {
+  readonly processorPriceId: string;
+  readonly quantity: number;
+}
+
+export interface PendingChangeFacts {
+  /** Oldest first, like the items of the subscription. */
+  readonly items: readonly [PendingItemFacts, ...PendingItemFacts[]];
+  readonly at: Date | null;
+}
+
+/** The terms that a row gets from facts. What the facts do not contain stays as it is, and makes the row incomplete. */
+export function termsOf(
+  row: Pick<SubscriptionTerms, 'discount' | 'pendingChange'>,
+  { discount, pendingChange }: SubscriptionTermFacts,
+  planIdOf: PlanIdOf,
+): SubscriptionTerms {
+  const known = knownDiscount(row.discount, discount);
+  return {
+    discount: known === undefined ? row.discount : known,
+    pendingChange: pendingChange === undefined ? row.pendingChange : toPendingChange(pendingChange, planIdOf),
+    isIncomplete: known === undefined || pendingChange === undefined,
+  };
+}
+
+export const noTerms = { discount: null, pendingChange: null };
+
+/** A discount never changes, so its id is enough to recognise it. Undefined if only its id is known. */
+function knownDiscount(
+  present: Discount | null,
+  discount: SubscriptionTermFacts['discount'],
+): Discount | null | undefined {
+  if (discount === null || 'code' in discount) return discount;
+  return present?.processorDiscountId === discount.processorDiscountId ? present : undefined;
+}
+
+function toPendingChange(change: PendingChangeFacts | null, planIdOf: PlanIdOf): PendingChange | null {
+  if (change === null) return null;
+  const { items, at } = change;
+  const item = items.find(({ processorPriceId }) => planIdOf(processorPriceId) !== undefined) ?? items[0];
+  return {
+    planId: planIdOf(item.processorPriceId) ?? null,
+    quantity: item.quantity,
+    at: at?.toISOString() ?? null,
+  };
+}
