@@ -74,10 +74,8 @@ export class PaymentCreation
       return await processor.payments.create({ ...write, processorCustomerId, ...values });
     } catch (error) {
       const method = { id: values.paymentMethodId, processorCustomerId };
-      throw await customers.explainRefusal(
-        await explainMethodRefusal(processor.paymentMethods, error, method),
-        customerId,
-      );
+      const explained = await customers.explainRefusal(error, customerId);
+      throw await explainMethodRefusal(processor.paymentMethods, explained, method);
     }
   }
 
