@@ -28,7 +28,7 @@ const CaptureBody = Type.Object(
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
   // The body is optional: without one, the whole authorised amount is captured.
-  { additionalProperties: false, [optionalBody]: true },
+  { title: 'NewCapture', additionalProperties: false, [optionalBody]: true },
 );
 
 export function registerCaptureRoutes(fastify: FastifyInstance, payments: PaymentService): void {
