@@ -1,8 +1,15 @@
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
-import { applyToRows, type Inserted, lockRows, withRecovery } from '../mirrors/apply-facts.ts';
+import {
+  applyToRows,
+  createdWithoutMetadata,
+  type Inserted,
+  lockRows,
+  withRecovery,
+} from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source, Take } from '../mirrors/fold.ts';
+import { noMetadata } from '../mirrors/metadata.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, revisionsOf, unknownToProcessor, untilSettled } from '../mirrors/refresh.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
@@ -108,7 +115,8 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     const take: Take<Subscription, SubscriptionFacts> = (subscription, next, origin, at) =>
       takeSubscriptionFacts(subscription, next, planIdOf, origin, at);
     const { applied } = await applyToRows(tx, store, { rows, inserted, source, keyOf, take, now });
-    return { applied, planIdOf };
+    const lost = createdWithoutMetadata(source, rows, inserted, keyOf);
+    return { applied: withRecovery(applied, { lost }), planIdOf };
   }
 
   /** Mirrors a subscription of a Till customer to a Till plan, even if it was created elsewhere. */
@@ -168,6 +176,7 @@ function toSubscription(
     currentPeriodStart: item.currentPeriodStart,
     currentPeriodEnd: item.currentPeriodEnd,
     trialEnd: facts.trialEnd,
+    metadata: facts.metadata ?? noMetadata,
     ...rowTime(facts.asOf),
     createdAt: isOurId(localId) ? idTime(localId) : createdAt,
     updatedAt: now,

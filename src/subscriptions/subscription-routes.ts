@@ -10,6 +10,8 @@ import {
   IdempotencyKey,
   IdParams,
   keyFailures,
+  MetadataAnswer,
+  NewMetadata,
   nullable,
   problems,
   processorFailures,
@@ -21,7 +23,7 @@ import { typed } from '../http/typed-app.ts';
 import { type Subscription, subscriptionStatuses } from './subscription.ts';
 import type { SubscriptionService } from './subscription-service.ts';
 
-const SubscriptionSchema = component('Subscription', {
+export const SubscriptionSchema = component('Subscription', {
   id: Id,
   processorSubscriptionId: Type.String(),
   customerId: Id,
@@ -32,6 +34,7 @@ const SubscriptionSchema = component('Subscription', {
   currentPeriodStart: nullable(DateTime),
   currentPeriodEnd: nullable(DateTime),
   trialEnd: nullable(DateTime),
+  metadata: MetadataAnswer,
   createdAt: DateTime,
   updatedAt: DateTime,
 });
@@ -43,6 +46,7 @@ const CreateBody = Type.Object(
     trialPeriodDays: Type.Optional(
       Type.Integer({ minimum: 0, maximum: 730, description: '0 means no trial.' }),
     ),
+    metadata: Type.Optional(NewMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
   { title: 'NewSubscription', additionalProperties: false },
@@ -53,12 +57,13 @@ const CreatedSchema = component('CreatedSubscription', {
   clientSecret: nullable(
     Type.String({
       description:
-        'The client secret of the first invoice. Null if a trial defers the first charge. Till never stores it.',
+        'The client secret of the first invoice. Null if a trial defers the first charge. Till never stores it: ' +
+        'request it again with `POST /api/v1/subscriptions/{id}/client-secret`.',
     }),
   ),
 });
 
-const example: Static<typeof SubscriptionSchema> = {
+export const subscriptionExample: Static<typeof SubscriptionSchema> = {
   id: '0199c1f3-11d2-7b64-9e0f-7a6b5c4d3e2f',
   processorSubscriptionId: 'sub_1MowQVLkdIwHu7ixeRlqHVzs',
   customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
@@ -67,6 +72,7 @@ const example: Static<typeof SubscriptionSchema> = {
   currentPeriodStart: '2026-11-15T09:30:00.000Z',
   currentPeriodEnd: '2026-12-15T09:30:00.000Z',
   trialEnd: null,
+  metadata: { seatPool: 'emea' },
   createdAt: '2026-11-15T09:30:00.000Z',
   updatedAt: '2026-11-15T09:30:00.000Z',
 };
@@ -83,7 +89,7 @@ export function registerSubscriptionRoutes(
     noun: 'subscription',
     plural: 'subscriptions',
     schema: SubscriptionSchema,
-    example: { ...example, status: 'active' as const },
+    example: { ...subscriptionExample, status: 'active' as const },
     filters: {
       customerId: CustomerIdFilter,
       status: Type.Optional(Type.Enum([...subscriptionStatuses])),
@@ -91,7 +97,7 @@ export function registerSubscriptionRoutes(
     },
     list: (request) => subscriptions.list(request),
     read: (id) => subscriptions.read(id),
-    toAnswer,
+    toAnswer: subscriptionAnswer,
   });
 }
 
@@ -109,13 +115,13 @@ function registerWrites(fastify: FastifyInstance, subscriptions: SubscriptionSer
           'processor. While the customer has a live subscription to a plan of the same group, another one is refused: ' +
           '`already_subscribed` names it. It is live unless its status is `canceled` or `incomplete_expired`.',
         body: body(CreateBody, {
-          customerId: example.customerId,
-          planId: example.planId,
+          customerId: subscriptionExample.customerId,
+          planId: subscriptionExample.planId,
           trialPeriodDays: 0,
         }),
         response: {
           201: answer('The new subscription and the client secret of its first invoice.', CreatedSchema, {
-            subscription: example,
+            subscription: subscriptionExample,
             clientSecret: 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH',
           }),
           ...problems(
@@ -130,11 +136,14 @@ function registerWrites(fastify: FastifyInstance, subscriptions: SubscriptionSer
       },
     },
     async (request, reply) => {
-      const { idempotencyKey, trialPeriodDays = 0, customerId, planId } = request.body;
+      const { idempotencyKey, trialPeriodDays = 0, ...values } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
-      const { result, replayed } = await subscriptions.create({ customerId, planId, trialPeriodDays }, key);
+      const { result, replayed } = await subscriptions.create({ ...values, trialPeriodDays }, key);
       const { subscription, clientSecret } = result;
-      return answerCreated(reply, replayed).send({ subscription: toAnswer(subscription), clientSecret });
+      return answerCreated(reply, replayed).send({
+        subscription: subscriptionAnswer(subscription),
+        clientSecret,
+      });
     },
   );
   app.delete(
@@ -146,16 +155,19 @@ function registerWrites(fastify: FastifyInstance, subscriptions: SubscriptionSer
         summary: 'Cancel a subscription immediately',
         params: IdParams,
         response: {
-          200: answer('The canceled subscription.', SubscriptionSchema, { ...example, status: 'canceled' }),
+          200: answer('The canceled subscription.', SubscriptionSchema, {
+            ...subscriptionExample,
+            status: 'canceled',
+          }),
           ...problems('not_found', ...bodyFailures, ...processorFailures),
         },
       },
     },
-    async (request) => toAnswer(await subscriptions.cancel(request.params.id)),
+    async (request) => subscriptionAnswer(await subscriptions.cancel(request.params.id)),
   );
 }
 
-function toAnswer(subscription: Subscription): Static<typeof SubscriptionSchema> {
+export function subscriptionAnswer(subscription: Subscription): Static<typeof SubscriptionSchema> {
   return {
     id: subscription.id,
     processorSubscriptionId: subscription.processorSubscriptionId,
@@ -165,6 +177,7 @@ function toAnswer(subscription: Subscription): Static<typeof SubscriptionSchema>
     currentPeriodStart: subscription.currentPeriodStart?.toISOString() ?? null,
     currentPeriodEnd: subscription.currentPeriodEnd?.toISOString() ?? null,
     trialEnd: subscription.trialEnd?.toISOString() ?? null,
+    metadata: subscription.metadata ?? {},
     createdAt: subscription.createdAt.toISOString(),
     updatedAt: subscription.updatedAt.toISOString(),
   };

@@ -17,6 +17,7 @@ const subscriptionTable = defineTable<Subscription>(
     currentPeriodStart: mutable('timestamptz'),
     currentPeriodEnd: mutable('timestamptz'),
     trialEnd: mutable('timestamptz'),
+    metadata: mutable('jsonb'),
     processorAsOf: mutable('timestamptz'),
     // Null in rows that an older release wrote, which stored a single time.
     processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),

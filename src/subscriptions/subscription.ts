@@ -1,5 +1,13 @@
 import { Failure } from '../errors.ts';
 import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
+import {
+  isMetadataChangeIgnored,
+  type Metadata,
+  type MetadataChange,
+  needsMetadata,
+  type OwnedMetadata,
+  takeMetadata,
+} from '../mirrors/metadata.ts';
 import { type Origin, type Taken, type TransitionTable, takeValues } from '../mirrors/transition.ts';
 
 /** The customer is entitled while the status is `active` or `trialing`. */
@@ -23,6 +31,7 @@ export interface Subscription extends DatedRow {
   readonly currentPeriodStart: Date | null;
   readonly currentPeriodEnd: Date | null;
   readonly trialEnd: Date | null;
+  readonly metadata: OwnedMetadata;
 }
 
 export interface SubscriptionFacts extends OwnFacts {
@@ -36,6 +45,8 @@ export interface SubscriptionFacts extends OwnFacts {
   readonly items: readonly [SubscriptionItemFacts, ...SubscriptionItemFacts[]];
   readonly status: SubscriptionStatus;
   readonly trialEnd: Date | null;
+  /** Null if it is unknown: older releases stored events without metadata. */
+  readonly metadata: Metadata | null;
 }
 
 /** A price that a subscription bills, with its current period. */
@@ -108,9 +119,26 @@ export function takeSubscriptionFacts(
     currentPeriodStart,
     currentPeriodEnd,
     trialEnd: facts.trialEnd,
+    metadata: takeMetadata(subscription.metadata, facts),
   };
   const rule = subscriptionTransitions[subscription.status][facts.status];
-  return takeValues(subscription, values, { rule, origin, asOf: facts.asOf, now });
+  const taken = takeValues(subscription, values, { rule, origin, asOf: facts.asOf, now });
+  const isIncomplete = subscription.metadata !== null && needsMetadata(facts, origin, taken.verdict);
+  return isIncomplete ? { ...taken, verdict: 'refresh' } : taken;
+}
+
+/** A change of a subscription. An absent field stays. */
+export interface SubscriptionChange {
+  readonly metadata?: MetadataChange;
+}
+
+/** Whether the processor's response to an update still shows an old value. */
+export function isSubscriptionChangeIgnored(
+  before: Subscription,
+  { metadata = {} }: SubscriptionChange,
+  after: SubscriptionFacts,
+): boolean {
+  return after.metadata !== null && isMetadataChangeIgnored(before.metadata ?? {}, metadata, after.metadata);
 }
 
 /** Both statuses are final. */

@@ -48,6 +48,7 @@ type SubscriptionCommand =
   | 'cancel subscription'
   | 'end with period'
   | 'change plan'
+  | 'annotate subscription'
   | 'close invoice';
 
 /** Plays one history: what Till makes through Till's API, what happens at the processor through the official client. */
@@ -128,6 +129,11 @@ export class HistoryPlayer {
         );
       case 'answer dispute':
         return this.#withPayment(command.which, ({ intentId }) => this.#answerDispute(intentId, command.how));
+      case 'annotate payment':
+        // Only by Till: the processor makes no event for it.
+        return this.#withPayment(command.which, ({ id, intentId }) =>
+          this.#read([intentId], 'PATCH', `payments/${id}`, annotation(command.note)),
+        );
       case 'pay elsewhere':
         return this.#payElsewhere(command.amount);
       case 'update customer':
@@ -213,6 +219,11 @@ export class HistoryPlayer {
         return stripe.subscriptions.update(processorId, { cancel_at_period_end: true });
       case 'change plan':
         return this.#changePlan(processorId, command.plan);
+      case 'annotate subscription':
+        // The same note again is no change, and makes no event.
+        return command.by === 'till'
+          ? this.#read([processorId], 'PATCH', `subscriptions/${id}`, annotation(command.note))
+          : stripe.subscriptions.update(processorId, { metadata: { theirs: command.note, both: '' } });
       case 'close invoice':
         return this.#closeInvoice(processorId, command.how);
     }
@@ -246,7 +257,7 @@ export class HistoryPlayer {
       await this.#change([intentId], 'POST', `payments/${id}/capture`, body);
       return;
     }
-    const values = whole ? {} : { amount_to_capture: part };
+    const values = { ...(whole ? {} : { amount_to_capture: part }), metadata: { theirs: String(part) } };
     await this.#processor.stripe.paymentIntents.capture(intentId, values);
   }
 
@@ -398,6 +409,11 @@ export class HistoryPlayer {
     const payment = pick(this.#payments, which);
     if (payment !== undefined) await act(payment);
   }
+}
+
+/** A change of metadata, under a key: a key of Till's client, and one that is also set at the processor. */
+function annotation(note: string): object {
+  return { metadata: { till: note, both: note }, idempotencyKey: randomUUID() };
 }
 
 function pick<T>(made: readonly T[], which: number): T | undefined {
