@@ -13,6 +13,7 @@ export const failureTitles = {
   method_not_allowed: 'Method not allowed',
   idempotency_key_in_flight: 'Idempotency key in use',
   external_id_taken: 'External id taken',
+  customer_deleted: 'Customer deleted',
   plan_archived: 'Plan archived',
   already_subscribed: 'Already subscribed',
   payment_not_cancelable: 'Payment not cancelable',

@@ -174,8 +174,8 @@ function registerDelete(
         operationId: 'deleteCustomer',
         summary: 'Delete a customer',
         description:
-          "Cancels the customer's subscriptions and erases the email, name, phone, externalId and metadata. " +
-          'You can still read the payments and invoices.',
+          "Cancels the customer's subscriptions and erases the email, name, phone, externalId and metadata, also the " +
+          'metadata of payments and subscriptions. You can still read the payments and invoices.',
         params: IdParams,
         response: {
           204: Type.Null({ description: 'The customer is deleted.' }),

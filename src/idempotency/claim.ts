@@ -7,9 +7,11 @@ export type ClaimOperation =
   | 'plans.create'
   | 'plans.update'
   | 'payments.create'
+  | 'payments.update'
   | 'payments.capture'
   | 'refunds.create'
   | 'subscriptions.create'
+  | 'subscriptions.update'
   | 'payment_methods.create';
 
 export interface Claim {

@@ -71,6 +71,18 @@ export async function applyToRows<Row extends MirrorRow, Facts>(
   return { applied: withRecovery(applied, { made, lost: inserted?.lost ?? [] }), written };
 }
 
+/** The keys of rows that events created without metadata, because an older release stored the events. They need a refresh. */
+export function createdWithoutMetadata<Row, Facts extends { readonly metadata: unknown }>(
+  source: Source,
+  { unknown }: LockedRows<Row, Facts>,
+  inserted: Inserted<Row> | undefined,
+  keyOf: (item: Row | Facts) => string,
+): readonly string[] {
+  if (source !== 'events' || inserted === undefined) return [];
+  const incomplete = new Set(unknown.filter(({ metadata }) => metadata === null).map(keyOf));
+  return incomplete.size === 0 ? [] : inserted.made.map(keyOf).filter((key) => incomplete.has(key));
+}
+
 /**
  * Adds created rows and lost objects to the outcome of a fold. A lost object is not ignored: it needs a refresh,
  * because its row or a row that it depends on is missing.

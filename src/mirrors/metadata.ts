@@ -4,6 +4,9 @@ import type { Origin, Verdict } from './transition.ts';
 /** The caller's own values on an object, without the keys that Till keeps for itself. */
 export type Metadata = Readonly<Record<string, string>>;
 
+/** The metadata of an object that belongs to a customer. Null once the customer is deleted. */
+export type OwnedMetadata = Metadata | null;
+
 /** A change of metadata: it sets the keys that it names, and null removes a key. */
 export type MetadataChange = Readonly<Record<string, string | null>>;
 
@@ -40,16 +43,37 @@ export function isMetadataChangeIgnored(before: Metadata, change: MetadataChange
   });
 }
 
+/** The part of facts that says what the metadata is. Null if they do not show it. */
+interface MetadataFacts {
+  readonly metadata: Metadata | null;
+}
+
 /**
  * Whether an event that a row would take does not show the metadata, because an older release stored it. Taking it would
  * date the row's metadata as of the event, so the object is read instead.
  */
 export function needsMetadata(
-  { metadata, deleted = false }: { readonly metadata: Metadata | null; readonly deleted?: boolean },
+  { metadata, deleted = false }: MetadataFacts & { readonly deleted?: boolean },
   origin: Origin,
   verdict: Verdict,
 ): boolean {
   return metadata === null && !deleted && origin === 'event' && verdict === 'take';
+}
+
+/** The metadata of an owned object after it took facts. Erased metadata stays erased. */
+export function takeMetadata(before: OwnedMetadata, { metadata }: MetadataFacts): OwnedMetadata {
+  return before === null ? null : (metadata ?? before);
+}
+
+/** A change is refused if the metadata was erased, or if it would leave too many keys. */
+export function refuseChange(before: OwnedMetadata, change: MetadataChange): void {
+  if (before === null) {
+    throw new Failure(
+      'customer_deleted',
+      'The customer is deleted, and so is the metadata of everything that belonged to it.',
+    );
+  }
+  refuseTooManyKeys(before, change);
 }
 
 /** Others may have set more keys at the processor. A change may then replace and remove keys, but not add one. */

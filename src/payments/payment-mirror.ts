@@ -1,6 +1,12 @@
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
-import { applyToRows, type Inserted, type LockedRows, lockRows } from '../mirrors/apply-facts.ts';
+import {
+  applyToRows,
+  createdWithoutMetadata,
+  type Inserted,
+  type LockedRows,
+  lockRows,
+} from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
@@ -85,7 +91,10 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
       processorInvoiceId === null && now.getTime() - createdAt.getTime() > lateAfterMs;
     const late = made.filter(isLate).map(keyOf);
     // Events do not contain everything that a row stores, and those about earlier charges found no row.
-    const incomplete = source === 'events' ? late : [];
+    const incomplete = [
+      ...(source === 'events' ? late : []),
+      ...createdWithoutMetadata(source, rows, inserted, keyOf),
+    ];
     return { ...applied, unsettled: [...new Set([...applied.unsettled, ...incomplete])], late };
   }
 

@@ -12,6 +12,8 @@ import {
   IdempotencyKey,
   IdParams,
   keyFailures,
+  MetadataAnswer,
+  NewMetadata,
   nullable,
   problems,
   processorFailures,
@@ -48,6 +50,7 @@ export const PaymentSchema = component('Payment', {
     }),
   ),
   description: nullable(Type.String()),
+  metadata: MetadataAnswer,
   failure: nullable(
     Type.Object(
       {
@@ -120,6 +123,7 @@ const CreateBody = Type.Object(
         description: 'Save the payment method that the customer pays with. Not together with `offSession`.',
       }),
     ),
+    metadata: Type.Optional(NewMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
   { title: 'NewPayment', additionalProperties: false },
@@ -131,7 +135,7 @@ const CreatedSchema = component('CreatedPayment', {
     Type.String({
       description:
         'The frontend uses it to confirm the payment with the processor. Till never stores it: ' +
-        'repeat the request with the same idempotency key to get it again.',
+        'request it again with `POST /api/v1/payments/{id}/client-secret`.',
     }),
   ),
 });
@@ -148,6 +152,7 @@ export const paymentExample: Static<typeof PaymentSchema> = {
   amountCapturable: 0,
   captureBefore: null,
   description: 'Order 1234',
+  metadata: { orderId: '1234' },
   failure: null,
   paymentMethod: null,
   invoiceId: null,
@@ -200,6 +205,7 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
           amount: 2_000,
           currency: 'eur',
           description: 'Order 1234',
+          metadata: { orderId: '1234' },
         }),
         response: {
           201: answer('The new payment and its client secret.', CreatedSchema, {
@@ -237,7 +243,7 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
 
 /** Requests that differ only in the case of the currency, or in spelling out a default, are the same request. */
 function newPaymentOf(body: Static<typeof CreateBody>): NewPaymentRequest {
-  const { customerId, amount, currency, description, paymentMethodId } = body;
+  const { customerId, amount, currency, description, paymentMethodId, metadata } = body;
   if (body.offSession && paymentMethodId === undefined)
     throw invalid('body.paymentMethodId', 'is required with offSession');
   if (body.offSession && body.savePaymentMethod)
@@ -251,6 +257,7 @@ function newPaymentOf(body: Static<typeof CreateBody>): NewPaymentRequest {
     ...(paymentMethodId === undefined ? {} : { paymentMethodId }),
     ...(body.offSession ? { offSession: true } : {}),
     ...(body.savePaymentMethod ? { savePaymentMethod: true } : {}),
+    ...(metadata === undefined ? {} : { metadata }),
   };
 }
 
@@ -271,6 +278,7 @@ export function paymentAnswer(payment: Payment): Static<typeof PaymentSchema> {
     amountCapturable: payment.amountCapturable,
     captureBefore: payment.amountCapturable > 0 ? (payment.captureBefore?.toISOString() ?? null) : null,
     description: payment.description,
+    metadata: payment.metadata ?? {},
     failure: payment.failure,
     paymentMethod: payment.paymentMethod,
     invoiceId: payment.invoiceId,

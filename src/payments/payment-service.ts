@@ -7,7 +7,7 @@ import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached } from '../processor/refused-write.ts';
-import { foundPayment, type Payment } from './payment.ts';
+import { foundPayment, type Payment, type PaymentChange } from './payment.ts';
 import { type CaptureRequest, PaymentCapture } from './payment-capture.ts';
 import {
   type CreatedPayment,
@@ -15,6 +15,7 @@ import {
   PaymentCreation,
   type PaymentParts,
 } from './payment-creation.ts';
+import { PaymentUpdate } from './payment-update.ts';
 
 /** The processor refuses to cancel a payment in these states. */
 const uncancelable: readonly Payment['intentStatus'][] = ['succeeded', 'processing'];
@@ -28,6 +29,8 @@ export class PaymentService {
   readonly creation: PaymentCreation;
   /** The sweeper also uses it. */
   readonly captures: PaymentCapture;
+  /** The sweeper also uses it. */
+  readonly updating: PaymentUpdate;
   readonly #parts: PaymentServiceParts;
   readonly #reads: SharedReads<Payment>;
 
@@ -35,6 +38,7 @@ export class PaymentService {
     this.#parts = parts;
     this.creation = new PaymentCreation(parts);
     this.captures = new PaymentCapture(parts);
+    this.updating = new PaymentUpdate(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
@@ -45,6 +49,23 @@ export class PaymentService {
   async capture(request: CaptureRequest, key: string | undefined): Promise<OperationResult<Payment>> {
     const { id } = await this.read(request.paymentId);
     return this.#parts.idempotency.run(this.captures, { ...request, paymentId: id }, key);
+  }
+
+  async update(
+    id: string,
+    change: PaymentChange,
+    key: string | undefined,
+  ): Promise<OperationResult<Payment>> {
+    const payment = await this.read(id);
+    // Without a key, there is nothing to remember about a change of nothing.
+    if (key === undefined && Object.keys(change).length === 0) return { result: payment, replayed: false };
+    return this.#parts.idempotency.run(this.updating, { paymentId: payment.id, change }, key);
+  }
+
+  /** Reads the client secret again, which is never stored. Null if nothing is left to confirm. */
+  async readClientSecret(id: string): Promise<string | null> {
+    const payment = await this.read(id);
+    return (await this.creation.replay(payment.id)).clientSecret;
   }
 
   async read(id: string): Promise<Payment> {

@@ -24,6 +24,7 @@ const paymentTable = defineTable<Payment>('payments', {
       where subscriptions.processor_subscription_id = payments.processor_subscription_id) end`,
   ),
   description: mutable('text'),
+  metadata: mutable('jsonb'),
   amount: mutable('bigint'),
   amountReceived: mutable('bigint'),
   // A previous release updates rows without these two. Their values end with the status that they belong to.

@@ -1,6 +1,14 @@
 import { Failure } from '../errors.ts';
 import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
 import {
+  type Metadata,
+  type MetadataChange,
+  needsMetadata,
+  noMetadata,
+  type OwnedMetadata,
+  takeMetadata,
+} from '../mirrors/metadata.ts';
+import {
   type Origin,
   type Taken,
   type TransitionTable,
@@ -67,6 +75,7 @@ export interface Payment extends DatedRow, PaymentValues, ChargeValues, PaidInvo
   readonly processorPaymentIntentId: string;
   readonly customerId: string;
   readonly description: string | null;
+  readonly metadata: OwnedMetadata;
   /** The sum of the refunds that did not fail. */
   readonly amountRefunded: number;
   /** The sum of the refunds in progress, which the processor has not confirmed yet. */
@@ -81,6 +90,8 @@ export interface PaymentFacts extends OwnFacts, PaymentValues, DisputesOfPayment
   readonly processorPaymentIntentId: string;
   readonly processorCustomerId: string | null;
   readonly status: IntentStatus;
+  /** Null if it is unknown: older releases stored events without metadata. */
+  readonly metadata: Metadata | null;
   /** Undefined in events: their stored form contains no free text. */
   readonly description?: string | null;
   /** The latest charge. Undefined in events, which only contain its id. */
@@ -135,7 +146,9 @@ export function takePaymentFacts(
 ): Taken<Payment> {
   const rule = paymentTransitions[payment.intentStatus][facts.status];
   const { asOf } = facts;
-  const intent = takeValues(payment, valuesOfPayment(facts), { rule, origin, asOf, now });
+  const values = { ...valuesOfPayment(facts), metadata: takeMetadata(payment.metadata, facts) };
+  const intent = takeValues(payment, values, { rule, origin, asOf, now });
+  const isIncomplete = payment.metadata !== null && needsMetadata(facts, origin, intent.verdict);
   // The processor's own description of what a subscription charges is not stored: events do not contain it.
   const description = payment.processorInvoiceId === null ? facts.description : undefined;
   const described = takeDescription(payment, intent, description, now);
@@ -143,7 +156,9 @@ export function takePaymentFacts(
   const disputed = takeDisputes(charged.row, facts, origin, now);
   const row = disputed.verdict === 'keep' ? charged.row : disputed.row;
   return {
-    verdict: strongestOf(intent.verdict, described.verdict, charged.verdict, disputed.verdict),
+    verdict: isIncomplete
+      ? 'refresh'
+      : strongestOf(intent.verdict, described.verdict, charged.verdict, disputed.verdict),
     row: { ...row, status: paymentStatusOf(row) },
   };
 }
@@ -177,6 +192,7 @@ function valuesOfPayment({
   createdAt,
   asOf,
   description,
+  metadata,
   charge,
   processorInvoiceId,
   isDisputed,
@@ -190,10 +206,16 @@ function valuesOfPayment({
 /** The values of a new row. */
 export function firstValuesOfPayment(
   facts: PaymentFacts,
-): PaymentValues & ChargeValues & Pick<Payment, 'intentStatus' | 'description' | 'dispute'> {
+): PaymentValues & ChargeValues & Pick<Payment, 'intentStatus' | 'description' | 'metadata' | 'dispute'> {
   const { description = null, charge } = facts;
+  const metadata = facts.metadata ?? noMetadata;
   const charged = charge ? chargeValues(charge) : noCharge;
-  return { ...valuesOfPayment(facts), description, ...charged, dispute: null };
+  return { ...valuesOfPayment(facts), description, metadata, ...charged, dispute: null };
+}
+
+/** A change of a payment. An absent field stays. */
+export interface PaymentChange {
+  readonly metadata?: MetadataChange;
 }
 
 /** Whether there was an attempt to pay, or one is in progress. */

@@ -35,10 +35,12 @@ export interface ProcessorEvent {
   /** JSON without secrets, and without personal data that no mirror stores. Text, because it is stored as it is. */
   readonly payload: string;
   /**
-   * What is kept once the person is erased; it is read as an event without content. Null if `payload` has no personal
-   * data.
+   * What is kept once the person is erased: an event about a customer is read as one without content, and any other says
+   * nothing about metadata. Null if `payload` has no personal data.
    */
   readonly erasedPayload: string | null;
+  /** The processor's id of the customer to whom the object belongs, if `payload` contains its metadata; null if the object is the customer. */
+  readonly customerKey: string | null;
 }
 
 /** `not_an_event`: the signature is valid, but the body is not an event that Till can use. */

@@ -14,6 +14,7 @@ export const processorOperations = [
   'plans.list',
   'payments.create',
   'payments.read',
+  'payments.update',
   'payments.cancel',
   'payments.capture',
   'payments.confirm',

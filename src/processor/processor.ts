@@ -7,11 +7,11 @@ import type {
   PaymentMethodUse,
 } from '../payment-methods/payment-method.ts';
 import type { DisputeFacts } from '../payments/dispute.ts';
-import type { PaymentFacts } from '../payments/payment.ts';
+import type { PaymentChange, PaymentFacts } from '../payments/payment.ts';
 import type { RefundFacts, RefundReason } from '../payments/refund.ts';
 import type { PlanChange, PlanFacts, PlanInterval, ProductFacts } from '../plans/plan.ts';
 import type { PlanFeatures } from '../plans/plan-features.ts';
-import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
+import type { SubscriptionChange, SubscriptionFacts } from '../subscriptions/subscription.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { EventFacts } from './event-facts.ts';
 
@@ -156,6 +156,10 @@ export interface PaymentCalls {
   /** A declined off-session charge is no failure: the payment exists, and says why. */
   create(payment: KeyedWrite & NewPayment): Promise<PaymentWithSecret>;
   read(processorPaymentIntentId: string): Promise<PaymentWithSecret | null>;
+  /** Possible in every state of the payment. */
+  update(
+    change: KeyedWrite & PaymentChange & { readonly processorPaymentIntentId: string },
+  ): Promise<Attempt<PaymentFacts>>;
   cancel(order: KeyedWrite & { readonly processorPaymentIntentId: string }): Promise<Attempt<PaymentFacts>>;
   /** Captures an authorised payment. The payment carries the capture's id, so that it can be recognised later. */
   capture(order: KeyedWrite & NewCapture): Promise<Attempt<PaymentFacts>>;
@@ -178,6 +182,7 @@ export interface NewPayment {
   readonly offSession?: true;
   /** Saves the payment method for later payments without the customer. */
   readonly savePaymentMethod?: true;
+  readonly metadata?: Metadata;
 }
 
 export interface NewCapture {
@@ -227,6 +232,15 @@ export interface SubscriptionCalls {
   create(subscription: KeyedWrite & NewSubscription): Promise<SubscriptionWithSecret>;
   read(processorSubscriptionId: string): Promise<SubscriptionWithSecret | null>;
   /**
+   * The secret that is left to confirm: that of the newest open invoice, else that of the setup of a payment method. Null
+   * if there is neither.
+   */
+  readToConfirm(processorSubscriptionId: string): Promise<SubscriptionWithSecret | null>;
+  /** Metadata can be changed in every state of the subscription. */
+  update(
+    change: KeyedWrite & SubscriptionChange & { readonly processorSubscriptionId: string },
+  ): Promise<Attempt<SubscriptionFacts>>;
+  /**
    * Takes effect at once. A subscription that is already canceled is `missing` to the processor, but can still be read.
    */
   cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
@@ -240,6 +254,7 @@ export interface NewSubscription {
   readonly processorPriceId: string;
   /** 0: no trial. */
   readonly trialPeriodDays: number;
+  readonly metadata?: Metadata;
 }
 
 export interface InvoiceCalls {

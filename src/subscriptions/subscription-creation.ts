@@ -6,6 +6,7 @@ import type {
   OperationWrite,
   Recorded,
 } from '../idempotency/operation.ts';
+import type { Metadata } from '../mirrors/metadata.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
@@ -22,6 +23,7 @@ export interface NewSubscriptionRequest {
   readonly planId: string;
   /** 0 for no trial. */
   readonly trialPeriodDays: number;
+  readonly metadata?: Metadata;
 }
 
 export interface CreatedSubscription {
@@ -69,13 +71,13 @@ export class SubscriptionCreation
   }
 
   async call(
-    { customerId, planId, trialPeriodDays }: NewSubscriptionRequest,
+    { customerId, planId, ...values }: NewSubscriptionRequest,
     prepared: Prepared,
     write: OperationWrite,
   ): Promise<SubscriptionWithSecret> {
     const { customers, plans, processor } = this.#parts;
     try {
-      return await processor.subscriptions.create({ ...write, ...prepared, trialPeriodDays });
+      return await processor.subscriptions.create({ ...write, ...prepared, ...values });
     } catch (error) {
       throw await plans.explainRefusal(await customers.explainRefusal(error, customerId), planId);
     }

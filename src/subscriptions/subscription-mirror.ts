@@ -1,8 +1,15 @@
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
-import { applyToRows, type Inserted, lockRows, withRecovery } from '../mirrors/apply-facts.ts';
+import {
+  applyToRows,
+  createdWithoutMetadata,
+  type Inserted,
+  lockRows,
+  withRecovery,
+} from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source, Take } from '../mirrors/fold.ts';
+import { noMetadata } from '../mirrors/metadata.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import {
   ignoredAll,
@@ -133,7 +140,8 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     const take: Take<Subscription, SubscriptionFacts> = (subscription, next, origin, at) =>
       takeSubscriptionFacts(subscription, next, planIdOf, origin, at);
     const { applied } = await applyToRows(tx, store, { rows, inserted, source, keyOf, take, now });
-    return { applied, planIdOf };
+    const lost = createdWithoutMetadata(source, rows, inserted, keyOf);
+    return { applied: withRecovery(applied, { lost }), planIdOf };
   }
 
   async #toRefresh(tx: Transaction, keys: readonly string[]): Promise<Applied> {
@@ -243,6 +251,7 @@ function toSubscription(
     currentPeriodEnd: item.currentPeriodEnd,
     latestInvoiceId: null,
     paidUntil: null,
+    metadata: facts.metadata ?? noMetadata,
     ...rowTime(facts.asOf),
     createdAt: isOurId(localId) ? idTime(localId) : createdAt,
     updatedAt: now,

@@ -4,8 +4,8 @@ import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
-import { notReached } from '../processor/refused-write.ts';
-import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
+import { notReached, objectMissing } from '../processor/refused-write.ts';
+import { foundSubscription, hasEnded, type Subscription, type SubscriptionChange } from './subscription.ts';
 import {
   type CreatedSubscription,
   GroupedSubscriptionCreation,
@@ -13,6 +13,7 @@ import {
   SubscriptionCreation,
   type SubscriptionParts,
 } from './subscription-creation.ts';
+import { type ChangedSubscription, SubscriptionUpdate } from './subscription-update.ts';
 
 /** Concurrent reads when a customer is deleted: enough to finish in seconds, few enough to leave room for requests. */
 const concurrentReadsMax = 5;
@@ -22,8 +23,9 @@ interface SubscriptionServiceParts extends SubscriptionParts {
 }
 
 export class SubscriptionService {
-  /** The sweeper also uses it. */
+  /** The sweeper also uses these two. */
   readonly creation: SubscriptionCreation;
+  readonly updating: SubscriptionUpdate;
   readonly #groupedCreation: GroupedSubscriptionCreation;
   readonly #parts: SubscriptionServiceParts;
   readonly #reads: SharedReads<Subscription>;
@@ -32,6 +34,7 @@ export class SubscriptionService {
     this.#parts = parts;
     this.creation = new SubscriptionCreation(parts);
     this.#groupedCreation = new GroupedSubscriptionCreation(parts);
+    this.updating = new SubscriptionUpdate(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
@@ -42,6 +45,25 @@ export class SubscriptionService {
     const { idempotency, plans } = this.#parts;
     const isGrouped = await plans.isGrouped(request.planId);
     return idempotency.run(isGrouped ? this.#groupedCreation : this.creation, request, key);
+  }
+
+  async update(
+    id: string,
+    change: SubscriptionChange,
+    key: string | undefined,
+  ): Promise<OperationResult<ChangedSubscription>> {
+    const subscription = await this.read(id);
+    return this.#parts.idempotency.run(this.updating, { subscriptionId: subscription.id, change }, key);
+  }
+
+  /** Reads the client secret that is left to confirm, which is never stored. Null if there is none. */
+  async readClientSecret(id: string): Promise<string | null> {
+    const { database, mirror, processor } = this.#parts;
+    const subscription = await this.read(id);
+    const present = await processor.subscriptions.readToConfirm(subscription.processorSubscriptionId);
+    if (present === null) throw objectMissing('subscription');
+    await applyResponse(database, mirror, present.subscription, subscription);
+    return present.clientSecret;
   }
 
   async read(id: string): Promise<Subscription> {

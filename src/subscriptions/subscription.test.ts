@@ -35,6 +35,7 @@ const subscription: Subscription = {
   paidUntil: null,
   isIncomplete: false,
   ...plainSubscription,
+  metadata: {},
   ...rowTime(rowAsOf),
   createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
@@ -56,6 +57,7 @@ const facts: SubscriptionFacts = {
   ],
   status: 'incomplete',
   ...plainSubscription,
+  metadata: {},
   createdAt: rowCreatedAt,
   asOf: rowAsOf,
 };
@@ -154,4 +156,27 @@ test('a subscription with several items shows the plan and period of the oldest 
 test('only canceled and incomplete_expired subscriptions have ended', () => {
   const ended = subscriptionStatuses.filter(hasEnded).sort();
   assert.deepEqual(ended, ['canceled', 'incomplete_expired']);
+});
+
+test('metadata is a change of its own, also of a subscription that has ended', () => {
+  const ended: Subscription = { ...subscription, status: 'canceled' };
+  const told: SubscriptionFacts = { ...facts, status: 'canceled', metadata: { a: '1' } };
+  const at = (second: number) =>
+    takeSubscriptionFacts(ended, { ...told, asOf: atSecond(second) }, noPlan, 'event', testNow);
+  assert.equal(at(999).verdict, 'keep');
+  assert.equal(at(1_000).verdict, 'refresh');
+  assert.deepEqual([at(1_001).verdict, at(1_001).row.metadata], ['take', { a: '1' }]);
+});
+
+test('an event that does not show the metadata never clears it, and erased metadata stays erased', () => {
+  const unknown = { ...facts, status: 'active', metadata: null, asOf: atSecond(1_001) } as const;
+  const row: Subscription = { ...subscription, metadata: { a: '1' } };
+  assert.equal(takeSubscriptionFacts(row, unknown, noPlan, 'event', testNow).verdict, 'refresh');
+  assert.deepEqual(takeSubscriptionFacts(row, unknown, noPlan, 'present', testNow).row.metadata, { a: '1' });
+  const erased: Subscription = { ...subscription, metadata: null };
+  for (const metadata of [{ a: '1' }, null]) {
+    const told = { ...unknown, metadata };
+    const taken = takeSubscriptionFacts(erased, told, noPlan, 'event', testNow);
+    assert.deepEqual([taken.verdict, taken.row.status, taken.row.metadata], ['take', 'active', null]);
+  }
 });

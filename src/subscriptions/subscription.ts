@@ -1,5 +1,13 @@
 import { Failure } from '../errors.ts';
 import type { DatedRow, OwnFacts } from '../mirrors/facts.ts';
+import {
+  isMetadataChangeIgnored,
+  type Metadata,
+  type MetadataChange,
+  needsMetadata,
+  type OwnedMetadata,
+  takeMetadata,
+} from '../mirrors/metadata.ts';
 import { type Origin, type Taken, type TransitionTable, takeValues } from '../mirrors/transition.ts';
 import {
   type PlanIdOf,
@@ -50,6 +58,7 @@ export interface Subscription extends DatedRow, SubscriptionValues, Subscription
    * current period is not paid.
    */
   readonly paidUntil: Date | null;
+  readonly metadata: OwnedMetadata;
 }
 
 export interface SubscriptionFacts extends OwnFacts, SubscriptionValues, SubscriptionTermFacts {
@@ -61,6 +70,8 @@ export interface SubscriptionFacts extends OwnFacts, SubscriptionValues, Subscri
    * beyond the first page of the processor's list are not read.
    */
   readonly items: readonly [SubscriptionItemFacts, ...SubscriptionItemFacts[]];
+  /** Null if it is unknown: older releases stored events without metadata. */
+  readonly metadata: Metadata | null;
 }
 
 /** An event that changes a subscription, but does not contain it: about its schedule or its discount. */
@@ -143,9 +154,26 @@ export function takeSubscriptionFacts(
     quantity,
     currentPeriodStart,
     currentPeriodEnd,
+    metadata: takeMetadata(subscription.metadata, facts),
   };
   const rule = subscriptionTransitions[subscription.status][facts.status];
-  return takeValues(subscription, values, { rule, origin, asOf: facts.asOf, now });
+  const taken = takeValues(subscription, values, { rule, origin, asOf: facts.asOf, now });
+  const isIncomplete = subscription.metadata !== null && needsMetadata(facts, origin, taken.verdict);
+  return isIncomplete ? { ...taken, verdict: 'refresh' } : taken;
+}
+
+/** A change of a subscription. An absent field stays. */
+export interface SubscriptionChange {
+  readonly metadata?: MetadataChange;
+}
+
+/** Whether the processor's response to an update still shows an old value. */
+export function isSubscriptionChangeIgnored(
+  before: Subscription,
+  { metadata = {} }: SubscriptionChange,
+  after: SubscriptionFacts,
+): boolean {
+  return after.metadata !== null && isMetadataChangeIgnored(before.metadata ?? {}, metadata, after.metadata);
 }
 
 export function valuesOfSubscription(facts: SubscriptionFacts): SubscriptionValues {

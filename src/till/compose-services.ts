@@ -22,6 +22,7 @@ import { PaymentMirror } from '../payments/payment-mirror.ts';
 import { registerPaymentRoutes } from '../payments/payment-routes.ts';
 import { PaymentService } from '../payments/payment-service.ts';
 import { PaymentStore, paymentList } from '../payments/payment-store.ts';
+import { registerPaymentUpdateRoutes } from '../payments/payment-update-routes.ts';
 import { RefundMirror } from '../payments/refund-mirror.ts';
 import { registerRefundRoutes } from '../payments/refund-routes.ts';
 import { RefundService } from '../payments/refund-service.ts';
@@ -45,6 +46,7 @@ import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import { SubscriptionStore, subscriptionList } from '../subscriptions/subscription-store.ts';
+import { registerSubscriptionUpdateRoutes } from '../subscriptions/subscription-update-routes.ts';
 import { EventApplier } from '../sync/event-applier.ts';
 import type { Mirrors } from '../sync/mirrors.ts';
 import { Recovery } from '../sync/recovery.ts';
@@ -106,9 +108,11 @@ export function composeServices(parts: ServiceParts) {
       'plans.create': domain.plans.creation,
       'plans.update': domain.plans.updating,
       'payments.create': domain.payments.creation,
+      'payments.update': domain.payments.updating,
       'payments.capture': domain.payments.captures,
       'refunds.create': domain.refunds.creation,
       'subscriptions.create': domain.subscriptions.creation,
+      'subscriptions.update': domain.subscriptions.updating,
       'payment_methods.create': domain.paymentMethods.creation,
     },
     logger,
@@ -249,10 +253,12 @@ export async function registerRoutes(
   registerPaymentMethodRoutes(app, services.paymentMethods);
   registerPlanRoutes(app, plans);
   registerPaymentRoutes(app, payments);
+  registerPaymentUpdateRoutes(app, payments);
   registerCaptureRoutes(app, payments);
   registerRefundRoutes(app, refunds);
   registerSubscriptionRoutes(app, subscriptions, entitlements);
   registerEntitlementRoutes(app, entitlements);
+  registerSubscriptionUpdateRoutes(app, subscriptions, entitlements);
   registerInvoiceRoutes(app, invoices);
   registerWebhookEventRoutes(app, services.webhookEvents);
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });

@@ -9,6 +9,8 @@ export interface InboxPosition {
 
 export interface StoredPayload extends InboxPosition {
   readonly objectId: string | null;
+  /** The customer to whom the object belongs; null if the object is the customer. */
+  readonly customerKey: string | null;
   readonly payload: string;
   readonly state: WebhookEventState;
 }
@@ -16,6 +18,11 @@ export interface StoredPayload extends InboxPosition {
 export interface RedactedPayload extends StoredPayload {
   readonly erasedPayload: string | null;
 }
+
+/** Which events of a customer: each kind is found by its own index. */
+export const eventsOfCustomer = ['customer', 'belongings'] as const;
+
+type EventsOfCustomer = (typeof eventsOfCustomer)[number];
 
 /** All SQL that removes personal data from the inbox. */
 export class ErasureStore {
@@ -30,14 +37,21 @@ export class ErasureStore {
     return this.#lock(tx, `personal_data = 'unchecked'`, 'for update skip locked', after, limit);
   }
 
-  /** Locks events that contain personal data of this customer, in order of creation to avoid deadlocks. */
+  /**
+   * Locks events that contain personal data of this customer, in order of creation to avoid deadlocks: those about the
+   * customer, or those about what belongs to it.
+   */
   lockOfCustomer(
     tx: Queryable,
-    processorCustomerId: string,
+    {
+      processorCustomerId,
+      about,
+    }: { readonly processorCustomerId: string; readonly about: EventsOfCustomer },
     after: InboxPosition | undefined,
     limit: number,
   ): Promise<readonly StoredPayload[]> {
-    const condition = `personal_data = 'customer' and object_id = $4`;
+    const column = about === 'customer' ? 'object_id' : 'customer_key';
+    const condition = `personal_data = 'customer' and ${column} = $4`;
     return this.#lock(tx, condition, 'for update', after, limit, processorCustomerId);
   }
 
@@ -50,31 +64,35 @@ export class ErasureStore {
     ...values: readonly string[]
   ): Promise<readonly StoredPayload[]> {
     return tx.query(
-      `select id, created_at as "createdAt", object_id as "objectId", payload, state from till.webhook_events
-       where (created_at, id) > ($1, $2) and ${condition} order by created_at, id limit $3 ${lock}`,
+      `select id, created_at as "createdAt", object_id as "objectId", customer_key as "customerKey",
+         payload, state
+       from till.webhook_events where (created_at, id) > ($1, $2) and ${condition} order by created_at, id limit $3 ${lock}`,
       [...(after === undefined ? ['-infinity', null] : [after.createdAt, after.id]), limit, ...values],
     );
   }
 
   /**
    * Stores redacted payloads. Removes all personal data of deleted customers, and of customers that do not belong to
-   * Till. A pending event keeps its data, because the row of its customer may not be written yet.
+   * Till. Also removes the metadata of a payment or subscription that does not belong to Till. A pending event keeps its
+   * data, because the row of its customer may not be written yet.
    */
   async rewrite(tx: Queryable, events: readonly RedactedPayload[]): Promise<void> {
     await tx.query(
       `update till.webhook_events set
          payload = case when erasure.is_due then v.erased_payload else v.payload end,
          personal_data = case when v.erased_payload is null or erasure.is_due then 'none' else 'customer' end
-       from unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::text[])
-           as v (id, created_at, object_id, payload, erased_payload, state)
-         left join till.customers on processor_customer_id = v.object_id
+       from unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
+           as v (id, created_at, object_id, customer_key, payload, erased_payload, state)
+         left join till.customers on customers.processor_customer_id = coalesce(v.customer_key, v.object_id)
          cross join lateral (select v.erased_payload is not null and (customers.deleted_at is not null
-           or (customers.id is null and v.state <> 'pending')) as is_due) as erasure
+           or (customers.id is null and v.state <> 'pending')
+           or (v.customer_key is not null and v.state = 'ignored')) as is_due) as erasure
        where webhook_events.id = v.id and webhook_events.created_at = v.created_at`,
       [
         events.map(({ id }) => id),
         events.map(({ createdAt }) => createdAt.toISOString()),
         events.map(({ objectId }) => objectId),
+        events.map(({ customerKey }) => customerKey),
         events.map(({ payload }) => payload),
         events.map(({ erasedPayload }) => erasedPayload),
         events.map(({ state }) => state),

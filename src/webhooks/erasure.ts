@@ -1,7 +1,12 @@
 import type { CustomerService } from '../customers/customer-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
-import type { ErasureStore, InboxPosition, StoredPayload } from './erasure-store.ts';
+import {
+  type ErasureStore,
+  eventsOfCustomer,
+  type InboxPosition,
+  type StoredPayload,
+} from './erasure-store.ts';
 
 /** Few enough that a batch of payloads of the maximum size fits into memory. */
 const eventsPerBatch = 100;
@@ -47,10 +52,12 @@ export class Erasure {
       const due = await customers.listToErase(customersPerPage);
       for (const customer of due) {
         const { processorCustomerId } = customer;
-        const isDone = await this.#rewrite(budget, signal, (tx, after) =>
-          store.lockOfCustomer(tx, processorCustomerId, after, eventsPerBatch),
-        );
-        if (!isDone) return;
+        for (const about of eventsOfCustomer) {
+          const isDone = await this.#rewrite(budget, signal, (tx, after) =>
+            store.lockOfCustomer(tx, { processorCustomerId, about }, after, eventsPerBatch),
+          );
+          if (!isDone) return;
+        }
         await customers.markErased(customer);
       }
       if (due.length < customersPerPage) return;

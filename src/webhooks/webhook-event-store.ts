@@ -29,21 +29,24 @@ export class WebhookEventStore {
     const sorted = events.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const rows = await db.query<{ id: string }>(
       `insert into till.webhook_events
-         (id, type, object_id, created_at, api_version, payload, personal_data, state, next_try_at, received_at,
-           processed_at)
-       select id, type, object_id, created_at, api_version, case when is_due then erased_payload else payload end,
+         (id, type, object_id, customer_key, created_at, api_version, payload, personal_data, state,
+           next_try_at, received_at, processed_at)
+       select id, type, object_id, case when erased_payload is not null and not is_due then v.customer_key end, created_at,
+         api_version, case when is_due then erased_payload else payload end,
          case when erased_payload is null or is_due then 'none' else 'customer' end, state, now(), now(),
          case when state = 'ignored' then now() end
-       from unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::text[], $8::text[])
-         as v (id, type, object_id, created_at, api_version, payload, erased_payload, state)
+       from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::text[],
+           $9::text[])
+         as v (id, type, object_id, customer_key, created_at, api_version, payload, erased_payload, state)
          cross join lateral (select erased_payload is not null and exists (select from till.customers
-           where processor_customer_id = object_id and deleted_at is not null) as is_due) as erasure
+           where processor_customer_id = coalesce(v.customer_key, object_id) and deleted_at is not null) as is_due) as erasure
        on conflict do nothing
        returning id`,
       [
         sorted.map(({ id }) => id),
         sorted.map(({ type }) => type),
         sorted.map(({ objectId }) => objectId),
+        sorted.map(({ customerKey }) => customerKey),
         sorted.map(({ createdAt }) => createdAt.toISOString()),
         sorted.map(({ apiVersion }) => apiVersion),
         sorted.map(({ payload }) => payload),

@@ -78,6 +78,8 @@ export class SampleActivity {
     await this.#send('PATCH', `/customers/${customer.id}`, { name: 'Renamed' });
     const change = { features: { seats: 9, support: 'phone' }, group: this.#name };
     await this.#send('PATCH', `/plans/${this.#plan?.id}`, change);
+    for (const path of [`/payments/${paymentId}`, `/subscriptions/${subscriptionId}`])
+      await this.#send('PATCH', path, { metadata: { changed: 'later' } });
     await createPaidPayment(this.#till, { customerId: customer.id });
     await this.#delete(this.#condemned);
   }
@@ -85,6 +87,7 @@ export class SampleActivity {
   async #createBuyer(plan: PlanBody): Promise<CustomerBody> {
     const customer = await this.#createCustomer();
     const payment = await createPaidPayment(this.#till, { customerId: customer.id });
+    await this.#send('PATCH', `/payments/${payment.id}`, { metadata: { buyer: this.#name } });
     await this.#till.post(`/payments/${payment.id}/refund`, { amount: 500 });
     await this.#till.stripe.refunds.create({ payment_intent: payment.processorPaymentIntentId, amount: 100 });
     await this.#subscribe(customer, plan);
@@ -106,6 +109,7 @@ export class SampleActivity {
 
   async #subscribe({ id: customerId }: CustomerBody, { id: planId }: PlanBody): Promise<string> {
     const { subscription, clientSecret } = await createSubscription(this.#till, { customerId, planId });
+    await this.#send('PATCH', `/subscriptions/${subscription.id}`, { metadata: { buyer: this.#name } });
     await confirmSecret(this.#till, clientSecret);
     return subscription.id;
   }

@@ -41,7 +41,9 @@ test('502: a write that the processor accepts and does not carry out is no succe
   for (const [method, path, body] of [
     ['PATCH', paths.customer, { name: 'Grace' }],
     ['POST', `${paths.plan}/archive`, undefined],
+    ['PATCH', paths.payment, { metadata: { a: '1' } }],
     ['POST', `${paths.payment}/cancel`, undefined],
+    ['PATCH', paths.subscription, { metadata: { a: '1' } }],
     ['DELETE', paths.subscription, undefined],
     ['PUT', `${paths.customer}/default-payment-method`, { paymentMethodId: newDefault }],
     ['DELETE', `${paths.customer}/payment-methods/${removable}`, undefined],

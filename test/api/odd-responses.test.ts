@@ -123,11 +123,26 @@ const cases: readonly OddCase[] = [
     response: /^POST \/v1\/payment_intents$/,
     essential: money,
     prepare: async (scene) => async () => {
-      const values = { customerId: scene.prerequisites.customerId, amount: 700, currency: 'eur' };
+      const { customerId } = scene.prerequisites;
+      const values = { customerId, amount: 700, currency: 'eur', metadata: { order: '7' } };
       const { payment } = await scene.call('POST', '/payments', values);
       // The shape that the API promises for a created payment.
       const answer = payment as Readonly<Record<string, unknown>>;
       await assertStored(scene, '/payments', answer, { ...values, status: 'requires_payment_method' });
+    },
+  },
+  {
+    name: 'payments.update',
+    response: /^POST \/v1\/payment_intents\/\w+$/,
+    essential: money,
+    prepare: async (scene) => {
+      const values = { customerId: scene.prerequisites.customerId, amount: 700, currency: 'eur' };
+      const { payment } = await scene.call('POST', '/payments', values);
+      return async () => {
+        const change = { metadata: { order: '8' } };
+        const answer = await scene.call('PATCH', `/payments/${Object(payment).id}`, change);
+        await assertStored(scene, '/payments', answer, { ...values, ...change });
+      };
     },
   },
   {
@@ -167,10 +182,26 @@ const cases: readonly OddCase[] = [
     essential: subscription,
     prepare: async (scene) => async () => {
       const { customerId, planId } = scene.prerequisites;
-      const answer = await scene.call('POST', '/subscriptions', { customerId, planId });
+      const values = { customerId, planId, metadata: { seats: '7' } };
+      const answer = await scene.call('POST', '/subscriptions', values);
       // The shape that the API promises for a created subscription.
       const made = answer['subscription'] as Readonly<Record<string, unknown>>;
-      await assertStored(scene, '/subscriptions', made, { customerId, planId, status: 'incomplete' });
+      await assertStored(scene, '/subscriptions', made, { ...values, status: 'incomplete' });
+    },
+  },
+  {
+    name: 'subscriptions.update',
+    response: /^POST \/v1\/subscriptions\/\w+$/,
+    essential: subscription,
+    prepare: async (scene) => {
+      const { customerId, planId } = scene.prerequisites;
+      const made = await scene.call('POST', '/subscriptions', { customerId, planId });
+      const id: unknown = Object(made['subscription']).id;
+      return async () => {
+        const change = { metadata: { seats: '8' } };
+        const answer = await scene.call('PATCH', `/subscriptions/${id}`, change);
+        await assertStored(scene, '/subscriptions', Object(answer['subscription']), { planId, ...change });
+      };
     },
   },
   {

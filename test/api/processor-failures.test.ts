@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import type { Method } from '../support/client.ts';
 import {
@@ -26,7 +27,7 @@ interface Operation {
   readonly success: number;
 }
 
-/** Every operation that calls the processor; none of them shares its call with another. */
+/** Every operation that calls the processor. Two of them share a call, and there are faults enough for both. */
 const operations: readonly Operation[] = [
   {
     name: 'create a customer',
@@ -68,6 +69,16 @@ const operations: readonly Operation[] = [
     success: 201,
   },
   {
+    name: 'change a payment',
+    there: 'payment_intents.update',
+    prepare: async () => [
+      'PATCH',
+      `/payments/${(await createPayment(till)).id}`,
+      { metadata: { a: '1' }, idempotencyKey: randomUUID() },
+    ],
+    success: 200,
+  },
+  {
     name: 'cancel a payment',
     there: 'payment_intents.cancel',
     prepare: async () => ['POST', `/payments/${(await createPayment(till)).id}/cancel`],
@@ -87,6 +98,25 @@ const operations: readonly Operation[] = [
       return ['POST', '/subscriptions', { customerId, planId: (await createPlan(till)).id }];
     },
     success: 201,
+  },
+  {
+    name: 'get the client secret of a subscription',
+    there: 'invoices.list',
+    prepare: async () => {
+      const { subscription } = await createSubscription(till);
+      return ['POST', `/subscriptions/${subscription.id}/client-secret`];
+    },
+    success: 200,
+  },
+  {
+    name: 'change a subscription',
+    there: 'subscriptions.update',
+    prepare: async () => {
+      const { subscription } = await createSubscription(till);
+      const change = { metadata: { a: '1' }, idempotencyKey: randomUUID() };
+      return ['PATCH', `/subscriptions/${subscription.id}`, change];
+    },
+    success: 200,
   },
   {
     name: 'cancel a subscription',

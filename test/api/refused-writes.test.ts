@@ -71,6 +71,15 @@ const writes: readonly Write[] = [
     kind: 'customer',
   },
   {
+    name: 'change a payment',
+    there: 'payment_intents.update',
+    prepare: async () => {
+      const shown = `/payments/${(await createPayment(till)).id}`;
+      return { request: ['PATCH', shown, { metadata: { a: '1' } }], shown };
+    },
+    kind: 'payment',
+  },
+  {
     name: 'cancel a payment',
     there: 'payment_intents.cancel',
     prepare: async () => {
@@ -127,6 +136,16 @@ const writes: readonly Write[] = [
       };
     },
     kind: 'customer',
+  },
+  {
+    name: 'change a subscription',
+    there: 'subscriptions.update',
+    prepare: async () => {
+      const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
+      const shown = `/subscriptions/${subscription.id}`;
+      return { request: ['PATCH', shown, { metadata: { a: '1' } }], shown };
+    },
+    kind: 'subscription',
   },
   {
     name: 'cancel a subscription',
@@ -283,6 +302,19 @@ describe('the idempotency key of a request that met an unknown object', () => {
     ]);
     const { payment } = await readJson<CreatedPaymentBody>(await call('POST', '/payments', body), 201);
     assert.equal(payment.customerId, customerId);
+  });
+});
+
+describe('the client secret', () => {
+  test('502: of a payment or subscription that the processor does not know', async () => {
+    const payment = await createPayment(till);
+    const { subscription } = await createSubscription(till);
+    await emptyProcessor();
+    for (const [kind, path] of [
+      ['payment', `/payments/${payment.id}/client-secret`],
+      ['subscription', `/subscriptions/${subscription.id}/client-secret`],
+    ] as const)
+      assertNames(kind, await readProblem(await call('POST', path), 502, 'processor_object_missing'));
   });
 });
 

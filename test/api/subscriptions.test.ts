@@ -47,6 +47,7 @@ test('201: a subscription begins unpaid, with the secret of its first invoice an
     currentPeriodStart: timeOf(item?.current_period_start),
     currentPeriodEnd: timeOf(item?.current_period_end),
     trialEnd: null,
+    metadata: {},
   });
   assert.ok(typeof there.latest_invoice === 'object');
   assert.equal(clientSecret, there.latest_invoice?.confirmation_secret?.client_secret);

@@ -48,6 +48,39 @@ test('a payment intent starts without a method and succeeds when it is confirmed
   });
 });
 
+test('the metadata of a payment intent can be changed in every state, and its charge keeps its copy', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const customer = await contractCustomer(contract);
+  const values = {
+    amount: 1_234,
+    currency: 'usd',
+    customer: customer.id,
+    metadata: { kept: '1', gone: '2' },
+  };
+  const paid = await stripe.paymentIntents.create({
+    ...values,
+    payment_method: 'pm_card_visa',
+    confirm: true,
+    return_url: returnUrl,
+  });
+  const canceled = await stripe.paymentIntents.create(values);
+  await stripe.paymentIntents.cancel(canceled.id);
+  for (const { id } of [paid, canceled]) {
+    const changed = await stripe.paymentIntents.update(id, {
+      metadata: { gone: '', new: '3' },
+      expand: ['latest_charge'],
+    });
+    assert.deepEqual(changed.metadata, { kept: '1', new: '3' });
+    const charge = changed.latest_charge as Stripe.Charge | null;
+    if (id === paid.id) assert.deepEqual(charge?.metadata, values.metadata);
+    await assert.rejects(stripe.paymentIntents.update(id, { amount: 999 }), {
+      statusCode: 400,
+      code: 'payment_intent_unexpected_state',
+    });
+  }
+});
+
 test('an authorised payment is captured once, in part, with metadata that is added to its own', async (t) => {
   const { stripe } = await useContract(t);
   const intent = await stripe.paymentIntents.create({

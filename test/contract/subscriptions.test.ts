@@ -128,6 +128,18 @@ test('a subscription can be told to end with its period, and told otherwise', as
   assert.deepEqual([staying.cancel_at_period_end, staying.cancel_at], [false, null]);
 });
 
+test('the metadata of a subscription can be changed once it has ended, and little else', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const { subscription } = await subscribed(contract, { trial_period_days: 7 });
+  await stripe.subscriptions.cancel(subscription.id);
+  const changed = await stripe.subscriptions.update(subscription.id, { metadata: { new: '1' } });
+  assert.deepEqual([changed.status, changed.metadata['new']], ['canceled', '1']);
+  await assert.rejects(stripe.subscriptions.update(subscription.id, { cancel_at_period_end: true }), {
+    statusCode: 400,
+  });
+});
+
 test('an open invoice can be voided, and is then final', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;

@@ -136,7 +136,21 @@ async function runEveryFlow({ backend, till }: Scene): Promise<readonly Answer[]
     }
     const { customerId, planId } = prerequisites;
     const trial = { customerId, planId, trialPeriodDays: 7 };
-    assert.equal((await send('/subscriptions', trial)).body['clientSecret'], null);
+    const made = await send('/subscriptions', trial);
+    assert.equal(made.body['clientSecret'], null);
+    assert(isPayment(made.body['subscription']));
+    const { body: waiting } = await send('/payments', { customerId, amount: 900, currency: 'eur' });
+    assert(isPayment(waiting['payment']));
+    // The secrets again: of an invoice, of the setup of a card, and of a payment.
+    for (const path of [
+      `/subscriptions/${prerequisites.subscriptionId}`,
+      `/subscriptions/${made.body['subscription'].id}`,
+      `/payments/${waiting['payment'].id}`,
+    ]) {
+      const again = await send(`${path}/client-secret`, {});
+      assert.match(String(again.body['clientSecret']), /_secret_/);
+      assert.equal((await till.tryPatch(path, { metadata: { kind } }, `${kind}${path}`)).status, 200);
+    }
     await send('/payments', { customerId, amount: 1, currency: 'eur' });
     await send('/payments', { customerId, amount: 'much', currency: 'eur' });
   }

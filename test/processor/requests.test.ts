@@ -116,6 +116,13 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     undefined,
   ],
   [
+    'payments.update',
+    ({ payments }) =>
+      payments.update({ ...key, processorPaymentIntentId: 'pi_1', metadata: { a: '1', b: null } }),
+    'POST /v1/payment_intents/pi_1 metadata[a]=1&metadata[b]=&expand[0]=latest_charge',
+    'key-1',
+  ],
+  [
     'payments.cancel',
     ({ payments }) => payments.cancel({ ...key, processorPaymentIntentId: 'pi_1' }),
     'POST /v1/payment_intents/pi_1/cancel ',
@@ -177,6 +184,19 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'subscriptions.read',
     ({ subscriptions }) => subscriptions.read('sub_1'),
     'GET /v1/subscriptions/sub_1 expand[0]=latest_invoice.confirmation_secret&expand[1]=discounts.source.coupon&expand[2]=discounts.promotion_code&expand[3]=schedule',
+    undefined,
+  ],
+  [
+    'subscriptions.update',
+    ({ subscriptions }) =>
+      subscriptions.update({ ...key, processorSubscriptionId: 'sub_1', metadata: { a: '1', b: null } }),
+    'POST /v1/subscriptions/sub_1 metadata[a]=1&metadata[b]=',
+    'key-1',
+  ],
+  [
+    'subscriptions.readToConfirm',
+    ({ subscriptions }) => subscriptions.readToConfirm('sub_1'),
+    'GET /v1/subscriptions/sub_1 expand[0]=pending_setup_intent',
     undefined,
   ],
   [
@@ -364,6 +384,27 @@ describe('a refusal that the state of things explains', () => {
       wrongState('payment_intent_unexpected_state'),
     ],
     ['payments.cancel', cancel, 404, gone, missing],
+    [
+      'payments.update',
+      ({ payments }) => payments.update({ ...key, processorPaymentIntentId: 'pi_1' }),
+      404,
+      gone,
+      missing,
+    ],
+    [
+      'subscriptions.update',
+      ({ subscriptions }) => subscriptions.update({ ...key, processorSubscriptionId: 'sub_1' }),
+      404,
+      gone,
+      missing,
+    ],
+    [
+      'subscriptions.readToConfirm',
+      ({ subscriptions }) => subscriptions.readToConfirm('sub_1'),
+      404,
+      gone,
+      null,
+    ],
     ['subscriptions.cancel', ({ subscriptions }) => subscriptions.cancel('sub_1'), 404, gone, missing],
     [
       'refunds.create',

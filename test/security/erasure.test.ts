@@ -2,7 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { dumpTables } from '../support/dump-tables.ts';
 import { effort } from '../support/effort.ts';
-import { type CustomerBody, confirmSecret, createPlan, createSubscription } from '../support/objects.ts';
+import {
+  type CreatedPaymentBody,
+  type CreatedSubscriptionBody,
+  type CustomerBody,
+  confirmPayment,
+  confirmSecret,
+  createPayment,
+  createPlan,
+  type PaymentBody,
+  readPayment,
+  type SubscriptionBody,
+} from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
@@ -39,14 +50,21 @@ describe('a customer who is deleted', () => {
     test(`${way} is found in no table and no log, whatever comes late, twice, again or fails`, async (t) => {
       const till = await startTill({ in: 'process', for: t });
       const customer = await till.post<CustomerBody>('/customers', { ...person, ...identity });
-      const { clientSecret } = await createSubscription(till, {
-        customerId: customer.id,
-        planId: (await createPlan(till)).id,
-      });
+      const { metadata } = identity;
+      const owned = { customerId: customer.id, metadata };
+      const order = { ...owned, planId: (await createPlan(till)).id };
+      const { subscription, clientSecret } = await till.post<CreatedSubscriptionBody>(
+        '/subscriptions',
+        order,
+      );
       await confirmSecret(till, clientSecret);
+      const bill = { ...owned, amount: 900, currency: 'eur' };
+      const { payment } = await till.post<CreatedPaymentBody>('/payments', bill);
+      await confirmPayment(till, payment);
+      const plain = await createPayment(till, { customerId: customer.id });
       // So that the processor's own list has an event that tells of the person.
       await till.stripe.customers.update(customer.processorCustomerId, { description: person.name });
-      const earlier = [...eventsAbout(customer), brokenEvent(customer)];
+      const earlier = [...eventsAbout(customer), brokenEvent(customer), foreignPayment(customer)];
       await till.settle();
       await till.take(...earlier);
       assert.ok((await traces(till)).length > 0, 'the search must be able to find');
@@ -57,7 +75,9 @@ describe('a customer who is deleted', () => {
       await till.services.erasure.run();
       assert.deepEqual(await traces(till), []);
 
-      await till.take(...earlier, ...eventsAbout(customer), brokenEvent(customer));
+      await till.stripe.paymentIntents.cancel(plain.processorPaymentIntentId);
+      const late = belongings(customer, { payment, plain, subscription });
+      await till.take(...earlier, ...eventsAbout(customer), brokenEvent(customer), ...late);
       for (const event of [...earlier, pending]) await till.post(`/webhook-events/${idOf(event)}/replay`);
       await till.settle();
       // What came after the deletion needs no second search: it was never written.
@@ -65,6 +85,11 @@ describe('a customer who is deleted', () => {
       await listEverythingAgain(till);
       await till.drain();
       assert.deepEqual(await traces(till), []);
+      // The processor still has the metadata of what belonged to the customer, and a resync reads all of it.
+      await till.services.resync.all();
+      assert.deepEqual(await traces(till), []);
+      assert.equal((await readPayment(till, payment)).status, 'succeeded');
+      assert.equal((await readPayment(till, plain)).status, 'canceled', 'late events are still applied');
       assert.equal((await till.fetch(`/api/v1/customers/${customer.id}`)).status, 404);
       await till.services.erasure.run();
       assert.deepEqual(await traces(till), []);
@@ -98,6 +123,30 @@ describe('a customer who is deleted', () => {
       assert.deepEqual(await traces(till), []);
       assert.deepEqual(await till.sql('select erase_at from till.customers'), [{ erase_at: null }]);
     });
+
+  test('loses the metadata of a payment that was being recorded meanwhile', async (t) => {
+    const till = await startTill({ in: 'process', for: t });
+    const customer = await till.post<CustomerBody>('/customers', person);
+    const { id } = await createPayment(till, { customerId: customer.id });
+    await ways['by the API']?.(till, customer);
+    await till.services.erasure.run();
+    // As if its insert had begun before the deletion and ended after the search.
+    const triggers = (state: 'disable' | 'enable') =>
+      till.sql(`alter table till.payments ${state} trigger all`);
+    await triggers('disable');
+    await till.sql('update till.payments set metadata = $1 where id = $2', [
+      JSON.stringify(identity.metadata),
+      id,
+    ]);
+    await triggers('enable');
+    assert.notDeepEqual(await traces(till), []);
+    await till.sql(`update till.customers set erase_at = erase_at - interval '11 minutes'`);
+    await till.services.erasure.run();
+    assert.deepEqual(await traces(till), []);
+    // Nor does a row take any that is written later.
+    await till.sql('update till.payments set metadata = $1', [JSON.stringify(identity.metadata)]);
+    assert.deepEqual(await till.sql('select metadata from till.payments'), [{ metadata: null }]);
+  });
 
   const eventCount = effort({ short: 1_000, long: 100_000 });
   test(`has ${eventCount} events taken out of the inbox, also if the first search dies in the middle`, async (t) => {
@@ -151,6 +200,21 @@ test('what an older release stored loses what no mirror needs, and says the same
   assert.equal((await till.get<CustomerBody>(`/customers/${id}`)).name, person.name);
 });
 
+test('of a payment that is none of ours nothing is kept once its event has come to nothing', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const customer = await till.post<CustomerBody>('/customers', { email: 'grace@example.com' });
+  const event = foreignPayment(customer);
+  await till.take(event);
+  assert.ok((await traces(till)).includes(identity.metadata.note));
+  await till.services.erasure.run();
+  assert.deepEqual(await traces(till), []);
+  await till.post(`/webhook-events/${idOf(event)}/replay`);
+  await till.drain();
+  assert.deepEqual(await till.sql('select state, personal_data from till.webhook_events'), [
+    { state: 'ignored', personal_data: 'none' },
+  ]);
+});
+
 test('of a customer who is none of ours nothing is kept once the event has come to nothing', async (t) => {
   const till = await startTill({ in: 'process', for: t });
   const stranger = { processorCustomerId: 'cus_stranger' };
@@ -186,6 +250,34 @@ function updated({ processorCustomerId: id }: Whose): string {
   const details = { ...person, address: { line1: street }, description: person.name };
   // Without an id of ours: a customer that has no row is a stranger.
   return eventOf('customer.updated', { id, ...details, metadata: identity.metadata });
+}
+
+/** A payment of this customer that another application made. */
+function foreignPayment({ processorCustomerId: customer }: Whose): string {
+  return eventOf('payment_intent.succeeded', { id: 'pi_foreign', customer, metadata: identity.metadata });
+}
+
+/** Events about what belongs to the customer: one of a payment that was never heard of, one that cancels a payment. */
+function belongings(
+  { processorCustomerId: customer }: Whose,
+  { payment, plain, subscription }: Belongings,
+): readonly string[] {
+  const metadataWith = (till_id: string) => ({ metadata: { ...identity.metadata, till_id } });
+  const own = (made: { readonly id: string }) => ({ customer, ...metadataWith(made.id) });
+  const { processorSubscriptionId } = subscription;
+  return [
+    eventOf('payment_intent.succeeded', { id: payment.processorPaymentIntentId, ...own(payment) }),
+    eventOf('payment_intent.canceled', { id: plain.processorPaymentIntentId, ...own(plain) }),
+    eventOf('customer.subscription.updated.newer', { id: processorSubscriptionId, ...own(subscription) }),
+    eventOf('customer.subscription.deleted', { id: processorSubscriptionId, ...own(subscription) }),
+  ];
+}
+
+interface Belongings {
+  readonly payment: PaymentBody;
+  /** Without metadata when the customer was deleted. */
+  readonly plain: PaymentBody;
+  readonly subscription: SubscriptionBody;
 }
 
 /** Its object lacks what every customer has, so that it fails at once. */

@@ -3,7 +3,12 @@ import type { CreationCase, Prerequisites } from './creation-cases.ts';
 
 /** A request that changes something at the processor, or creates it in another way than the usual one. */
 export type ChangeCase = Omit<CreationCase, 'operation' | 'processorOperation' | 'idOf'> & {
-  readonly operation: 'customers.create' | 'customers.update' | 'plans.update';
+  readonly operation:
+    | 'customers.create'
+    | 'customers.update'
+    | 'plans.update'
+    | 'payments.update'
+    | 'subscriptions.update';
   readonly method: 'POST' | 'PATCH';
 };
 
@@ -71,13 +76,43 @@ export const changeCases: readonly ChangeCase[] = [
         planId,
       ),
   },
+  {
+    operation: 'payments.update',
+    method: 'PATCH',
+    status: 200,
+    path: ({ openPaymentId }) => `/payments/${openPaymentId}`,
+    body: () => ({ metadata: { d: '4' } }),
+    // The processor makes no event for it, so that only its effect can be seen.
+    countAtProcessor: async ({ stripe }, { openIntentId }) => {
+      const { metadata } = await stripe.paymentIntents.retrieve(openIntentId);
+      return metadata['d'] === '4' ? 1 : 0;
+    },
+    countRows: (backend, { openPaymentId }) =>
+      count(backend, `payments where id = $1 and metadata = '{"d": "4"}'`, openPaymentId),
+  },
+  {
+    operation: 'subscriptions.update',
+    method: 'PATCH',
+    status: 200,
+    path: ({ subscriptionId }) => `/subscriptions/${subscriptionId}`,
+    body: () => ({ metadata: { e: '5' } }),
+    countAtProcessor: (backend, { processorSubscriptionId }) =>
+      countEvents(backend, 'customer.subscription.updated', processorSubscriptionId, 'metadata'),
+    countRows: (backend, { subscriptionId }) =>
+      count(backend, `subscriptions where id = $1 and metadata = '{"e": "5"}'`, subscriptionId),
+  },
 ];
 
-/** Each change of the name makes one event. Other changes of the object, such as a customer's first currency, do too. */
-async function countEvents({ stripe }: Backend, type: string, objectId: string): Promise<number> {
+/** Each change of the field makes one event. Other changes of the object, such as a customer's first currency, do too. */
+async function countEvents(
+  { stripe }: Backend,
+  type: string,
+  objectId: string,
+  field: 'name' | 'metadata' = 'name',
+): Promise<number> {
   const { data } = await stripe.events.list({ type, limit: 100 });
   const changes = data.filter(({ data: { object } }) => 'id' in object && object.id === objectId);
-  return changes.filter(({ data: { previous_attributes: before } }) => before && 'name' in before).length;
+  return changes.filter(({ data: { previous_attributes: before } }) => before && field in before).length;
 }
 
 async function count({ sql }: Backend, rows: string, value: string): Promise<number> {

@@ -24,6 +24,12 @@ export interface Prerequisites {
   /** An authorised payment of that customer. */
   readonly authorisedPaymentId: string;
   readonly authorisedIntentId: string;
+  /** Another payment of that customer, which nobody has paid. */
+  readonly openPaymentId: string;
+  readonly openIntentId: string;
+  /** A subscription of that customer. */
+  readonly subscriptionId: string;
+  readonly processorSubscriptionId: string;
 }
 
 /** One of the requests that create something at the processor, or capture a payment there. */
@@ -166,7 +172,7 @@ export function creationCase(operation: CreationOperation): CreationCase {
   return found;
 }
 
-/** Creates a customer, a plan, a paid payment and an authorised one, without idempotency keys. */
+/** Creates a customer, a plan, a paid payment, an authorised one, an open one and a subscription, without idempotency keys. */
 export async function createPrerequisites(
   { stripe }: Pick<Backend, 'stripe'>,
   { tryPost }: Pick<Client, 'tryPost'>,
@@ -189,6 +195,9 @@ export async function createPrerequisites(
   const authorised = manual['payment'] as Record<string, unknown>;
   const authorisedIntentId = String(authorised['processorPaymentIntentId']);
   await confirmIntent({ stripe }, authorisedIntentId);
+  // The same shape.
+  const open = (await create('/payments', order))['payment'] as Record<string, unknown>;
+  const { subscription } = await create('/subscriptions', { customerId: payer['id'], planId: plan['id'] });
   // No webhook says that it is paid. Asked to cancel it, Till reads it from the processor.
   const { status } = await tryPost(`/payments/${payment['id']}/cancel`, {});
   assert.equal(status, 409);
@@ -200,6 +209,10 @@ export async function createPrerequisites(
     processorPaymentIntentId,
     authorisedPaymentId: String(authorised['id']),
     authorisedIntentId,
+    openPaymentId: String(open['id']),
+    openIntentId: String(open['processorPaymentIntentId']),
+    subscriptionId: idIn(subscription),
+    processorSubscriptionId: String(Object(subscription).processorSubscriptionId),
   };
 }
 

@@ -44,6 +44,7 @@ export interface PaymentBody {
   readonly currency: string;
   readonly status: string;
   readonly description: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
   readonly failure: {
     readonly code: string | null;
     readonly declineCode: string | null;
@@ -78,6 +79,7 @@ export const untriedPayment = {
   amountCapturable: 0,
   captureBefore: null,
   description: null,
+  metadata: {},
   failure: null,
   paymentMethod: null,
   invoiceId: null,
@@ -126,6 +128,7 @@ export interface SubscriptionBody {
     readonly quantity: number;
     readonly at: string | null;
   } | null;
+  readonly metadata: Readonly<Record<string, string>>;
   readonly createdAt: string;
   readonly updatedAt: string;
 }

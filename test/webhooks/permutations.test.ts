@@ -60,8 +60,14 @@ test("every order of a payment's events ends as the processor's payment is", () 
     ['requires_payment_method declined', 'requires_action', 'requires_action 500', 'succeeded'],
     ['requires_payment_method declined', 'requires_action 500', 'canceled declined'],
     ['requires_payment_method', 'requires_action', 'requires_payment_method declined'],
+    // Metadata changes at any time, also once the payment is final, and back to what it was.
+    ['requires_payment_method', 'requires_payment_method #a', 'requires_action #b', 'requires_action #a'],
+    ['requires_payment_method #a', 'requires_action #b', 'succeeded #b', 'succeeded #a', 'succeeded #b'],
+    ['requires_payment_method #a', 'canceled', 'canceled #a', 'canceled #b'],
   ]) {
     for (const seconds of timings(statuses.length, endsFinal(statuses))) {
+      // A final payment that changes has an order of its own.
+      if (isBackwards(seconds) && changesFinal(statuses)) continue;
       assertOrderProof(paymentLife(statuses.map((status, index) => paymentFacts(status, seconds[index]))));
     }
   }
@@ -123,8 +129,18 @@ test("every order of a subscription's events ends as the processor's subscriptio
       'active 1 gold q2,i1',
       'canceled 1 gold q2,c2',
     ],
+    // Metadata changes at any time, also once the subscription has ended, and back to what it was.
+    ['incomplete 0 gold #a', 'active 0 gold #b', 'active 0 gold #a', 'active 1 gold #b', 'active 1 gold #a'],
+    [
+      'active 0 gold #a',
+      'active 0 gold #b',
+      'canceled 0 gold #b',
+      'canceled 0 gold #a',
+      'canceled 0 gold #b',
+    ],
   ]) {
     for (const seconds of timings(states.length, endsFinal(states))) {
+      if (isBackwards(seconds) && changesFinal(states)) continue;
       assertOrderProof(
         subscriptionLife(states.map((state, index) => subscriptionFacts(state, seconds[index]))),
       );
@@ -424,6 +440,15 @@ function endsFinal(states: readonly string[]): boolean {
   return finalStates.some((state) => states.at(-1)?.startsWith(state));
 }
 
+/** The times of a life that ends in a final status may be wrong, but not those of changes after it. */
+function isBackwards(seconds: readonly number[]): boolean {
+  return (seconds[0] ?? 0) > (seconds.at(-1) ?? 0);
+}
+
+function changesFinal(states: readonly string[]): boolean {
+  return states.filter((state) => endsFinal([state])).length > 1;
+}
+
 const paymentStart = [
   'requires_payment_method',
   'requires_action',
@@ -435,19 +460,25 @@ const paymentStart = [
 const born = { id: 'ours', createdAt: second(0), updatedAt: second(0), revision: 0 };
 const made = { localId: null, createdAt: second(0) };
 
-/** A state is a status, and the code of the last failure or the authorised amount. */
+/** A state is a status, and the code of the last failure or the authorised amount, or after # the metadata. */
 function paymentFacts(state: string, at = 0): PaymentFacts {
-  const [status = '', more = ''] = state.split(' ');
+  const [values = '', note = ''] = state.split(' #');
+  const [status = '', more = ''] = values.split(' ');
   const amountCapturable = Number(more) || 0;
   const code = amountCapturable === 0 ? more : '';
   const of = { processorPaymentIntentId: key, processorCustomerId: 'c', amount: 500, currency: 'eur' };
   return {
     ...{ ...made, ...of, amountCapturable, amountReceived: status === 'succeeded' ? 500 : 0 },
     failure: code === '' ? null : { code, declineCode: null, message: null },
+    metadata: metadataOf(note),
     // The tables above name nothing but statuses.
     status: status as PaymentFacts['status'],
     asOf: asOfEvent(second(at)),
   };
+}
+
+function metadataOf(note: string): Record<string, string> {
+  return note === '' ? {} : { note };
 }
 
 /** A charge of this second. */
@@ -508,7 +539,8 @@ function paymentLife(events: readonly PaymentFacts[]): Life<Payment, PaymentFact
       ...{ description: null, dispute: null, intentStatus: status, status, ...rowTime(asOf) },
     }),
     take: (row, facts, origin) => takePaymentFacts(row, facts, origin, now),
-    view: ({ status, amountReceived, amountCapturable, failure }) => ({
+    view: ({ status, amountReceived, amountCapturable, failure, metadata }) => ({
+      metadata,
       status,
       amountReceived,
       amountCapturable,
@@ -536,10 +568,12 @@ function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
 
 /**
  * A state is a status, the number of the period, the prices of the items, oldest first, and what else there is: a discount
- * (`d`), a scheduled change (`s`), a cancellation (`c`), a card (`m`), an invoice (`i`), a quantity (`q`).
+ * (`d`), a scheduled change (`s`), a cancellation (`c`), a card (`m`), an invoice (`i`), a quantity (`q`); after # the
+ * metadata.
  */
 function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
-  const [status = '', period = '', prices = 'gold', more = ''] = state.split(' ');
+  const [values = '', note = ''] = state.split(' #');
+  const [status = '', period = '', prices = 'gold', more = ''] = values.split(' ');
   const mores = new Map(more.split(',').map((one) => [one.charAt(0), one]));
   const numberOf = (letter: string) => Number(mores.get(letter)?.slice(1) ?? 0);
   const of = { processorSubscriptionId: key, processorCustomerId: 'c' };
@@ -553,7 +587,7 @@ function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
   });
   const [first = '', ...others] = prices.split(',');
   return {
-    ...{ ...made, ...of, ...plainSubscription, asOf: asOfEvent(second(at)) },
+    ...{ ...made, ...of, ...plainSubscription, metadata: metadataOf(note), asOf: asOfEvent(second(at)) },
     ...termsOfState(mores.get('d'), numberOf('s')),
     cancelAtPeriodEnd: numberOf('c') === 1,
     cancelAt: numberOf('c') === 1 ? second(1_000) : null,
@@ -603,6 +637,7 @@ function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscripti
     },
     take: (row, facts, origin) => takeSubscriptionFacts(row, facts, planIdOf, origin, now),
     view: ({ planId, status, currentPeriodStart, currentPeriodEnd, quantity, discount, ...row }) => ({
+      metadata: row.metadata,
       ...{ planId, status, currentPeriodStart, currentPeriodEnd, quantity },
       discount: discount?.code,
       pendingChange: row.pendingChange,

@@ -165,6 +165,15 @@ export function nullable<T extends TSchema & { readonly type: string }>(schema: 
   return Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, 'null'] });
 }
 
+export const ClientSecretSchema = component('ClientSecret', {
+  clientSecret: nullable(
+    Type.String({
+      description: 'The frontend uses it to confirm with the processor. Null if nothing is left to confirm.',
+    }),
+  ),
+});
+export const clientSecretExample = 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH';
+
 /** A response with its example, which the serialiser and the documentation share. */
 export function answer<T extends TSchema>(description: string, schema: T, example: Static<T>) {
   return describeAnswer(description, schema, example);

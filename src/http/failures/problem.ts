@@ -17,6 +17,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   request_timeout: 408,
   idempotency_key_in_flight: 409,
   external_id_taken: 409,
+  customer_deleted: 409,
   plan_archived: 409,
   already_subscribed: 409,
   payment_not_cancelable: 409,
@@ -153,6 +154,7 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   request_timeout: 'Send the headers within 10 s and the whole request within 30 s.',
   idempotency_key_in_flight: 'A request with this idempotency key is still in progress. Retry later.',
   external_id_taken: 'Another customer has this externalId. Use that customer, or send another externalId.',
+  customer_deleted: 'The customer is deleted, and so is the metadata of everything that belonged to it.',
   plan_archived: 'The plan is archived. Choose an active plan.',
   already_subscribed:
     'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it first.',

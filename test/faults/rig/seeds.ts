@@ -38,6 +38,9 @@ export const seeds: Readonly<Record<string, string>> = {
   '0010': `
     update till.customers set external_id = 'seed', metadata = '{"seed": "yes"}';
     insert into till.external_ids (external_id, customer_id) select 'seed', id from till.customers;`,
+  '0014': `
+    update till.payments set metadata = '{"seed": "yes"}';
+    update till.subscriptions set metadata = '{"seed": "yes"}';`,
   '0019': `
     insert into till.group_reservations (customer_id, group_name, claim_id)
       select id, 'seed', '018f0000-0000-7000-8000-000000000007' from till.customers;`,

@@ -73,6 +73,14 @@ function ownTruth(metadata: Stripe.Metadata): object {
   return { externalId: metadata['till_external_id'] ?? null, metadata: Object.fromEntries(entries) };
 }
 
+/** The metadata of what belongs to a customer. It is erased with the customer. */
+function ownedTruth(
+  object: Pick<Stripe.PaymentIntent | Stripe.Subscription, 'customer' | 'metadata'>,
+  live: ReadonlyMap<string, unknown>,
+): object {
+  return live.has(idOf(object.customer) ?? '') ? Object(ownTruth(object.metadata)).metadata : {};
+}
+
 /** What subscriptions charge: the payment intents that pay their invoices, by their ids. */
 interface Charge {
   readonly invoice: string;
@@ -134,13 +142,17 @@ async function readTruth(
       {
         ...paymentTruth(intent, refunds, charges.get(intent.id)),
         dispute: disputeTruth(disputes.get(intent.id)),
+        metadata: ownedTruth(intent, live),
       },
     ]),
     refunds: byId(refunds, ({ id, amount, currency, status, payment_intent }) => [
       id,
       { payment: idOf(payment_intent), amount, currency, status },
     ]),
-    subscriptions: byId(subscriptions, (one) => subscriptionTruth(one, invoices)),
+    subscriptions: byId(subscriptions, (one) => {
+      const [id, truth] = subscriptionTruth(one, invoices);
+      return [id, { ...truth, metadata: ownedTruth(one, live) }];
+    }),
     invoices: byId(invoices, invoiceTruth),
   };
 }
@@ -273,6 +285,7 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
            'type', payment_method->'type', 'brand', payment_method->'brand', 'last4', payment_method->'last4',
            'expMonth', payment_method->'expMonth', 'expYear', payment_method->'expYear') end,
          'captureBefore', extract(epoch from capture_before)::bigint,
+         'metadata', coalesce(payments.metadata, '{}'),
          'dispute', case when dispute is not null then json_build_object('id', dispute->'processorDisputeId',
            'status', dispute->'status', 'amount', dispute->'amount', 'currency', dispute->'currency',
            'reason', dispute->'reason',

@@ -102,6 +102,7 @@ export const subscriptionRows = `
     'trialEnd', extract(epoch from trial_end)::bigint, 'quantity', quantity,
     'cancelAtPeriodEnd', cancel_at_period_end, 'cancelAt', extract(epoch from cancel_at)::bigint,
     'canceledAt', extract(epoch from canceled_at)::bigint, 'endedAt', extract(epoch from ended_at)::bigint,
+    'metadata', coalesce(subscriptions.metadata, '{}'),
     'latestInvoice', processor_latest_invoice_id, 'card', default_payment_method_id,
     'discount', case when discount is not null then json_build_object('code', discount->'code',
       'percentOff', discount->'percentOff', 'amountOff', discount->'amountOff',

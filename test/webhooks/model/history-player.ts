@@ -49,6 +49,7 @@ type SubscriptionCommand =
   | 'cancel subscription'
   | 'end with period'
   | 'change plan'
+  | 'annotate subscription'
   | 'close invoice'
   | TermCommand['what'];
 
@@ -134,6 +135,11 @@ export class HistoryPlayer {
         );
       case 'answer dispute':
         return this.#withPayment(command.which, ({ intentId }) => this.#answerDispute(intentId, command.how));
+      case 'annotate payment':
+        // Only by Till: the processor makes no event for it.
+        return this.#withPayment(command.which, ({ id, intentId }) =>
+          this.#read([intentId], 'PATCH', `payments/${id}`, annotation(command.note)),
+        );
       case 'pay elsewhere':
         return this.#payElsewhere(command.amount);
       case 'update customer':
@@ -219,6 +225,11 @@ export class HistoryPlayer {
         return stripe.subscriptions.update(processorId, { cancel_at_period_end: true });
       case 'change plan':
         return this.#changePlan(processorId, command.plan);
+      case 'annotate subscription':
+        // The same note again is no change, and makes no event.
+        return command.by === 'till'
+          ? this.#read([processorId], 'PATCH', `subscriptions/${id}`, annotation(command.note))
+          : stripe.subscriptions.update(processorId, { metadata: { theirs: command.note, both: '' } });
       case 'close invoice':
         return this.#closeInvoice(processorId, command.how);
       default:
@@ -262,7 +273,7 @@ export class HistoryPlayer {
       await this.#change([intentId], 'POST', `payments/${id}/capture`, body);
       return;
     }
-    const values = whole ? {} : { amount_to_capture: part };
+    const values = { ...(whole ? {} : { amount_to_capture: part }), metadata: { theirs: String(part) } };
     await this.#processor.stripe.paymentIntents.capture(intentId, values);
   }
 
@@ -419,6 +430,11 @@ export class HistoryPlayer {
 /** The plan that a command is about. */
 function planOf(command: TermCommand): number {
   return command.what === 'schedule' ? command.plan : command.which;
+}
+
+/** A change of metadata, under a key: a key of Till's client, and one that is also set at the processor. */
+function annotation(note: string): object {
+  return { metadata: { till: note, both: note }, idempotencyKey: randomUUID() };
 }
 
 function pick<T>(made: readonly T[], which: number): T | undefined {

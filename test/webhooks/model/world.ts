@@ -67,6 +67,13 @@ export type Command =
       readonly which: number;
       readonly how: 'void' | 'uncollectible' | 'pay';
     }
+  | { readonly what: 'annotate payment'; readonly which: number; readonly note: string }
+  | {
+      readonly what: 'annotate subscription';
+      readonly which: number;
+      readonly note: string;
+      readonly by: Actor;
+    }
   | { readonly what: 'pay elsewhere'; readonly amount: number };
 
 /** What happens to one customer and all that is its own, round after round. */
@@ -192,6 +199,19 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({ what: fc.constant('capture' as const), which, whole: fc.boolean(), by }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ what: fc.constant('annotate payment' as const), which, note: personName }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      what: fc.constant('annotate subscription' as const),
+      which,
+      note: personName,
+      by,
+    }),
   },
 );
 

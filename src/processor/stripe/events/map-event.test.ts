@@ -34,6 +34,8 @@ describe('payment events', () => {
           amountReceived: 2000,
           amountCapturable: 0,
           failure: null,
+          // The fixture lacks the mark of a payload whose metadata was kept.
+          metadata: null,
           currency: 'eur',
           status: 'succeeded',
           createdAt: new Date('2026-01-01T00:00:00Z'),
@@ -384,6 +386,7 @@ describe('subscription events', () => {
     status: 'active',
     ...plainSubscription,
     processorLatestInvoiceId: 'in_1',
+    metadata: null,
     createdAt: new Date('2026-01-01T00:00:00Z'),
     asOf: asOfEvent(eventTime),
   };
@@ -703,6 +706,7 @@ describe('the envelope of an event', () => {
       livemode: false,
       apiVersion: '2024-06-20',
       objectId: 'in_1',
+      customerKey: null,
       payload: JSON.stringify(JSON.parse(text)),
       erasedPayload: null,
     });
@@ -712,7 +716,19 @@ describe('the envelope of an event', () => {
     const text = eventFixture('payment_intent.requires_action');
     const { payload } = mapEventEnvelope(JSON.parse(text));
     assert.doesNotMatch(payload, /hush/);
-    assert.deepEqual(readEvent(payload), readEvent(text));
+    const { subject, facts } = Object(readEvent(text));
+    assert.deepEqual(readEvent(payload), { subject, facts: [{ ...facts[0], metadata: {} }] });
+  });
+
+  test('it names the customer of a payment or subscription, and of nothing else', () => {
+    const ownerOf = (name: string, customer: unknown) =>
+      mapEventEnvelope(JSON.parse(eventFixtureWith(name, 'customer', customer))).customerKey;
+    for (const name of ['payment_intent.succeeded', 'customer.subscription.updated.older']) {
+      assert.equal(ownerOf(name, 'cus_2'), 'cus_2');
+      assert.equal(ownerOf(name, { id: 'cus_3', object: 'customer' }), 'cus_3');
+      for (const odd of [null, undefined, 7, '', 'c'.repeat(300), {}]) assert.equal(ownerOf(name, odd), null);
+    }
+    assert.equal(ownerOf('charge.succeeded', 'cus_2'), null);
   });
 
   test('its payload contains no secret that a duplicate key would hide', () => {

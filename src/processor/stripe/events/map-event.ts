@@ -37,9 +37,19 @@ export function mapEventEnvelope(value: unknown): ProcessorEvent {
     livemode: event.flag('livemode'),
     apiVersion: event.optionalText('api_version'),
     objectId: object.has('id') ? object.id() : null,
+    customerKey: ownerOf(object),
     // Serialised again even if nothing was redacted: the original text would keep both values of a duplicate key.
     ...redactPayload(value),
   };
+}
+
+/** The customer of a payment or subscription. */
+function ownerOf(object: WireObject): string | null {
+  return ifReadable(() => {
+    object.oneOf('object', ['payment_intent', 'subscription']);
+    const customer = object.raw('customer');
+    return typeof customer === 'string' ? object.shortText('customer') : object.object('customer').id();
+  });
 }
 
 type Reader = (object: unknown, asOf: AsOf, shown: { readonly hasMetadata: boolean }) => EventFacts;
@@ -56,7 +66,10 @@ const readProduct: Reader = (object, asOf, { hasMetadata }) => {
   return { subject: 'product', facts: [hasMetadata ? facts : { ...facts, metadata: null }] };
 };
 const readPrice: Reader = (object, asOf) => ({ subject: 'price', facts: [mapPrice(object, asOf)] });
-const readPayment: Reader = (object, asOf) => ({ subject: 'payment', facts: [mapPayment(object, asOf)] });
+const readPayment: Reader = (object, asOf, { hasMetadata }) => {
+  const facts = mapPayment(object, asOf);
+  return { subject: 'payment', facts: [hasMetadata ? facts : { ...facts, metadata: null }] };
+};
 const readCharge: Reader = (object, asOf) => chargeEvent(mapCharge(object, asOf));
 const readRefund: Reader = (object, asOf) => ({ subject: 'refund', facts: [mapRefund(object, asOf)] });
 const readInvoice: Reader = (object, asOf) => ({ subject: 'invoice', facts: [mapInvoice(object, asOf)] });
@@ -69,10 +82,10 @@ const readInvoicePayment: Reader = (object) => {
     facts: isPayment ? [{ processorInvoiceId, processorPaymentIntentId }] : [],
   };
 };
-const readSubscription: Reader = (object, asOf) => ({
-  subject: 'subscription',
-  facts: [mapSubscription(object, asOf)],
-});
+const readSubscription: Reader = (object, asOf, { hasMetadata }) => {
+  const facts = mapSubscription(object, asOf);
+  return { subject: 'subscription', facts: [hasMetadata ? facts : { ...facts, metadata: null }] };
+};
 
 /** The schedule or the discount of a subscription. A released schedule names its subscription apart. */
 const readChangedSubscription: Reader = (object) => {

@@ -11,8 +11,11 @@ const fixtures = globSync('test/fixtures/events/*.json').map((path) => basename(
 /** The events whose personal data the customer's row stores. */
 const personal = ['customer.created', 'customer.updated'];
 
+/** The events about what belongs to a customer, of which the row stores the metadata. */
+const owned = fixtures.filter((name) => /^(?:payment_intent|customer\.subscription)\./.test(name));
+
 /** The events whose metadata a mirror stores. */
-const described = [...personal, 'product.updated'];
+const described = [...personal, ...owned, 'product.updated'];
 
 /** Personal data in every place where the processor sends it; every text contains "Ada". */
 const person = {
@@ -160,11 +163,21 @@ describe('an erased event', () => {
     assert.deepEqual(readEvent(erasedPayload ?? ''), { subject: 'none', reason: 'erased' });
   });
 
+  test('about a payment or subscription still says everything but the metadata', () => {
+    for (const name of owned) {
+      const { erasedPayload } = redactPayload(withPerson(name));
+      assert.doesNotMatch(erasedPayload ?? 'Ada', /Ada/);
+      const { subject, facts } = Object(readEvent(redactPayload(withPerson(name)).payload));
+      assert.deepEqual(readEvent(erasedPayload ?? ''), { subject, facts: [{ ...facts[0], metadata: null }] });
+    }
+  });
+
   test('exists only where there is personal data to erase', () => {
     for (const name of fixtures) {
       const { erasedPayload } = redactPayload(JSON.parse(eventFixture(name)));
       assert.equal(erasedPayload !== null, personal.includes(name), name);
     }
+    for (const name of owned) assert.notEqual(redactPayload(withPerson(name)).erasedPayload, null, name);
     const noPersonalData = { email: null, name: null, phone: null };
     const { data, ...event } = JSON.parse(eventFixture('customer.updated'));
     const withoutPerson = { ...event, data: { ...data, object: { ...data.object, ...noPersonalData } } };

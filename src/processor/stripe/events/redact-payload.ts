@@ -1,3 +1,4 @@
+import { isKnownEventType } from '../../event-types.ts';
 import { localIdKey } from '../wire/wire-object.ts';
 import { isPersonalName } from './personal-name.ts';
 import { redactText, secretName } from './redact-secrets.ts';
@@ -19,8 +20,14 @@ export const metadataMark = 'till_metadata';
 const personalTypes: ReadonlySet<unknown> = new Set(['customer.created', 'customer.updated']);
 const customerFields = ['email', 'name', 'phone'] as const;
 
-/** The event types whose metadata a mirror stores. */
-const metadataTypes: ReadonlySet<unknown> = new Set([...personalTypes, 'product.updated']);
+/** The event types whose metadata a mirror stores. Payments and subscriptions belong to a customer. */
+const ownMetadataTypes: ReadonlySet<unknown> = new Set([...personalTypes, 'product.updated']);
+const ownedTypes = /^(?:payment_intent|customer\.subscription)\./;
+
+/** Whether a mirror stores the metadata of this event, and the object belongs to a customer. */
+function isOwned(type: unknown): boolean {
+  return typeof type === 'string' && isKnownEventType(type) && ownedTypes.test(type);
+}
 
 /**
  * The part of an event that is kept. Secrets are removed from every event. So is personal data that no mirror needs:
@@ -46,21 +53,24 @@ function redact(event: unknown, showsMetadata: boolean): RedactedPayload {
   const redacted = redactValue(metadataMark in record(event) ? unmarked : event);
   const { type, [erasedMark]: erased } = record(event);
   if (erased === true) return { payload: JSON.stringify(redacted), erasedPayload: null };
-  const keepsMetadata = showsMetadata && metadataTypes.has(type);
+  const keepsMetadata = showsMetadata && (ownMetadataTypes.has(type) || isOwned(type));
   const kept = {
     ...linksOf(event),
     ...(personalTypes.has(type) ? customerFieldsOf(event) : {}),
     ...(keepsMetadata ? metadataOf(event) : {}),
   };
   const marked = keepsMetadata ? { ...record(redacted), [metadataMark]: true } : redacted;
-  const payload = Object.keys(kept).length === 0 ? marked : withObject(marked, kept);
+  if (!isPersonal(kept)) return { payload: JSON.stringify(marked), erasedPayload: null };
   return {
-    payload: JSON.stringify(payload),
-    erasedPayload:
-      personalTypes.has(type) && isPersonal(kept)
-        ? JSON.stringify({ ...record(redacted), [erasedMark]: true })
-        : null,
+    payload: JSON.stringify(withObject(marked, kept)),
+    erasedPayload: erasedForm(type, redacted),
   };
+}
+
+/** An event about a person says nothing without its personal data. One about a payment still says what happened. */
+function erasedForm(type: unknown, redacted: unknown): string | null {
+  if (personalTypes.has(type)) return JSON.stringify({ ...record(redacted), [erasedMark]: true });
+  return isOwned(type) ? JSON.stringify(redacted) : null;
 }
 
 /**

@@ -2,6 +2,7 @@ import type { AsOf } from '../../../mirrors/facts.ts';
 import type { PaymentFacts, PaymentFailure } from '../../../payments/payment.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
+import { metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { latestChargeOf } from './map-charge.ts';
 
@@ -45,6 +46,7 @@ export function mapPayment(value: unknown, asOf: AsOf): PaymentFacts {
     failure: status === 'succeeded' ? null : failureOf(intent),
     // Since 2025-03-31 a payment intent does not name its invoice.
     ...(intent.has('invoice') ? { processorInvoiceId: intent.referenceOrNull('invoice') } : {}),
+    metadata: metadataOf(intent),
     createdAt: intent.createdAt(asOf.earliest),
     asOf,
   };

@@ -1,6 +1,8 @@
 import type { AsOf } from '../../../mirrors/facts.ts';
 import type { SubscriptionFacts, SubscriptionItemFacts } from '../../../subscriptions/subscription.ts';
 import { UnmappableError } from '../../event-facts.ts';
+import { clientSecretOf } from '../wire/client-secret.ts';
+import { metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { discountOf, pendingChangeOf, quantityOf } from './map-subscription-terms.ts';
 
@@ -40,6 +42,7 @@ export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
     defaultPaymentMethodId: ifReadable(() => subscription.reference('default_payment_method')),
     discount: discountOf(subscription),
     ...(pendingChange === undefined ? {} : { pendingChange }),
+    metadata: metadataOf(subscription),
     createdAt: subscription.createdAt(asOf.earliest),
     asOf,
   };
@@ -86,4 +89,31 @@ export function clientSecretOfSubscription(value: unknown): string | null {
     if (invoice.text('status') !== 'open') return null;
     return invoice.object('confirmation_secret').text('client_secret');
   });
+}
+
+/**
+ * The secret that is left to confirm, from a subscription with `pending_setup_intent` expanded and its open invoices,
+ * newest first, with `confirmation_secret` expanded. An invoice comes before the setup of a payment method, and the
+ * invoice of a change that waits for its payment comes after every other invoice.
+ */
+export function secretToConfirm(value: unknown, openInvoices: readonly unknown[]): string | null {
+  const subscription = WireObject.parse(value, 'subscription');
+  const changeInvoiceId = invoiceOfPendingChange(subscription);
+  const invoices = openInvoices
+    .map((invoice) => WireObject.parse(invoice, 'invoice'))
+    .filter((invoice) => invoice.text('status') === 'open');
+  const [others, ofChange] = [false, true].map((isOfChange) =>
+    invoices.filter((invoice) => (invoice.id() === changeInvoiceId) === isOfChange),
+  );
+  for (const invoice of [...(others ?? []), ...(ofChange ?? [])]) {
+    const secret = ifReadable(() => invoice.object('confirmation_secret').text('client_secret'));
+    if (secret !== null) return secret;
+  }
+  return ifReadable(() => clientSecretOf(subscription.object('pending_setup_intent')));
+}
+
+/** A change that was billed and is not paid yet: the processor bills it with the latest invoice. */
+function invoiceOfPendingChange(subscription: WireObject): string | null {
+  const isPending = ifReadable(() => subscription.objectOrNull('pending_update')) !== null;
+  return isPending ? ifReadable(() => subscription.referenceOrNull('latest_invoice')) : null;
 }

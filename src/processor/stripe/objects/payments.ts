@@ -8,6 +8,7 @@ import { done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
 import type { Refusal } from '../wire/refusal.ts';
+import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
 import { ifReadable, type KnownLinks, localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { clientSecretOfPayment, mapPaymentResponse } from './map-payment.ts';
 
@@ -32,15 +33,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
 
     read: (processorPaymentIntentId) => read(processorPaymentIntentId, noLinks),
 
-    cancel: ({ processorPaymentIntentId, idempotencyKey }) =>
-      call('payments.cancel', {
-        kind: 'write',
-        send: (options) =>
-          stripe.paymentIntents.cancel(processorPaymentIntentId, {}, { ...options, idempotencyKey }),
-        take: (response, asOf) => done(mapPaymentResponse(withKnownLinks(response, noLinks), asOf)),
-        // The call carries none of the caller's values, so any other refusal is about the payment's state.
-        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
-      }),
+    ...createChanges(context),
 
     capture: ({ processorPaymentIntentId, captureId, amount, idempotencyKey }) =>
       call('payments.capture', {
@@ -90,6 +83,33 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
   };
 }
 
+function createChanges({ stripe, call }: AdapterContext): Pick<PaymentCalls, 'update' | 'cancel'> {
+  return {
+    update: ({ processorPaymentIntentId, metadata, idempotencyKey }) =>
+      call('payments.update', {
+        kind: 'write',
+        send: (options) =>
+          stripe.paymentIntents.update(
+            processorPaymentIntentId,
+            { ...changedMetadata(metadata), ...withCharge },
+            { ...options, idempotencyKey },
+          ),
+        take: (response, asOf) => done(mapPaymentResponse(withKnownLinks(response, noLinks), asOf)),
+        refused: missing,
+      }),
+
+    cancel: ({ processorPaymentIntentId, idempotencyKey }) =>
+      call('payments.cancel', {
+        kind: 'write',
+        send: (options) =>
+          stripe.paymentIntents.cancel(processorPaymentIntentId, {}, { ...options, idempotencyKey }),
+        take: (response, asOf) => done(mapPaymentResponse(withKnownLinks(response, noLinks), asOf)),
+        // The call carries none of the caller's values, so any other refusal is about the payment's state.
+        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+      }),
+  };
+}
+
 type Read = (processorPaymentIntentId: string, known: KnownLinks) => Promise<PaymentWithSecret | null>;
 
 function createRead({ stripe, call }: AdapterContext): Read {
@@ -109,14 +129,18 @@ function createRead({ stripe, call }: AdapterContext): Read {
  */
 function createCreate({ stripe, call, logger }: AdapterContext, read: Read): PaymentCalls['create'] {
   return async ({ idempotencyKey, ...payment }) => {
-    const { id, processorCustomerId, paymentMethodId, offSession } = payment;
+    const { id, processorCustomerId, paymentMethodId, offSession, metadata } = payment;
     const known = { localId: id, customer: processorCustomerId };
     const made = await call<PaymentWithSecret | { readonly declinedId: string }>('payments.create', {
       kind: 'write',
       send: (options) =>
         stripe.paymentIntents.create(creationParams(payment), { ...options, idempotencyKey }),
       take: (response, asOf) => {
-        const created = withSecret(response, known, sinceCreation(response, asOf));
+        const created = withSecret(
+          withSentMetadata(response, metadata),
+          known,
+          sinceCreation(response, asOf),
+        );
         if (created.clientSecret === null && !offSession)
           warnOfMissingSecret(logger, 'payments.create', created.payment.processorPaymentIntentId);
         return created;
@@ -144,7 +168,8 @@ function createCreate({ stripe, call, logger }: AdapterContext, read: Read): Pay
           },
           { ...options, idempotencyKey: `${idempotencyKey}-authenticate` },
         ),
-      take: (response, asOf) => withSecret(response, known, sinceCreation(response, asOf)),
+      take: (response, asOf) =>
+        withSecret(withSentMetadata(response, metadata), known, sinceCreation(response, asOf)),
       refused: () => null,
     });
     return waiting ?? readDeclined();
@@ -159,7 +184,7 @@ function creationParams(payment: NewPayment): Stripe.PaymentIntentCreateParams {
     currency,
     // Methods that redirect the customer need an address to return to, and a customer.
     automatic_payment_methods: { enabled: true, ...(payment.offSession ? { allow_redirects: 'never' } : {}) },
-    metadata: { [localIdKey]: id },
+    metadata: { ...payment.metadata, [localIdKey]: id },
     ...(description === undefined ? {} : { description }),
     ...(captureMethod === undefined ? {} : { capture_method: captureMethod }),
     ...(paymentMethodId === undefined ? {} : { payment_method: paymentMethodId }),

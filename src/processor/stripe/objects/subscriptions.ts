@@ -6,8 +6,9 @@ import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
-import { type KnownLinks, localIdKey, withKnownLinks } from '../wire/wire-object.ts';
-import { clientSecretOfSubscription, mapSubscription } from './map-subscription.ts';
+import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
+import { type KnownLinks, localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { clientSecretOfSubscription, mapSubscription, secretToConfirm } from './map-subscription.ts';
 import { termExpansions } from './map-subscription-terms.ts';
 
 const expand = ['latest_invoice.confirmation_secret', ...termExpansions];
@@ -29,7 +30,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
     });
 
   return {
-    create: ({ id, processorCustomerId, processorPriceId, trialPeriodDays, idempotencyKey }) =>
+    create: ({ id, processorCustomerId, processorPriceId, trialPeriodDays, metadata, idempotencyKey }) =>
       call('subscriptions.create', {
         kind: 'write',
         send: (options) =>
@@ -42,14 +43,15 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
               // Without this, renewals would have no payment method to charge.
               payment_settings: { save_default_payment_method: 'on_subscription' },
               ...(trialPeriodDays === 0 ? {} : { trial_period_days: trialPeriodDays }),
-              metadata: { [localIdKey]: id },
+              metadata: { ...metadata, [localIdKey]: id },
               expand,
             },
             { ...options, idempotencyKey },
           ),
         take: (response, asOf) => {
           const known = { localId: id, customer: processorCustomerId };
-          const made = withSecret(response, known, sinceCreation(response, asOf));
+          const sent = withSentMetadata(response, metadata);
+          const made = withSecret(sent, known, sinceCreation(response, asOf));
           if (made.subscription.status === 'incomplete') warnIfNoSecret(context, made);
           return made;
         },
@@ -57,15 +59,9 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
 
     read: (processorSubscriptionId) => read(processorSubscriptionId, noLinks),
 
-    cancel: (processorSubscriptionId) =>
-      call('subscriptions.cancel', {
-        kind: 'write',
-        send: (options) =>
-          stripe.subscriptions.cancel(processorSubscriptionId, { expand: [...termExpansions] }, options),
-        take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf)),
-        // The call carries none of the caller's values, so any other refusal is about the subscription's state.
-        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
-      }),
+    readToConfirm: createReadToConfirm(context),
+
+    ...createChanges(context),
 
     find: async ({ localId, since, processorCustomerId }) => {
       const fetch = fetchList({ customer: processorCustomerId, ...createdSince(since) });
@@ -85,6 +81,64 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
 
 function ofCustomer(customer: string | undefined): Stripe.SubscriptionListParams {
   return customer === undefined ? {} : { customer };
+}
+
+function createChanges({ stripe, call }: AdapterContext): Pick<SubscriptionCalls, 'update' | 'cancel'> {
+  return {
+    update: ({ processorSubscriptionId, metadata, idempotencyKey }) =>
+      call('subscriptions.update', {
+        kind: 'write',
+        send: (options) =>
+          stripe.subscriptions.update(
+            processorSubscriptionId,
+            { ...changedMetadata(metadata), expand: [...termExpansions] },
+            { ...options, idempotencyKey },
+          ),
+        take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf)),
+        refused: missing,
+      }),
+
+    cancel: (processorSubscriptionId) =>
+      call('subscriptions.cancel', {
+        kind: 'write',
+        send: (options) =>
+          stripe.subscriptions.cancel(processorSubscriptionId, { expand: [...termExpansions] }, options),
+        take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf)),
+        // The call carries none of the caller's values, so any other refusal is about the subscription's state.
+        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+      }),
+  };
+}
+
+/** Enough for every open invoice of a subscription: the processor makes one per period, and voids or closes old ones. */
+const openInvoicesMax = 100;
+
+/** Two reads, because the latest invoice of a subscription need not be the one that is open. */
+function createReadToConfirm({ stripe, call }: AdapterContext): SubscriptionCalls['readToConfirm'] {
+  return async (processorSubscriptionId) => {
+    const read = await call('subscriptions.read', {
+      kind: 'read',
+      send: (options) =>
+        stripe.subscriptions.retrieve(
+          processorSubscriptionId,
+          { expand: ['pending_setup_intent', ...termExpansions] },
+          options,
+        ),
+      take: (response, asOf) => ({
+        response,
+        subscription: mapSubscription(withKnownLinks(response, noLinks), asOf),
+      }),
+      refused: (refusal) => (isMissing(refusal) ? null : undefined),
+    });
+    if (read === null) return null;
+    const filter = { subscription: processorSubscriptionId, status: 'open', limit: openInvoicesMax } as const;
+    const clientSecret = await call('invoices.list', {
+      kind: 'read',
+      send: (options) => stripe.invoices.list({ ...filter, expand: ['data.confirmation_secret'] }, options),
+      take: (response) => secretToConfirm(read.response, WireObject.parse(response, 'list').array('data')),
+    });
+    return { subscription: read.subscription, clientSecret };
+  };
 }
 
 function warnIfNoSecret(

@@ -26,6 +26,13 @@ export function externalIdOf(object: WireObject): string | null {
   return isStorable(value) && externalIdPattern.test(value) ? value : null;
 }
 
+/** The response to a creation. If it omits metadata that was sent, the sent metadata is used. */
+export function withSentMetadata(response: unknown, sent: Metadata | undefined): unknown {
+  if (!isRecord(response) || sent === undefined) return response;
+  const { metadata: shown } = response;
+  return { ...response, metadata: { ...sent, ...(isRecord(shown) ? shown : {}) } };
+}
+
 /** The parameter of an update that changes metadata: the processor merges it, and an empty text removes a key. */
 export function changedMetadata(change: MetadataChange = {}): { metadata?: Record<string, string> } {
   const entries = Object.entries(change).map(([key, value]) => [key, value ?? ''] as const);
@@ -35,9 +42,12 @@ export function changedMetadata(change: MetadataChange = {}): { metadata?: Recor
 /** All metadata, Till's own keys included. Null if the object does not show it. */
 export function fieldsOf(object: WireObject): Readonly<Record<string, unknown>> | null {
   const metadata = object.has('metadata') ? object.raw('metadata') : null;
-  const isRecord = typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata);
-  // Every JSON object is a record of names and values.
-  return isRecord ? (metadata as Readonly<Record<string, unknown>>) : null;
+  return isRecord(metadata) ? metadata : null;
+}
+
+/** Every JSON object is a record of names and values. */
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** PostgreSQL can store neither NUL nor a lone surrogate. An empty text has no value at the processor. */

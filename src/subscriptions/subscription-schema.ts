@@ -1,0 +1,139 @@
+import { type Static, Type } from 'typebox';
+import { DateTime, Id, MetadataAnswer, nullable } from '../http/docs/api-schema.ts';
+import { component } from '../http/docs/components.ts';
+import { type Subscription, subscriptionStatuses } from './subscription.ts';
+import type { Discount } from './subscription-terms.ts';
+
+const time = (description: string) => nullable(Type.String({ format: 'date-time', description }));
+
+const DiscountSchema = Type.Object(
+  {
+    code: nullable(Type.String({ description: 'The promotion code that the customer entered, if any.' })),
+    percentOff: nullable(Type.Number()),
+    amountOff: nullable(Type.Integer({ description: 'In the smallest unit of `currency`.' })),
+    currency: nullable(Type.String()),
+    endsAt: time('Null if the discount does not end.'),
+  },
+  { description: 'The first discount. Null if there is none.' },
+);
+
+const PendingChangeSchema = Type.Object(
+  {
+    planId: nullable(
+      Type.String({ format: 'uuid', description: 'Null if the new price is not a plan of Till.' }),
+    ),
+    quantity: Type.Integer(),
+    at: time('Null if the change waits for the customer to authenticate.'),
+  },
+  { description: 'The next change of plan or quantity. Null if there is none.' },
+);
+
+export const SubscriptionSchema = component('Subscription', {
+  id: Id,
+  processorSubscriptionId: Type.String(),
+  customerId: Id,
+  planId: Id,
+  quantity: Type.Integer(),
+  status: Type.Enum([...subscriptionStatuses], {
+    description: '`active` and `trialing` both entitle the customer to the service.',
+  }),
+  entitled: Type.Boolean({
+    description: 'True if `active` or `trialing`, or if `past_due` and within the grace period.',
+  }),
+  currentPeriodStart: nullable(DateTime),
+  currentPeriodEnd: nullable(DateTime),
+  trialEnd: nullable(DateTime),
+  cancelAtPeriodEnd: Type.Boolean(),
+  cancelAt: time('When the subscription will be canceled.'),
+  canceledAt: time('When the cancellation was requested, also if the subscription has not ended yet.'),
+  endedAt: time('When the subscription ended.'),
+  latestInvoiceId: nullable(
+    Type.String({ format: 'uuid', description: 'Null until the webhook of the invoice.' }),
+  ),
+  defaultPaymentMethodId: nullable(
+    Type.String({ description: "The processor's id. Null if the customer's default is used." }),
+  ),
+  discount: nullable(DiscountSchema),
+  pendingChange: nullable(PendingChangeSchema),
+  metadata: MetadataAnswer,
+  createdAt: DateTime,
+  updatedAt: DateTime,
+});
+
+export const subscriptionExample: Static<typeof SubscriptionSchema> = {
+  id: '0199c1f3-11d2-7b64-9e0f-7a6b5c4d3e2f',
+  processorSubscriptionId: 'sub_1MowQVLkdIwHu7ixeRlqHVzs',
+  customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
+  planId: '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11',
+  quantity: 1,
+  status: 'incomplete',
+  entitled: false,
+  currentPeriodStart: '2026-11-15T09:30:00.000Z',
+  currentPeriodEnd: '2026-12-15T09:30:00.000Z',
+  trialEnd: null,
+  cancelAtPeriodEnd: false,
+  cancelAt: null,
+  canceledAt: null,
+  endedAt: null,
+  latestInvoiceId: null,
+  defaultPaymentMethodId: null,
+  discount: null,
+  pendingChange: null,
+  metadata: { seatPool: 'emea' },
+  createdAt: '2026-11-15T09:30:00.000Z',
+  updatedAt: '2026-11-15T09:30:00.000Z',
+};
+
+export const activeExample: Static<typeof SubscriptionSchema> = {
+  ...subscriptionExample,
+  status: 'active',
+  entitled: true,
+  latestInvoiceId: '0199c1f4-8e21-7f35-8d6a-1c2b3a4f5e6d',
+  defaultPaymentMethodId: 'pm_1MtwBwLkdIwHu7ixUEzhvCw1',
+  discount: { code: 'WELCOME', percentOff: 20, amountOff: null, currency: null, endsAt: null },
+  pendingChange: {
+    planId: '0199c1f0-9c31-7a2b-8f10-4e5d6c7b8a90',
+    quantity: 1,
+    at: '2026-12-15T09:30:00.000Z',
+  },
+};
+
+export function subscriptionAnswer(
+  subscription: Subscription,
+  entitled: boolean,
+): Static<typeof SubscriptionSchema> {
+  const { discount } = subscription;
+  return {
+    id: subscription.id,
+    processorSubscriptionId: subscription.processorSubscriptionId,
+    customerId: subscription.customerId,
+    planId: subscription.planId,
+    quantity: subscription.quantity,
+    status: subscription.status,
+    entitled,
+    currentPeriodStart: subscription.currentPeriodStart?.toISOString() ?? null,
+    currentPeriodEnd: subscription.currentPeriodEnd?.toISOString() ?? null,
+    trialEnd: subscription.trialEnd?.toISOString() ?? null,
+    cancelAtPeriodEnd: subscription.cancelAtPeriodEnd,
+    cancelAt: subscription.cancelAt?.toISOString() ?? null,
+    canceledAt: subscription.canceledAt?.toISOString() ?? null,
+    endedAt: subscription.endedAt?.toISOString() ?? null,
+    latestInvoiceId: subscription.latestInvoiceId,
+    defaultPaymentMethodId: subscription.defaultPaymentMethodId,
+    discount: discount === null ? null : showDiscount(discount),
+    pendingChange: subscription.pendingChange,
+    metadata: subscription.metadata ?? {},
+    createdAt: subscription.createdAt.toISOString(),
+    updatedAt: subscription.updatedAt.toISOString(),
+  };
+}
+
+function showDiscount({
+  code,
+  percentOff,
+  amountOff,
+  currency,
+  endsAt,
+}: Discount): Static<typeof DiscountSchema> {
+  return { code, percentOff, amountOff, currency, endsAt };
+}

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import {
+  type CreatedPaymentBody,
+  type CreatedSubscriptionBody,
+  confirmPayment,
+  createCustomer,
+  createPlan,
+} from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+
+const till = await startTill({ in: 'process', for: { after } });
+const { stripe } = till;
+
+interface Described {
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** A payment or subscription with metadata, and how others change it at the processor in a way that makes an event. */
+interface Owned {
+  readonly id: string;
+  readonly path: string;
+  readonly type: string;
+  readonly change: (metadata: Record<string, string>) => Promise<unknown>;
+}
+
+const metadata = { mine: '1' };
+
+async function createOwned(kind: 'payment' | 'subscription'): Promise<Owned> {
+  const { id: customerId } = await createCustomer(till);
+  if (kind === 'payment') {
+    const order = { customerId, amount: 900, currency: 'eur', captureMethod: 'manual', metadata };
+    const { payment } = await till.post<CreatedPaymentBody>('/payments', order);
+    await confirmPayment(till, payment);
+    await till.settle();
+    return {
+      id: payment.id,
+      path: `/payments/${payment.id}`,
+      type: 'payment_intent.succeeded',
+      change: (change) =>
+        stripe.paymentIntents.capture(payment.processorPaymentIntentId, { metadata: change }),
+    };
+  }
+  const { id: planId } = await createPlan(till);
+  const order = { customerId, planId, metadata };
+  const { subscription } = await till.post<CreatedSubscriptionBody>('/subscriptions', order);
+  await till.settle();
+  return {
+    id: subscription.id,
+    path: `/subscriptions/${subscription.id}`,
+    type: 'customer.subscription.updated',
+    change: (change) =>
+      stripe.subscriptions.update(subscription.processorSubscriptionId, { metadata: change }),
+  };
+}
+
+for (const kind of ['payment', 'subscription'] as const) {
+  test(`keys that others set on a ${kind} appear with its next event, and Till hides its own`, async () => {
+    const { path, change } = await createOwned(kind);
+    await change({ theirs: '2', mine: '', till_new: 'x' });
+    await till.settle();
+    assert.deepEqual((await till.get<Described>(path)).metadata, { theirs: '2' });
+  });
+
+  test(`an event of a ${kind} that an older release stored never clears its metadata`, async () => {
+    const { id, path, type, change } = await createOwned(kind);
+    await change({ theirs: '2' });
+    await till.settle();
+    const before = await till.get<Described>(path);
+    assert.deepEqual(before.metadata, { mine: '1', theirs: '2' });
+    const [event] = await till.sql<{ id: string; payload: string }>(
+      'select id, payload from till.webhook_events where type = $1 and payload like $2',
+      [type, `%${id}%`],
+    );
+    assert(event);
+    // As the older release stored it: the metadata reduced to Till's id, and no mark.
+    const { till_metadata: mark, ...stored } = JSON.parse(event.payload);
+    assert.equal(mark, true);
+    const object = { ...stored.data.object, metadata: { till_id: id } };
+    const show = async (created: number) => {
+      const payload = JSON.stringify({ ...stored, created, data: { ...stored.data, object } });
+      await till.sql(
+        `update till.webhook_events set payload = $2, personal_data = 'unchecked', state = 'pending',
+           next_try_at = now() where id = $1`,
+        [event.id, payload],
+      );
+      await till.drain();
+    };
+    for (const created of [stored.created - 60, stored.created, stored.created + 60]) {
+      await show(created);
+      assert.deepEqual(await till.get(path), before, String(created));
+    }
+    // Nor does it make a row without metadata, if the row was lost.
+    await till.sql(`delete from till.${kind}s where id = $1`, [id]);
+    await show(stored.created);
+    assert.deepEqual((await till.get<Described>(path)).metadata, before.metadata);
+    const [row] = await till.sql('select state from till.webhook_events where id = $1', [event.id]);
+    assert.deepEqual(row, { state: 'processed' });
+  });
+}
+
+test('a change of the metadata of a payment elsewhere, which makes no event, shows with the next read', async () => {
+  const { id: customerId } = await createCustomer(till);
+  const order = { customerId, amount: 900, currency: 'eur', metadata };
+  const { payment } = await till.post<CreatedPaymentBody>('/payments', order);
+  const path = `/payments/${payment.id}`;
+  await stripe.paymentIntents.update(payment.processorPaymentIntentId, { metadata: { theirs: '2' } });
+  await till.settle();
+  assert.deepEqual((await till.get<Described>(path)).metadata, metadata);
+  await till.post(`${path}/client-secret`);
+  assert.deepEqual((await till.get<Described>(path)).metadata, { ...metadata, theirs: '2' });
+});
