@@ -62,7 +62,8 @@ export function registerSubscriptionRoutes(
 ): void {
   const toAnswer = (subscription: Subscription) =>
     subscriptionAnswer(subscription, entitlements.isEntitled(subscription));
-  registerWrites(fastify, subscriptions, toAnswer);
+  registerCreate(fastify, subscriptions, toAnswer);
+  registerCancel(fastify, subscriptions, toAnswer);
   registerReadRoutes(fastify, {
     noun: 'subscription',
     plural: 'subscriptions',
@@ -81,7 +82,7 @@ export function registerSubscriptionRoutes(
 
 type ToAnswer = (subscription: Subscription) => Static<typeof SubscriptionSchema>;
 
-function registerWrites(
+function registerCreate(
   fastify: FastifyInstance,
   subscriptions: SubscriptionService,
   toAnswer: ToAnswer,
@@ -130,7 +131,14 @@ function registerWrites(
       });
     },
   );
-  app.delete(
+}
+
+function registerCancel(
+  fastify: FastifyInstance,
+  subscriptions: SubscriptionService,
+  toAnswer: ToAnswer,
+): void {
+  typed(fastify).delete(
     `${path}/:id`,
     {
       schema: {
