@@ -30,6 +30,8 @@ export const processorOperations = [
   'subscriptions.cancel',
   'subscriptions.list',
   'invoices.read',
+  'invoices.void',
+  'invoices.preview',
   'invoices.list',
   'invoice_payments.list',
   'invoices.list_lines',
