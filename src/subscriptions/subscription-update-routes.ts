@@ -7,7 +7,6 @@ import {
   ChangedMetadata,
   ClientSecretSchema,
   clientSecretExample,
-  Id,
   IdempotencyKey,
   IdParams,
   keyFailures,
@@ -19,35 +18,14 @@ import { component } from '../http/docs/components.ts';
 import { idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
 import type { EntitlementService } from './entitlement-service.ts';
-import { parsePatch, prorations, quantityMax } from './subscription-patch.ts';
+import { parsePatch } from './subscription-patch.ts';
+import { termsFields } from './subscription-patch-schema.ts';
 import { SubscriptionSchema, subscriptionAnswer, subscriptionExample } from './subscription-schema.ts';
 import type { SubscriptionService } from './subscription-service.ts';
 
-const terms = {
-  planId: Type.Optional(Id),
-  quantity: Type.Optional(Type.Integer({ minimum: 1, maximum: quantityMax })),
-  when: Type.Optional(Type.Enum(['now'], { description: 'When the change is made. Default: `now`.' })),
-  proration: Type.Optional(
-    Type.Enum([...prorations], {
-      description:
-        'How the rest of the current period is billed: with the next renewal (`nextInvoice`, the default), now ' +
-        '(`invoice`), or not at all (`none`).',
-    }),
-  ),
-  prorationDate: Type.Optional(
-    nullable(
-      Type.String({
-        format: 'date-time',
-        description:
-          'From a preview: bills as if the change was made then. Fractions of a second are dropped.',
-      }),
-    ),
-  ),
-};
-
 const UpdateBody = Type.Object(
   {
-    ...terms,
+    ...termsFields,
     metadata: Type.Optional(ChangedMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
