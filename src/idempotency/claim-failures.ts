@@ -41,6 +41,10 @@ const refusals: readonly FailureCode[] = [
   'refund_in_flight',
   'not_found',
   'plan_archived',
+  'currency_mismatch',
+  'subscription_ended',
+  'subscription_incomplete',
+  'subscription_ending',
 ];
 
 /**

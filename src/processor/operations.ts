@@ -33,6 +33,8 @@ export const processorOperations = [
   'subscription_schedules.update',
   'subscription_schedules.release',
   'invoices.read',
+  'invoices.void',
+  'invoices.preview',
   'invoices.list',
   'invoice_payments.list',
   'invoices.list_lines',

@@ -40,7 +40,7 @@ export async function reserveGroup(tx: Transaction, parts: GroupParts, joining: 
   if (holder !== claimId) throw new ReservationHeld(holder, 'resume if same', alreadySubscribed(null));
 }
 
-/** The oldest other live subscription of the customer to a plan of the group. */
+/** The oldest other live subscription of the customer to a plan of the group, or with a pending change to one. */
 async function findLive(
   tx: Transaction,
   { store, plans }: GroupParts,
@@ -50,13 +50,15 @@ async function findLive(
   const open = await store.listOpenOfCustomer(tx, customerId);
   const others = open.filter(({ id }) => id !== subscriptionId);
   if (others.length === 0) return undefined;
+  // A change that waits counts as if it was made.
+  const plansOf = ({ planId, pendingChange }: Subscription) => [planId, pendingChange?.planId ?? planId];
   const inGroup = new Set(
-    (await plans.find(tx, [...new Set(others.map(({ planId }) => planId))]))
+    (await plans.find(tx, [...new Set(others.flatMap(plansOf))]))
       .filter((plan) => plan.groupName === groupName)
       .map(({ id }) => id),
   );
   const [oldest] = others
-    .filter(({ planId }) => inGroup.has(planId))
+    .filter((one) => plansOf(one).some((planId) => inGroup.has(planId)))
     .toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
   return oldest;
 }

@@ -5,7 +5,8 @@ import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
-import { foundSubscription, hasEnded, type Subscription, type SubscriptionChange } from './subscription.ts';
+import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
+import type { ChangedSubscription } from './subscription-change.ts';
 import {
   type CreatedSubscription,
   GroupedSubscriptionCreation,
@@ -13,7 +14,8 @@ import {
   SubscriptionCreation,
   type SubscriptionParts,
 } from './subscription-creation.ts';
-import { type ChangedSubscription, SubscriptionUpdate } from './subscription-update.ts';
+import type { SubscriptionPatch } from './subscription-patch.ts';
+import { GroupedSubscriptionUpdate, SubscriptionUpdate } from './subscription-update.ts';
 
 /** Concurrent reads when a customer is deleted: enough to finish in seconds, few enough to leave room for requests. */
 const concurrentReadsMax = 5;
@@ -27,6 +29,7 @@ export class SubscriptionService {
   readonly creation: SubscriptionCreation;
   readonly updating: SubscriptionUpdate;
   readonly #groupedCreation: GroupedSubscriptionCreation;
+  readonly #groupedUpdating: GroupedSubscriptionUpdate;
   readonly #parts: SubscriptionServiceParts;
   readonly #reads: SharedReads<Subscription>;
 
@@ -35,6 +38,7 @@ export class SubscriptionService {
     this.creation = new SubscriptionCreation(parts);
     this.#groupedCreation = new GroupedSubscriptionCreation(parts);
     this.updating = new SubscriptionUpdate(parts);
+    this.#groupedUpdating = new GroupedSubscriptionUpdate(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
@@ -49,11 +53,15 @@ export class SubscriptionService {
 
   async update(
     id: string,
-    change: SubscriptionChange,
+    change: SubscriptionPatch,
     key: string | undefined,
   ): Promise<OperationResult<ChangedSubscription>> {
-    const subscription = await this.read(id);
-    return this.#parts.idempotency.run(this.updating, { subscriptionId: subscription.id, change }, key);
+    const { idempotency, plans } = this.#parts;
+    const { id: subscriptionId } = await this.read(id);
+    const planId = 'planId' in change ? change.planId : undefined;
+    const isGrouped = planId !== undefined && (await plans.isGrouped(planId));
+    const operation = isGrouped ? this.#groupedUpdating : this.updating;
+    return idempotency.run(operation, { subscriptionId, change }, key);
   }
 
   /** Reads the client secret that is left to confirm, which is never stored. Null if there is none. */

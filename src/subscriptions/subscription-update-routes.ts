@@ -7,6 +7,7 @@ import {
   ChangedMetadata,
   ClientSecretSchema,
   clientSecretExample,
+  Id,
   IdempotencyKey,
   IdParams,
   keyFailures,
@@ -18,11 +19,44 @@ import { component } from '../http/docs/components.ts';
 import { idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
 import type { EntitlementService } from './entitlement-service.ts';
+import { parsePatch, prorations, quantityMax } from './subscription-patch.ts';
 import { SubscriptionSchema, subscriptionAnswer, subscriptionExample } from './subscription-schema.ts';
 import type { SubscriptionService } from './subscription-service.ts';
 
+const terms = {
+  planId: Type.Optional(Id),
+  quantity: Type.Optional(Type.Integer({ minimum: 1, maximum: quantityMax })),
+  when: Type.Optional(
+    Type.Enum(['now', 'periodEnd'], { description: 'When the change is made. Default: `now`.' }),
+  ),
+  proration: Type.Optional(
+    Type.Enum([...prorations], {
+      description:
+        'How the rest of the current period is billed: with the next renewal (`nextInvoice`, the default), now ' +
+        '(`invoice`), or not at all (`none`).',
+    }),
+  ),
+  prorationDate: Type.Optional(
+    nullable(
+      Type.String({
+        format: 'date-time',
+        description:
+          'From a preview: bills as if the change was made then. Fractions of a second are dropped.',
+      }),
+    ),
+  ),
+};
+
 const UpdateBody = Type.Object(
-  { metadata: ChangedMetadata, idempotencyKey: Type.Optional(IdempotencyKey) },
+  {
+    ...terms,
+    cancelAtPeriodEnd: Type.Optional(Type.Boolean()),
+    paymentMethodId: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 255, description: "The processor's id." }),
+    ),
+    metadata: Type.Optional(ChangedMetadata),
+    idempotencyKey: Type.Optional(IdempotencyKey),
+  },
   { title: 'SubscriptionChange', additionalProperties: false },
 );
 
@@ -49,21 +83,45 @@ export function registerSubscriptionUpdateRoutes(
         tags,
         operationId: 'updateSubscription',
         summary: 'Change a subscription',
-        description: 'You can change the metadata of a subscription in every status.',
+        description: [
+          'One of two: a change of plan and quantity (`planId`, `quantity` or both, with `when`, `proration` and ' +
+            '`prorationDate`), or a change of `metadata`. What is absent stays.',
+          '`proration` says what happens to the rest of the current period. A change to another interval, and one from ' +
+            'a free plan to a paid one, starts a new period, which is billed now in any case.',
+          'What is billed now is charged at once. If it is paid, the plan is changed. If it is declined, nothing is ' +
+            'changed and the response is `payment_declined`. If the customer must authenticate, the change waits as ' +
+            '`pendingChange`, and the frontend confirms it with `clientSecret`.',
+          'A change replaces one that waits. A change to the present plan and quantity drops it.',
+          'You can change the metadata in every status.',
+        ].join('\n\n'),
         params: IdParams,
-        body: body(UpdateBody, { metadata: { seatPool: 'apac' } }),
+        body: body(UpdateBody, { quantity: 3 }),
         response: {
           200: answer('The changed subscription.', ChangedSchema, {
-            subscription: { ...subscriptionExample, status: 'active', metadata: { seatPool: 'apac' } },
+            subscription: { ...subscriptionExample, status: 'active', quantity: 3 },
             clientSecret: null,
           }),
-          ...problems('not_found', 'customer_deleted', ...bodyFailures, ...keyFailures, ...processorFailures),
+          ...problems(
+            'not_found',
+            'customer_deleted',
+            'payment_declined',
+            'plan_archived',
+            'currency_mismatch',
+            'subscription_ended',
+            'subscription_incomplete',
+            'subscription_ending',
+            'already_subscribed',
+            ...bodyFailures,
+            ...keyFailures,
+            ...processorFailures,
+          ),
         },
       },
     },
     async (request, reply) => {
-      const { idempotencyKey, ...change } = request.body;
+      const { idempotencyKey, ...input } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
+      const change = parsePatch(input);
       const { result, replayed } = await subscriptions.update(request.params.id, change, key);
       const { subscription, clientSecret } = result;
       return markReplay(reply, replayed).send({

@@ -18,6 +18,7 @@ import { createPaymentMethodCalls } from './objects/payment-methods.ts';
 import { createPaymentCalls } from './objects/payments.ts';
 import { createPlanCalls } from './objects/plans.ts';
 import { createRefundCalls } from './objects/refunds.ts';
+import { createSubscriptionChangeCalls } from './objects/subscription-changes.ts';
 import { createScheduleCalls } from './objects/subscription-schedules.ts';
 import { createSubscriptionCalls } from './objects/subscriptions.ts';
 import type { AdapterContext } from './wire/adapter-context.ts';
@@ -76,6 +77,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     disputes: createDisputeCalls(context),
     subscriptions: createSubscriptionCalls(context),
     schedules: createScheduleCalls(context),
+    subscriptionChanges: createSubscriptionChangeCalls(context),
     invoices: createInvoiceCalls(context),
     paymentMethods: createPaymentMethodCalls(context),
     events: createEventCalls(context),
