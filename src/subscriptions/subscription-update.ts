@@ -55,8 +55,7 @@ export class SubscriptionUpdate
       return (write) => changeAtPeriodEnd(parts, change, plans, write);
     }
     refuseChange(subscription.metadata, change.metadata ?? {});
-    if (change.kind === 'settings')
-      return (write) => changeSettings(parts, change, subscription, write);
+    if (change.kind === 'settings') return (write) => changeSettings(parts, change, subscription, write);
     return (write) => changeMetadata(parts, change, subscription, write);
   }
 
