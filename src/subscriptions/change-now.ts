@@ -3,11 +3,12 @@ import type { OperationWrite } from '../idempotency/operation.ts';
 import { correct } from '../mirrors/refresh.ts';
 import { notReached } from '../processor/refused-write.ts';
 import type { ChangeableSubscription, InvoiceCharge } from '../processor/subscription-change-calls.ts';
-import { type ChangePlans, readChangeable, type Target, targetOf } from './change-terms.ts';
+import { type ChangePlans, itemChange, readChangeable, type Target, targetOf } from './change-terms.ts';
 import { dropPendingChange, voidChangeInvoice } from './drop-pending-change.ts';
 import type { Subscription } from './subscription.ts';
 import type { ChangeParts, MadeChange } from './subscription-change.ts';
 import type { ChangeNow } from './subscription-patch.ts';
+import type { PendingItemFacts } from './subscription-terms.ts';
 
 /**
  * Changes plan or quantity now. Every step depends on what the processor shows, so that a repeated request goes on where
@@ -58,34 +59,24 @@ export async function dropDeclinedChange(
 
 async function makeChange(
   { processor, mirror, plans }: ChangeParts,
-  { planId, quantity, proration, prorationDate }: ChangeNow,
-  { item, processorPriceId, startsPeriod, ...target }: Target,
-  { subscription: { processorSubscriptionId } }: ChangePlans,
+  change: ChangeNow,
+  target: Target,
+  { subscription }: ChangePlans,
   { idempotencyKey }: OperationWrite,
 ): Promise<ChangeableSubscription> {
+  const { planId } = change;
   const attempt = await processor.subscriptionChanges
-    .change({
-      processorSubscriptionId,
-      processorItemId: item.processorItemId,
-      ...(planId === undefined ? {} : { processorPriceId }),
-      ...(quantity === undefined ? {} : { quantity }),
-      proration,
-      ...(prorationDate === undefined ? {} : { prorationDate: new Date(prorationDate) }),
-      startsPeriod,
-      idempotencyKey,
-    })
+    .change({ ...itemChange(change, target, subscription), idempotencyKey })
     .catch(async (error: unknown) => {
       throw planId === undefined ? error : await plans.explainRefusal(error, planId);
     });
   if (attempt.outcome !== 'done') {
-    await correct(mirror, processorSubscriptionId);
+    await correct(mirror, subscription.processorSubscriptionId);
     throw notReached(attempt, 'subscription', 'unchanged');
   }
   const { pendingUpdate, items } = attempt.value;
-  const isMade = items.some(
-    (one) => one.processorPriceId === processorPriceId && one.quantity === target.quantity,
-  );
-  if (!isMade && pendingUpdate === null) throw notReached(attempt, 'subscription', 'unchanged');
+  if (pendingUpdate === null && !includes(items, target))
+    throw notReached(attempt, 'subscription', 'unchanged');
   return attempt.value;
 }
 
@@ -115,7 +106,10 @@ function isVoidable({ status }: InvoiceCharge): boolean {
   return status === 'open' || status === 'uncollectible';
 }
 
-function isFor({ pendingUpdate }: ChangeableSubscription, { processorPriceId, quantity }: Target): boolean {
-  const items = pendingUpdate?.items ?? [];
+function isFor({ pendingUpdate }: ChangeableSubscription, target: Target): boolean {
+  return includes(pendingUpdate?.items ?? [], target);
+}
+
+function includes(items: readonly PendingItemFacts[], { processorPriceId, quantity }: Target): boolean {
   return items.some((item) => item.processorPriceId === processorPriceId && item.quantity === quantity);
 }

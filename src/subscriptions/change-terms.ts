@@ -3,9 +3,13 @@ import type { Plan } from '../plans/plan.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Processor } from '../processor/processor.ts';
 import { objectMissing } from '../processor/refused-write.ts';
-import type { ChangeableItem, ChangeableSubscription } from '../processor/subscription-change-calls.ts';
+import type {
+  ChangeableItem,
+  ChangeableSubscription,
+  ItemChange,
+} from '../processor/subscription-change-calls.ts';
 import { hasEnded, type Subscription } from './subscription.ts';
-import type { WantedTerms } from './subscription-patch.ts';
+import type { TermsChange, WantedTerms } from './subscription-patch.ts';
 
 /** What a change of plan or quantity depends on. */
 export interface ChangePlans {
@@ -81,6 +85,26 @@ export function targetOf(
     // A trial has no paid period that could start: its plan counts from the end of the trial.
     startsPeriod:
       status !== 'trialing' && (isOtherInterval || (isFreeNow && wanted !== null && wanted.amount > 0)),
+  };
+}
+
+/** The change of the item that the processor makes or previews. */
+export function itemChange(
+  change: TermsChange,
+  { item, processorPriceId, startsPeriod }: Target,
+  { processorSubscriptionId }: Pick<Subscription, 'processorSubscriptionId'>,
+): ItemChange {
+  const { planId, quantity } = change;
+  const [proration, prorationDate] =
+    change.kind === 'now' ? [change.proration, change.prorationDate] : (['none', undefined] as const);
+  return {
+    processorSubscriptionId,
+    processorItemId: item.processorItemId,
+    ...(planId === undefined ? {} : { processorPriceId }),
+    ...(quantity === undefined ? {} : { quantity }),
+    proration,
+    ...(prorationDate === undefined ? {} : { prorationDate: new Date(prorationDate) }),
+    startsPeriod,
   };
 }
 

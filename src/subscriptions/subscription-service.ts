@@ -5,6 +5,7 @@ import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
+import { type PreviewedChange, previewChange } from './preview-change.ts';
 import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
 import type { ChangedSubscription } from './subscription-change.ts';
 import {
@@ -14,7 +15,7 @@ import {
   SubscriptionCreation,
   type SubscriptionParts,
 } from './subscription-creation.ts';
-import type { SubscriptionPatch } from './subscription-patch.ts';
+import type { SubscriptionPatch, TermsChange } from './subscription-patch.ts';
 import { GroupedSubscriptionUpdate, SubscriptionUpdate } from './subscription-update.ts';
 
 /** Concurrent reads when a customer is deleted: enough to finish in seconds, few enough to leave room for requests. */
@@ -62,6 +63,11 @@ export class SubscriptionService {
     const isGrouped = planId !== undefined && (await plans.isGrouped(planId));
     const operation = isGrouped ? this.#groupedUpdating : this.updating;
     return idempotency.run(operation, { subscriptionId, change }, key);
+  }
+
+  /** What a change will cost. Changes nothing. */
+  async preview(id: string, change: TermsChange): Promise<PreviewedChange> {
+    return previewChange(this.#parts, await this.read(id), change);
   }
 
   /** Reads the client secret that is left to confirm, which is never stored. Null if there is none. */

@@ -43,6 +43,7 @@ import { EntitlementService } from '../subscriptions/entitlement-service.ts';
 import { EntitlementStore } from '../subscriptions/entitlement-store.ts';
 import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
+import { registerSubscriptionPreviewRoutes } from '../subscriptions/subscription-preview-routes.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import { SubscriptionStore, subscriptionList } from '../subscriptions/subscription-store.ts';
@@ -259,6 +260,7 @@ export async function registerRoutes(
   registerSubscriptionRoutes(app, subscriptions, entitlements);
   registerEntitlementRoutes(app, entitlements);
   registerSubscriptionUpdateRoutes(app, subscriptions, entitlements);
+  registerSubscriptionPreviewRoutes(app, subscriptions);
   registerInvoiceRoutes(app, invoices);
   registerWebhookEventRoutes(app, services.webhookEvents);
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
