@@ -19,6 +19,7 @@ export const failureTitles = {
   currency_mismatch: 'Currency differs',
   subscription_ended: 'Subscription ended',
   subscription_incomplete: 'Subscription incomplete',
+  subscription_ending: 'Subscription about to end',
   payment_not_cancelable: 'Payment not cancelable',
   payment_not_capturable: 'Payment not capturable',
   capture_exceeds_authorized: 'Capture exceeds the authorised amount',

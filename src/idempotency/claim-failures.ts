@@ -44,6 +44,7 @@ const refusals: readonly FailureCode[] = [
   'currency_mismatch',
   'subscription_ended',
   'subscription_incomplete',
+  'subscription_ending',
 ];
 
 /**

@@ -14,6 +14,7 @@ import type { PlanFeatures } from '../plans/plan-features.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../subscriptions/subscription.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { EventFacts } from './event-facts.ts';
+import type { ScheduleCalls } from './schedule-calls.ts';
 import type { SubscriptionChangeCalls } from './subscription-change-calls.ts';
 
 /**
@@ -31,6 +32,7 @@ export interface Processor {
   readonly refunds: RefundCalls;
   readonly disputes: DisputeCalls;
   readonly subscriptions: SubscriptionCalls;
+  readonly schedules: ScheduleCalls;
   readonly subscriptionChanges: SubscriptionChangeCalls;
   readonly invoices: InvoiceCalls;
   readonly paymentMethods: PaymentMethodCalls;
@@ -238,7 +240,7 @@ export interface SubscriptionCalls {
    * if there is neither.
    */
   readToConfirm(processorSubscriptionId: string): Promise<SubscriptionWithSecret | null>;
-  /** Metadata can be changed in every state of the subscription. */
+  /** Metadata can be changed in every state of the subscription, and its end only while it has no schedule. */
   update(
     change: KeyedWrite & SubscriptionChange & { readonly processorSubscriptionId: string },
   ): Promise<Attempt<SubscriptionFacts>>;

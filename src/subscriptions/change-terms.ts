@@ -108,7 +108,8 @@ export function itemChange(
   };
 }
 
-function refuseChangeIn(status: Subscription['status']): void {
+/** Fails if a subscription in this status can get only other metadata. */
+export function refuseChangeIn(status: Subscription['status']): void {
   if (hasEnded(status)) throw subscriptionEnded();
   if (status === 'incomplete')
     throw new Failure(

@@ -3,20 +3,49 @@ import type { Processor } from '../processor/processor.ts';
 import { notReached } from '../processor/refused-write.ts';
 import type { ChangeableSubscription } from '../processor/subscription-change-calls.ts';
 
+type Calls = Pick<Processor, 'subscriptionChanges' | 'schedules'>;
+type Write = Pick<OperationWrite, 'idempotencyKey'>;
+
 /**
- * Drops the change that the subscription waits for. True if there was one: then the subscription as it was read is out of
- * date. The calls have keys of their own, so that a repeated request repeats them.
+ * Drops the change that the subscription waits for, and ends its schedule. True if there was one of both: then the
+ * subscription as it was read is out of date. The calls have keys of their own, so that a repeated request repeats them.
  */
 export async function dropPendingChange(
-  { subscriptionChanges }: Pick<Processor, 'subscriptionChanges'>,
-  { pendingUpdate }: ChangeableSubscription,
-  { idempotencyKey }: Pick<OperationWrite, 'idempotencyKey'>,
+  calls: Calls,
+  found: ChangeableSubscription,
+  write: Write,
 ): Promise<boolean> {
-  if (pendingUpdate === null) return false;
-  const { processorInvoiceId } = pendingUpdate;
-  if (processorInvoiceId !== null)
-    await voidChangeInvoice({ subscriptionChanges }, processorInvoiceId, `${idempotencyKey}-drop`);
-  return true;
+  await dropPendingUpdate(calls, found, write);
+  if (found.processorScheduleId !== null)
+    await releaseSchedule(calls, found, found.processorScheduleId, write);
+  return found.pendingUpdate !== null || found.processorScheduleId !== null;
+}
+
+/** Drops a change that waits for its payment. */
+export async function dropPendingUpdate(
+  calls: Calls,
+  { pendingUpdate }: ChangeableSubscription,
+  { idempotencyKey }: Write,
+): Promise<void> {
+  const invoiceId = pendingUpdate?.processorInvoiceId ?? null;
+  if (invoiceId !== null) await voidChangeInvoice(calls, invoiceId, `${idempotencyKey}-drop`);
+}
+
+/** Ends a schedule. Another request may have done so meanwhile, or its last phase may have ended. */
+async function releaseSchedule(
+  { schedules, subscriptionChanges }: Calls,
+  { subscription: { processorSubscriptionId } }: ChangeableSubscription,
+  processorScheduleId: string,
+  { idempotencyKey }: Write,
+): Promise<void> {
+  const attempt = await schedules.release({
+    processorScheduleId,
+    idempotencyKey: `${idempotencyKey}-release`,
+  });
+  if (attempt.outcome === 'done') return;
+  const present = await subscriptionChanges.read(processorSubscriptionId);
+  if (present?.processorScheduleId === processorScheduleId)
+    throw notReached(attempt, 'subscription', 'unchanged');
 }
 
 /** Voids the invoice of a change. It may have been paid meanwhile, which has made the change. */

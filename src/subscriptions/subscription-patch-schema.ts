@@ -6,7 +6,11 @@ import { prorations, quantityMax } from './subscription-patch.ts';
 export const termsFields = {
   planId: Type.Optional(Id),
   quantity: Type.Optional(Type.Integer({ minimum: 1, maximum: quantityMax })),
-  when: Type.Optional(Type.Enum(['now'], { description: 'When the change is made. Default: `now`.' })),
+  when: Type.Optional(
+    Type.Enum(['now', 'periodEnd'], {
+      description: 'When the change applies: `now`, the default, or when the current period ends.',
+    }),
+  ),
   proration: Type.Optional(
     Type.Enum([...prorations], {
       description:

@@ -26,6 +26,16 @@ import type { SubscriptionService } from './subscription-service.ts';
 const UpdateBody = Type.Object(
   {
     ...termsFields,
+    cancelAtPeriodEnd: Type.Optional(
+      Type.Boolean({ description: 'Whether the subscription ends with its current period.' }),
+    ),
+    paymentMethodId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description: "The processor's id of a payment method of this customer.",
+      }),
+    ),
     metadata: Type.Optional(ChangedMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
@@ -56,15 +66,19 @@ export function registerSubscriptionUpdateRoutes(
         operationId: 'updateSubscription',
         summary: 'Change a subscription',
         description: [
-          'One of two: a change of plan and quantity (`planId`, `quantity` or both, with `when`, `proration` and ' +
-            '`prorationDate`), or a change of `metadata`. What is absent stays.',
+          'One of these: a change of plan and quantity (`planId`, `quantity` or both, with `when`, `proration` and ' +
+            '`prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. The last may go with one of the two ' +
+            'before it. What is absent stays.',
+          'With `when: periodEnd` the change waits as `pendingChange` and applies when the current period ends. It is ' +
+            'not prorated, and discounts and the payment method are carried over.',
           '`proration` says what happens to the rest of the current period. A change to another interval, and one from ' +
             'a free plan to a paid one, starts a new period, which is billed now in any case.',
           'What is billed now is charged at once. If it is paid, the plan is changed. If it is declined, nothing is ' +
             'changed and the response is `payment_declined`. If the customer must authenticate, the change waits as ' +
             '`pendingChange`, and the frontend confirms it with `clientSecret`.',
-          'A change replaces one that waits. A change to the present plan and quantity drops it.',
-          'You can change the metadata in every status.',
+          'A change replaces one that waits. A change to the present plan and quantity drops it, and so does ' +
+            '`cancelAtPeriodEnd: true`.',
+          'While the status is `incomplete`, and after the subscription has ended, you can only change `metadata`.',
         ].join('\n\n'),
         params: IdParams,
         body: body(UpdateBody, { quantity: 3 }),
@@ -81,6 +95,7 @@ export function registerSubscriptionUpdateRoutes(
             'currency_mismatch',
             'subscription_ended',
             'subscription_incomplete',
+            'subscription_ending',
             'already_subscribed',
             ...bodyFailures,
             ...keyFailures,

@@ -9,6 +9,7 @@ import {
 import { refuseChange } from '../mirrors/metadata.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
+import { changeAtPeriodEnd } from './change-at-period-end.ts';
 import { changeMetadata } from './change-metadata.ts';
 import { changeNow, dropDeclinedChange } from './change-now.ts';
 import { plansOfChange, readChangeable } from './change-terms.ts';
@@ -16,6 +17,7 @@ import { reserveGroup } from './reserve-group.ts';
 import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
 import type { ChangedSubscription, ChangeParts, MadeChange } from './subscription-change.ts';
 import type { SubscriptionPatch } from './subscription-patch.ts';
+import { changeSettings } from './subscription-settings.ts';
 
 export interface SubscriptionUpdateRequest {
   readonly subscriptionId: string;
@@ -48,9 +50,12 @@ export class SubscriptionUpdate
       const plans = await plansOfChange(parts.plans, subscription, change);
       return (write) => changeNow(parts, change, plans, write);
     }
-    // The schema of the route leaves these out.
-    if (change.kind !== 'metadata') throw new Error(`a change of kind ${change.kind} is not possible`);
-    refuseChange(subscription.metadata, change.metadata);
+    if (change.kind === 'periodEnd') {
+      const plans = await plansOfChange(parts.plans, subscription, change);
+      return (write) => changeAtPeriodEnd(parts, change, plans, write);
+    }
+    refuseChange(subscription.metadata, change.metadata ?? {});
+    if (change.kind === 'settings') return (write) => changeSettings(parts, change, subscription, write);
     return (write) => changeMetadata(parts, change, subscription, write);
   }
 

@@ -23,6 +23,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   currency_mismatch: 409,
   subscription_ended: 409,
   subscription_incomplete: 409,
+  subscription_ending: 409,
   payment_not_cancelable: 409,
   payment_not_capturable: 409,
   capture_exceeds_authorized: 409,
@@ -164,6 +165,8 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   subscription_ended: 'The subscription has ended. Create a new one.',
   subscription_incomplete:
     'The first payment of the subscription is not complete. Complete it before you change the subscription.',
+  subscription_ending:
+    'The subscription ends with the current period. Set cancelAtPeriodEnd to false before you plan a change.',
   already_subscribed:
     'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it first.',
   payment_not_cancelable: 'The payment is succeeded. You can only cancel a payment that is still open.',

@@ -19,6 +19,7 @@ import { createPaymentCalls } from './objects/payments.ts';
 import { createPlanCalls } from './objects/plans.ts';
 import { createRefundCalls } from './objects/refunds.ts';
 import { createSubscriptionChangeCalls } from './objects/subscription-changes.ts';
+import { createScheduleCalls } from './objects/subscription-schedules.ts';
 import { createSubscriptionCalls } from './objects/subscriptions.ts';
 import type { AdapterContext } from './wire/adapter-context.ts';
 import { type CallLimits, callLimits, createCaller } from './wire/calls.ts';
@@ -75,6 +76,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     refunds: createRefundCalls(context),
     disputes: createDisputeCalls(context),
     subscriptions: createSubscriptionCalls(context),
+    schedules: createScheduleCalls(context),
     subscriptionChanges: createSubscriptionChangeCalls(context),
     invoices: createInvoiceCalls(context),
     paymentMethods: createPaymentMethodCalls(context),
