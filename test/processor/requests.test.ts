@@ -92,7 +92,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
   [
     'payments.read',
     ({ payments }) => payments.read('pi_1'),
-    'GET /v1/payment_intents/pi_1 expand[0]=latest_charge',
+    'GET /v1/payment_intents/pi_1 expand[0]=latest_charge.refunds',
     undefined,
   ],
   [
