@@ -92,7 +92,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
   [
     'payments.read',
     ({ payments }) => payments.read('pi_1'),
-    'GET /v1/payment_intents/pi_1 expand[0]=latest_charge',
+    'GET /v1/payment_intents/pi_1 expand[0]=latest_charge.refunds',
     undefined,
   ],
   [
@@ -190,13 +190,13 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'subscriptions.update',
     ({ subscriptions }) =>
       subscriptions.update({ ...key, processorSubscriptionId: 'sub_1', metadata: { a: '1', b: null } }),
-    'POST /v1/subscriptions/sub_1 metadata[a]=1&metadata[b]=',
+    'POST /v1/subscriptions/sub_1 metadata[a]=1&metadata[b]=&expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule',
     'key-1',
   ],
   [
     'subscriptions.readToConfirm',
     ({ subscriptions }) => subscriptions.readToConfirm('sub_1'),
-    'GET /v1/subscriptions/sub_1 expand[0]=pending_setup_intent',
+    'GET /v1/subscriptions/sub_1 expand[0]=pending_setup_intent&expand[1]=discounts.source.coupon&expand[2]=discounts.promotion_code&expand[3]=schedule',
     undefined,
   ],
   [

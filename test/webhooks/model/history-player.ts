@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Stripe } from 'stripe';
 import type { TestProcessor } from '../../support/backend.ts';
+import { listAll } from '../../support/checks/mirrors.ts';
 import type { Reading } from '../../support/checks/staleness.ts';
 import type { Method } from '../../support/client.ts';
 import { confirmIntent } from '../../support/objects.ts';
@@ -297,9 +298,13 @@ export class HistoryPlayer {
   }
 
   async #answerDispute(intentId: string, how: DisputeAnswer): Promise<void> {
-    const { disputes } = this.#processor.stripe;
-    const [dispute] = (await disputes.list({ payment_intent: intentId })).data;
-    if (dispute === undefined) return;
+    const { disputes, events } = this.#processor.stripe;
+    // Faults are injected into the list of disputes.
+    const opened = await listAll(events.list({ type: 'charge.dispute.created', limit: 100 }));
+    const dispute = opened
+      .map(({ data: { object } }) => object)
+      .find((object) => object.object === 'dispute' && object.payment_intent === intentId);
+    if (dispute?.object !== 'dispute') return;
     if (how === 'accept') await disputes.close(dispute.id);
     else await disputes.update(dispute.id, { evidence: { uncategorized_text: how } });
   }
