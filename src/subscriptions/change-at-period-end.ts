@@ -24,7 +24,7 @@ export async function changeAtPeriodEnd(
   const { subscription } = plans;
   const found = await readChangeable(processor, subscription);
   const target = targetOf(found, change, plans);
-  if (endsWithPeriod(found.subscription)) throw subscriptionEnding();
+  refuseIfEnding(found.subscription);
   if (target.isPresent) await dropPendingChange(processor, found, write);
   else {
     await dropPendingUpdate(processor, found, write);
@@ -35,14 +35,11 @@ export async function changeAtPeriodEnd(
   return { facts, subscription, clientSecret: null };
 }
 
-/** No period follows in which the change could apply. */
-function endsWithPeriod(facts: SubscriptionFacts): boolean {
+/** Fails if no period follows in which the change could apply. */
+export function refuseIfEnding(facts: SubscriptionFacts): void {
   const { currentPeriodEnd } = followedItem(facts, () => undefined);
-  return facts.cancelAtPeriodEnd || (facts.cancelAt !== null && facts.cancelAt <= currentPeriodEnd);
-}
-
-function subscriptionEnding(): Failure {
-  return new Failure(
+  if (!facts.cancelAtPeriodEnd && (facts.cancelAt === null || facts.cancelAt > currentPeriodEnd)) return;
+  throw new Failure(
     'subscription_ending',
     'The subscription ends with the current period. Set cancelAtPeriodEnd to false before you plan a change.',
   );
@@ -67,7 +64,7 @@ async function ensureSchedule(
 
 async function plan(
   parts: ChangeParts,
-  { item, processorPriceId, quantity }: Target,
+  { item, processorPriceId, quantity, isOtherInterval }: Target,
   { subscription: { processorSubscriptionId }, present, wanted }: ChangePlans,
   { idempotencyKey }: OperationWrite,
 ): Promise<void> {
@@ -78,7 +75,7 @@ async function plan(
       processorSubscriptionId,
       presentPriceId: item.processorPriceId,
       ...{ processorPriceId, quantity, interval, intervalCount },
-      startsCycle: wanted !== null && `${intervalCount} ${interval}` !== item.interval,
+      startsCycle: isOtherInterval,
       idempotencyKey: `${idempotencyKey}-phases`,
     })
     .catch(async (error: unknown) => {

@@ -22,16 +22,16 @@ export async function changeNow(
 ): Promise<MadeChange> {
   const { processor } = parts;
   const { subscription } = plans;
-  const found = await readChangeable(processor, subscription);
-  const target = targetOf(found, change, plans);
-  if (target.isPresent) {
-    const isDropped = await dropPendingChange(processor, found, write);
-    const present = isDropped ? await readChangeable(processor, subscription) : found;
-    return { facts: present.subscription, subscription, clientSecret: null };
-  }
+  const before = await readChangeable(processor, subscription);
+  const waiting = targetOf(before, change, plans);
   // The first call of a repeated request may have made the change that waits.
-  if (write.isRepeated && isFor(found, target)) return settleCharge(parts, plans, found, write);
-  await dropPendingChange(processor, found, write);
+  if (write.isRepeated && isFor(before, waiting)) return settleCharge(parts, plans, before, write);
+  // A change that the processor will refuse drops nothing.
+  const isDropped = isWithinPeriod(before, change) && (await dropPendingChange(processor, before, write));
+  // The change that waited may have been paid meanwhile, and so be made.
+  const found = isDropped ? await readChangeable(processor, subscription) : before;
+  const target = targetOf(found, change, plans);
+  if (target.isPresent) return { facts: found.subscription, subscription, clientSecret: null };
   const changed = await makeChange(parts, change, target, plans, write);
   if (changed.pendingUpdate !== null) return settleCharge(parts, plans, changed, write);
   // The processor repeats an old response under a repeated key.
@@ -100,6 +100,12 @@ async function settleCharge(
   const { message, declineCode } = decline;
   const failure = { code: 'payment_declined', detail: message, declineCode } as const;
   return { facts, subscription, clientSecret: null, failure };
+}
+
+function isWithinPeriod({ subscription }: ChangeableSubscription, { prorationDate }: ChangeNow): boolean {
+  const { currentPeriodStart, currentPeriodEnd } = subscription.items[0];
+  const date = prorationDate === undefined ? currentPeriodStart : new Date(prorationDate);
+  return date >= currentPeriodStart && date <= currentPeriodEnd;
 }
 
 function isVoidable({ status }: InvoiceCharge): boolean {

@@ -27,6 +27,8 @@ export interface Target {
   readonly quantity: number;
   /** The subscription has this plan and quantity already. */
   readonly isPresent: boolean;
+  /** The wanted plan bills in another interval. */
+  readonly isOtherInterval: boolean;
   /**
    * Another interval, or from free to paid: the new plan's period starts with the change. Depending on the
    * subscription's billing mode the processor would not do so by itself.
@@ -82,6 +84,7 @@ export function targetOf(
     processorPriceId,
     quantity,
     isPresent: processorPriceId === item.processorPriceId && quantity === item.quantity,
+    isOtherInterval,
     // A trial has no paid period that could start: its plan counts from the end of the trial.
     startsPeriod:
       status !== 'trialing' && (isOtherInterval || (isFreeNow && wanted !== null && wanted.amount > 0)),
@@ -91,20 +94,21 @@ export function targetOf(
 /** The change of the item that the processor makes or previews. */
 export function itemChange(
   change: TermsChange,
-  { item, processorPriceId, startsPeriod }: Target,
+  { item, processorPriceId, startsPeriod, isOtherInterval }: Target,
   { processorSubscriptionId }: Pick<Subscription, 'processorSubscriptionId'>,
 ): ItemChange {
   const { planId, quantity } = change;
-  const [proration, prorationDate] =
-    change.kind === 'now' ? [change.proration, change.prorationDate] : (['none', undefined] as const);
+  const isNow = change.kind === 'now';
+  const prorationDate = isNow ? change.prorationDate : undefined;
   return {
     processorSubscriptionId,
     processorItemId: item.processorItemId,
     ...(planId === undefined ? {} : { processorPriceId }),
     ...(quantity === undefined ? {} : { quantity }),
-    proration,
+    proration: isNow ? change.proration : 'none',
     ...(prorationDate === undefined ? {} : { prorationDate: new Date(prorationDate) }),
-    startsPeriod,
+    // At the end of a period a new one starts anyway.
+    startsPeriod: startsPeriod && (isNow || isOtherInterval),
   };
 }
 

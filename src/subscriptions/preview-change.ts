@@ -1,9 +1,11 @@
+import type { Plan } from '../plans/plan.ts';
 import { notReached } from '../processor/refused-write.ts';
 import type {
   ChangeableSubscription,
   ChangePreview,
   PreviewLine,
 } from '../processor/subscription-change-calls.ts';
+import { refuseIfEnding } from './change-at-period-end.ts';
 import { itemChange, plansOfChange, readChangeable, type Target, targetOf } from './change-terms.ts';
 import { refuseTakenGroup } from './reserve-group.ts';
 import type { Subscription } from './subscription.ts';
@@ -37,6 +39,7 @@ export async function previewChange(
   }
   const found = await readChangeable(processor, subscription);
   const target = targetOf(found, change, plans);
+  if (change.kind === 'periodEnd') refuseIfEnding(found.subscription);
   const order = itemChange(change, target, subscription);
   const attempt = await processor.subscriptionChanges.preview(
     // A change to the present plan and quantity bills nothing, whatever it says about proration.
@@ -49,8 +52,48 @@ export async function previewChange(
     currency: found.currency,
     billedNow: isBilledNow(change, target, found, preview),
     prorationDate: prorationDateOf(change, found, preview),
-    lines: preview?.lines ?? [],
+    lines: linesOf(change, target, found, wanted, preview),
   };
+}
+
+/**
+ * The processor previews a change at the end of the period as if it was made now, which costs the same. Only the period
+ * that another interval starts is another one.
+ */
+function linesOf(
+  change: TermsChange,
+  { isOtherInterval }: Target,
+  { subscription }: ChangeableSubscription,
+  wanted: Plan | null,
+  preview: ChangePreview | null,
+): readonly PreviewLine[] {
+  const lines = preview?.lines ?? [];
+  if (change.kind === 'now' || !isOtherInterval || wanted === null) return lines;
+  const { currentPeriodEnd } = subscription.items[0];
+  return lines.map((line) =>
+    line.proration || line.periodStart >= currentPeriodEnd
+      ? line
+      : { ...line, periodStart: currentPeriodEnd, periodEnd: periodEndOf(currentPeriodEnd, wanted) },
+  );
+}
+
+const daysPerInterval = { day: 1, week: 7 } as const;
+const monthsPerInterval = { month: 1, year: 12 } as const;
+
+/** The end of a plan's period. A month that is too short for the day ends it on its last day. */
+export function periodEndOf(
+  start: Date,
+  { interval, intervalCount }: Pick<Plan, 'interval' | 'intervalCount'>,
+): Date {
+  const end = new Date(start);
+  if (interval === 'day' || interval === 'week') {
+    end.setUTCDate(end.getUTCDate() + daysPerInterval[interval] * intervalCount);
+    return end;
+  }
+  end.setUTCMonth(end.getUTCMonth() + monthsPerInterval[interval] * intervalCount);
+  // The day overflowed into the next month: the last day of the month before it.
+  if (end.getUTCDate() !== start.getUTCDate()) end.setUTCDate(0);
+  return end;
 }
 
 /** What starts a period is billed now. With `invoice` so is a proration: its invoice does not renew the subscription. */

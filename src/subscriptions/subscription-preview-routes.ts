@@ -91,6 +91,7 @@ export function registerSubscriptionPreviewRoutes(
             'currency_mismatch',
             'subscription_ended',
             'subscription_incomplete',
+            'subscription_ending',
             'already_subscribed',
             ...bodyFailures,
             ...processorFailures,

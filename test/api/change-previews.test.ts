@@ -17,6 +17,8 @@ const daySeconds = 86_400;
 /** A renewal is a draft for an hour before it is charged. */
 const afterRenewalSeconds = 2 * 3_600;
 
+const secondsUntil = (time: string | null, now: number) => Date.parse(String(time)) / 1_000 - now;
+
 /** Moves the clock, and returns its time in seconds. */
 async function moveClock(advanceSeconds: number): Promise<number> {
   const { now } = Object(await till.control('clock', { advanceSeconds }));
@@ -56,6 +58,37 @@ test('200: `none` has no proration date, and a present plan costs what the renew
   assert.deepEqual([none.amountDue, none.billedNow, none.prorationDate], [2_700, false, null]);
   const same = await previewed({ planId: plan.id, quantity: 1, proration: 'invoice' });
   assert.deepEqual([same.amountDue, same.billedNow, same.lines.length], [900, false, 1]);
+});
+
+test('200: a change at the end of the period costs what the renewal will cost', async () => {
+  const yearly = await createPlan(till, { name: 'Yearly', amount: 9_000, interval: 'year' });
+  for (const body of [
+    { quantity: 3, when: 'periodEnd' },
+    { planId: yearly.id, when: 'periodEnd' },
+  ]) {
+    const { subscription, previewed, changed, read } = await subscribed(till);
+    await changed({ quantity: 2 });
+    await moveClock(3 * daySeconds);
+    const preview = await previewed(body);
+    assert.deepEqual([preview.billedNow, preview.prorationDate], [false, null]);
+    const { subscription: waiting } = await changed(body);
+    const renewal = preview.lines.find(({ proration }) => !proration);
+    assert.equal(renewal?.periodStart, waiting.currentPeriodEnd);
+    const now = await moveClock(0);
+    await moveClock(secondsUntil(waiting.currentPeriodEnd, now) + afterRenewalSeconds);
+    const invoice = await newestInvoice(till, subscription);
+    assert.deepEqual([invoice.billing_reason, invoice.status], ['subscription_cycle', 'paid']);
+    assert.equal(invoice.amount_due, preview.amountDue);
+    await till.settle();
+    assert.equal((await read()).currentPeriodEnd, renewal?.periodEnd);
+  }
+});
+
+test('409: a change at the end of the period that also ends the subscription has no preview', async () => {
+  const { path, changed } = await subscribed(till);
+  await changed({ cancelAtPeriodEnd: true });
+  const refused = await call('POST', `${path}/preview`, { quantity: 3, when: 'periodEnd' });
+  await readProblem(refused, 409, 'subscription_ending');
 });
 
 test('200: a subscription that ends with its period has nothing more to bill', async () => {
@@ -133,8 +166,6 @@ async function discounted(
   const coupon = await stripe.coupons.create({ ...discount, duration: 'forever', currency });
   await stripe.subscriptions.update(processorSubscriptionId, { discounts: [{ coupon: coupon.id }] });
 }
-
-const secondsUntil = (time: string | null, now: number) => Date.parse(String(time)) / 1_000 - now;
 
 test('a change with the date of its preview bills the previewed amount, to the cent', async () => {
   await assertProperty(
