@@ -27,6 +27,14 @@ interface Operation {
   readonly success: number;
 }
 
+/** A change of a subscription in a trial, which another change may precede. */
+async function planned(change: object, before?: object): ReturnType<Operation['prepare']> {
+  const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
+  const path = `/subscriptions/${subscription.id}`;
+  if (before !== undefined) assert.equal((await call('PATCH', path, before)).status, 200);
+  return ['PATCH', path, { ...change, idempotencyKey: randomUUID() }];
+}
+
 /** Every operation that calls the processor. Two of them share a call, and there are faults enough for both. */
 const operations: readonly Operation[] = [
   {
@@ -116,6 +124,30 @@ const operations: readonly Operation[] = [
       const change = { metadata: { a: '1' }, idempotencyKey: randomUUID() };
       return ['PATCH', `/subscriptions/${subscription.id}`, change];
     },
+    success: 200,
+  },
+  {
+    name: 'plan a change of a subscription',
+    there: 'subscription_schedules.create',
+    prepare: () => planned({ quantity: 2, when: 'periodEnd' }),
+    success: 200,
+  },
+  {
+    name: 'plan another change of a subscription',
+    there: 'subscription_schedules.update',
+    prepare: () => planned({ quantity: 3, when: 'periodEnd' }, { quantity: 2, when: 'periodEnd' }),
+    success: 200,
+  },
+  {
+    name: 'drop the planned change of a subscription',
+    there: 'subscription_schedules.release',
+    prepare: () => planned({ quantity: 1, when: 'periodEnd' }, { quantity: 2, when: 'periodEnd' }),
+    success: 200,
+  },
+  {
+    name: 'end a subscription with its period',
+    there: 'subscriptions.update',
+    prepare: () => planned({ cancelAtPeriodEnd: true }),
     success: 200,
   },
   {

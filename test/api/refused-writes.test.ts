@@ -147,6 +147,30 @@ const writes: readonly Write[] = [
     },
     kind: 'subscription',
   },
+  ...(
+    [
+      ['subscription_schedules.create', { quantity: 2, when: 'periodEnd' }],
+      [
+        'subscription_schedules.update',
+        { quantity: 3, when: 'periodEnd' },
+        { quantity: 2, when: 'periodEnd' },
+      ],
+      ['subscription_schedules.release', { cancelAtPeriodEnd: true }, { quantity: 2, when: 'periodEnd' }],
+      ['subscriptions.update', { cancelAtPeriodEnd: true }],
+    ] as const
+  ).map(
+    ([there, change, before]): Write => ({
+      name: `change a subscription with ${JSON.stringify(change)}`,
+      there,
+      prepare: async () => {
+        const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
+        const shown = `/subscriptions/${subscription.id}`;
+        if (before !== undefined) await readJson(await call('PATCH', shown, before), 200);
+        return { request: ['PATCH', shown, change], shown };
+      },
+      kind: 'subscription',
+    }),
+  ),
   {
     name: 'cancel a subscription',
     there: 'subscriptions.cancel',
