@@ -5,7 +5,6 @@ import {
   parentOf,
   type Recorded,
 } from '../idempotency/operation.ts';
-import { refuseChange } from '../mirrors/metadata.ts';
 import { correct } from '../mirrors/refresh.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
@@ -35,7 +34,7 @@ interface Made {
   readonly subscription: Subscription;
 }
 
-type UpdateParts = Pick<SubscriptionParts, 'database' | 'store' | 'mirror' | 'processor'>;
+type UpdateParts = Pick<SubscriptionParts, 'database' | 'store' | 'mirror' | 'customers' | 'processor'>;
 
 /** The steps of changing a subscription. */
 export class SubscriptionUpdate
@@ -55,7 +54,7 @@ export class SubscriptionUpdate
 
   async prepare({ subscriptionId, change }: SubscriptionUpdateRequest): Promise<Subscription> {
     const subscription = await this.#find(this.#parts.database, subscriptionId);
-    refuseChange(subscription.metadata, change.metadata ?? {});
+    await this.#parts.customers.refuseMetadataChange(subscription, change.metadata ?? {});
     return subscription;
   }
 
