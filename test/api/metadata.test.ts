@@ -143,6 +143,8 @@ for (const { path, values, more = {}, createdAs, changedAs, there, setThere } of
 
   test(`${path}: 400 for keys and values outside the limits`, async () => {
     const { id } = await made201(await create({ ['k'.repeat(40)]: 'v'.repeat(500) }));
+    // A character is one Unicode code point.
+    await made201(await create({ ['🔑'.repeat(40)]: '💶'.repeat(500) }));
     for (const [key, value] of [
       ['till_id', 'x'],
       ['till_anything', 'x'],
