@@ -280,7 +280,7 @@ describe('recovery', () => {
 
   test("follows a subscription to a plan that was lost, and reads nothing for a stranger's objects", async (t) => {
     const till = await startTill({ in: 'process', for: t });
-    const { subscription } = await createSubscription(till);
+    const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
     const other = await createPlan(till);
     await till.settle();
     await till.sql('delete from till.plans where id = $1', [other.id]);
