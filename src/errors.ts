@@ -28,6 +28,7 @@ export const failureTitles = {
   unsupported_media_type: 'Unsupported media type',
   headers_too_large: 'Request headers too large',
   processor_rejected: 'Request rejected by the processor',
+  promotion_code_invalid: 'Promotion code not valid',
   idempotency_key_reused: 'Idempotency key used for a different request',
   rate_limited: 'Too many requests',
   internal_error: 'Internal error',

@@ -41,6 +41,7 @@ const refusals: readonly FailureCode[] = [
   'refund_in_flight',
   'not_found',
   'plan_archived',
+  'promotion_code_invalid',
 ];
 
 /**

@@ -29,6 +29,7 @@ export const processorOperations = [
   'subscriptions.update',
   'subscriptions.cancel',
   'subscriptions.list',
+  'promotion_codes.list',
   'invoices.read',
   'invoices.list',
   'invoice_payments.list',

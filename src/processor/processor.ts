@@ -14,6 +14,8 @@ import type { PlanFeatures } from '../plans/plan-features.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../subscriptions/subscription.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { EventFacts } from './event-facts.ts';
+import type { NewSubscription } from './new-subscription.ts';
+import type { PromotionCodeCalls } from './promotion-code-calls.ts';
 
 /**
  * Everything that Till needs from a payment processor. Every call ends within the deadline of 10 seconds, in one of
@@ -30,6 +32,7 @@ export interface Processor {
   readonly refunds: RefundCalls;
   readonly disputes: DisputeCalls;
   readonly subscriptions: SubscriptionCalls;
+  readonly promotionCodes: PromotionCodeCalls;
   readonly invoices: InvoiceCalls;
   readonly paymentMethods: PaymentMethodCalls;
   readonly events: EventCalls;
@@ -228,9 +231,15 @@ export interface SubscriptionWithSecret {
   readonly clientSecret: string | null;
 }
 
+export interface SubscriptionWithSecrets extends SubscriptionWithSecret {
+  /** With it the customer saves a payment method. Null unless a trial runs without one. */
+  readonly setupClientSecret: string | null;
+}
+
 export interface SubscriptionCalls {
-  create(subscription: KeyedWrite & NewSubscription): Promise<SubscriptionWithSecret>;
-  read(processorSubscriptionId: string): Promise<SubscriptionWithSecret | null>;
+  /** A declined first charge is no failure: the subscription exists, and is incomplete. */
+  create(subscription: KeyedWrite & NewSubscription): Promise<SubscriptionWithSecrets>;
+  read(processorSubscriptionId: string): Promise<SubscriptionWithSecrets | null>;
   /**
    * The secret that is left to confirm: that of the newest open invoice, else that of the setup of a payment method. Null
    * if there is neither.
@@ -244,17 +253,8 @@ export interface SubscriptionCalls {
    * Takes effect at once. A subscription that is already canceled is `missing` to the processor, but can still be read.
    */
   cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
-  find(lookUp: CustomerLookUp): Promise<SubscriptionWithSecret | null>;
+  find(lookUp: CustomerLookUp): Promise<SubscriptionWithSecrets | null>;
   list(filter: { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
-}
-
-export interface NewSubscription {
-  readonly id: string;
-  readonly processorCustomerId: string;
-  readonly processorPriceId: string;
-  /** 0: no trial. */
-  readonly trialPeriodDays: number;
-  readonly metadata?: Metadata;
 }
 
 export interface InvoiceCalls {

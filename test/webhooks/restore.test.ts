@@ -14,6 +14,7 @@ import {
   type PlanBody,
   type RefundBody,
 } from '../support/objects.ts';
+import { createPromotionCode } from '../support/promotion-codes.ts';
 import {
   assertSameResponses,
   type RecordedResponse,
@@ -38,7 +39,10 @@ async function newBuyer(till: TillInProcess, plan: PlanBody): Promise<CustomerBo
   await confirmPayment(till, payment);
   await till.settle();
   await till.post(`/payments/${payment.id}/refund`, { amount: 500 });
-  const { clientSecret } = await createSubscription(till, { customerId: customer.id, planId: plan.id });
+  const { code: promotionCode } = await createPromotionCode(till, { max_redemptions: 1 });
+  const { clientSecret } = await createSubscription(till, {
+    ...{ customerId: customer.id, planId: plan.id, quantity: 2, promotionCode },
+  });
   await confirmSecret(till, clientSecret);
   await createPayment(till, { customerId: customer.id });
   const disputed = await createPayment(till, { customerId: customer.id });

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { type Static, Type } from 'typebox';
 import { Failure, type FailureCode, failureTitles } from '../../errors.ts';
 import { objectMissing } from '../../processor/refused-write.ts';
+import { promotionCodeInvalid } from '../../subscriptions/promotion-code.ts';
 import { securityHeaders } from '../security-headers.ts';
 
 /** The one place that maps failures to HTTP statuses. */
@@ -31,6 +32,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   unsupported_media_type: 415,
   idempotency_key_reused: 422,
   processor_rejected: 422,
+  promotion_code_invalid: 422,
   rate_limited: 429,
   headers_too_large: 431,
   internal_error: 500,
@@ -172,6 +174,7 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   idempotency_key_reused:
     'This idempotency key belongs to a different request. Send that request again, or use a new key.',
   processor_rejected: 'Amount must be at least 50 cents.',
+  promotion_code_invalid: promotionCodeInvalid().message,
   rate_limited: 'More than 6000 requests in one minute. Retry in 12 s.',
   headers_too_large: 'Send at most 16384 bytes of headers.',
   internal_error: 'Retry later. If the error persists, look up the request id in the log.',

@@ -17,6 +17,7 @@ import { createInvoiceCalls } from './objects/invoices.ts';
 import { createPaymentMethodCalls } from './objects/payment-methods.ts';
 import { createPaymentCalls } from './objects/payments.ts';
 import { createPlanCalls } from './objects/plans.ts';
+import { createPromotionCodeCalls } from './objects/promotion-codes.ts';
 import { createRefundCalls } from './objects/refunds.ts';
 import { createSubscriptionCalls } from './objects/subscriptions.ts';
 import type { AdapterContext } from './wire/adapter-context.ts';
@@ -74,6 +75,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     refunds: createRefundCalls(context),
     disputes: createDisputeCalls(context),
     subscriptions: createSubscriptionCalls(context),
+    promotionCodes: createPromotionCodeCalls(context),
     invoices: createInvoiceCalls(context),
     paymentMethods: createPaymentMethodCalls(context),
     events: createEventCalls(context),
