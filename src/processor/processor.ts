@@ -55,12 +55,27 @@ export interface Processor {
  * done; read it, correct the mirror, then respond. `missing`: the processor says that there is no such object. That
  * alone proves nothing, because a key of another account gets the same response: read the object.
  */
-export type Attempt<T> = { readonly outcome: 'done'; readonly value: T } | Refused;
+export type Attempt<T> = Done<T> | Refused;
+
+export interface Done<T> {
+  readonly outcome: 'done';
+  readonly value: T;
+}
 
 /** The processor's refusal, in its own words. */
 export interface Refused {
   readonly outcome: 'wrong_state' | 'missing';
   readonly processorCode: string | null;
+  readonly message: string;
+}
+
+/** A charge that was tried, and did not succeed. */
+export interface Declined {
+  readonly outcome: 'declined';
+  /** The customer must authenticate the payment. */
+  readonly mustAuthenticate: boolean;
+  readonly declineCode: string | null;
+  /** For people. */
   readonly message: string;
 }
 
@@ -236,6 +251,15 @@ export interface SubscriptionCalls {
    * if there is neither.
    */
   readToConfirm(processorSubscriptionId: string): Promise<SubscriptionWithSecret | null>;
+  /** What is left to pay. Null if the processor does not know the subscription. */
+  readToPay(processorSubscriptionId: string): Promise<SubscriptionToPay | null>;
+  /**
+   * Resumes a paused subscription. `now`: a new period begins, and its invoice must be paid. `unchanged`: the present
+   * period goes on, and nothing is billed for it.
+   */
+  resume(
+    order: KeyedWrite & { readonly processorSubscriptionId: string; readonly period: 'now' | 'unchanged' },
+  ): Promise<Attempt<null>>;
   /** Metadata can be changed in every state of the subscription. */
   update(
     change: KeyedWrite & SubscriptionChange & { readonly processorSubscriptionId: string },
@@ -246,6 +270,14 @@ export interface SubscriptionCalls {
   cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
   find(lookUp: CustomerLookUp): Promise<SubscriptionWithSecret | null>;
   list(filter: { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
+}
+
+export interface SubscriptionToPay {
+  readonly subscription: SubscriptionFacts;
+  /** The mirror stores `paused` as `unpaid`. */
+  readonly isPaused: boolean;
+  /** The processor's ids of the open invoices, newest first, without that of a pending change. */
+  readonly openInvoiceIds: readonly string[];
 }
 
 export interface NewSubscription {
@@ -259,12 +291,22 @@ export interface NewSubscription {
 
 export interface InvoiceCalls {
   read(processorInvoiceId: string): Promise<InvoiceFacts | null>;
+  /** Charges the payment method, or the default one, without the customer. */
+  pay(order: KeyedWrite & NewInvoicePayment): Promise<Done<InvoiceFacts> | Declined>;
+  /** Why the last try to pay the invoice failed. Null if there was none. */
+  findDecline(processorInvoiceId: string): Promise<Declined | null>;
   /** The id of the invoice that a payment intent pays, or tries to pay. Null if there is none. */
   findOfPayment(processorPaymentIntentId: string): Promise<string | null>;
   list(filter: {
     readonly processorCustomerId?: string;
     readonly processorSubscriptionId?: string;
   }): Pages<InvoiceFacts>;
+}
+
+export interface NewInvoicePayment {
+  readonly processorInvoiceId: string;
+  /** The processor's id. */
+  readonly paymentMethodId?: string;
 }
 
 export interface PaymentMethodCalls {
