@@ -14,6 +14,7 @@ import type { PlanFeatures } from '../plans/plan-features.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../subscriptions/subscription.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { EventFacts } from './event-facts.ts';
+import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
 
 /**
  * Everything that Till needs from a payment processor. Every call ends within the deadline of 10 seconds, in one of
@@ -55,27 +56,12 @@ export interface Processor {
  * done; read it, correct the mirror, then respond. `missing`: the processor says that there is no such object. That
  * alone proves nothing, because a key of another account gets the same response: read the object.
  */
-export type Attempt<T> = Done<T> | Refused;
-
-export interface Done<T> {
-  readonly outcome: 'done';
-  readonly value: T;
-}
+export type Attempt<T> = { readonly outcome: 'done'; readonly value: T } | Refused;
 
 /** The processor's refusal, in its own words. */
 export interface Refused {
   readonly outcome: 'wrong_state' | 'missing';
   readonly processorCode: string | null;
-  readonly message: string;
-}
-
-/** A charge that was tried, and did not succeed. */
-export interface Declined {
-  readonly outcome: 'declined';
-  /** The customer must authenticate the payment. */
-  readonly mustAuthenticate: boolean;
-  readonly declineCode: string | null;
-  /** For people. */
   readonly message: string;
 }
 
@@ -272,14 +258,6 @@ export interface SubscriptionCalls {
   list(filter: { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
 }
 
-export interface SubscriptionToPay {
-  readonly subscription: SubscriptionFacts;
-  /** The mirror stores `paused` as `unpaid`. */
-  readonly isPaused: boolean;
-  /** The processor's ids of the open invoices, newest first, without that of a pending change. */
-  readonly openInvoiceIds: readonly string[];
-}
-
 export interface NewSubscription {
   readonly id: string;
   readonly processorCustomerId: string;
@@ -289,24 +267,14 @@ export interface NewSubscription {
   readonly metadata?: Metadata;
 }
 
-export interface InvoiceCalls {
+export interface InvoiceCalls extends InvoicePaymentCalls {
   read(processorInvoiceId: string): Promise<InvoiceFacts | null>;
-  /** Charges the payment method, or the default one, without the customer. */
-  pay(order: KeyedWrite & NewInvoicePayment): Promise<Done<InvoiceFacts> | Declined>;
-  /** Why the last try to pay the invoice failed. Null if there was none. */
-  findDecline(processorInvoiceId: string): Promise<Declined | null>;
   /** The id of the invoice that a payment intent pays, or tries to pay. Null if there is none. */
   findOfPayment(processorPaymentIntentId: string): Promise<string | null>;
   list(filter: {
     readonly processorCustomerId?: string;
     readonly processorSubscriptionId?: string;
   }): Pages<InvoiceFacts>;
-}
-
-export interface NewInvoicePayment {
-  readonly processorInvoiceId: string;
-  /** The processor's id. */
-  readonly paymentMethodId?: string;
 }
 
 export interface PaymentMethodCalls {

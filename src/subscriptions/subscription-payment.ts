@@ -13,7 +13,7 @@ import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { explainMethodRefusal, requireMethodOf } from '../payment-methods/explain-method-refusal.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
-import type { Declined, SubscriptionToPay } from '../processor/processor.ts';
+import type { Declined, SubscriptionToPay } from '../processor/invoice-payment.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
 import { foundSubscription, type Subscription, type SubscriptionFacts } from './subscription.ts';
 import type { SubscriptionParts } from './subscription-creation.ts';
@@ -128,8 +128,8 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
     const invoice = await processor.invoices.read(target);
     if (invoice?.status === 'paid') return paid;
     if (clock.now().getTime() - attemptedAt.getTime() < processorKeyLifeMs) return null;
-    const declined = await processor.invoices.findDecline(target);
-    return declined && { subscription, result: declined };
+    const lastTry = await processor.invoices.findLastTry(target);
+    return lastTry === 'processing' ? paid : lastTry && { subscription, result: lastTry };
   }
 
   /** The first request may have died before it could refresh a row that had changed meanwhile. */
@@ -137,7 +137,7 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
     return this.refresh(await this.#find(this.#parts.database, parentOf(claim)));
   }
 
-  /** Null once the invoice is paid. */
+  /** Null once the invoice is paid, or its payment is under way. */
   async #pay(
     { paymentMethodId }: PaymentRequest,
     { processorCustomerId }: Prepared,
@@ -152,7 +152,10 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
       const attempt = await invoices.pay({ processorInvoiceId, ...method, idempotencyKey });
       if (attempt.outcome === 'declined') return attempt;
       if (!write.isRepeated) await this.#applyInvoice(attempt.value);
-      return attempt.value.status === 'paid' ? null : await invoices.findDecline(processorInvoiceId);
+      const { status } = attempt.value;
+      const lastTry = status === 'paid' ? 'processing' : await invoices.findLastTry(processorInvoiceId);
+      if (lastTry === null) throw notReached(attempt, 'invoice', status);
+      return lastTry === 'processing' ? null : lastTry;
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const { replayed = false } = error.extras;
@@ -160,8 +163,8 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
       const invoice = await invoices.read(processorInvoiceId);
       if (invoice !== null) await this.#applyInvoice(invoice);
       if (invoice?.status === 'paid') return null;
-      const declined = replayed ? await invoices.findDecline(processorInvoiceId) : null;
-      if (declined !== null) return declined;
+      const lastTry = replayed ? await invoices.findLastTry(processorInvoiceId) : null;
+      if (lastTry !== null) return lastTry === 'processing' ? null : lastTry;
       throw await explainMethodRefusal(paymentMethods, error, { id: paymentMethodId, processorCustomerId });
     }
   }
@@ -199,6 +202,8 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
   /** In its own transaction, because the locks of the claim and of the subscription come first in others. */
   async #applyInvoice(facts: InvoiceFacts): Promise<void> {
     const { database, invoices } = this.#parts;
+    // A response that lacks them would make an invoice without them. Its webhook has them.
+    if (facts.processorCustomerId === null || facts.processorSubscriptionId === null) return;
     await database.transaction((tx) => invoices.apply(tx, [facts], 'events'));
   }
 

@@ -1,7 +1,7 @@
 import type { AsOf } from '../../../mirrors/facts.ts';
 import type { SubscriptionFacts, SubscriptionItemFacts } from '../../../subscriptions/subscription.ts';
 import { UnmappableError } from '../../event-facts.ts';
-import type { SubscriptionToPay } from '../../processor.ts';
+import type { SubscriptionToPay } from '../../invoice-payment.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';

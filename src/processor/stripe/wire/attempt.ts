@@ -1,4 +1,5 @@
-import type { Attempt, Declined, Refused } from '../../processor.ts';
+import type { Declined } from '../../invoice-payment.ts';
+import type { Attempt, Refused } from '../../processor.ts';
 import type { Refusal } from './refusal.ts';
 
 export function done<T>(value: T): Attempt<T> {
