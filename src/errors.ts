@@ -16,6 +16,7 @@ export const failureTitles = {
   customer_deleted: 'Customer deleted',
   plan_archived: 'Plan archived',
   already_subscribed: 'Already subscribed',
+  nothing_to_pay: 'Nothing to pay',
   payment_not_cancelable: 'Payment not cancelable',
   payment_not_capturable: 'Payment not capturable',
   capture_exceeds_authorized: 'Capture exceeds the authorised amount',

@@ -40,6 +40,7 @@ const refusals: readonly FailureCode[] = [
   'refund_exceeds_remaining',
   'refund_in_flight',
   'not_found',
+  'nothing_to_pay',
   'plan_archived',
   'promotion_code_invalid',
 ];

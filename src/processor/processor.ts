@@ -14,6 +14,7 @@ import type { PlanFeatures } from '../plans/plan-features.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../subscriptions/subscription.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { EventFacts } from './event-facts.ts';
+import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
 import type { NewSubscription } from './new-subscription.ts';
 import type { PromotionCodeCalls } from './promotion-code-calls.ts';
 
@@ -245,6 +246,15 @@ export interface SubscriptionCalls {
    * if there is neither.
    */
   readToConfirm(processorSubscriptionId: string): Promise<SubscriptionWithSecret | null>;
+  /** What is left to pay. Null if the processor does not know the subscription. */
+  readToPay(processorSubscriptionId: string): Promise<SubscriptionToPay | null>;
+  /**
+   * Resumes a paused subscription. `now`: a new period begins, and its invoice must be paid. `unchanged`: the present
+   * period goes on, and nothing is billed for it.
+   */
+  resume(
+    order: KeyedWrite & { readonly processorSubscriptionId: string; readonly period: 'now' | 'unchanged' },
+  ): Promise<Attempt<null>>;
   /** Metadata can be changed in every state of the subscription. */
   update(
     change: KeyedWrite & SubscriptionChange & { readonly processorSubscriptionId: string },
@@ -257,7 +267,7 @@ export interface SubscriptionCalls {
   list(filter: { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
 }
 
-export interface InvoiceCalls {
+export interface InvoiceCalls extends InvoicePaymentCalls {
   read(processorInvoiceId: string): Promise<InvoiceFacts | null>;
   /** The id of the invoice that a payment intent pays, or tries to pay. Null if there is none. */
   findOfPayment(processorPaymentIntentId: string): Promise<string | null>;

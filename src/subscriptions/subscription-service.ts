@@ -13,19 +13,21 @@ import {
   SubscriptionCreation,
   type SubscriptionParts,
 } from './subscription-creation.ts';
+import { type PaymentRequest, type PayParts, SubscriptionPayment } from './subscription-payment.ts';
 import { type ChangedSubscription, SubscriptionUpdate } from './subscription-update.ts';
 
 /** Concurrent reads when a customer is deleted: enough to finish in seconds, few enough to leave room for requests. */
 const concurrentReadsMax = 5;
 
-interface SubscriptionServiceParts extends SubscriptionParts {
+interface SubscriptionServiceParts extends SubscriptionParts, PayParts {
   readonly idempotency: IdempotencyService;
 }
 
 export class SubscriptionService {
-  /** The sweeper also uses these two. */
+  /** The sweeper also uses these three. */
   readonly creation: SubscriptionCreation;
   readonly updating: SubscriptionUpdate;
+  readonly paying: SubscriptionPayment;
   readonly #groupedCreation: GroupedSubscriptionCreation;
   readonly #parts: SubscriptionServiceParts;
   readonly #reads: SharedReads<Subscription>;
@@ -35,6 +37,7 @@ export class SubscriptionService {
     this.creation = new SubscriptionCreation(parts);
     this.#groupedCreation = new GroupedSubscriptionCreation(parts);
     this.updating = new SubscriptionUpdate(parts);
+    this.paying = new SubscriptionPayment(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
@@ -54,6 +57,17 @@ export class SubscriptionService {
   ): Promise<OperationResult<ChangedSubscription>> {
     const subscription = await this.read(id);
     return this.#parts.idempotency.run(this.updating, { subscriptionId: subscription.id, change }, key);
+  }
+
+  /** Pays what is open. */
+  async pay(
+    id: string,
+    { paymentMethodId }: Pick<PaymentRequest, 'paymentMethodId'>,
+    key: string | undefined,
+  ): Promise<OperationResult<Subscription>> {
+    const { id: subscriptionId } = await this.read(id);
+    const request = { subscriptionId, ...(paymentMethodId === undefined ? {} : { paymentMethodId }) };
+    return this.#parts.idempotency.run(this.paying, request, key);
   }
 
   /** Reads the client secret that is left to confirm, which is never stored. Null if there is none. */

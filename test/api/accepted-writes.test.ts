@@ -25,6 +25,7 @@ test('502: a write that the processor accepts and does not carry out is no succe
     planId: plan.id,
     trialPeriodDays: 7,
   });
+  const { subscription: unpaid } = await createSubscription(till, { customerId: customer.id });
   const { paymentMethodId: newDefault } = await saveCard(till, customer);
   const { paymentMethodId: removable } = await saveCard(till, customer);
   const paths = {
@@ -32,6 +33,7 @@ test('502: a write that the processor accepts and does not carry out is no succe
     plan: `/plans/${plan.id}`,
     payment: `/payments/${payment.id}`,
     subscription: `/subscriptions/${subscription.id}`,
+    unpaid: `/subscriptions/${unpaid.id}`,
     paymentMethods: `/customers/${customer.id}/payment-methods`,
   };
   const read = () => Promise.all(Object.values(paths).map(async (path) => (await call('GET', path)).json()));
@@ -45,6 +47,7 @@ test('502: a write that the processor accepts and does not carry out is no succe
     ['POST', `${paths.payment}/cancel`, undefined],
     ['PATCH', paths.subscription, { metadata: { a: '1' } }],
     ['DELETE', paths.subscription, undefined],
+    ['POST', `${paths.unpaid}/pay`, { paymentMethodId: newDefault }],
     ['PUT', `${paths.customer}/default-payment-method`, { paymentMethodId: newDefault }],
     ['DELETE', `${paths.customer}/payment-methods/${removable}`, undefined],
     ['DELETE', paths.customer, undefined],

@@ -142,6 +142,17 @@ const operations: readonly Operation[] = [
     success: 200,
   },
   {
+    name: 'pay a subscription',
+    there: 'invoices.pay',
+    prepare: async () => {
+      const { subscription } = await createSubscription(till);
+      const { paymentMethodId } = await saveCard(till, { id: subscription.customerId });
+      const body = { paymentMethodId, idempotencyKey: randomUUID() };
+      return ['POST', `/subscriptions/${subscription.id}/pay`, body];
+    },
+    success: 200,
+  },
+  {
     name: 'cancel a subscription',
     there: 'subscriptions.cancel',
     prepare: async () => ['DELETE', `/subscriptions/${(await createSubscription(till)).subscription.id}`],

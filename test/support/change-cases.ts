@@ -1,5 +1,6 @@
 import type { Backend } from './backend.ts';
 import type { CreationCase, Prerequisites } from './creation-cases.ts';
+import { chargesOf } from './past-due.ts';
 
 /** A request that changes something at the processor, or creates it in another way than the usual one. */
 export type ChangeCase = Omit<CreationCase, 'operation' | 'processorOperation' | 'idOf'> & {
@@ -9,7 +10,8 @@ export type ChangeCase = Omit<CreationCase, 'operation' | 'processorOperation' |
     | 'plans.update'
     | 'payments.update'
     | 'subscriptions.create'
-    | 'subscriptions.update';
+    | 'subscriptions.update'
+    | 'subscriptions.pay';
   readonly method: 'POST' | 'PATCH';
 };
 
@@ -123,6 +125,17 @@ export const changeCases: readonly ChangeCase[] = [
       countEvents(backend, 'customer.subscription.updated', processorSubscriptionId, 'metadata'),
     countRows: (backend, { subscriptionId }) =>
       count(backend, `subscriptions where id = $1 and metadata = '{"e": "5"}'`, subscriptionId),
+  },
+  {
+    operation: 'subscriptions.pay',
+    method: 'POST',
+    status: 200,
+    path: ({ unpaidSubscriptionId }) => `/subscriptions/${unpaidSubscriptionId}/pay`,
+    body: ({ cardId }) => ({ paymentMethodId: cardId }),
+    countAtProcessor: async (backend, { unpaidInvoiceId }) =>
+      (await chargesOf(backend, unpaidInvoiceId)).tries,
+    countRows: (backend, { unpaidSubscriptionId }) =>
+      count(backend, `subscriptions where id = $1 and status = 'active'`, unpaidSubscriptionId),
   },
 ];
 

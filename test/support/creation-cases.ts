@@ -38,6 +38,10 @@ export interface Prerequisites {
     readonly paymentMethodId: string;
     readonly promotionCode: string;
   };
+  /** Another subscription of that customer, its first invoice, and a card that can pay it. */
+  readonly unpaidSubscriptionId: string;
+  readonly unpaidInvoiceId: string;
+  readonly cardId: string;
 }
 
 /** One of the requests that create something at the processor, or capture a payment there. */
@@ -209,6 +213,13 @@ export async function createPrerequisites(
   // The same shape.
   const open = (await create('/payments', order))['payment'] as Record<string, unknown>;
   const { subscription } = await create('/subscriptions', { customerId: payer['id'], planId: plan['id'] });
+  const unpaid = await create('/subscriptions', { customerId: payer['id'], planId: plan['id'] });
+  const { latest_invoice: unpaidInvoiceId } = await stripe.subscriptions.retrieve(
+    String(Object(unpaid['subscription']).processorSubscriptionId),
+  );
+  const { id: cardId } = await stripe.paymentMethods.attach('pm_card_visa', {
+    customer: String(payer['processorCustomerId']),
+  });
   // No webhook says that it is paid. Asked to cancel it, Till reads it from the processor.
   const { status } = await tryPost(`/payments/${payment['id']}/cancel`, {});
   assert.equal(status, 409);
@@ -233,6 +244,9 @@ export async function createPrerequisites(
     openIntentId: String(open['processorPaymentIntentId']),
     subscriptionId: idIn(subscription),
     processorSubscriptionId: String(Object(subscription).processorSubscriptionId),
+    unpaidSubscriptionId: idIn(unpaid['subscription']),
+    unpaidInvoiceId: String(unpaidInvoiceId),
+    cardId,
   };
 }
 

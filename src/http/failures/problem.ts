@@ -21,6 +21,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   customer_deleted: 409,
   plan_archived: 409,
   already_subscribed: 409,
+  nothing_to_pay: 409,
   payment_not_cancelable: 409,
   payment_not_capturable: 409,
   capture_exceeds_authorized: 409,
@@ -160,6 +161,7 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   plan_archived: 'The plan is archived. Choose an active plan.',
   already_subscribed:
     'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it first.',
+  nothing_to_pay: 'The subscription is active, and no invoice of it is open.',
   payment_not_cancelable: 'The payment is succeeded. You can only cancel a payment that is still open.',
   payment_not_capturable: 'The payment is succeeded. You can only capture a payment that is authorised.',
   capture_exceeds_authorized: 'Only 20.00 EUR is authorised. Send an amount of at most 2000.',

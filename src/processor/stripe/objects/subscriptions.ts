@@ -8,14 +8,10 @@ import { done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
 import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
-import { type KnownLinks, localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
-import {
-  clientSecretOfSubscription,
-  mapSubscription,
-  secretToConfirm,
-  setupSecretOf,
-} from './map-subscription.ts';
+import { type KnownLinks, localIdKey, withKnownLinks } from '../wire/wire-object.ts';
+import { clientSecretOfSubscription, mapSubscription, setupSecretOf } from './map-subscription.ts';
 import { termExpansions } from './map-subscription-terms.ts';
+import { createOpenInvoiceReads } from './open-invoices.ts';
 
 const expand = ['latest_invoice.confirmation_secret', 'pending_setup_intent', ...termExpansions];
 const expandInList = termExpansions.map((path) => `data.${path}`);
@@ -53,7 +49,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
 
     read: (processorSubscriptionId) => read(processorSubscriptionId, noLinks),
 
-    readToConfirm: createReadToConfirm(context),
+    ...createOpenInvoiceReads(context),
 
     ...createChanges(context),
 
@@ -110,7 +106,10 @@ function ofCustomer(customer: string | undefined): Stripe.SubscriptionListParams
   return customer === undefined ? {} : { customer };
 }
 
-function createChanges({ stripe, call }: AdapterContext): Pick<SubscriptionCalls, 'update' | 'cancel'> {
+function createChanges({
+  stripe,
+  call,
+}: AdapterContext): Pick<SubscriptionCalls, 'update' | 'cancel' | 'resume'> {
   return {
     update: ({ processorSubscriptionId, metadata, idempotencyKey }) =>
       call('subscriptions.update', {
@@ -134,37 +133,23 @@ function createChanges({ stripe, call }: AdapterContext): Pick<SubscriptionCalls
         // The call carries none of the caller's values, so any other refusal is about the subscription's state.
         refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
-  };
-}
 
-/** Enough for every open invoice of a subscription: the processor makes one per period, and voids or closes old ones. */
-const openInvoicesMax = 100;
-
-/** Two reads, because the latest invoice of a subscription need not be the one that is open. */
-function createReadToConfirm({ stripe, call }: AdapterContext): SubscriptionCalls['readToConfirm'] {
-  return async (processorSubscriptionId) => {
-    const read = await call('subscriptions.read', {
-      kind: 'read',
-      send: (options) =>
-        stripe.subscriptions.retrieve(
-          processorSubscriptionId,
-          { expand: ['pending_setup_intent', ...termExpansions] },
-          options,
-        ),
-      take: (response, asOf) => ({
-        response,
-        subscription: mapSubscription(withKnownLinks(response, noLinks), asOf),
+    resume: ({ processorSubscriptionId, period, idempotencyKey }) =>
+      call('subscriptions.resume', {
+        kind: 'write',
+        send: (options) =>
+          stripe.subscriptions.resume(
+            processorSubscriptionId,
+            {
+              billing_cycle_anchor: { type: period },
+              // The present period is paid for already.
+              ...(period === 'unchanged' ? { proration_behavior: 'none' } : {}),
+            },
+            { ...options, idempotencyKey },
+          ),
+        take: () => done(null),
+        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
-      refused: (refusal) => (isMissing(refusal) ? null : undefined),
-    });
-    if (read === null) return null;
-    const filter = { subscription: processorSubscriptionId, status: 'open', limit: openInvoicesMax } as const;
-    const clientSecret = await call('invoices.list', {
-      kind: 'read',
-      send: (options) => stripe.invoices.list({ ...filter, expand: ['data.confirmation_secret'] }, options),
-      take: (response) => secretToConfirm(read.response, WireObject.parse(response, 'list').array('data')),
-    });
-    return { subscription: read.subscription, clientSecret };
   };
 }
 
