@@ -43,6 +43,10 @@ const refusals: readonly FailureCode[] = [
   'nothing_to_pay',
   'plan_archived',
   'promotion_code_invalid',
+  'currency_mismatch',
+  'subscription_ended',
+  'subscription_incomplete',
+  'subscription_ending',
 ];
 
 /**

@@ -17,6 +17,8 @@ import type { EventFacts } from './event-facts.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
 import type { NewSubscription } from './new-subscription.ts';
 import type { PromotionCodeCalls } from './promotion-code-calls.ts';
+import type { ScheduleCalls } from './schedule-calls.ts';
+import type { SubscriptionChangeCalls } from './subscription-change-calls.ts';
 
 /**
  * Everything that Till needs from a payment processor. Every call ends within the deadline of 10 seconds, in one of
@@ -34,6 +36,8 @@ export interface Processor {
   readonly disputes: DisputeCalls;
   readonly subscriptions: SubscriptionCalls;
   readonly promotionCodes: PromotionCodeCalls;
+  readonly schedules: ScheduleCalls;
+  readonly subscriptionChanges: SubscriptionChangeCalls;
   readonly invoices: InvoiceCalls;
   readonly paymentMethods: PaymentMethodCalls;
   readonly events: EventCalls;
@@ -255,7 +259,7 @@ export interface SubscriptionCalls {
   resume(
     order: KeyedWrite & { readonly processorSubscriptionId: string; readonly period: 'now' | 'unchanged' },
   ): Promise<Attempt<null>>;
-  /** Metadata can be changed in every state of the subscription. */
+  /** Metadata can be changed in every state of the subscription, and its end only while it has no schedule. */
   update(
     change: KeyedWrite & SubscriptionChange & { readonly processorSubscriptionId: string },
   ): Promise<Attempt<SubscriptionFacts>>;

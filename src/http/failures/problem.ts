@@ -22,6 +22,10 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   plan_archived: 409,
   already_subscribed: 409,
   nothing_to_pay: 409,
+  currency_mismatch: 409,
+  subscription_ended: 409,
+  subscription_incomplete: 409,
+  subscription_ending: 409,
   payment_not_cancelable: 409,
   payment_not_capturable: 409,
   capture_exceeds_authorized: 409,
@@ -159,6 +163,13 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   external_id_taken: 'Another customer has this externalId. Use that customer, or send another externalId.',
   customer_deleted: 'The customer is deleted, and so is the metadata of everything that belonged to it.',
   plan_archived: 'The plan is archived. Choose an active plan.',
+  currency_mismatch:
+    'The plan has another currency than the subscription. Choose a plan in the same currency.',
+  subscription_ended: 'The subscription has ended. Create a new one.',
+  subscription_incomplete:
+    'The first payment of the subscription is not complete. Complete it before you change the subscription.',
+  subscription_ending:
+    'The subscription ends with the current period. Set cancelAtPeriodEnd to false before you plan a change.',
   already_subscribed:
     'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it first.',
   nothing_to_pay: 'The subscription is active, and no invoice of it is open.',

@@ -19,6 +19,8 @@ import { createPaymentCalls } from './objects/payments.ts';
 import { createPlanCalls } from './objects/plans.ts';
 import { createPromotionCodeCalls } from './objects/promotion-codes.ts';
 import { createRefundCalls } from './objects/refunds.ts';
+import { createSubscriptionChangeCalls } from './objects/subscription-changes.ts';
+import { createScheduleCalls } from './objects/subscription-schedules.ts';
 import { createSubscriptionCalls } from './objects/subscriptions.ts';
 import type { AdapterContext } from './wire/adapter-context.ts';
 import { type CallLimits, callLimits, createCaller } from './wire/calls.ts';
@@ -76,6 +78,8 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     disputes: createDisputeCalls(context),
     subscriptions: createSubscriptionCalls(context),
     promotionCodes: createPromotionCodeCalls(context),
+    schedules: createScheduleCalls(context),
+    subscriptionChanges: createSubscriptionChangeCalls(context),
     invoices: createInvoiceCalls(context),
     paymentMethods: createPaymentMethodCalls(context),
     events: createEventCalls(context),

@@ -111,13 +111,18 @@ function createChanges({
   call,
 }: AdapterContext): Pick<SubscriptionCalls, 'update' | 'cancel' | 'resume'> {
   return {
-    update: ({ processorSubscriptionId, metadata, idempotencyKey }) =>
+    update: ({ processorSubscriptionId, metadata, cancelAtPeriodEnd, paymentMethodId, idempotencyKey }) =>
       call('subscriptions.update', {
         kind: 'write',
         send: (options) =>
           stripe.subscriptions.update(
             processorSubscriptionId,
-            { ...changedMetadata(metadata), expand: [...termExpansions] },
+            {
+              ...changedMetadata(metadata),
+              ...(cancelAtPeriodEnd === undefined ? {} : { cancel_at_period_end: cancelAtPeriodEnd }),
+              ...(paymentMethodId === undefined ? {} : { default_payment_method: paymentMethodId }),
+              expand: [...termExpansions],
+            },
             { ...options, idempotencyKey },
           ),
         take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf)),
