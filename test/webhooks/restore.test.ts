@@ -14,12 +14,14 @@ import {
   type PlanBody,
   type RefundBody,
 } from '../support/objects.ts';
+import { createPromotionCode } from '../support/promotion-codes.ts';
 import {
   assertSameResponses,
   type RecordedResponse,
   recordResponse,
   recordResponses,
 } from '../support/recorded-responses.ts';
+import { changed } from '../support/subscribed.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
@@ -38,8 +40,12 @@ async function newBuyer(till: TillInProcess, plan: PlanBody): Promise<CustomerBo
   await confirmPayment(till, payment);
   await till.settle();
   await till.post(`/payments/${payment.id}/refund`, { amount: 500 });
-  const { clientSecret } = await createSubscription(till, { customerId: customer.id, planId: plan.id });
+  const { code: promotionCode } = await createPromotionCode(till, { max_redemptions: 1 });
+  const { subscription, clientSecret } = await createSubscription(till, {
+    ...{ customerId: customer.id, planId: plan.id, quantity: 2, promotionCode },
+  });
   await confirmSecret(till, clientSecret);
+  await changed(till, subscription, { quantity: 3, when: 'periodEnd' });
   await createPayment(till, { customerId: customer.id });
   const disputed = await createPayment(till, { customerId: customer.id });
   // An inquiry stays as it is for months.
@@ -276,7 +282,9 @@ describe('recovery', () => {
 
   test("follows a subscription to a plan that was lost, and reads nothing for a stranger's objects", async (t) => {
     const till = await startTill({ in: 'process', for: t });
-    const { subscription } = await createSubscription(till);
+    const { subscription, clientSecret } = await createSubscription(till);
+    // The items of a subscription can be changed once its first invoice is paid.
+    await confirmSecret(till, clientSecret);
     const other = await createPlan(till);
     await till.settle();
     await till.sql('delete from till.plans where id = $1', [other.id]);
