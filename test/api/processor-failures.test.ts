@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
+import { subscribed } from '../support/changes.ts';
 import type { Method } from '../support/client.ts';
 import {
   createCustomer,
@@ -142,6 +143,27 @@ const operations: readonly Operation[] = [
     name: 'drop the planned change of a subscription',
     there: 'subscription_schedules.release',
     prepare: () => planned({ quantity: 1, when: 'periodEnd' }, { quantity: 2, when: 'periodEnd' }),
+    success: 200,
+  },
+  {
+    name: 'change the quantity of a subscription',
+    there: 'subscriptions.update',
+    prepare: () => planned({ quantity: 2 }),
+    success: 200,
+  },
+  {
+    name: 'change a subscription with a card that is declined',
+    there: 'invoices.void',
+    prepare: async () => {
+      const { path } = await subscribed(till, { card: 'pm_card_chargeCustomerFail' });
+      return ['PATCH', path, { quantity: 2, proration: 'invoice', idempotencyKey: randomUUID() }];
+    },
+    success: 402,
+  },
+  {
+    name: 'preview a change of a subscription',
+    there: 'invoices.create_preview',
+    prepare: async () => ['POST', `${(await subscribed(till)).path}/preview`, { quantity: 2 }],
     success: 200,
   },
   {
