@@ -53,6 +53,8 @@ test('502: a write that the processor accepts and does not carry out is no succe
     ['PATCH', paths.subscription, { metadata: { a: '1' } }],
     ['PATCH', paths.subscription, { cancelAtPeriodEnd: true }],
     ['PATCH', paths.subscription, { paymentMethodId: newDefault }],
+    ['PATCH', paths.subscription, { quantity: 3 }],
+    ['PATCH', paths.planned, { quantity: 3 }],
     ['PATCH', paths.planned, { quantity: 3, when: 'periodEnd' }],
     ['PATCH', paths.planned, { quantity: 1, when: 'periodEnd' }],
     ['PATCH', paths.planned, { cancelAtPeriodEnd: true }],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
+import { subscribed } from '../support/changes.ts';
 import type { Method } from '../support/client.ts';
 import {
   createCustomer,
@@ -150,6 +151,17 @@ const operations: readonly Operation[] = [
     success: 200,
   },
   {
+    name: 'pay a subscription',
+    there: 'invoices.pay',
+    prepare: async () => {
+      const { subscription } = await createSubscription(till);
+      const { paymentMethodId } = await saveCard(till, { id: subscription.customerId });
+      const body = { paymentMethodId, idempotencyKey: randomUUID() };
+      return ['POST', `/subscriptions/${subscription.id}/pay`, body];
+    },
+    success: 200,
+  },
+  {
     name: 'plan a change of a subscription',
     there: 'subscription_schedules.create',
     prepare: () => planned({ quantity: 2, when: 'periodEnd' }),
@@ -168,20 +180,30 @@ const operations: readonly Operation[] = [
     success: 200,
   },
   {
-    name: 'end a subscription with its period',
+    name: 'change the quantity of a subscription',
     there: 'subscriptions.update',
-    prepare: () => planned({ cancelAtPeriodEnd: true }),
+    prepare: () => planned({ quantity: 2 }),
     success: 200,
   },
   {
-    name: 'pay a subscription',
-    there: 'invoices.pay',
+    name: 'change a subscription with a card that is declined',
+    there: 'invoices.void',
     prepare: async () => {
-      const { subscription } = await createSubscription(till);
-      const { paymentMethodId } = await saveCard(till, { id: subscription.customerId });
-      const body = { paymentMethodId, idempotencyKey: randomUUID() };
-      return ['POST', `/subscriptions/${subscription.id}/pay`, body];
+      const { path } = await subscribed(till, { card: 'pm_card_chargeCustomerFail' });
+      return ['PATCH', path, { quantity: 2, proration: 'invoice', idempotencyKey: randomUUID() }];
     },
+    success: 402,
+  },
+  {
+    name: 'preview a change of a subscription',
+    there: 'invoices.create_preview',
+    prepare: async () => ['POST', `${(await subscribed(till)).path}/preview`, { quantity: 2 }],
+    success: 200,
+  },
+  {
+    name: 'end a subscription with its period',
+    there: 'subscriptions.update',
+    prepare: () => planned({ cancelAtPeriodEnd: true }),
     success: 200,
   },
   {

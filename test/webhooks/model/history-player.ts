@@ -232,7 +232,9 @@ export class HistoryPlayer {
       case 'new card':
         return this.#setCard(subscription, command.of);
       case 'change plan':
-        return this.#changePlan(processorId, command.plan);
+        return command.by === 'till'
+          ? this.#changeNow(subscription, command)
+          : this.#changePlan(processorId, command.plan);
       case 'annotate subscription':
         // The same note again is no change, and makes no event.
         return command.by === 'till'
@@ -394,6 +396,14 @@ export class HistoryPlayer {
     const paid = data[0]?.payments?.data.find(({ status }) => status === 'paid');
     const intent = paid?.payment.payment_intent;
     if (typeof intent === 'string') await refunds.create({ payment_intent: intent, ...part });
+  }
+
+  async #changeNow(
+    subscription: MadeSubscription,
+    { plan, proration }: Extract<Command, { what: 'change plan' }>,
+  ): Promise<void> {
+    const planId = pick(this.#plans, plan)?.id;
+    if (planId !== undefined) await this.#patch(subscription, { planId, proration });
   }
 
   /** A change at the end of the period. */

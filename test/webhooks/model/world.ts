@@ -62,7 +62,13 @@ export type Command =
   | { readonly what: 'spoil card'; readonly which: number }
   | { readonly what: 'cancel subscription'; readonly which: number; readonly by: Actor }
   | { readonly what: 'end with period'; readonly which: number; readonly ends: boolean; readonly by: Actor }
-  | { readonly what: 'change plan'; readonly which: number; readonly plan: number }
+  | {
+      readonly what: 'change plan';
+      readonly which: number;
+      readonly plan: number;
+      readonly proration: 'nextInvoice' | 'invoice' | 'none';
+      readonly by: Actor;
+    }
   | { readonly what: 'change quantity'; readonly which: number; readonly quantity: number }
   | { readonly what: 'discount'; readonly which: number; readonly percent: number | null }
   | {
@@ -194,7 +200,14 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       of: fc.constantFrom('customer', 'subscription'),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('change plan' as const), which, plan: which }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      what: fc.constant('change plan' as const),
+      ...{ which, plan: which, by },
+      proration: fc.constantFrom('nextInvoice', 'invoice', 'none'),
+    }),
+  },
   {
     weight: 1,
     arbitrary: fc.record({ what: fc.constant('change quantity' as const), which, quantity }),
