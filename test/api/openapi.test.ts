@@ -10,6 +10,7 @@ import {
   createPayment,
   createPlan,
   createSubscription,
+  readSubscription,
   saveCard,
 } from '../support/objects.ts';
 import { type Documented, loadOpenapi, type Schema } from '../support/openapi-document.ts';
@@ -77,7 +78,7 @@ async function rightRequest(operation: Documented): Promise<Request> {
   );
   const card =
     needsCard && target.id !== undefined
-      ? { paymentMethodId: (await saveCard(till, { id: target.id })).paymentMethodId }
+      ? { paymentMethodId: (await saveCard(till, await holderOf(operation.path, target.id))).paymentMethodId }
       : {};
   const made = { ...target, ...card };
   if (operation.path === '/api/v1/entitlements') return { ...made, query: await makeExternalId() };
@@ -104,14 +105,28 @@ async function makeTarget(path: string): Promise<string> {
     customers: async () => (await createCustomer(till)).id,
     plans: async () => (await createPlan(till)).id,
     payments: () => makePayment(action),
-    // One that waits for its first payment cannot be changed.
-    subscriptions: async () => (await createSubscription(till, { trialPeriodDays: 7 })).subscription.id,
+    subscriptions: () => makeSubscription(action),
     invoices: makeInvoice,
     'webhook-events': makeWebhookEvent,
   };
   const make = makers[resource];
   assert.ok(make !== undefined, `nobody makes ${resource}: ${path}`);
   return make();
+}
+
+/** The customer whose cards the target of the path can charge. */
+async function holderOf(path: string, id: string): Promise<{ readonly id: string }> {
+  if (!path.startsWith('/api/v1/subscriptions/')) return { id };
+  return { id: (await readSubscription(till, { id })).customerId };
+}
+
+/** One that waits for its first payment can be paid, and cannot be changed. */
+async function makeSubscription(action: string | undefined): Promise<string> {
+  if (action !== 'pay') return (await createSubscription(till, { trialPeriodDays: 7 })).subscription.id;
+  const customer = await createCustomer(till);
+  const { paymentMethodId } = await saveCard(till, customer);
+  await call('PUT', `/customers/${customer.id}/default-payment-method`, { paymentMethodId });
+  return (await createSubscription(till, { customerId: customer.id })).subscription.id;
 }
 
 async function makePayment(action: string | undefined): Promise<string> {
