@@ -8,6 +8,7 @@ import {
   fieldsOf,
   type Pair,
   queryOf,
+  requiredQueryOf,
   rightPairs,
   rightPath,
   schemaOf,
@@ -37,7 +38,7 @@ function valid(operation: Documented): fc.Arbitrary<Draft> {
   return fc
     .record({
       path: rightPath(operation),
-      query: rightPairs(guessable(queryOf(operation)), []).map(toQuery),
+      query: rightPairs(guessable(queryOf(operation)), requiredQueryOf(operation)).map(toQuery),
       body: requestBody === undefined ? fc.constant(null) : body,
     })
     .map(({ path, query, body: sent }) =>
