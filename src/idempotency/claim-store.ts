@@ -116,6 +116,15 @@ export class ClaimStore {
     ]);
   }
 
+  /** Records what the request acts on next. False if another request has resumed the claim. */
+  async setTarget(db: Queryable, claim: Claim, target: string): Promise<boolean> {
+    const rows = await db.query(
+      `update till.idempotency_claims set target = $4 where ${isStillHeld} returning 1 as recorded`,
+      [...holderOf(claim), target],
+    );
+    return rows.length > 0;
+  }
+
   /** Ends the lease, so that the next request with the key can resume the claim at once. */
   async endLease(db: Queryable, claim: Claim): Promise<void> {
     await db.query(
@@ -168,8 +177,8 @@ export class ClaimStore {
 }
 
 const columns = `operation, key, request_hash as "requestHash", resource_id as "resourceId", parent_id as "parentId",
-  attempt, attempted_at as "attemptedAt", owner, completed_at as "completedAt", failure, leased_until as "leasedUntil",
-  leased_until > now() as "isLeased", (extract(epoch from now() - leased_until) * 1000)::float8 as "idleMs",
+  attempt, attempted_at as "attemptedAt", owner, completed_at as "completedAt", failure, target,
+  leased_until as "leasedUntil", leased_until > now() as "isLeased", (extract(epoch from now() - leased_until) * 1000)::float8 as "idleMs",
   (extract(epoch from now() - attempted_at) * 1000)::float8 as "attemptAgeMs"`;
 
 /**

@@ -12,6 +12,7 @@ export type ClaimOperation =
   | 'refunds.create'
   | 'subscriptions.create'
   | 'subscriptions.update'
+  | 'subscriptions.pay'
   | 'payment_methods.create';
 
 export interface Claim {
@@ -31,6 +32,8 @@ export interface Claim {
   readonly completedAt: Date | null;
   /** Why the request failed, if the failure is its lasting result. */
   readonly failure: RecordedFailure | null;
+  /** What the request chose to act on at the processor, before it did. Null if it chose nothing. */
+  readonly target: string | null;
 }
 
 /** A declined charge is a result like a created object: a request that repeats the key gets it again. */

@@ -129,7 +129,7 @@ export class IdempotencyService {
       return false;
     }
     // A completed claim leaves no reservation, unless a release that does not know of reservations completed it.
-    const ended = { resourceId: claimId, parentId: null, attemptedAt: new Date(0) };
+    const ended = { resourceId: claimId, parentId: null, attemptedAt: new Date(0), target: null };
     await database.transaction(async (tx) => operation.release?.(tx, ended));
     return false;
   }
@@ -219,10 +219,14 @@ export class IdempotencyService {
     claim: Claim,
     isRepeated: boolean,
   ): Promise<Made> {
-    const { crashPoints } = this.#parts;
+    const { crashPoints, claims, database } = this.#parts;
     await crashPoints.pass('call.before');
     try {
-      const write = { id: claim.resourceId, idempotencyKey: processorKey(claim), isRepeated };
+      const choose = async (target: string): Promise<void> => {
+        if (!(await claims.setTarget(database, claim, target))) throw keyInFlight();
+      };
+      const { resourceId: id, target } = claim;
+      const write = { id, idempotencyKey: processorKey(claim), isRepeated, target, choose };
       const made = await operation.call(request, prepared, write);
       await crashPoints.pass('call.after');
       return made;

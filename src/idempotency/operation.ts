@@ -64,6 +64,10 @@ export interface OperationWrite {
   readonly idempotencyKey: string;
   /** An earlier call may have used the key. Then the processor repeats its response, which may be out of date. */
   readonly isRepeated: boolean;
+  /** What an earlier call of the same request chose to act on last. Null if it chose nothing. */
+  readonly target: string | null;
+  /** Remembers what the request acts on, before it does. Fails if another request has resumed the claim. */
+  choose(target: string): Promise<void>;
 }
 
 /**
@@ -99,7 +103,7 @@ export interface Recorded<Result> {
 }
 
 /** The part of a claim that a lookup needs. */
-export type FoundClaim = Pick<Claim, 'resourceId' | 'parentId' | 'attemptedAt'>;
+export type FoundClaim = Pick<Claim, 'resourceId' | 'parentId' | 'attemptedAt' | 'target'>;
 
 export interface OperationResult<Result> {
   readonly result: Result;

@@ -12,6 +12,23 @@ export async function explainMethodRefusal(
   { id, processorCustomerId }: { readonly id: string | undefined; readonly processorCustomerId: string },
 ): Promise<unknown> {
   if (id === undefined || !isDefiniteRefusal(error)) return error;
+  return (await isMethodOf(paymentMethods, id, processorCustomerId)) ? error : paymentMethodNotFound();
+}
+
+/** Fails if the payment method is not the customer's. For a write that has an effect before the charge. */
+export async function requireMethodOf(
+  paymentMethods: PaymentMethodCalls,
+  id: string,
+  processorCustomerId: string,
+): Promise<void> {
+  if (!(await isMethodOf(paymentMethods, id, processorCustomerId))) throw paymentMethodNotFound();
+}
+
+async function isMethodOf(
+  paymentMethods: PaymentMethodCalls,
+  id: string,
+  processorCustomerId: string,
+): Promise<boolean> {
   const method = isPaymentMethodId(id) ? await paymentMethods.read(id) : null;
-  return method?.processorCustomerId === processorCustomerId ? error : paymentMethodNotFound();
+  return method?.processorCustomerId === processorCustomerId;
 }

@@ -15,6 +15,9 @@ import type { SubscriptionChange, SubscriptionFacts } from '../subscriptions/sub
 import type { Attempt } from './attempt.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { EventFacts } from './event-facts.ts';
+import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
+import type { NewSubscription } from './new-subscription.ts';
+import type { PromotionCodeCalls } from './promotion-code-calls.ts';
 import type { ScheduleCalls } from './schedule-calls.ts';
 import type { SubscriptionChangeCalls } from './subscription-change-calls.ts';
 
@@ -33,6 +36,7 @@ export interface Processor {
   readonly refunds: RefundCalls;
   readonly disputes: DisputeCalls;
   readonly subscriptions: SubscriptionCalls;
+  readonly promotionCodes: PromotionCodeCalls;
   readonly schedules: ScheduleCalls;
   readonly subscriptionChanges: SubscriptionChangeCalls;
   readonly invoices: InvoiceCalls;
@@ -221,14 +225,29 @@ export interface SubscriptionWithSecret {
   readonly clientSecret: string | null;
 }
 
+export interface SubscriptionWithSecrets extends SubscriptionWithSecret {
+  /** With it the customer saves a payment method. Null unless a trial runs without one. */
+  readonly setupClientSecret: string | null;
+}
+
 export interface SubscriptionCalls {
-  create(subscription: KeyedWrite & NewSubscription): Promise<SubscriptionWithSecret>;
-  read(processorSubscriptionId: string): Promise<SubscriptionWithSecret | null>;
+  /** A declined first charge is no failure: the subscription exists, and is incomplete. */
+  create(subscription: KeyedWrite & NewSubscription): Promise<SubscriptionWithSecrets>;
+  read(processorSubscriptionId: string): Promise<SubscriptionWithSecrets | null>;
   /**
    * The secret that is left to confirm: that of the newest open invoice, else that of the setup of a payment method. Null
    * if there is neither.
    */
   readToConfirm(processorSubscriptionId: string): Promise<SubscriptionWithSecret | null>;
+  /** What is left to pay. Null if the processor does not know the subscription. */
+  readToPay(processorSubscriptionId: string): Promise<SubscriptionToPay | null>;
+  /**
+   * Resumes a paused subscription. `now`: a new period begins, and its invoice must be paid. `unchanged`: the present
+   * period goes on, and nothing is billed for it.
+   */
+  resume(
+    order: KeyedWrite & { readonly processorSubscriptionId: string; readonly period: 'now' | 'unchanged' },
+  ): Promise<Attempt<null>>;
   /** Metadata can be changed in every state of the subscription, and its end only while it has no schedule. */
   update(
     change: KeyedWrite & SubscriptionChange & { readonly processorSubscriptionId: string },
@@ -237,20 +256,11 @@ export interface SubscriptionCalls {
    * Takes effect at once. A subscription that is already canceled is `missing` to the processor, but can still be read.
    */
   cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
-  find(lookUp: CustomerLookUp): Promise<SubscriptionWithSecret | null>;
+  find(lookUp: CustomerLookUp): Promise<SubscriptionWithSecrets | null>;
   list(filter: { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
 }
 
-export interface NewSubscription {
-  readonly id: string;
-  readonly processorCustomerId: string;
-  readonly processorPriceId: string;
-  /** 0: no trial. */
-  readonly trialPeriodDays: number;
-  readonly metadata?: Metadata;
-}
-
-export interface InvoiceCalls {
+export interface InvoiceCalls extends InvoicePaymentCalls {
   read(processorInvoiceId: string): Promise<InvoiceFacts | null>;
   /** The id of the invoice that a payment intent pays, or tries to pay. Null if there is none. */
   findOfPayment(processorPaymentIntentId: string): Promise<string | null>;

@@ -1,6 +1,5 @@
 import type { RecordedFailure } from '../idempotency/claim.ts';
 import type { Subscription, SubscriptionFacts } from './subscription.ts';
-import type { SubscriptionParts } from './subscription-creation.ts';
 
 export interface ChangedSubscription {
   readonly subscription: Subscription;
@@ -19,7 +18,4 @@ export interface MadeChange {
   readonly failure?: RecordedFailure;
 }
 
-export type ChangeParts = Pick<
-  SubscriptionParts,
-  'database' | 'store' | 'mirror' | 'processor' | 'plans' | 'groups'
->;
+export type { SubscriptionParts as ChangeParts } from './subscription-creation.ts';

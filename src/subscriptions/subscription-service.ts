@@ -16,19 +16,21 @@ import {
   type SubscriptionParts,
 } from './subscription-creation.ts';
 import type { SubscriptionPatch, TermsChange } from './subscription-patch.ts';
+import { type PaymentRequest, type PayParts, SubscriptionPayment } from './subscription-payment.ts';
 import { GroupedSubscriptionUpdate, SubscriptionUpdate } from './subscription-update.ts';
 
 /** Concurrent reads when a customer is deleted: enough to finish in seconds, few enough to leave room for requests. */
 const concurrentReadsMax = 5;
 
-interface SubscriptionServiceParts extends SubscriptionParts {
+interface SubscriptionServiceParts extends SubscriptionParts, PayParts {
   readonly idempotency: IdempotencyService;
 }
 
 export class SubscriptionService {
-  /** The sweeper also uses these two. */
+  /** The sweeper also uses these three. */
   readonly creation: SubscriptionCreation;
   readonly updating: SubscriptionUpdate;
+  readonly paying: SubscriptionPayment;
   readonly #groupedCreation: GroupedSubscriptionCreation;
   readonly #groupedUpdating: GroupedSubscriptionUpdate;
   readonly #parts: SubscriptionServiceParts;
@@ -39,6 +41,7 @@ export class SubscriptionService {
     this.creation = new SubscriptionCreation(parts);
     this.#groupedCreation = new GroupedSubscriptionCreation(parts);
     this.updating = new SubscriptionUpdate(parts);
+    this.paying = new SubscriptionPayment(parts);
     this.#groupedUpdating = new GroupedSubscriptionUpdate(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
@@ -68,6 +71,17 @@ export class SubscriptionService {
   /** What a change will cost. Changes nothing. */
   async preview(id: string, change: TermsChange): Promise<PreviewedChange> {
     return previewChange(this.#parts, await this.read(id), change);
+  }
+
+  /** Pays what is open. */
+  async pay(
+    id: string,
+    { paymentMethodId }: Pick<PaymentRequest, 'paymentMethodId'>,
+    key: string | undefined,
+  ): Promise<OperationResult<Subscription>> {
+    const { id: subscriptionId } = await this.read(id);
+    const request = { subscriptionId, ...(paymentMethodId === undefined ? {} : { paymentMethodId }) };
+    return this.#parts.idempotency.run(this.paying, request, key);
   }
 
   /** Reads the client secret that is left to confirm, which is never stored. Null if there is none. */

@@ -6,7 +6,6 @@ import {
   parentOf,
   type Recorded,
 } from '../idempotency/operation.ts';
-import { refuseChange } from '../mirrors/metadata.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { changeAtPeriodEnd } from './change-at-period-end.ts';
@@ -54,7 +53,7 @@ export class SubscriptionUpdate
       const plans = await plansOfChange(parts.plans, subscription, change);
       return (write) => changeAtPeriodEnd(parts, change, plans, write);
     }
-    refuseChange(subscription.metadata, change.metadata ?? {});
+    await parts.customers.refuseMetadataChange(subscription, change.metadata ?? {});
     if (change.kind === 'settings') return (write) => changeSettings(parts, change, subscription, write);
     return (write) => changeMetadata(parts, change, subscription, write);
   }

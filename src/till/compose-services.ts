@@ -43,6 +43,7 @@ import { EntitlementService } from '../subscriptions/entitlement-service.ts';
 import { EntitlementStore } from '../subscriptions/entitlement-store.ts';
 import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
+import { registerSubscriptionPaymentRoutes } from '../subscriptions/subscription-payment-routes.ts';
 import { registerSubscriptionPreviewRoutes } from '../subscriptions/subscription-preview-routes.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
@@ -114,6 +115,7 @@ export function composeServices(parts: ServiceParts) {
       'refunds.create': domain.refunds.creation,
       'subscriptions.create': domain.subscriptions.creation,
       'subscriptions.update': domain.subscriptions.updating,
+      'subscriptions.pay': domain.subscriptions.paying,
       'payment_methods.create': domain.paymentMethods.creation,
     },
     logger,
@@ -197,6 +199,7 @@ function composeDomain(
     store: stores.subscriptions,
     groups: stores.groups,
     mirror: mirrors.subscriptions,
+    invoices: mirrors.invoices,
     customers,
     plans,
   });
@@ -260,6 +263,7 @@ export async function registerRoutes(
   registerSubscriptionRoutes(app, subscriptions, entitlements);
   registerEntitlementRoutes(app, entitlements);
   registerSubscriptionUpdateRoutes(app, subscriptions, entitlements);
+  registerSubscriptionPaymentRoutes(app, subscriptions, entitlements);
   registerSubscriptionPreviewRoutes(app, subscriptions);
   registerInvoiceRoutes(app, invoices);
   registerWebhookEventRoutes(app, services.webhookEvents);

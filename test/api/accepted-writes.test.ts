@@ -26,6 +26,7 @@ test('502: a write that the processor accepts and does not carry out is no succe
     planId: plan.id,
     trialPeriodDays: 7,
   });
+  const { subscription: unpaid } = await createSubscription(till, { customerId: customer.id });
   const { paymentMethodId: newDefault } = await saveCard(till, customer);
   const { paymentMethodId: removable } = await saveCard(till, customer);
   // Under a schedule, which a change uses or ends.
@@ -37,6 +38,7 @@ test('502: a write that the processor accepts and does not carry out is no succe
     plan: `/plans/${plan.id}`,
     payment: `/payments/${payment.id}`,
     subscription: `/subscriptions/${subscription.id}`,
+    unpaid: `/subscriptions/${unpaid.id}`,
     paymentMethods: `/customers/${customer.id}/payment-methods`,
   };
   const read = () => Promise.all(Object.values(paths).map(async (path) => (await call('GET', path)).json()));
@@ -58,6 +60,7 @@ test('502: a write that the processor accepts and does not carry out is no succe
     ['PATCH', paths.planned, { cancelAtPeriodEnd: true }],
     ['PATCH', paths.planned, { paymentMethodId: newDefault }],
     ['DELETE', paths.subscription, undefined],
+    ['POST', `${paths.unpaid}/pay`, { paymentMethodId: newDefault }],
     ['PUT', `${paths.customer}/default-payment-method`, { paymentMethodId: newDefault }],
     ['DELETE', `${paths.customer}/payment-methods/${removable}`, undefined],
     ['DELETE', paths.customer, undefined],

@@ -205,6 +205,18 @@ const cases: readonly OddCase[] = [
     },
   },
   {
+    name: 'invoices.pay',
+    response: /^POST \/v1\/invoices\/\w+\/pay$/,
+    essential: ['id', 'object', 'amount_due', 'amount_paid', 'currency', 'status'],
+    prepare: async (scene) => {
+      const { unpaidSubscriptionId: id, cardId } = await createPrerequisites(scene.backend, scene.till);
+      return async () => {
+        const answer = await scene.call('POST', `/subscriptions/${id}/pay`, { paymentMethodId: cardId });
+        await assertStored(scene, '/subscriptions', answer, { id, status: 'active' });
+      };
+    },
+  },
+  {
     name: 'subscriptionChanges.change',
     response: /^POST \/v1\/subscriptions\/\w+$/,
     essential: [...subscription, 'currency', 'trial_end'],

@@ -12,6 +12,7 @@ import {
   saveCard,
 } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
+import { createPromotionCode } from '../support/promotion-codes.ts';
 import { startTill } from '../support/till.ts';
 
 /** Shorter than Till's own, which test/processor/limits.test.ts checks: a test cannot wait for those. */
@@ -109,6 +110,28 @@ const operations: readonly Operation[] = [
     success: 201,
   },
   {
+    name: 'look up a promotion code',
+    there: 'promotion_codes.list',
+    prepare: async () => {
+      const { id: customerId } = await createCustomer(till);
+      const { code: promotionCode } = await createPromotionCode(till);
+      const planId = (await createPlan(till)).id;
+      return ['POST', '/subscriptions', { customerId, planId, promotionCode }];
+    },
+    success: 201,
+  },
+  {
+    name: 'create a subscription with a card',
+    there: 'subscriptions.create',
+    prepare: async () => {
+      const customer = await createCustomer(till);
+      const { paymentMethodId } = await saveCard(till, customer);
+      const planId = (await createPlan(till)).id;
+      return ['POST', '/subscriptions', { customerId: customer.id, planId, paymentMethodId }];
+    },
+    success: 201,
+  },
+  {
     name: 'get the client secret of a subscription',
     there: 'invoices.list',
     prepare: async () => {
@@ -124,6 +147,17 @@ const operations: readonly Operation[] = [
       const { subscription } = await createSubscription(till);
       const change = { metadata: { a: '1' }, idempotencyKey: randomUUID() };
       return ['PATCH', `/subscriptions/${subscription.id}`, change];
+    },
+    success: 200,
+  },
+  {
+    name: 'pay a subscription',
+    there: 'invoices.pay',
+    prepare: async () => {
+      const { subscription } = await createSubscription(till);
+      const { paymentMethodId } = await saveCard(till, { id: subscription.customerId });
+      const body = { paymentMethodId, idempotencyKey: randomUUID() };
+      return ['POST', `/subscriptions/${subscription.id}/pay`, body];
     },
     success: 200,
   },

@@ -12,6 +12,7 @@ import {
   saveCard,
 } from '../support/objects.ts';
 import { type ProblemBody, readProblem } from '../support/problem.ts';
+import { createPromotionCode } from '../support/promotion-codes.ts';
 import { startTill } from '../support/till.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
@@ -29,6 +30,8 @@ interface Write {
   readonly prepare: () => Promise<{ readonly request: Request; readonly shown: string }>;
   /** The kind of object that the processor must know for it. */
   readonly kind: string;
+  /** A refusal with 402 says that a charge was declined. */
+  readonly isCharge?: true;
 }
 
 /** Every write about an object that exists already. */
@@ -138,6 +141,21 @@ const writes: readonly Write[] = [
     kind: 'customer',
   },
   {
+    name: 'create a subscription with a card and a promotion code',
+    there: 'subscriptions.create',
+    prepare: async () => {
+      const { id: customerId, processorCustomerId: customer } = await createCustomer(till);
+      const { id: paymentMethodId } = await till.stripe.paymentMethods.attach('pm_card_visa', { customer });
+      const { code: promotionCode } = await createPromotionCode(till);
+      const { id: planId } = await createPlan(till);
+      return {
+        request: ['POST', '/subscriptions', { customerId, planId, paymentMethodId, promotionCode }],
+        shown: `/customers/${customerId}`,
+      };
+    },
+    kind: 'customer',
+  },
+  {
     name: 'change a subscription',
     there: 'subscriptions.update',
     prepare: async () => {
@@ -173,6 +191,18 @@ const writes: readonly Write[] = [
       kind: 'subscription',
     }),
   ),
+  {
+    name: 'pay a subscription',
+    there: 'invoices.pay',
+    prepare: async () => {
+      const { subscription } = await createSubscription(till);
+      const { paymentMethodId } = await saveCard(till, { id: subscription.customerId });
+      const shown = `/subscriptions/${subscription.id}`;
+      return { request: ['POST', `${shown}/pay`, { paymentMethodId }], shown };
+    },
+    kind: 'subscription',
+    isCharge: true,
+  },
   {
     name: 'cancel a subscription',
     there: 'subscriptions.cancel',
@@ -239,11 +269,11 @@ async function emptyProcessor(): Promise<void> {
 
 beforeEach(() => till.clearFaults());
 
-for (const { name, there, prepare, kind } of writes)
+for (const { name, there, prepare, kind, isCharge } of writes)
   describe(name, () => {
     for (const { status, code } of [
       { status: 400, code: 'made_up' },
-      { status: 402, code: 'made_up' },
+      ...(isCharge ? [] : [{ status: 402, code: 'made_up' }]),
       { status: 404, code: 'resource_missing' },
     ])
       test(`422: the processor refuses with ${status}; the refusal is passed on and nothing changes`, async () => {

@@ -1,5 +1,6 @@
 import type { Backend } from './backend.ts';
 import type { CreationCase, Prerequisites } from './creation-cases.ts';
+import { chargesOf } from './past-due.ts';
 
 /** A request that changes something at the processor, or creates it in another way than the usual one. */
 export type ChangeCase = Omit<CreationCase, 'operation' | 'processorOperation' | 'idOf'> & {
@@ -8,7 +9,9 @@ export type ChangeCase = Omit<CreationCase, 'operation' | 'processorOperation' |
     | 'customers.update'
     | 'plans.update'
     | 'payments.update'
-    | 'subscriptions.update';
+    | 'subscriptions.create'
+    | 'subscriptions.update'
+    | 'subscriptions.pay';
   readonly method: 'POST' | 'PATCH';
 };
 
@@ -91,6 +94,28 @@ export const changeCases: readonly ChangeCase[] = [
       count(backend, `payments where id = $1 and metadata = '{"d": "4"}'`, openPaymentId),
   },
   {
+    // It uses up the promotion code, so that a request which finishes it cannot find the code again.
+    operation: 'subscriptions.create',
+    method: 'POST',
+    status: 201,
+    path: () => '/subscriptions',
+    body: ({ payer: { id, paymentMethodId, promotionCode }, planId }) => ({
+      ...{ customerId: id, planId, paymentMethodId, promotionCode },
+      ...{ quantity: 3, trialEndWithoutCard: 'pause' },
+    }),
+    countAtProcessor: async ({ stripe }, { payer: { processorCustomerId: customer } }) => {
+      const { data } = await stripe.subscriptions.list({ customer, status: 'all' });
+      return data.filter(({ items }) => items.data[0]?.quantity === 3).length;
+    },
+    countRows: (backend, { payer: { id, paymentMethodId, promotionCode } }) =>
+      count(
+        backend,
+        `subscriptions where customer_id = $1 and quantity = 3 and status = 'active'
+         and discount ->> 'code' = '${promotionCode}' and default_payment_method_id = '${paymentMethodId}'`,
+        id,
+      ),
+  },
+  {
     operation: 'subscriptions.update',
     method: 'PATCH',
     status: 200,
@@ -100,6 +125,17 @@ export const changeCases: readonly ChangeCase[] = [
       countEvents(backend, 'customer.subscription.updated', processorSubscriptionId, 'metadata'),
     countRows: (backend, { subscriptionId }) =>
       count(backend, `subscriptions where id = $1 and metadata = '{"e": "5"}'`, subscriptionId),
+  },
+  {
+    operation: 'subscriptions.pay',
+    method: 'POST',
+    status: 200,
+    path: ({ unpaidSubscriptionId }) => `/subscriptions/${unpaidSubscriptionId}/pay`,
+    body: ({ cardId }) => ({ paymentMethodId: cardId }),
+    countAtProcessor: async (backend, { unpaidInvoiceId }) =>
+      (await chargesOf(backend, unpaidInvoiceId)).tries,
+    countRows: (backend, { unpaidSubscriptionId }) =>
+      count(backend, `subscriptions where id = $1 and status = 'active'`, unpaidSubscriptionId),
   },
 ];
 

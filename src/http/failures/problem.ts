@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { type Static, Type } from 'typebox';
 import { Failure, type FailureCode, failureTitles } from '../../errors.ts';
 import { objectMissing } from '../../processor/refused-write.ts';
+import { promotionCodeInvalid } from '../../subscriptions/promotion-code.ts';
 import { securityHeaders } from '../security-headers.ts';
 
 /** The one place that maps failures to HTTP statuses. */
@@ -20,6 +21,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   customer_deleted: 409,
   plan_archived: 409,
   already_subscribed: 409,
+  nothing_to_pay: 409,
   currency_mismatch: 409,
   subscription_ended: 409,
   subscription_incomplete: 409,
@@ -35,6 +37,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   unsupported_media_type: 415,
   idempotency_key_reused: 422,
   processor_rejected: 422,
+  promotion_code_invalid: 422,
   rate_limited: 429,
   headers_too_large: 431,
   internal_error: 500,
@@ -169,6 +172,7 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
     'The subscription ends with the current period. Set cancelAtPeriodEnd to false before you plan a change.',
   already_subscribed:
     'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it first.',
+  nothing_to_pay: 'The subscription is active, and no invoice of it is open.',
   payment_not_cancelable: 'The payment is succeeded. You can only cancel a payment that is still open.',
   payment_not_capturable: 'The payment is succeeded. You can only capture a payment that is authorised.',
   capture_exceeds_authorized: 'Only 20.00 EUR is authorised. Send an amount of at most 2000.',
@@ -183,6 +187,7 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   idempotency_key_reused:
     'This idempotency key belongs to a different request. Send that request again, or use a new key.',
   processor_rejected: 'Amount must be at least 50 cents.',
+  promotion_code_invalid: promotionCodeInvalid().message,
   rate_limited: 'More than 6000 requests in one minute. Retry in 12 s.',
   headers_too_large: 'Send at most 16384 bytes of headers.',
   internal_error: 'Retry later. If the error persists, look up the request id in the log.',

@@ -17,6 +17,7 @@ import { createInvoiceCalls } from './objects/invoices.ts';
 import { createPaymentMethodCalls } from './objects/payment-methods.ts';
 import { createPaymentCalls } from './objects/payments.ts';
 import { createPlanCalls } from './objects/plans.ts';
+import { createPromotionCodeCalls } from './objects/promotion-codes.ts';
 import { createRefundCalls } from './objects/refunds.ts';
 import { createSubscriptionChangeCalls } from './objects/subscription-changes.ts';
 import { createScheduleCalls } from './objects/subscription-schedules.ts';
@@ -76,6 +77,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     refunds: createRefundCalls(context),
     disputes: createDisputeCalls(context),
     subscriptions: createSubscriptionCalls(context),
+    promotionCodes: createPromotionCodeCalls(context),
     schedules: createScheduleCalls(context),
     subscriptionChanges: createSubscriptionChangeCalls(context),
     invoices: createInvoiceCalls(context),

@@ -3,6 +3,7 @@ import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isMissing } from '../wire/attempt.ts';
 import { fetchPages, mapPages } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
+import { createInvoicePaymentCalls } from './invoice-payment.ts';
 import { coversUntilOf, mapInvoice, mapInvoicePayment } from './map-invoice.ts';
 
 /** A thousand lines: an invoice has at most 250 of its own, and some more for changes within the period. */
@@ -32,6 +33,8 @@ export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
       if (invoice === null || invoice.coversUntil !== undefined) return invoice;
       return { ...invoice, coversUntil: coversUntilOf(await readLines(processorInvoiceId)) ?? null };
     },
+
+    ...createInvoicePaymentCalls(context),
 
     // A payment intent pays one invoice at most.
     findOfPayment: (processorPaymentIntentId) =>

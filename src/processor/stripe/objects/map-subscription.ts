@@ -1,6 +1,7 @@
 import type { AsOf } from '../../../mirrors/facts.ts';
 import type { SubscriptionFacts, SubscriptionItemFacts } from '../../../subscriptions/subscription.ts';
 import { UnmappableError } from '../../event-facts.ts';
+import type { SubscriptionToPay } from '../../invoice-payment.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
@@ -91,6 +92,15 @@ export function clientSecretOfSubscription(value: unknown): string | null {
   });
 }
 
+/** The secret with which a trial gets its card, from a subscription with `pending_setup_intent` expanded. */
+export function setupSecretOf(value: unknown): string | null {
+  return ifReadable(() => {
+    const subscription = WireObject.parse(value, 'subscription');
+    if (subscription.text('status') !== 'trialing') return null;
+    return clientSecretOf(subscription.object('pending_setup_intent'));
+  });
+}
+
 /**
  * The secret that is left to confirm, from a subscription with `pending_setup_intent` expanded and its open invoices,
  * newest first, with `confirmation_secret` expanded. An invoice comes before the setup of a payment method, and the
@@ -99,9 +109,7 @@ export function clientSecretOfSubscription(value: unknown): string | null {
 export function secretToConfirm(value: unknown, openInvoices: readonly unknown[]): string | null {
   const subscription = WireObject.parse(value, 'subscription');
   const changeInvoiceId = invoiceOfPendingChange(subscription);
-  const invoices = openInvoices
-    .map((invoice) => WireObject.parse(invoice, 'invoice'))
-    .filter((invoice) => invoice.text('status') === 'open');
+  const invoices = openOf(openInvoices);
   const [others, ofChange] = [false, true].map((isOfChange) =>
     invoices.filter((invoice) => (invoice.id() === changeInvoiceId) === isOfChange),
   );
@@ -110,6 +118,27 @@ export function secretToConfirm(value: unknown, openInvoices: readonly unknown[]
     if (secret !== null) return secret;
   }
   return ifReadable(() => clientSecretOf(subscription.object('pending_setup_intent')));
+}
+
+/** The same without secrets: the open invoices that are not of a change, and whether the subscription is paused. */
+export function toPay(
+  value: unknown,
+  openInvoices: readonly unknown[],
+): Pick<SubscriptionToPay, 'isPaused' | 'openInvoiceIds'> {
+  const subscription = WireObject.parse(value, 'subscription');
+  const changeInvoiceId = invoiceOfPendingChange(subscription);
+  return {
+    isPaused: subscription.text('status') === 'paused',
+    openInvoiceIds: openOf(openInvoices)
+      .map((invoice) => invoice.id())
+      .filter((id) => id !== changeInvoiceId),
+  };
+}
+
+function openOf(invoices: readonly unknown[]): readonly WireObject[] {
+  return invoices
+    .map((invoice) => WireObject.parse(invoice, 'invoice'))
+    .filter((invoice) => invoice.text('status') === 'open');
 }
 
 /** A change that was billed and is not paid yet: the processor bills it with the latest invoice. */

@@ -1,17 +1,19 @@
 import type { Stripe } from 'stripe';
 import type { AsOf } from '../../../mirrors/facts.ts';
-import type { SubscriptionCalls, SubscriptionWithSecret } from '../../processor.ts';
+import type { NewSubscription } from '../../new-subscription.ts';
+import type { SubscriptionCalls, SubscriptionWithSecret, SubscriptionWithSecrets } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
 import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
-import { type KnownLinks, localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
-import { clientSecretOfSubscription, mapSubscription, secretToConfirm } from './map-subscription.ts';
+import { type KnownLinks, localIdKey, withKnownLinks } from '../wire/wire-object.ts';
+import { clientSecretOfSubscription, mapSubscription, setupSecretOf } from './map-subscription.ts';
 import { termExpansions } from './map-subscription-terms.ts';
+import { createOpenInvoiceReads } from './open-invoices.ts';
 
-const expand = ['latest_invoice.confirmation_secret', ...termExpansions];
+const expand = ['latest_invoice.confirmation_secret', 'pending_setup_intent', ...termExpansions];
 const expandInList = termExpansions.map((path) => `data.${path}`);
 
 export function createSubscriptionCalls(context: AdapterContext): SubscriptionCalls {
@@ -25,33 +27,21 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
     call('subscriptions.read', {
       kind: 'read',
       send: (options) => stripe.subscriptions.retrieve(processorSubscriptionId, { expand }, options),
-      take: (response, asOf) => withSecret(response, known, asOf),
+      take: (response, asOf) => withSecrets(response, known, asOf),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
   return {
-    create: ({ id, processorCustomerId, processorPriceId, trialPeriodDays, metadata, idempotencyKey }) =>
+    create: ({ idempotencyKey, ...subscription }) =>
       call('subscriptions.create', {
         kind: 'write',
         send: (options) =>
-          stripe.subscriptions.create(
-            {
-              customer: processorCustomerId,
-              items: [{ price: processorPriceId }],
-              // The frontend confirms the first payment; until then nothing is charged.
-              payment_behavior: 'default_incomplete',
-              // Without this, renewals would have no payment method to charge.
-              payment_settings: { save_default_payment_method: 'on_subscription' },
-              ...(trialPeriodDays === 0 ? {} : { trial_period_days: trialPeriodDays }),
-              metadata: { ...metadata, [localIdKey]: id },
-              expand,
-            },
-            { ...options, idempotencyKey },
-          ),
+          stripe.subscriptions.create(creationParams(subscription), { ...options, idempotencyKey }),
         take: (response, asOf) => {
+          const { id, processorCustomerId, metadata } = subscription;
           const known = { localId: id, customer: processorCustomerId };
           const sent = withSentMetadata(response, metadata);
-          const made = withSecret(sent, known, sinceCreation(response, asOf));
+          const made = withSecrets(sent, known, sinceCreation(response, asOf));
           if (made.subscription.status === 'incomplete') warnIfNoSecret(context, made);
           return made;
         },
@@ -59,7 +49,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
 
     read: (processorSubscriptionId) => read(processorSubscriptionId, noLinks),
 
-    readToConfirm: createReadToConfirm(context),
+    ...createOpenInvoiceReads(context),
 
     ...createChanges(context),
 
@@ -79,11 +69,47 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
   };
 }
 
+/** Parameters of defaults are left out: a call that is repeated after an upgrade must be the same call. */
+function creationParams(subscription: NewSubscription): Stripe.SubscriptionCreateParams {
+  const { id, processorCustomerId, processorPriceId, quantity, trialPeriodDays } = subscription;
+  const { paymentMethodId, processorPromotionCodeId, trialEndWithoutCard, metadata } = subscription;
+  return {
+    customer: processorCustomerId,
+    items: [{ price: processorPriceId, ...(quantity === undefined ? {} : { quantity }) }],
+    ...firstPaymentParams(paymentMethodId),
+    // Without this, renewals would have no payment method to charge.
+    payment_settings: { save_default_payment_method: 'on_subscription' },
+    ...(processorPromotionCodeId === undefined
+      ? {}
+      : { discounts: [{ promotion_code: processorPromotionCodeId }] }),
+    ...(trialPeriodDays === 0 ? {} : { trial_period_days: trialPeriodDays }),
+    ...(trialEndWithoutCard === undefined
+      ? {}
+      : { trial_settings: { end_behavior: { missing_payment_method: trialEndWithoutCard } } }),
+    metadata: { ...metadata, [localIdKey]: id },
+    expand,
+  };
+}
+
+/**
+ * Without a payment method nothing is charged until the frontend confirms the first payment. A given one is charged on
+ * session, because customers are present when they subscribe: a charge that needs authentication then waits for them,
+ * while off session it would be declined.
+ */
+function firstPaymentParams(paymentMethodId: string | undefined): Partial<Stripe.SubscriptionCreateParams> {
+  return paymentMethodId === undefined
+    ? { payment_behavior: 'default_incomplete' }
+    : { payment_behavior: 'allow_incomplete', default_payment_method: paymentMethodId };
+}
+
 function ofCustomer(customer: string | undefined): Stripe.SubscriptionListParams {
   return customer === undefined ? {} : { customer };
 }
 
-function createChanges({ stripe, call }: AdapterContext): Pick<SubscriptionCalls, 'update' | 'cancel'> {
+function createChanges({
+  stripe,
+  call,
+}: AdapterContext): Pick<SubscriptionCalls, 'update' | 'cancel' | 'resume'> {
   return {
     update: ({ processorSubscriptionId, metadata, cancelAtPeriodEnd, paymentMethodId, idempotencyKey }) =>
       call('subscriptions.update', {
@@ -112,37 +138,23 @@ function createChanges({ stripe, call }: AdapterContext): Pick<SubscriptionCalls
         // The call carries none of the caller's values, so any other refusal is about the subscription's state.
         refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
-  };
-}
 
-/** Enough for every open invoice of a subscription: the processor makes one per period, and voids or closes old ones. */
-const openInvoicesMax = 100;
-
-/** Two reads, because the latest invoice of a subscription need not be the one that is open. */
-function createReadToConfirm({ stripe, call }: AdapterContext): SubscriptionCalls['readToConfirm'] {
-  return async (processorSubscriptionId) => {
-    const read = await call('subscriptions.read', {
-      kind: 'read',
-      send: (options) =>
-        stripe.subscriptions.retrieve(
-          processorSubscriptionId,
-          { expand: ['pending_setup_intent', ...termExpansions] },
-          options,
-        ),
-      take: (response, asOf) => ({
-        response,
-        subscription: mapSubscription(withKnownLinks(response, noLinks), asOf),
+    resume: ({ processorSubscriptionId, period, idempotencyKey }) =>
+      call('subscriptions.resume', {
+        kind: 'write',
+        send: (options) =>
+          stripe.subscriptions.resume(
+            processorSubscriptionId,
+            {
+              billing_cycle_anchor: { type: period },
+              // The present period is paid for already.
+              ...(period === 'unchanged' ? { proration_behavior: 'none' } : {}),
+            },
+            { ...options, idempotencyKey },
+          ),
+        take: () => done(null),
+        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
-      refused: (refusal) => (isMissing(refusal) ? null : undefined),
-    });
-    if (read === null) return null;
-    const filter = { subscription: processorSubscriptionId, status: 'open', limit: openInvoicesMax } as const;
-    const clientSecret = await call('invoices.list', {
-      kind: 'read',
-      send: (options) => stripe.invoices.list({ ...filter, expand: ['data.confirmation_secret'] }, options),
-      take: (response) => secretToConfirm(read.response, WireObject.parse(response, 'list').array('data')),
-    });
-    return { subscription: read.subscription, clientSecret };
   };
 }
 
@@ -157,9 +169,10 @@ function warnIfNoSecret(
 /** A subscription that is read or canceled already has a row, with its links. */
 const noLinks: KnownLinks = { localId: null, customer: null };
 
-function withSecret(response: unknown, known: KnownLinks, asOf: AsOf): SubscriptionWithSecret {
+function withSecrets(response: unknown, known: KnownLinks, asOf: AsOf): SubscriptionWithSecrets {
   return {
     subscription: mapSubscription(withKnownLinks(response, known), asOf),
     clientSecret: clientSecretOfSubscription(response),
+    setupClientSecret: setupSecretOf(response),
   };
 }

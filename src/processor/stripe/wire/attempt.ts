@@ -1,3 +1,4 @@
+import type { Declined } from '../../invoice-payment.ts';
 import type { Attempt, Refused } from '../../processor.ts';
 import type { Refusal } from './refusal.ts';
 
@@ -16,4 +17,20 @@ export function missing(refusal: Refusal): Refused | undefined {
 
 export function refused(outcome: Refused['outcome'], { code, message }: Refusal): Refused {
   return { outcome, processorCode: code, message };
+}
+
+/** The customer must act before the charge can succeed. The second comes from invoices, where nobody said who is present. */
+const authenticationCodes: readonly (string | null)[] = [
+  'authentication_required',
+  'invoice_payment_intent_requires_action',
+];
+
+/** A charge that was tried and declined. Undefined for a refusal of another kind. */
+export function declined(refusal: Refusal): Declined | undefined {
+  return refusal.status === 402 ? declineOf(refusal) : undefined;
+}
+
+export function declineOf({ code, declineCode, message }: Omit<Refusal, 'status' | 'param'>): Declined {
+  const mustAuthenticate = authenticationCodes.includes(code) || authenticationCodes.includes(declineCode);
+  return { outcome: 'declined', mustAuthenticate, declineCode, message };
 }

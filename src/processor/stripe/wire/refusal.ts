@@ -11,6 +11,8 @@ export interface Refusal {
   readonly code: string | null;
   readonly param: string | null;
   readonly message: string;
+  /** Why the card was declined. */
+  readonly declineCode: string | null;
   /** The payment intent of a failed charge, which exists although the call was refused. */
   readonly paymentIntentId?: string;
 }
@@ -177,6 +179,7 @@ function rejected(error: StripeError, status: number): FailedCall {
       code: textOrNull(error.code),
       param: textOrNull(error.param),
       message,
+      declineCode: textOrNull(error.decline_code),
       ...paymentIntentId,
     },
   };

@@ -1,0 +1,58 @@
+import type { Declined, InvoicePaymentCalls, Tried } from '../../invoice-payment.ts';
+import { redactText } from '../events/redact-secrets.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { declined, declineOf, isMissing } from '../wire/attempt.ts';
+import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { mapInvoice } from './map-invoice.ts';
+
+/** An invoice is paid with one payment intent, unless somebody splits it by hand. */
+const paymentsMax = 10;
+/** Enough for the processor's longest messages. */
+const messageLengthMax = 500;
+
+export function createInvoicePaymentCalls({ stripe, call }: AdapterContext): InvoicePaymentCalls {
+  return {
+    pay: ({ processorInvoiceId, paymentMethodId, idempotencyKey }) =>
+      call<Tried | Declined>('invoices.pay', {
+        kind: 'write',
+        send: (options) =>
+          stripe.invoices.pay(
+            processorInvoiceId,
+            paymentMethodId === undefined ? {} : { payment_method: paymentMethodId },
+            { ...options, idempotencyKey },
+          ),
+        take: (response, asOf) => ({ outcome: 'done', value: mapInvoice(response, asOf) }),
+        refused: declined,
+      }),
+
+    findLastTry: (processorInvoiceId) =>
+      call('invoice_payments.list', {
+        kind: 'read',
+        send: (options) =>
+          stripe.invoicePayments.list(
+            { invoice: processorInvoiceId, limit: paymentsMax, expand: ['data.payment.payment_intent'] },
+            options,
+          ),
+        take: (response) => {
+          const payments = WireObject.parse(response, 'list').objects('data');
+          return payments.map(lastTryOf).find((lastTry) => lastTry !== null) ?? null;
+        },
+        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      }),
+  };
+}
+
+function lastTryOf(invoicePayment: WireObject): Declined | 'processing' | null {
+  const intent = ifReadable(() => invoicePayment.object('payment').object('payment_intent'));
+  const status = intent?.optionalText('status');
+  if (intent === null || status === 'processing') return intent && 'processing';
+  if (status === 'requires_action')
+    return declineOf({ code: 'authentication_required', declineCode: null, message: '' });
+  const error = ifReadable(() => intent.object('last_payment_error'));
+  if (error === null) return null;
+  return declineOf({
+    code: error.optionalText('code'),
+    declineCode: error.optionalText('decline_code'),
+    message: redactText(error.optionalText('message') ?? '').slice(0, messageLengthMax),
+  });
+}

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import type { CrashPoint } from '../../src/idempotency/crash-points.ts';
+import { type Backend, startBackend } from '../support/backend.ts';
+import type { Answer } from '../support/client.ts';
+import { createPrerequisites, type Prerequisites } from '../support/creation-cases.ts';
+import { chargesOf } from '../support/past-due.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+
+/** Every crash point there is: the compiler refuses a list that lacks one. */
+const crashPoints = Object.keys({
+  'claim.before': true,
+  'claim.prepared': true,
+  'claim.after': true,
+  'call.before': true,
+  'call.after': true,
+  'record.before': true,
+  'record.row': true,
+  'record.completed': true,
+  'record.after': true,
+  'answer.before': true,
+} satisfies Record<CrashPoint, true>);
+
+interface Scene extends Prerequisites {
+  readonly backend: Backend;
+  readonly badCardId: string;
+}
+
+/** An unpaid subscription whose customer has a card that is declined, and one that is not. */
+async function setScene(backend: Backend, till: TillInProcess): Promise<Scene> {
+  const prerequisites = await createPrerequisites(backend, till);
+  const { customer } = await backend.stripe.paymentMethods.retrieve(prerequisites.cardId);
+  const { id: badCardId } = await backend.stripe.paymentMethods.attach('pm_card_chargeCustomerFail', {
+    customer: String(customer),
+  });
+  return { ...prerequisites, backend, badCardId };
+}
+
+function pay(
+  till: Pick<TillInProcess, 'tryPost'>,
+  { unpaidSubscriptionId }: Scene,
+  paymentMethodId: string,
+  key: string,
+): Promise<Answer> {
+  return till.tryPost(`/subscriptions/${unpaidSubscriptionId}/pay`, { paymentMethodId }, key);
+}
+
+/** Sends the request to a process that dies at the crash point. */
+async function payAndDie(scene: Scene, card: string, key: string, crashPoint: string): Promise<void> {
+  const doomed = await startTill({
+    in: 'child',
+    on: scene.backend,
+    environment: { CRASH_AT: crashPoint, CRASH_COUNT: '1' },
+    command: [process.execPath, 'test/support/crashing-till.ts'],
+  });
+  const died = once(doomed.child, 'exit');
+  await assert.rejects(
+    doomed.tryPost(`/subscriptions/${scene.unpaidSubscriptionId}/pay`, { paymentMethodId: card }, key),
+  );
+  const [, signal] = await died;
+  assert.equal(signal, 'SIGKILL');
+}
+
+const withoutRequestId = ({ status, body: { requestId: _, ...body } }: Answer) => ({ status, body });
+
+/** The same request again answers with the decline, and does not try again. */
+async function assertDeclined(till: TillInProcess, scene: Scene, key: string): Promise<void> {
+  const { backend, badCardId, cardId, unpaidInvoiceId } = scene;
+  const finished = await pay(till, scene, badCardId, key);
+  assert.deepEqual(
+    [finished.status, finished.body['code'], finished.body['declineCode'], finished.body['detail']],
+    [402, 'payment_declined', 'generic_decline', 'Your card was declined.'],
+  );
+  assert.deepEqual(await chargesOf(backend, unpaidInvoiceId), { tries: 1, successes: 0 });
+  const repeated = await pay(till, scene, badCardId, key);
+  assert.equal(repeated.replayed, true);
+  assert.deepEqual(withoutRequestId(repeated), withoutRequestId(finished));
+  assert.deepEqual(await chargesOf(backend, unpaidInvoiceId), { tries: 1, successes: 0 });
+  const other = await pay(till, scene, cardId, `${key}-other`);
+  assert.deepEqual([other.status, other.body['status']], [200, 'active']);
+  assert.deepEqual(await chargesOf(backend, unpaidInvoiceId), { tries: 2, successes: 1 });
+}
+
+async function makeOlder({ sql }: Backend, interval: string): Promise<void> {
+  await sql(
+    `update till.idempotency_claims set attempted_at = attempted_at - $1::interval,
+       created_at = created_at - $1::interval, leased_until = now() - interval '2 minutes'
+     where completed_at is null`,
+    [interval],
+  );
+}
+
+test('a process killed at any crash point never turns a decline into a second try under its key', async (t) => {
+  const backend = await startBackend(t);
+  const survivor = await startTill({ in: 'process', on: backend });
+  for (const crashPoint of crashPoints)
+    await t.test(`killed at ${crashPoint}`, async () => {
+      const scene = await setScene(backend, survivor);
+      const key = `declined-${crashPoint}`;
+      await payAndDie(scene, scene.badCardId, key, crashPoint);
+      await assertDeclined(survivor, scene, key);
+    });
+});
+
+test('after the processor has forgotten its key', async (t) => {
+  const backend = await startBackend(t);
+  const survivor = await startTill({ in: 'process', on: backend });
+
+  await t.test('a decline is still a decline', async () => {
+    const scene = await setScene(backend, survivor);
+    await payAndDie(scene, scene.badCardId, 'old-decline', 'call.after');
+    await makeOlder(backend, '24 hours');
+    await assertDeclined(survivor, scene, 'old-decline');
+  });
+
+  await t.test('a payment is not made again, and no other invoice is paid for it', async () => {
+    const scene = await setScene(backend, survivor);
+    const other = await billMore(scene);
+    await payAndDie(scene, scene.cardId, 'old-payment', 'call.after');
+    assert.equal((await chargesOf(backend, other)).successes, 1);
+    await makeOlder(backend, '24 hours');
+    const { status } = await pay(survivor, scene, scene.cardId, 'old-payment');
+    assert.equal(status, 200);
+    assert.equal((await chargesOf(backend, scene.unpaidInvoiceId)).tries, 0);
+    assert.equal((await chargesOf(backend, other)).tries, 1);
+  });
+
+  await t.test('a payment that was never tried is made', async () => {
+    const scene = await setScene(backend, survivor);
+    await payAndDie(scene, scene.cardId, 'old-nothing', 'call.before');
+    await makeOlder(backend, '24 hours');
+    const { status, body } = await pay(survivor, scene, scene.cardId, 'old-nothing');
+    assert.deepEqual([status, body['status']], [200, 'active']);
+    assert.deepEqual(await chargesOf(backend, scene.unpaidInvoiceId), { tries: 1, successes: 1 });
+  });
+});
+
+test('a request that died after it chose the newest invoice pays no other one', async (t) => {
+  const backend = await startBackend(t);
+  const survivor = await startTill({ in: 'process', on: backend });
+  const scene = await setScene(backend, survivor);
+  const newest = await billMore(scene);
+  await payAndDie(scene, scene.cardId, 'chosen', 'call.after');
+  const { status } = await pay(survivor, scene, scene.cardId, 'chosen');
+  assert.equal(status, 200);
+  assert.deepEqual(await chargesOf(backend, newest), { tries: 1, successes: 1 });
+  assert.equal((await chargesOf(backend, scene.unpaidInvoiceId)).tries, 0);
+});
+
+test('the sweeper finds a payment, and neither tries one nor decides a decline that can still be repeated', async (t) => {
+  const backend = await startBackend(t);
+  const survivor = await startTill({ in: 'process', on: backend });
+  const isCompleted = async (key: string) => {
+    const [claim] = await backend.sql<{ completed: boolean; failed: boolean }>(
+      `select completed_at is not null as completed, failure is not null as failed
+       from till.idempotency_claims where key = $1`,
+      [key],
+    );
+    return claim && [claim.completed, claim.failed];
+  };
+  const [paid, declined, untried] = [
+    await setScene(backend, survivor),
+    await setScene(backend, survivor),
+    await setScene(backend, survivor),
+  ];
+  await payAndDie(paid, paid.cardId, 'swept-paid', 'call.after');
+  await payAndDie(declined, declined.badCardId, 'swept-declined', 'call.after');
+  await payAndDie(untried, untried.cardId, 'swept-untried', 'call.before');
+  await makeOlder(backend, '2 minutes');
+  await survivor.services.sweeper.sweep();
+  assert.deepEqual(await isCompleted('swept-paid'), [true, false]);
+  assert.deepEqual(await isCompleted('swept-declined'), [false, false]);
+  assert.deepEqual(await isCompleted('swept-untried'), [false, false]);
+  const replay = await pay(survivor, paid, paid.cardId, 'swept-paid');
+  assert.deepEqual([replay.status, replay.replayed, replay.body['status']], [200, true, 'active']);
+  await makeOlder(backend, '24 hours');
+  await backend.sql('update till.idempotency_claims set looked_at = null');
+  await survivor.services.sweeper.sweep();
+  assert.deepEqual(await isCompleted('swept-declined'), [true, true]);
+  assert.equal((await chargesOf(backend, declined.unpaidInvoiceId)).tries, 1);
+  assert.equal((await chargesOf(backend, untried.unpaidInvoiceId)).tries, 0);
+  const again = await pay(survivor, declined, declined.badCardId, 'swept-declined');
+  assert.deepEqual([again.status, again.replayed, again.body['declineCode']], [402, true, 'generic_decline']);
+});
+
+for (const kind of ['error', 'reset_after'] as const)
+  test(`a failed response (${kind}) to a declined try is repeated as the decline that it was`, async (t) => {
+    const backend = await startBackend(t);
+    const till = await startTill({ in: 'process', on: backend });
+    const scene = await setScene(backend, till);
+    await backend.setFault({ operation: 'invoices.pay', kind, times: 3 });
+    const { badCardId, unpaidInvoiceId } = scene;
+    const first = await pay(till, scene, badCardId, 'lost');
+    assert.ok(first.status === 503 || first.status === 402, JSON.stringify(first));
+    await backend.clearFaults();
+    await assertDeclined(till, scene, 'lost');
+    assert.equal((await chargesOf(backend, unpaidInvoiceId)).successes, 1);
+  });
+
+/** Bills the subscription once more. Returns the new invoice, which is open. */
+async function billMore({ backend, unpaidInvoiceId }: Scene): Promise<string> {
+  const { stripe } = backend;
+  const { customer, parent } = await stripe.invoices.retrieve(unpaidInvoiceId);
+  await backend.control('clock', { advanceSeconds: 1 });
+  await stripe.invoiceItems.create({ customer: String(customer), amount: 500, currency: 'eur' });
+  const { id } = await stripe.invoices.create({
+    customer: String(customer),
+    subscription: String(parent?.subscription_details?.subscription),
+  });
+  await stripe.invoices.finalizeInvoice(String(id), { auto_advance: false });
+  return String(id);
+}
