@@ -135,7 +135,7 @@ function registerSaved(fastify: FastifyInstance, methods: PaymentMethodService):
         summary: 'Set the default payment method',
         description:
           'It becomes the default of the customer and of each of their subscriptions that is `active`, `trialing`, ' +
-          '`past_due` or `unpaid`. If the request fails halfway, repeat it: it then does the rest.',
+          '`past_due` or `unpaid`, also after a change that is planned for the end of the period. If the request fails halfway, repeat it: it then does the rest.',
         params: IdParams,
         body: body(DefaultBody, { paymentMethodId: example.id }),
         response: {
@@ -153,7 +153,8 @@ function registerSaved(fastify: FastifyInstance, methods: PaymentMethodService):
         tags,
         operationId: 'deletePaymentMethod',
         summary: 'Remove a saved payment method',
-        description: 'The payment method that a subscription charges cannot be removed.',
+        description:
+          'The payment method that a subscription charges, now or after a planned change, cannot be removed.',
         params: Type.Object({ id: Id, paymentMethodId: PaymentMethodId }),
         response: {
           204: Type.Null({ description: 'The payment method is removed.' }),

@@ -217,6 +217,27 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'key-1',
   ],
   [
+    'subscriptions.update, its end and its payment method',
+    ({ subscriptions }) =>
+      subscriptions.update({
+        ...{ ...key, processorSubscriptionId: 'sub_1', cancelAtPeriodEnd: false, paymentMethodId: 'pm_1' },
+      }),
+    'POST /v1/subscriptions/sub_1 cancel_at_period_end=false&default_payment_method=pm_1&expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule',
+    'key-1',
+  ],
+  [
+    'schedules.create',
+    ({ schedules }) => schedules.create({ ...key, processorSubscriptionId: 'sub_1' }),
+    'POST /v1/subscription_schedules from_subscription=sub_1',
+    'key-1',
+  ],
+  [
+    'schedules.release',
+    ({ schedules }) => schedules.release({ ...key, processorScheduleId: 'sub_sched_1' }),
+    'POST /v1/subscription_schedules/sub_sched_1/release preserve_cancel_date=true',
+    'key-1',
+  ],
+  [
     'subscriptions.readToConfirm',
     ({ subscriptions }) => subscriptions.readToConfirm('sub_1'),
     'GET /v1/subscriptions/sub_1 expand[0]=pending_setup_intent&expand[1]=discounts.source.coupon&expand[2]=discounts.promotion_code&expand[3]=schedule',
@@ -268,7 +289,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
   [
     'paymentMethods.listUses',
     ({ paymentMethods }) => paymentMethods.listUses('cus_1'),
-    'GET /v1/subscriptions customer=cus_1&status=all&limit=100',
+    'GET /v1/subscriptions customer=cus_1&status=all&expand[0]=data.schedule&limit=100',
     undefined,
   ],
   [

@@ -21,6 +21,7 @@ import {
   recordResponse,
   recordResponses,
 } from '../support/recorded-responses.ts';
+import { changed } from '../support/subscribed.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
@@ -40,10 +41,11 @@ async function newBuyer(till: TillInProcess, plan: PlanBody): Promise<CustomerBo
   await till.settle();
   await till.post(`/payments/${payment.id}/refund`, { amount: 500 });
   const { code: promotionCode } = await createPromotionCode(till, { max_redemptions: 1 });
-  const { clientSecret } = await createSubscription(till, {
+  const { subscription, clientSecret } = await createSubscription(till, {
     ...{ customerId: customer.id, planId: plan.id, quantity: 2, promotionCode },
   });
   await confirmSecret(till, clientSecret);
+  await changed(till, subscription, { quantity: 3, when: 'periodEnd' });
   await createPayment(till, { customerId: customer.id });
   const disputed = await createPayment(till, { customerId: customer.id });
   // An inquiry stays as it is for months.

@@ -65,7 +65,10 @@ test('a subscription charges its own default, of the newer kind or of the older 
     default_payment_method: null,
   };
   const useOf = (fields: object) => mapUse({ ...subscription, ...fields });
-  const expected = { processorSubscriptionId: 'sub_1', status: 'active', paymentMethodId: null };
+  const expected = {
+    ...{ processorSubscriptionId: 'sub_1', status: 'active', paymentMethodId: null },
+    scheduledMethodIds: [],
+  };
   assert.deepEqual(useOf({}), expected);
   const both = { default_payment_method: 'pm_1', default_source: 'card_1' };
   assert.deepEqual(useOf(both), { ...expected, paymentMethodId: 'pm_1' });

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { UnmappableError } from '../../event-facts.ts';
+import { WireObject } from '../wire/wire-object.ts';
+import { type PhaseChange, phasesWithChange, phasesWithMethod, scheduledMethods } from './schedule-phases.ts';
+
+const item = {
+  id: 'si_1',
+  price: { id: 'price_1' },
+  quantity: 2,
+  metadata: { seat: 'a' },
+  current_period_end: 200,
+};
+
+const phase = {
+  start_date: 100,
+  end_date: 250,
+  items: [{ price: 'price_1', quantity: 2 }],
+  discounts: [],
+  default_payment_method: null,
+  metadata: { ours: 'no' },
+  collection_method: null,
+  default_tax_rates: [{ id: 'txr_1' }],
+  trial_end: null,
+};
+
+const later = {
+  ...phase,
+  ...{ start_date: 250, end_date: 300, items: [{ price: { id: 'price_2' }, quantity: 1 }] },
+  discounts: [{ coupon: 'co_1', discount: null, promotion_code: null }],
+  proration_behavior: 'none',
+};
+
+function subscription(more: object = {}, schedule: object = {}): WireObject {
+  return WireObject.parse(
+    {
+      id: 'sub_1',
+      status: 'active',
+      items: { data: [item] },
+      discounts: ['di_1', { id: 'di_2' }],
+      default_payment_method: 'pm_1',
+      trial_end: 90,
+      cancel_at: null,
+      schedule: {
+        id: 'sub_sched_1',
+        current_phase: { start_date: 100, end_date: 250 },
+        default_settings: { default_payment_method: 'pm_0' },
+        phases: [{ ...phase, start_date: 50, end_date: 100 }, phase, later],
+        ...schedule,
+      },
+      ...more,
+    },
+    'subscription',
+  );
+}
+
+const change: PhaseChange = {
+  presentPriceId: 'price_1',
+  processorPriceId: 'price_3',
+  quantity: 5,
+  interval: 'month',
+  intervalCount: 3,
+  startsCycle: false,
+};
+
+const carriedOver = {
+  default_tax_rates: ['txr_1'],
+  default_payment_method: 'pm_1',
+  discounts: [{ discount: 'di_1' }, { discount: 'di_2' }],
+};
+
+test('a change follows the subscription as it is, at the end of its period', () => {
+  assert.deepEqual(phasesWithChange(subscription(), change), [
+    {
+      ...carriedOver,
+      items: [{ price: 'price_1', quantity: 2, metadata: { seat: 'a' } }],
+      ...{ start_date: 100, end_date: 200 },
+    },
+    {
+      ...carriedOver,
+      items: [{ price: 'price_3', quantity: 5, metadata: { seat: 'a' } }],
+      proration_behavior: 'none',
+      duration: { interval: 'month', interval_count: 3 },
+    },
+  ]);
+});
+
+test('a trial stays, a new cycle starts with the change, and a requested end stays', () => {
+  const [now, next] = phasesWithChange(
+    subscription({ status: 'trialing', trial_end: 200, cancel_at: 900, discounts: [] }),
+    { ...change, startsCycle: true },
+  );
+  assert.deepEqual([now?.trial_end, next?.trial_end, now?.discounts], [200, undefined, undefined]);
+  assert.deepEqual(
+    [next?.billing_cycle_anchor, next?.end_date, next?.duration],
+    ['phase_start', 900, undefined],
+  );
+});
+
+test('other items stay, and an item without the price is no silent success', () => {
+  const data = [item, { ...item, price: 'price_9', quantity: 1, metadata: {} }];
+  const [, next] = phasesWithChange(subscription({ items: { data } }), change);
+  assert.deepEqual(next?.items, [
+    { price: 'price_3', quantity: 5, metadata: { seat: 'a' } },
+    { price: 'price_9', quantity: 1 },
+  ]);
+  assert.throws(
+    () => phasesWithChange(subscription(), { ...change, presentPriceId: 'price_8' }),
+    UnmappableError,
+  );
+});
+
+test('another payment method is set in the running phase and all later ones, which else stay', () => {
+  const [now, next, ...others] = phasesWithMethod(subscription(), 'pm_2');
+  assert.deepEqual(others, []);
+  assert.deepEqual([now?.start_date, now?.end_date, now?.default_payment_method], [100, 250, 'pm_2']);
+  assert.deepEqual(next, {
+    default_tax_rates: ['txr_1'],
+    ...{ proration_behavior: 'none', metadata: { ours: 'no' } },
+    items: [{ price: 'price_2', quantity: 1 }],
+    ...{ start_date: 250, end_date: 300 },
+    discounts: [{ coupon: 'co_1' }],
+    default_payment_method: 'pm_2',
+  });
+});
+
+test('what a schedule charges: that of the phase, else that of the schedule, else the default of the customer', () => {
+  assert.deepEqual(scheduledMethods(subscription()), ['pm_0', 'pm_0']);
+  const none = { default_settings: { default_payment_method: null } };
+  assert.deepEqual(scheduledMethods(subscription({}, none)), [null, null]);
+  const phases = [phase, { ...later, default_payment_method: 'pm_7' }];
+  assert.deepEqual(scheduledMethods(subscription({}, { phases })), ['pm_0', 'pm_7']);
+  assert.deepEqual(scheduledMethods(subscription({}, { current_phase: null })), []);
+  for (const schedule of [null, 'sub_sched_1'])
+    assert.deepEqual(scheduledMethods(subscription({ schedule })), []);
+});
