@@ -16,6 +16,7 @@ import type { Attempt } from './attempt.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { EventFacts } from './event-facts.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
+import type { NewPayment } from './new-payment.ts';
 import type { NewSubscription } from './new-subscription.ts';
 import type { PromotionCodeCalls } from './promotion-code-calls.ts';
 import type { ScheduleCalls } from './schedule-calls.ts';
@@ -164,22 +165,6 @@ export interface PaymentCalls {
   findCapture(lookUp: Omit<NewCapture, 'amount'>): Promise<PaymentFacts | null>;
   find(lookUp: CustomerLookUp): Promise<PaymentWithSecret | null>;
   list(filter: { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
-}
-
-export interface NewPayment {
-  readonly id: string;
-  readonly processorCustomerId: string;
-  readonly amount: number;
-  readonly currency: string;
-  readonly description?: string;
-  readonly captureMethod?: 'manual';
-  /** The processor's id. */
-  readonly paymentMethodId?: string;
-  /** Charges the payment method at once, without the customer. */
-  readonly offSession?: true;
-  /** Saves the payment method for later payments without the customer. */
-  readonly savePaymentMethod?: true;
-  readonly metadata?: Metadata;
 }
 
 export interface NewCapture {

@@ -3,11 +3,12 @@ import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { testKey } from '../support/client.ts';
 import { loadOpenapi } from '../support/openapi-document.ts';
+import { createPromotionCode } from '../support/promotion-codes.ts';
 import { startTill } from '../support/till.ts';
 import { type Change, keepJournal } from './change-journal.ts';
 import { fuzz } from './fuzz.ts';
 import { IdPool } from './id-pool.ts';
-import type { FuzzRequest } from './operation-parts.ts';
+import { type FuzzRequest, knownText } from './operation-parts.ts';
 import { requestsTo } from './request-values.ts';
 import { createWireClient, type WireAnswer } from './wire-client.ts';
 
@@ -52,6 +53,8 @@ after(close);
 const document = await loadOpenapi(till.url);
 const idPool = new IdPool(till);
 await idPool.refill();
+await till.post('/customers', { email: 'k@example.com', externalId: knownText });
+await createPromotionCode(till, { code: knownText });
 const journal = await keepJournal(till);
 
 const requests = fc.oneof(

@@ -47,11 +47,14 @@ export function rightPath({
   }));
 }
 
-/** The body with the payment method of the customer in the path. Of another customer it is always a 404. */
+/** The body with the payment method of the customer in the path or the body. Of another customer it is always a 404. */
 export function withOwnPaymentMethod(path: string, body: string | null): string | null {
-  const [, number = '0'] = /<customers:(\d+)>/.exec(path) ?? [];
+  const [, number = '0'] = /<customers:(\d+)>/.exec(`${path} ${body}`) ?? [];
   return body?.replaceAll(/<payment-methods:\d+>/g, `<payment-methods:${number}>`) ?? null;
 }
+
+/** A text that requests often have: the external id of a customer, and a promotion code. */
+export const knownText = 'k';
 
 /** The processor's names for cards that pay, decline and need authentication. */
 const testCards = fc.constantFrom(
@@ -65,23 +68,32 @@ export function rightPairs(
   required: readonly string[],
 ): fc.Arbitrary<readonly Pair[]> {
   const values = Object.fromEntries(
-    Object.entries(fields).map(([name, schema]) => [
-      name,
-      name === 'paymentMethodId'
-        ? fc.oneof(
-            { weight: 2, arbitrary: placeholder('payment-methods') },
-            { weight: 2, arbitrary: testCards },
-            { weight: 1, arbitrary: rightValues(schema, testCards) },
-          )
-        : rightValues(
-            schema,
-            placeholder(resources.find((resource) => `${resource.slice(0, -1)}Id` === name) ?? 'customers'),
-          ),
-    ]),
+    Object.entries(fields).map(([name, schema]) => [name, rightField(name, schema)]),
   );
   return fc
     .record(values, { requiredKeys: [...required] })
     .map((record) => Object.entries(record).map(([name, value]) => [name, JSON.stringify(value)] as const));
+}
+
+function rightField(name: string, schema: Schema): fc.Arbitrary<unknown> {
+  switch (name) {
+    case 'paymentMethodId':
+      return fc.oneof(
+        { weight: 2, arbitrary: placeholder('payment-methods') },
+        { weight: 2, arbitrary: testCards },
+        { weight: 1, arbitrary: rightValues(schema, testCards) },
+      );
+    case 'promotionCode':
+      return fc.oneof(
+        { weight: 3, arbitrary: fc.constant(knownText) },
+        { weight: 1, arbitrary: rightValues(schema, testCards) },
+      );
+    default:
+      return rightValues(
+        schema,
+        placeholder(resources.find((resource) => `${resource.slice(0, -1)}Id` === name) ?? 'customers'),
+      );
+  }
 }
 
 export function toJson(pairs: readonly Pair[]): string {
@@ -94,6 +106,12 @@ export function schemaOf({ requestBody }: Documented): Schema | undefined {
 
 export function fieldsOf(operation: Documented): Readonly<Record<string, Schema>> {
   return schemaOf(operation)?.properties ?? {};
+}
+
+export function requiredQueryOf({ parameters = [] }: Documented): readonly string[] {
+  return parameters
+    .filter(({ in: place, required }) => place === 'query' && required === true)
+    .map(({ name }) => name);
 }
 
 export function queryOf({ parameters = [] }: Documented): Readonly<Record<string, Schema>> {

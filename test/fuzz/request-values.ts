@@ -8,6 +8,7 @@ import {
   fieldsOf,
   type Pair,
   queryOf,
+  requiredQueryOf,
   rightPairs,
   rightPath,
   schemaOf,
@@ -32,12 +33,13 @@ function valid(operation: Documented): fc.Arbitrary<Draft> {
   const { requestBody } = operation;
   const json = rightPairs(fieldsOf(operation), schemaOf(operation)?.required ?? [])
     .map(withoutConflicts)
+    .map((pairs) => ofOneKind(operation, pairs))
     .map(toJson);
   const body = requestBody?.required ? json : fc.option(json, { nil: null });
   return fc
     .record({
       path: rightPath(operation),
-      query: rightPairs(guessable(queryOf(operation)), []).map(toQuery),
+      query: rightPairs(guessable(queryOf(operation)), requiredQueryOf(operation)).map(toQuery),
       body: requestBody === undefined ? fc.constant(null) : body,
     })
     .map(({ path, query, body: sent }) =>
@@ -58,6 +60,31 @@ function withoutConflicts(pairs: readonly Pair[]): readonly Pair[] {
 function withoutLongPeriod(pairs: readonly Pair[]): readonly Pair[] {
   const isLong = pairs.some(([name, json]) => name === 'interval' && ['"month"', '"year"'].includes(json));
   return isLong ? without(pairs, 'intervalCount') : pairs;
+}
+
+const ofTerms = ['planId', 'quantity', 'when', 'proration', 'prorationDate'];
+
+/** The fields that a change of a subscription can have together, by the field that decides its kind. */
+const kindsOfChange: readonly (readonly [string, readonly string[]])[] = [
+  ['planId', ofTerms],
+  ['quantity', ofTerms],
+  ['cancelAtPeriodEnd', ['cancelAtPeriodEnd', 'metadata']],
+  ['paymentMethodId', ['paymentMethodId', 'metadata']],
+  ['metadata', ['metadata']],
+];
+
+/** A change of a subscription is of one kind, and one at the end of the period has no date. */
+function ofOneKind(
+  { method, path }: Pick<Documented, 'method' | 'path'>,
+  pairs: readonly Pair[],
+): readonly Pair[] {
+  const isChange = method === 'PATCH' && path === '/api/v1/subscriptions/{id}';
+  if (!isChange && path !== '/api/v1/subscriptions/{id}/preview') return pairs;
+  const [, kept] = kindsOfChange.find(([decides]) => pairs.some(([name]) => name === decides)) ?? [];
+  if (kept === undefined) return [['quantity', '2']];
+  const fitting = pairs.filter(([name]) => kept.includes(name) || name === 'idempotencyKey');
+  const isPlanned = fitting.some(([name, json]) => name === 'when' && json === '"periodEnd"');
+  return isPlanned ? without(fitting, 'prorationDate') : fitting;
 }
 
 /** One field, parameter or requirement at a time; null where an operation has nothing to break but its path. */
