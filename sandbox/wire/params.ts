@@ -153,20 +153,25 @@ export const metadata: Parser<MetadataChange> = (node, path) => {
   for (const [key, value] of node) {
     const at = `${path}[${shorten(key)}]`;
     if (typeof value !== 'string') throw badParam(`Metadata values must be strings: ${at}`, at);
-    if (key === '' || key.length > metadataKeyLengthMax || key.includes('[') || key.includes(']'))
+    if (key === '' || charactersIn(key) > metadataKeyLengthMax || key.includes('[') || key.includes(']'))
       throw badParam(
         `Metadata keys must be 1 to ${metadataKeyLengthMax} characters, without square brackets.`,
         at,
       );
-    if (value.length > metadataValueLengthMax)
+    if (charactersIn(value) > metadataValueLengthMax)
       throw badParam(
-        `Metadata values can have at most ${metadataValueLengthMax} characters. This one has ${value.length}.`,
+        `Metadata values can have at most ${metadataValueLengthMax} characters. This one has ${charactersIn(value)}.`,
         at,
       );
     change.set(key, value);
   }
   return change;
 };
+
+/** A character outside the first 65,536, such as an emoji, has the length 2. */
+function charactersIn(text: string): number {
+  return Array.from(text).length;
+}
 
 export function applyMetadata(
   current: Readonly<Record<string, string>>,

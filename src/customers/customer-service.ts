@@ -2,6 +2,7 @@ import { isDefiniteRefusal } from '../errors.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { type FoundClaim, type OperationResult, parentOf } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
+import { type MetadataChange, type OwnedMetadata, refuseChange } from '../mirrors/metadata.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
@@ -125,6 +126,15 @@ export class CustomerService {
   async correct({ id, processorCustomerId }: Customer): Promise<Customer> {
     await correct(this.#parts.mirror, processorCustomerId);
     return this.read(id);
+  }
+
+  /** Fails if what belongs to the customer cannot take this change. What had no metadata is not marked as erased. */
+  async refuseMetadataChange(
+    { customerId, metadata }: { readonly customerId: string; readonly metadata: OwnedMetadata },
+    change: MetadataChange,
+  ): Promise<void> {
+    const customer = await this.findAny(customerId);
+    refuseChange(customer?.deletedAt === null ? metadata : null, change);
   }
 
   /** Also finds deleted customers. */

@@ -42,6 +42,11 @@ const refusals: readonly FailureCode[] = [
   'not_found',
   'nothing_to_pay',
   'plan_archived',
+  'promotion_code_invalid',
+  'currency_mismatch',
+  'subscription_ended',
+  'subscription_incomplete',
+  'subscription_ending',
 ];
 
 /**

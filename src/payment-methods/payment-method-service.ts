@@ -10,6 +10,7 @@ import {
   isInUse,
   isPaymentMethodId,
   needsDefault,
+  needsScheduledDefault,
   type PaymentMethodUse,
   paymentMethodInUse,
   paymentMethodNotFound,
@@ -140,12 +141,18 @@ export class PaymentMethodService {
   ): Promise<void> {
     const { processor } = this.#parts;
     const { processorSubscriptionId } = use;
-    const attempt = await processor.paymentMethods.setDefaultOfSubscription({
+    // Every call has its own key, because setting a default twice has the same effect as setting it once.
+    const order = () => ({
       processorSubscriptionId,
       paymentMethodId: method.id,
-      // Every request has its own key, because setting a default twice has the same effect as setting it once.
       idempotencyKey: randomUUID(),
     });
+    const ofSubscription = await processor.paymentMethods.setDefaultOfSubscription(order());
+    // A schedule would otherwise set the old one again when its next phase begins.
+    const attempt =
+      ofSubscription.outcome === 'done' && needsScheduledDefault(use, method.id)
+        ? await processor.schedules.setPaymentMethod(order())
+        : ofSubscription;
     if (attempt.outcome === 'done') return;
     const failure = await this.#explain(attempt, customer, method);
     // A subscription that has ended since it was listed needs no default.

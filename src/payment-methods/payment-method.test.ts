@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { subscriptionStatuses } from '../subscriptions/subscription.ts';
-import { isInUse, isPaymentMethodId, needsDefault, type PaymentMethodUse } from './payment-method.ts';
+import {
+  isInUse,
+  isPaymentMethodId,
+  needsDefault,
+  needsScheduledDefault,
+  type PaymentMethodUse,
+} from './payment-method.ts';
 
-function use(status: PaymentMethodUse['status'], paymentMethodId: string | null = null): PaymentMethodUse {
-  return { processorSubscriptionId: 'sub_1', status, paymentMethodId };
+function use(
+  status: PaymentMethodUse['status'],
+  paymentMethodId: string | null = null,
+  ...scheduledMethodIds: (string | null)[]
+): PaymentMethodUse {
+  return { processorSubscriptionId: 'sub_1', status, paymentMethodId, scheduledMethodIds };
 }
 
 test('subscriptions in exactly four states take over a new default', () => {
@@ -15,6 +25,20 @@ test('subscriptions in exactly four states take over a new default', () => {
 test('a subscription that has the default already needs no change', () => {
   assert.equal(needsDefault(use('active', 'pm_1'), 'pm_1'), false);
   assert.equal(needsDefault(use('active', 'pm_2'), 'pm_1'), true);
+});
+
+test('a subscription whose schedule would charge another payment method needs a change', () => {
+  assert.equal(needsDefault(use('active', 'pm_1', 'pm_1', 'pm_1'), 'pm_1'), false);
+  assert.equal(needsDefault(use('active', 'pm_1', 'pm_1', 'pm_2'), 'pm_1'), true);
+  assert.equal(needsDefault(use('active', 'pm_1', 'pm_1', null), 'pm_1'), true);
+  assert.equal(needsScheduledDefault(use('active', 'pm_2', 'pm_1'), 'pm_1'), false);
+  assert.equal(needsScheduledDefault(use('active', 'pm_1', 'pm_2'), 'pm_1'), true);
+});
+
+test('what a schedule will charge is in use', () => {
+  assert.equal(isInUse('pm_1', null, [use('active', 'pm_2', 'pm_2', 'pm_1')]), true);
+  assert.equal(isInUse('pm_1', 'pm_1', [use('active', 'pm_2', 'pm_2', null)]), true);
+  assert.equal(isInUse('pm_1', 'pm_1', [use('active', 'pm_2', 'pm_2', 'pm_3')]), false);
 });
 
 test('the default of a live subscription is in use, also if the status is unknown', () => {

@@ -34,6 +34,8 @@ export interface PaymentMethodUse {
   readonly status: SubscriptionStatus | null;
   /** Null if the subscription charges the customer's default. */
   readonly paymentMethodId: string | null;
+  /** What it will charge by its schedule: now, and in each later phase. Empty if it has no schedule. */
+  readonly scheduledMethodIds: readonly (string | null)[];
 }
 
 /** The subscriptions in these states take over a new default. The others have ended, or never began. */
@@ -46,12 +48,25 @@ const followingStatuses: readonly (SubscriptionStatus | null)[] = [
 
 /** Whether a new default of the customer still has to be set on this subscription. */
 export function needsDefault(use: PaymentMethodUse, paymentMethodId: string): boolean {
-  return followingStatuses.includes(use.status) && use.paymentMethodId !== paymentMethodId;
+  return followingStatuses.includes(use.status) && methodsOf(use).some((id) => id !== paymentMethodId);
+}
+
+/** Whether the schedule of this subscription would later charge another payment method. */
+export function needsScheduledDefault(
+  { scheduledMethodIds }: Pick<PaymentMethodUse, 'scheduledMethodIds'>,
+  paymentMethodId: string,
+): boolean {
+  return scheduledMethodIds.some((id) => id !== paymentMethodId);
+}
+
+/** What the subscription charges, now and later. */
+function methodsOf({ paymentMethodId, scheduledMethodIds }: PaymentMethodUse): readonly (string | null)[] {
+  return [paymentMethodId, ...scheduledMethodIds];
 }
 
 /**
- * Whether a live subscription charges the payment method: its own default, or the customer's if it has none. A
- * subscription with an unknown status counts as live, because removing its payment method cannot be undone.
+ * Whether a live subscription charges the payment method, or will after a planned change: its own default, or the
+ * customer's if it has none. A subscription with an unknown status counts as live, because removing its payment method cannot be undone.
  */
 export function isInUse(
   paymentMethodId: string,
@@ -59,7 +74,7 @@ export function isInUse(
   uses: readonly PaymentMethodUse[],
 ): boolean {
   const live = uses.filter(({ status }) => status === null || !hasEnded(status));
-  return live.some((use) => (use.paymentMethodId ?? customerDefault) === paymentMethodId);
+  return live.flatMap(methodsOf).some((id) => (id ?? customerDefault) === paymentMethodId);
 }
 
 /** The characters and the length of the processor's ids. No other text may become part of a path at the processor. */

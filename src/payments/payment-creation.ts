@@ -6,7 +6,8 @@ import { explainMethodRefusal } from '../payment-methods/explain-method-refusal.
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
-import type { NewPayment, PaymentWithSecret, Processor } from '../processor/processor.ts';
+import type { NewPayment } from '../processor/new-payment.ts';
+import type { PaymentWithSecret, Processor } from '../processor/processor.ts';
 import { objectMissing } from '../processor/refused-write.ts';
 import { foundPayment, type Payment } from './payment.ts';
 import { type PaymentMirror, toPayment } from './payment-mirror.ts';

@@ -5,7 +5,7 @@ import {
   parentOf,
   type Recorded,
 } from '../idempotency/operation.ts';
-import { isMetadataChangeIgnored, refuseChange } from '../mirrors/metadata.ts';
+import { isMetadataChangeIgnored } from '../mirrors/metadata.ts';
 import { correct } from '../mirrors/refresh.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
@@ -24,7 +24,7 @@ interface Made {
   readonly payment: Payment;
 }
 
-type UpdateParts = Pick<PaymentParts, 'database' | 'store' | 'mirror' | 'processor'>;
+type UpdateParts = Pick<PaymentParts, 'database' | 'store' | 'mirror' | 'customers' | 'processor'>;
 
 /** The steps of changing a payment. */
 export class PaymentUpdate implements CheckedOperation<PaymentUpdateRequest, Payment, Made, Payment> {
@@ -42,7 +42,7 @@ export class PaymentUpdate implements CheckedOperation<PaymentUpdateRequest, Pay
 
   async prepare({ paymentId, change }: PaymentUpdateRequest): Promise<Payment> {
     const payment = await this.#find(this.#parts.database, paymentId);
-    refuseChange(payment.metadata, change.metadata ?? {});
+    await this.#parts.customers.refuseMetadataChange(payment, change.metadata ?? {});
     return payment;
   }
 

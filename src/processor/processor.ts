@@ -15,6 +15,11 @@ import type { SubscriptionChange, SubscriptionFacts } from '../subscriptions/sub
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { EventFacts } from './event-facts.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
+import type { NewCapture, NewPayment } from './new-payment.ts';
+import type { NewSubscription } from './new-subscription.ts';
+import type { PromotionCodeCalls } from './promotion-code-calls.ts';
+import type { ScheduleCalls } from './schedule-calls.ts';
+import type { SubscriptionChangeCalls } from './subscription-change-calls.ts';
 
 /**
  * Everything that Till needs from a payment processor. Every call ends within the deadline of 10 seconds, in one of
@@ -31,6 +36,9 @@ export interface Processor {
   readonly refunds: RefundCalls;
   readonly disputes: DisputeCalls;
   readonly subscriptions: SubscriptionCalls;
+  readonly promotionCodes: PromotionCodeCalls;
+  readonly schedules: ScheduleCalls;
+  readonly subscriptionChanges: SubscriptionChangeCalls;
   readonly invoices: InvoiceCalls;
   readonly paymentMethods: PaymentMethodCalls;
   readonly events: EventCalls;
@@ -170,29 +178,6 @@ export interface PaymentCalls {
   list(filter: { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
 }
 
-export interface NewPayment {
-  readonly id: string;
-  readonly processorCustomerId: string;
-  readonly amount: number;
-  readonly currency: string;
-  readonly description?: string;
-  readonly captureMethod?: 'manual';
-  /** The processor's id. */
-  readonly paymentMethodId?: string;
-  /** Charges the payment method at once, without the customer. */
-  readonly offSession?: true;
-  /** Saves the payment method for later payments without the customer. */
-  readonly savePaymentMethod?: true;
-  readonly metadata?: Metadata;
-}
-
-export interface NewCapture {
-  readonly captureId: string;
-  readonly processorPaymentIntentId: string;
-  /** Null for the whole authorised amount. */
-  readonly amount: number | null;
-}
-
 export interface RefundCalls {
   create(refund: KeyedWrite & NewRefund): Promise<Attempt<RefundFacts>>;
   /** Null means that the refund does not exist. Other refunds of the payment that cannot be mapped do not matter. */
@@ -229,9 +214,15 @@ export interface SubscriptionWithSecret {
   readonly clientSecret: string | null;
 }
 
+export interface SubscriptionWithSecrets extends SubscriptionWithSecret {
+  /** With it the customer saves a payment method. Null unless a trial runs without one. */
+  readonly setupClientSecret: string | null;
+}
+
 export interface SubscriptionCalls {
-  create(subscription: KeyedWrite & NewSubscription): Promise<SubscriptionWithSecret>;
-  read(processorSubscriptionId: string): Promise<SubscriptionWithSecret | null>;
+  /** A declined first charge is no failure: the subscription exists, and is incomplete. */
+  create(subscription: KeyedWrite & NewSubscription): Promise<SubscriptionWithSecrets>;
+  read(processorSubscriptionId: string): Promise<SubscriptionWithSecrets | null>;
   /**
    * The secret that is left to confirm: that of the newest open invoice, else that of the setup of a payment method. Null
    * if there is neither.
@@ -246,7 +237,7 @@ export interface SubscriptionCalls {
   resume(
     order: KeyedWrite & { readonly processorSubscriptionId: string; readonly period: 'now' | 'unchanged' },
   ): Promise<Attempt<null>>;
-  /** Metadata can be changed in every state of the subscription. */
+  /** Metadata can be changed in every state of the subscription, and its end only while it has no schedule. */
   update(
     change: KeyedWrite & SubscriptionChange & { readonly processorSubscriptionId: string },
   ): Promise<Attempt<SubscriptionFacts>>;
@@ -254,17 +245,8 @@ export interface SubscriptionCalls {
    * Takes effect at once. A subscription that is already canceled is `missing` to the processor, but can still be read.
    */
   cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
-  find(lookUp: CustomerLookUp): Promise<SubscriptionWithSecret | null>;
+  find(lookUp: CustomerLookUp): Promise<SubscriptionWithSecrets | null>;
   list(filter: { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
-}
-
-export interface NewSubscription {
-  readonly id: string;
-  readonly processorCustomerId: string;
-  readonly processorPriceId: string;
-  /** 0: no trial. */
-  readonly trialPeriodDays: number;
-  readonly metadata?: Metadata;
 }
 
 export interface InvoiceCalls extends InvoicePaymentCalls {

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { answer, ExternalId, Id, IdParams, nullable, problems } from '../http/docs/api-schema.ts';
+import { component } from '../http/docs/components.ts';
 import { answerIfChanged } from '../http/input/if-none-match.ts';
 import { typed } from '../http/typed-app.ts';
 import type { PlanFeatures } from '../plans/plan-features.ts';
@@ -8,7 +9,7 @@ import { entitlementReasons } from './entitlement.ts';
 import type { CustomerEntitlements, EntitlementService } from './entitlement-service.ts';
 import { subscriptionStatuses } from './subscription.ts';
 
-const EntitlementsSchema = Type.Object({
+const EntitlementsSchema = component('Entitlements', {
   customerId: Id,
   externalId: nullable(Type.String()),
   entitled: Type.Boolean({ description: 'True if one of the subscriptions entitles the customer now.' }),
@@ -26,7 +27,7 @@ const EntitlementsSchema = Type.Object({
       "integers the largest counts. Otherwise the newest subscription's value counts.",
   }),
   subscriptions: Type.Array(
-    Type.Object({
+    component('Entitlement', {
       subscriptionId: Id,
       planId: Id,
       status: Type.Enum([...subscriptionStatuses]),
@@ -87,6 +88,7 @@ export function registerEntitlementRoutes(fastify: FastifyInstance, entitlements
       onSend: answerIfChanged,
       schema: {
         ...{ tags, description, response },
+        operationId: 'getCustomerEntitlements',
         summary: 'Get what a customer is entitled to',
         params: IdParams,
       },
@@ -99,6 +101,7 @@ export function registerEntitlementRoutes(fastify: FastifyInstance, entitlements
       onSend: answerIfChanged,
       schema: {
         ...{ tags, description, response },
+        operationId: 'getEntitlements',
         summary: 'Get what the customer with an externalId is entitled to',
         querystring: ExternalIdQuery,
       },

@@ -40,23 +40,37 @@ export async function reserveGroup(tx: Transaction, parts: GroupParts, joining: 
   if (holder !== claimId) throw new ReservationHeld(holder, 'resume if same', alreadySubscribed(null));
 }
 
-/** The oldest other live subscription of the customer to a plan of the group. */
+/** Fails if the customer has another live subscription to a plan of the group that this plan is in. Reserves nothing. */
+export async function refuseTakenGroup(
+  tx: Transaction,
+  parts: Omit<GroupParts, 'groups'>,
+  joining: Omit<Joining, 'claimId'>,
+): Promise<void> {
+  const [plan] = await parts.plans.find(tx, [joining.planId]);
+  const groupName = plan?.groupName ?? null;
+  const live = groupName === null ? undefined : await findLive(tx, parts, joining, groupName);
+  if (live !== undefined) throw alreadySubscribed(live.id);
+}
+
+/** The oldest other live subscription of the customer to a plan of the group, or with a pending change to one. */
 async function findLive(
   tx: Transaction,
-  { store, plans }: GroupParts,
-  { customerId, subscriptionId }: Joining,
+  { store, plans }: Omit<GroupParts, 'groups'>,
+  { customerId, subscriptionId }: Omit<Joining, 'claimId'>,
   groupName: string,
 ): Promise<Subscription | undefined> {
   const open = await store.listOpenOfCustomer(tx, customerId);
   const others = open.filter(({ id }) => id !== subscriptionId);
   if (others.length === 0) return undefined;
+  // A change that waits counts as if it was made.
+  const plansOf = ({ planId, pendingChange }: Subscription) => [planId, pendingChange?.planId ?? planId];
   const inGroup = new Set(
-    (await plans.find(tx, [...new Set(others.map(({ planId }) => planId))]))
+    (await plans.find(tx, [...new Set(others.flatMap(plansOf))]))
       .filter((plan) => plan.groupName === groupName)
       .map(({ id }) => id),
   );
   const [oldest] = others
-    .filter(({ planId }) => inGroup.has(planId))
+    .filter((one) => plansOf(one).some((planId) => inGroup.has(planId)))
     .toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
   return oldest;
 }

@@ -1,3 +1,4 @@
+import type { Customer } from '../customers/customer.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type {
   CheckedOperation,
@@ -6,37 +7,44 @@ import type {
   OperationWrite,
   Recorded,
 } from '../idempotency/operation.ts';
-import type { Metadata } from '../mirrors/metadata.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
+import { explainMethodRefusal } from '../payment-methods/explain-method-refusal.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
-import type { Processor, SubscriptionWithSecret } from '../processor/processor.ts';
+import type { NewSubscription } from '../processor/new-subscription.ts';
+import type { Processor, SubscriptionWithSecrets } from '../processor/processor.ts';
 import { objectMissing } from '../processor/refused-write.ts';
 import type { GroupReservationStore } from './group-reservation-store.ts';
+import { explainCodeRefusal, isPromotionCode, promotionCodeInvalid } from './promotion-code.ts';
 import { type GroupParts, reserveGroup } from './reserve-group.ts';
 import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
 import type { SubscriptionMirror } from './subscription-mirror.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 
-export interface NewSubscriptionRequest {
+export interface NewSubscriptionRequest
+  extends Omit<
+    NewSubscription,
+    'id' | 'processorCustomerId' | 'processorPriceId' | 'processorPromotionCodeId'
+  > {
   readonly customerId: string;
   readonly planId: string;
-  /** 0 for no trial. */
-  readonly trialPeriodDays: number;
-  readonly metadata?: Metadata;
+  /** What the customer entered. */
+  readonly promotionCode?: string;
 }
 
 export interface CreatedSubscription {
   readonly subscription: Subscription;
   /** The first invoice's secret, passed on to the caller and never stored. Null if there is nothing to confirm. */
   readonly clientSecret: string | null;
+  /** The same for the card of a trial. Null if there is none to save. */
+  readonly setupClientSecret: string | null;
 }
 
 /** What the call to the processor needs. */
-interface Prepared {
-  readonly processorCustomerId: string;
-  readonly processorPriceId: string;
-}
+type Prepared = Pick<
+  NewSubscription,
+  'processorCustomerId' | 'processorPriceId' | 'processorPromotionCodeId'
+>;
 
 export interface SubscriptionParts {
   readonly database: Database;
@@ -50,7 +58,7 @@ export interface SubscriptionParts {
 
 /** The steps of creating a subscription. */
 export class SubscriptionCreation
-  implements CheckedOperation<NewSubscriptionRequest, Prepared, SubscriptionWithSecret, CreatedSubscription>
+  implements CheckedOperation<NewSubscriptionRequest, Prepared, SubscriptionWithSecrets, CreatedSubscription>
 {
   readonly name = 'subscriptions.create';
   readonly #parts: SubscriptionParts;
@@ -63,45 +71,50 @@ export class SubscriptionCreation
     return customerId;
   }
 
-  async prepare({ customerId, planId }: NewSubscriptionRequest): Promise<Prepared> {
+  async prepare({ customerId, planId, promotionCode }: NewSubscriptionRequest): Promise<Prepared> {
     const { customers, plans } = this.#parts;
-    const { processorCustomerId } = await customers.read(customerId);
+    const customer = await customers.read(customerId);
     const { processorPriceId } = await plans.requireActive(planId);
-    return { processorCustomerId, processorPriceId };
+    const prepared = { processorCustomerId: customer.processorCustomerId, processorPriceId };
+    if (promotionCode === undefined) return prepared;
+    return { ...prepared, processorPromotionCodeId: await this.#findCode(customer, promotionCode) };
   }
 
   async call(
-    { customerId, planId, ...values }: NewSubscriptionRequest,
+    { customerId, planId, promotionCode, ...values }: NewSubscriptionRequest,
     prepared: Prepared,
     write: OperationWrite,
-  ): Promise<SubscriptionWithSecret> {
+  ): Promise<SubscriptionWithSecrets> {
     const { customers, plans, processor } = this.#parts;
     try {
       return await processor.subscriptions.create({ ...write, ...prepared, ...values });
     } catch (error) {
-      throw await plans.explainRefusal(await customers.explainRefusal(error, customerId), planId);
+      const known = await plans.explainRefusal(await customers.explainRefusal(error, customerId), planId);
+      const method = { id: values.paymentMethodId, processorCustomerId: prepared.processorCustomerId };
+      const explained = explainCodeRefusal(known, promotionCode);
+      throw await explainMethodRefusal(processor.paymentMethods, explained, method);
     }
   }
 
   async record(
     tx: Transaction,
     id: string,
-    { subscription, clientSecret }: SubscriptionWithSecret,
+    { subscription, ...secrets }: SubscriptionWithSecrets,
   ): Promise<Recorded<CreatedSubscription>> {
     const { store, mirror, groups } = this.#parts;
     // If a webhook created the row, the row and the response can each be newer.
     const { unsettled } = await mirror.apply(tx, [subscription], 'events');
     await groups.endReservation(tx, id);
-    const result = { subscription: foundSubscription((await store.find(tx, [id]))[0]), clientSecret };
+    const result = { subscription: foundSubscription((await store.find(tx, [id]))[0]), ...secrets };
     return { result, needsRefresh: unsettled.length > 0 };
   }
 
-  async refresh({ subscription, clientSecret }: CreatedSubscription): Promise<CreatedSubscription> {
+  async refresh({ subscription, ...secrets }: CreatedSubscription): Promise<CreatedSubscription> {
     await correct(this.#parts.mirror, subscription.processorSubscriptionId);
-    return { subscription: await this.#read(subscription.id), clientSecret };
+    return { subscription: await this.#read(subscription.id), ...secrets };
   }
 
-  find(claim: FoundClaim): Promise<SubscriptionWithSecret | null> {
+  find(claim: FoundClaim): Promise<SubscriptionWithSecrets | null> {
     const { customers, processor } = this.#parts;
     return customers.findCreated(claim, (lookUp) => processor.subscriptions.find(lookUp));
   }
@@ -113,11 +126,32 @@ export class SubscriptionCreation
   async replay(id: string): Promise<CreatedSubscription> {
     const { database, mirror, processor } = this.#parts;
     const subscription = await this.#read(id);
-    if (hasEnded(subscription.status)) return { subscription, clientSecret: null };
+    if (hasEnded(subscription.status)) return { subscription, clientSecret: null, setupClientSecret: null };
     const present = await processor.subscriptions.read(subscription.processorSubscriptionId);
     if (present === null) throw objectMissing('subscription');
     await applyResponse(database, mirror, present.subscription, subscription);
-    return { subscription: await this.#read(id), clientSecret: present.clientSecret };
+    const { clientSecret, setupClientSecret } = present;
+    return { subscription: await this.#read(id), clientSecret, setupClientSecret };
+  }
+
+  /**
+   * A resumed creation may not find the code again, because the call before the crash used it up. It then looks up what
+   * that call created, as for every check that fails.
+   */
+  async #findCode(customer: Customer, code: string): Promise<string> {
+    const { customers, processor } = this.#parts;
+    const { processorCustomerId } = customer;
+    try {
+      const found = isPromotionCode(code)
+        ? await processor.promotionCodes.find({ code, processorCustomerId })
+        : null;
+      if (found !== null) return found;
+    } catch (error) {
+      throw await customers.explainRefusal(error, customer.id);
+    }
+    // A customer that the processor has deleted, or does not know, has no codes either.
+    await customers.correct(customer);
+    throw promotionCodeInvalid();
   }
 
   async #read(id: string): Promise<Subscription> {
@@ -130,7 +164,7 @@ export class SubscriptionCreation
 export class GroupedSubscriptionCreation
   extends SubscriptionCreation
   implements
-    CheckedReservingOperation<NewSubscriptionRequest, Prepared, SubscriptionWithSecret, CreatedSubscription>
+    CheckedReservingOperation<NewSubscriptionRequest, Prepared, SubscriptionWithSecrets, CreatedSubscription>
 {
   readonly #groupParts: GroupParts;
 

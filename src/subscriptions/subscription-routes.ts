@@ -19,7 +19,9 @@ import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.t
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
 import type { EntitlementService } from './entitlement-service.ts';
+import { promotionCodeLengthMax } from './promotion-code.ts';
 import { type Subscription, subscriptionStatuses } from './subscription.ts';
+import type { NewSubscriptionRequest } from './subscription-creation.ts';
 import {
   activeExample,
   SubscriptionSchema,
@@ -28,12 +30,45 @@ import {
 } from './subscription-schema.ts';
 import type { SubscriptionService } from './subscription-service.ts';
 
+/** The processor's own limit. */
+const quantityMax = 1_000_000;
+
 const CreateBody = Type.Object(
   {
     customerId: Id,
     planId: Id,
     trialPeriodDays: Type.Optional(
       Type.Integer({ minimum: 0, maximum: 730, description: '0 means no trial.' }),
+    ),
+    quantity: Type.Optional(Type.Integer({ minimum: 1, maximum: quantityMax, default: 1 })),
+    paymentMethodId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        pattern: '^[!-~]+$',
+        description:
+          "The processor's id of a payment method of this customer. It is charged at once, or when the trial ends. If the " +
+          'charge is declined or needs authentication, the subscription is `incomplete`: pass `clientSecret` to the ' +
+          'frontend.',
+      }),
+    ),
+    promotionCode: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: promotionCodeLengthMax,
+        description:
+          'What the customer entered, in any case. A code that is restricted to this customer comes before one for all ' +
+          'customers.',
+      }),
+    ),
+    trialEndWithoutCard: Type.Optional(
+      Type.Enum(['invoice', 'pause', 'cancel'], {
+        default: 'invoice',
+        description:
+          'What happens if the trial ends without a payment method. `invoice`: the first period is billed, and the ' +
+          'subscription becomes `past_due`. `pause`: it becomes `unpaid` and is not billed. `cancel`: it ends. Without ' +
+          'a trial, the value applies to a trial that you add at the processor later.',
+      }),
     ),
     metadata: Type.Optional(NewMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
@@ -48,6 +83,13 @@ const CreatedSchema = component('CreatedSubscription', {
       description:
         'The client secret of the first invoice. Null if a trial defers the first charge. Till never stores it: ' +
         'request it again with `POST /api/v1/subscriptions/{id}/client-secret`.',
+    }),
+  ),
+  setupClientSecret: nullable(
+    Type.String({
+      description:
+        'In a trial without a card: the frontend uses it to save one, which is charged when the trial ends. Null ' +
+        'otherwise. Till never stores it: request it again with `POST /api/v1/subscriptions/{id}/client-secret`.',
     }),
   ),
 });
@@ -96,23 +138,26 @@ function registerCreate(
         operationId: 'createSubscription',
         summary: 'Create a subscription',
         description:
-          'The first invoice is unpaid: pass `clientSecret` to the frontend, which confirms the payment with the ' +
-          'processor. While the customer has a live subscription to a plan of the same group, another one is refused: ' +
+          'Without `paymentMethodId` the first invoice is unpaid: pass `clientSecret` to the frontend, which confirms the ' +
+          'payment with the processor. While the customer has a live subscription to a plan of the same group, another one is refused: ' +
           '`already_subscribed` names it. It is live unless its status is `canceled` or `incomplete_expired`.',
         body: body(CreateBody, {
           customerId: subscriptionExample.customerId,
           planId: subscriptionExample.planId,
+          quantity: 1,
           trialPeriodDays: 0,
         }),
         response: {
           201: answer('The new subscription and the client secret of its first invoice.', CreatedSchema, {
             subscription: subscriptionExample,
             clientSecret: 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH',
+            setupClientSecret: null,
           }),
           ...problems(
             'not_found',
             'plan_archived',
             'already_subscribed',
+            'promotion_code_invalid',
             ...bodyFailures,
             ...keyFailures,
             ...processorFailures,
@@ -121,16 +166,28 @@ function registerCreate(
       },
     },
     async (request, reply) => {
-      const { idempotencyKey, trialPeriodDays = 0, ...values } = request.body;
-      const key = idempotencyKeyOf(request, idempotencyKey);
-      const { result, replayed } = await subscriptions.create({ ...values, trialPeriodDays }, key);
-      const { subscription, clientSecret } = result;
-      return answerCreated(reply, replayed).send({
-        subscription: toAnswer(subscription),
-        clientSecret,
-      });
+      const key = idempotencyKeyOf(request, request.body.idempotencyKey);
+      const { result, replayed } = await subscriptions.create(newSubscriptionOf(request.body), key);
+      const { subscription, ...secrets } = result;
+      return answerCreated(reply, replayed).send({ subscription: toAnswer(subscription), ...secrets });
     },
   );
+}
+
+/** Requests that differ only in spelling out a default are the same request. */
+function newSubscriptionOf(body: Static<typeof CreateBody>): NewSubscriptionRequest {
+  const { customerId, planId, quantity, trialPeriodDays = 0, paymentMethodId, promotionCode } = body;
+  const { trialEndWithoutCard: atTrialEnd, metadata } = body;
+  return {
+    customerId,
+    planId,
+    trialPeriodDays,
+    ...(quantity === undefined || quantity === 1 ? {} : { quantity }),
+    ...(paymentMethodId === undefined ? {} : { paymentMethodId }),
+    ...(promotionCode === undefined ? {} : { promotionCode }),
+    ...(atTrialEnd === undefined || atTrialEnd === 'invoice' ? {} : { trialEndWithoutCard: atTrialEnd }),
+    ...(metadata === undefined ? {} : { metadata }),
+  };
 }
 
 function registerCancel(

@@ -5,7 +5,9 @@ import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
-import { foundSubscription, hasEnded, type Subscription, type SubscriptionChange } from './subscription.ts';
+import { type PreviewedChange, previewChange } from './preview-change.ts';
+import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
+import type { ChangedSubscription } from './subscription-change.ts';
 import {
   type CreatedSubscription,
   GroupedSubscriptionCreation,
@@ -13,8 +15,9 @@ import {
   SubscriptionCreation,
   type SubscriptionParts,
 } from './subscription-creation.ts';
+import type { SubscriptionPatch, TermsChange } from './subscription-patch.ts';
 import { type PaymentRequest, type PayParts, SubscriptionPayment } from './subscription-payment.ts';
-import { type ChangedSubscription, SubscriptionUpdate } from './subscription-update.ts';
+import { GroupedSubscriptionUpdate, SubscriptionUpdate } from './subscription-update.ts';
 
 /** Concurrent reads when a customer is deleted: enough to finish in seconds, few enough to leave room for requests. */
 const concurrentReadsMax = 5;
@@ -29,6 +32,7 @@ export class SubscriptionService {
   readonly updating: SubscriptionUpdate;
   readonly paying: SubscriptionPayment;
   readonly #groupedCreation: GroupedSubscriptionCreation;
+  readonly #groupedUpdating: GroupedSubscriptionUpdate;
   readonly #parts: SubscriptionServiceParts;
   readonly #reads: SharedReads<Subscription>;
 
@@ -38,6 +42,7 @@ export class SubscriptionService {
     this.#groupedCreation = new GroupedSubscriptionCreation(parts);
     this.updating = new SubscriptionUpdate(parts);
     this.paying = new SubscriptionPayment(parts);
+    this.#groupedUpdating = new GroupedSubscriptionUpdate(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
@@ -52,11 +57,20 @@ export class SubscriptionService {
 
   async update(
     id: string,
-    change: SubscriptionChange,
+    change: SubscriptionPatch,
     key: string | undefined,
   ): Promise<OperationResult<ChangedSubscription>> {
-    const subscription = await this.read(id);
-    return this.#parts.idempotency.run(this.updating, { subscriptionId: subscription.id, change }, key);
+    const { idempotency, plans } = this.#parts;
+    const { id: subscriptionId } = await this.read(id);
+    const planId = 'planId' in change ? change.planId : undefined;
+    const isGrouped = planId !== undefined && (await plans.isGrouped(planId));
+    const operation = isGrouped ? this.#groupedUpdating : this.updating;
+    return idempotency.run(operation, { subscriptionId, change }, key);
+  }
+
+  /** What a change will cost. Changes nothing. */
+  async preview(id: string, change: TermsChange): Promise<PreviewedChange> {
+    return previewChange(this.#parts, await this.read(id), change);
   }
 
   /** Pays what is open. */

@@ -18,11 +18,27 @@ import { component } from '../http/docs/components.ts';
 import { idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
 import type { EntitlementService } from './entitlement-service.ts';
+import { parsePatch } from './subscription-patch.ts';
+import { termsFields } from './subscription-patch-schema.ts';
 import { SubscriptionSchema, subscriptionAnswer, subscriptionExample } from './subscription-schema.ts';
 import type { SubscriptionService } from './subscription-service.ts';
 
 const UpdateBody = Type.Object(
-  { metadata: ChangedMetadata, idempotencyKey: Type.Optional(IdempotencyKey) },
+  {
+    ...termsFields,
+    cancelAtPeriodEnd: Type.Optional(
+      Type.Boolean({ description: 'Whether the subscription ends with its current period.' }),
+    ),
+    paymentMethodId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description: "The processor's id of a payment method of this customer.",
+      }),
+    ),
+    metadata: Type.Optional(ChangedMetadata),
+    idempotencyKey: Type.Optional(IdempotencyKey),
+  },
   { title: 'SubscriptionChange', additionalProperties: false },
 );
 
@@ -49,21 +65,49 @@ export function registerSubscriptionUpdateRoutes(
         tags,
         operationId: 'updateSubscription',
         summary: 'Change a subscription',
-        description: 'You can change the metadata of a subscription in every status.',
+        description: [
+          'One of these: a change of plan and quantity (`planId`, `quantity` or both, with `when`, `proration` and ' +
+            '`prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. The last may go with one of the two ' +
+            'before it. What is absent stays.',
+          'With `when: periodEnd` the change waits as `pendingChange` and applies when the current period ends. It is ' +
+            'not prorated, and discounts and the payment method are carried over.',
+          '`proration` says what happens to the rest of the current period. A change to another interval, and one from ' +
+            'a free plan to a paid one, starts a new period, which is billed now in any case.',
+          'What is billed now is charged at once. If it is paid, the plan is changed. If it is declined, nothing is ' +
+            'changed and the response is `payment_declined`. If the customer must authenticate, the change waits as ' +
+            '`pendingChange`, and the frontend confirms it with `clientSecret`.',
+          'A change replaces one that waits. A change to the present plan and quantity drops it, and so does ' +
+            '`cancelAtPeriodEnd: true`.',
+          'While the status is `incomplete`, and after the subscription has ended, you can only change `metadata`.',
+        ].join('\n\n'),
         params: IdParams,
-        body: body(UpdateBody, { metadata: { seatPool: 'apac' } }),
+        body: body(UpdateBody, { quantity: 3 }),
         response: {
           200: answer('The changed subscription.', ChangedSchema, {
-            subscription: { ...subscriptionExample, status: 'active', metadata: { seatPool: 'apac' } },
+            subscription: { ...subscriptionExample, status: 'active', quantity: 3 },
             clientSecret: null,
           }),
-          ...problems('not_found', 'customer_deleted', ...bodyFailures, ...keyFailures, ...processorFailures),
+          ...problems(
+            'not_found',
+            'customer_deleted',
+            'payment_declined',
+            'plan_archived',
+            'currency_mismatch',
+            'subscription_ended',
+            'subscription_incomplete',
+            'subscription_ending',
+            'already_subscribed',
+            ...bodyFailures,
+            ...keyFailures,
+            ...processorFailures,
+          ),
         },
       },
     },
     async (request, reply) => {
-      const { idempotencyKey, ...change } = request.body;
+      const { idempotencyKey, ...input } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
+      const change = parsePatch(input);
       const { result, replayed } = await subscriptions.update(request.params.id, change, key);
       const { subscription, clientSecret } = result;
       return markReplay(reply, replayed).send({

@@ -1,51 +1,40 @@
 import {
   type CheckedOperation,
+  type CheckedReservingOperation,
   type FoundClaim,
   type OperationWrite,
   parentOf,
   type Recorded,
 } from '../idempotency/operation.ts';
-import { refuseChange } from '../mirrors/metadata.ts';
-import { correct } from '../mirrors/refresh.ts';
+import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { notReached, objectMissing } from '../processor/refused-write.ts';
-import {
-  foundSubscription,
-  isSubscriptionChangeIgnored,
-  type Subscription,
-  type SubscriptionChange,
-  type SubscriptionFacts,
-} from './subscription.ts';
-import type { SubscriptionParts } from './subscription-creation.ts';
+import { changeAtPeriodEnd } from './change-at-period-end.ts';
+import { changeMetadata } from './change-metadata.ts';
+import { changeNow, dropDeclinedChange } from './change-now.ts';
+import { plansOfChange, readChangeable } from './change-terms.ts';
+import { reserveGroup } from './reserve-group.ts';
+import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
+import type { ChangedSubscription, ChangeParts, MadeChange } from './subscription-change.ts';
+import type { SubscriptionPatch } from './subscription-patch.ts';
+import { changeSettings } from './subscription-settings.ts';
 
 export interface SubscriptionUpdateRequest {
   readonly subscriptionId: string;
-  readonly change: SubscriptionChange;
+  readonly change: SubscriptionPatch;
 }
 
-export interface ChangedSubscription {
-  readonly subscription: Subscription;
-  /** What the change leaves to confirm, passed on to the caller and never stored. Null if there is nothing. */
-  readonly clientSecret: string | null;
-}
+/** Makes the change that the request asks for. */
+type Change = (write: OperationWrite) => Promise<MadeChange>;
 
-/** The processor's response, and the row before the request. */
-interface Made {
-  readonly facts: SubscriptionFacts;
-  readonly subscription: Subscription;
-}
-
-type UpdateParts = Pick<SubscriptionParts, 'database' | 'store' | 'mirror' | 'processor'>;
-
-/** The steps of changing a subscription. */
+/** The steps of changing a subscription. What the change does is in a module for each kind of change. */
 export class SubscriptionUpdate
-  implements CheckedOperation<SubscriptionUpdateRequest, Subscription, Made, ChangedSubscription>
+  implements CheckedOperation<SubscriptionUpdateRequest, Change, MadeChange, ChangedSubscription>
 {
   readonly name = 'subscriptions.update';
   readonly isChange = true;
-  readonly #parts: UpdateParts;
+  readonly #parts: ChangeParts;
 
-  constructor(parts: UpdateParts) {
+  constructor(parts: ChangeParts) {
     this.#parts = parts;
   }
 
@@ -53,46 +42,40 @@ export class SubscriptionUpdate
     return subscriptionId;
   }
 
-  async prepare({ subscriptionId, change }: SubscriptionUpdateRequest): Promise<Subscription> {
-    const subscription = await this.#find(this.#parts.database, subscriptionId);
-    refuseChange(subscription.metadata, change.metadata ?? {});
-    return subscription;
+  async prepare({ subscriptionId, change }: SubscriptionUpdateRequest): Promise<Change> {
+    const parts = this.#parts;
+    const subscription = await this.#find(parts.database, subscriptionId);
+    if (change.kind === 'now') {
+      const plans = await plansOfChange(parts.plans, subscription, change);
+      return (write) => changeNow(parts, change, plans, write);
+    }
+    if (change.kind === 'periodEnd') {
+      const plans = await plansOfChange(parts.plans, subscription, change);
+      return (write) => changeAtPeriodEnd(parts, change, plans, write);
+    }
+    await parts.customers.refuseMetadataChange(subscription, change.metadata ?? {});
+    if (change.kind === 'settings') return (write) => changeSettings(parts, change, subscription, write);
+    return (write) => changeMetadata(parts, change, subscription, write);
   }
 
-  async call(
-    { change }: SubscriptionUpdateRequest,
-    subscription: Subscription,
-    { idempotencyKey, isRepeated }: OperationWrite,
-  ): Promise<Made> {
-    const { processor, mirror } = this.#parts;
-    const { processorSubscriptionId } = subscription;
-    const attempt = await processor.subscriptions.update({
-      ...change,
-      processorSubscriptionId,
-      idempotencyKey,
-    });
-    if (attempt.outcome !== 'done') {
-      await correct(mirror, processorSubscriptionId);
-      throw notReached(attempt, 'subscription', 'unchanged');
-    }
-    if (isRepeated || attempt.value.metadata === null)
-      return { facts: await this.#read(subscription), subscription };
-    if (isSubscriptionChangeIgnored(subscription, change, attempt.value))
-      throw notReached(attempt, 'subscription', 'unchanged');
-    return { facts: attempt.value, subscription };
+  call(_request: SubscriptionUpdateRequest, change: Change, write: OperationWrite): Promise<MadeChange> {
+    return change(write);
   }
 
   async record(
     tx: Transaction,
-    _id: string,
-    { facts, subscription }: Made,
+    id: string,
+    { facts, subscription, clientSecret, failure }: MadeChange,
   ): Promise<Recorded<ChangedSubscription>> {
+    const { mirror, groups } = this.#parts;
     const { processorSubscriptionId, revision } = subscription;
     const revisions = new Map([[processorSubscriptionId, revision]]);
-    const { unsettled } = await this.#parts.mirror.apply(tx, [facts], revisions);
+    const { unsettled } = await mirror.apply(tx, [facts], revisions);
+    await groups.endReservation(tx, id);
     return {
-      result: { subscription: await this.#find(tx, subscription.id), clientSecret: null },
+      result: { subscription: await this.#find(tx, subscription.id), clientSecret },
       needsRefresh: unsettled.length > 0,
+      ...(failure === undefined ? {} : { failure }),
     };
   }
 
@@ -102,24 +85,68 @@ export class SubscriptionUpdate
     return { subscription: await this.#find(database, subscription.id), clientSecret };
   }
 
-  /** Nothing at the processor shows whether a change was made. Making it again has the same effect. */
-  async find(): Promise<null> {
+  /**
+   * Nothing at the processor shows whether a change was made, and making it again has the same effect. But a change that
+   * was declined must not wait for a payment, whether or not the request is repeated.
+   */
+  async find(claim: FoundClaim): Promise<null> {
+    const subscription = await this.#find(this.#parts.database, parentOf(claim));
+    if (!hasEnded(subscription.status)) await dropDeclinedChange(this.#parts, subscription);
     return null;
   }
 
-  /** The first request may have died before it could refresh a row that had changed meanwhile. */
+  async release(tx: Transaction, { resourceId }: FoundClaim): Promise<void> {
+    await this.#parts.groups.endReservation(tx, resourceId);
+  }
+
+  /**
+   * The first request may have died before it could refresh a row that had changed meanwhile. If the change still waits,
+   * its secret is read again.
+   */
   async replay(_id: string, claim: FoundClaim): Promise<ChangedSubscription> {
-    const subscription = await this.#find(this.#parts.database, parentOf(claim));
-    return this.refresh({ subscription, clientSecret: null });
+    const { database, mirror, processor } = this.#parts;
+    const subscription = await this.#find(database, parentOf(claim));
+    const present = await readChangeable(processor, subscription);
+    await applyResponse(database, mirror, present.subscription, subscription);
+    const invoiceId = present.pendingUpdate?.processorInvoiceId ?? null;
+    const charge = invoiceId === null ? null : await processor.subscriptionChanges.readCharge(invoiceId);
+    return {
+      subscription: await this.#find(database, subscription.id),
+      clientSecret: charge?.clientSecret ?? null,
+    };
   }
 
   async #find(db: Queryable, id: string): Promise<Subscription> {
     return foundSubscription((await this.#parts.store.find(db, [id]))[0]);
   }
+}
 
-  async #read({ processorSubscriptionId }: Subscription): Promise<SubscriptionFacts> {
-    const present = await this.#parts.processor.subscriptions.read(processorSubscriptionId);
-    if (present === null) throw objectMissing('subscription');
-    return present.subscription;
+/** The steps of a change to a plan of a group: the group is reserved before the call. */
+export class GroupedSubscriptionUpdate
+  extends SubscriptionUpdate
+  implements CheckedReservingOperation<SubscriptionUpdateRequest, Change, MadeChange, ChangedSubscription>
+{
+  readonly #groupParts: ChangeParts;
+
+  constructor(parts: ChangeParts) {
+    super(parts);
+    this.#groupParts = parts;
+  }
+
+  async reserve(
+    tx: Transaction,
+    id: string,
+    { subscriptionId, change }: SubscriptionUpdateRequest,
+  ): Promise<undefined> {
+    if (!('planId' in change) || change.planId === undefined) return;
+    const [row] = await this.#groupParts.store.find(tx, [subscriptionId]);
+    const { customerId, planId } = foundSubscription(row);
+    if (planId === change.planId) return;
+    await reserveGroup(tx, this.#groupParts, {
+      customerId,
+      planId: change.planId,
+      subscriptionId,
+      claimId: id,
+    });
   }
 }

@@ -162,18 +162,27 @@ export function takeSubscriptionFacts(
   return isIncomplete ? { ...taken, verdict: 'refresh' } : taken;
 }
 
-/** A change of a subscription. An absent field stays. */
+/** A change of a subscription that bills nothing. An absent field stays. */
 export interface SubscriptionChange {
   readonly metadata?: MetadataChange;
+  readonly cancelAtPeriodEnd?: boolean;
+  /** The processor's id. */
+  readonly paymentMethodId?: string;
 }
 
 /** Whether the processor's response to an update still shows an old value. */
 export function isSubscriptionChangeIgnored(
   before: Subscription,
-  { metadata = {} }: SubscriptionChange,
+  { metadata = {}, cancelAtPeriodEnd, paymentMethodId }: SubscriptionChange,
   after: SubscriptionFacts,
 ): boolean {
-  return after.metadata !== null && isMetadataChangeIgnored(before.metadata ?? {}, metadata, after.metadata);
+  const isOther = <Value>(wanted: Value | undefined, shown: Value | null) =>
+    wanted !== undefined && wanted !== shown;
+  return (
+    isOther(cancelAtPeriodEnd, after.cancelAtPeriodEnd) ||
+    isOther(paymentMethodId, after.defaultPaymentMethodId) ||
+    (after.metadata !== null && isMetadataChangeIgnored(before.metadata ?? {}, metadata, after.metadata))
+  );
 }
 
 export function valuesOfSubscription(facts: SubscriptionFacts): SubscriptionValues {

@@ -44,6 +44,7 @@ import { EntitlementStore } from '../subscriptions/entitlement-store.ts';
 import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { registerSubscriptionPaymentRoutes } from '../subscriptions/subscription-payment-routes.ts';
+import { registerSubscriptionPreviewRoutes } from '../subscriptions/subscription-preview-routes.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import { SubscriptionStore, subscriptionList } from '../subscriptions/subscription-store.ts';
@@ -263,6 +264,7 @@ export async function registerRoutes(
   registerEntitlementRoutes(app, entitlements);
   registerSubscriptionUpdateRoutes(app, subscriptions, entitlements);
   registerSubscriptionPaymentRoutes(app, subscriptions, entitlements);
+  registerSubscriptionPreviewRoutes(app, subscriptions);
   registerInvoiceRoutes(app, invoices);
   registerWebhookEventRoutes(app, services.webhookEvents);
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });

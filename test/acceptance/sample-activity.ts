@@ -11,6 +11,7 @@ import {
   createSubscription,
   type PlanBody,
 } from '../support/objects.ts';
+import { createPromotionCode } from '../support/promotion-codes.ts';
 
 /** A client of Till, and people at the processor's dashboard, who create, change, cancel and delete some of everything. */
 export class SampleActivity {
@@ -108,7 +109,10 @@ export class SampleActivity {
   }
 
   async #subscribe({ id: customerId }: CustomerBody, { id: planId }: PlanBody): Promise<string> {
-    const { subscription, clientSecret } = await createSubscription(this.#till, { customerId, planId });
+    const { code: promotionCode } = await createPromotionCode(this.#till);
+    const { subscription, clientSecret } = await createSubscription(this.#till, {
+      ...{ customerId, planId, quantity: 2, promotionCode, trialEndWithoutCard: 'cancel' },
+    });
     await this.#send('PATCH', `/subscriptions/${subscription.id}`, { metadata: { buyer: this.#name } });
     await confirmSecret(this.#till, clientSecret);
     return subscription.id;

@@ -143,6 +143,8 @@ for (const { path, values, more = {}, createdAs, changedAs, there, setThere } of
 
   test(`${path}: 400 for keys and values outside the limits`, async () => {
     const { id } = await made201(await create({ ['k'.repeat(40)]: 'v'.repeat(500) }));
+    // A character is one Unicode code point.
+    await made201(await create({ ['🔑'.repeat(40)]: '💶'.repeat(500) }));
     for (const [key, value] of [
       ['till_id', 'x'],
       ['till_anything', 'x'],
@@ -321,4 +323,16 @@ test('409: the metadata of what belonged to a deleted customer cannot be changed
     await readProblem(again, 409, 'customer_deleted');
     assert.deepEqual((await till.get<Described>(path)).metadata, {});
   }
+});
+
+test('409: nor can what had no metadata when its customer was deleted get any, here or at the processor', async () => {
+  const customer = await createCustomer(till);
+  const owned = { customerId: customer.id };
+  const payment = await createPayment(till, owned);
+  const { subscription } = await createSubscription(till, owned);
+  assert.equal((await call('DELETE', `/customers/${customer.id}`)).status, 204);
+  for (const path of [`/payments/${payment.id}`, `/subscriptions/${subscription.id}`])
+    await readProblem(await call('PATCH', path, { metadata: { note: 'Ada' } }), 409, 'customer_deleted');
+  const intent = await till.stripe.paymentIntents.retrieve(payment.processorPaymentIntentId);
+  assert.deepEqual(Object.keys(intent.metadata), ['till_id']);
 });

@@ -233,6 +233,8 @@ test('404: an id that nobody has, one that is no UUID, and one in a body', async
       const body = { ...(right.body as object), [name]: unknownId };
       assert.equal(await send(operation, { ...right, body }), 404, operation.name);
     }
+    if (operation.path === '/api/v1/entitlements')
+      assert.equal(await send(operation, { query: '?externalId=unknown' }), 404, operation.name);
   }
 });
 

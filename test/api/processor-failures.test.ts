@@ -11,6 +11,7 @@ import {
   saveCard,
 } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
+import { createPromotionCode } from '../support/promotion-codes.ts';
 import { startTill } from '../support/till.ts';
 
 /** Shorter than Till's own, which test/processor/limits.test.ts checks: a test cannot wait for those. */
@@ -96,6 +97,28 @@ const operations: readonly Operation[] = [
     prepare: async () => {
       const { id: customerId } = await createCustomer(till);
       return ['POST', '/subscriptions', { customerId, planId: (await createPlan(till)).id }];
+    },
+    success: 201,
+  },
+  {
+    name: 'look up a promotion code',
+    there: 'promotion_codes.list',
+    prepare: async () => {
+      const { id: customerId } = await createCustomer(till);
+      const { code: promotionCode } = await createPromotionCode(till);
+      const planId = (await createPlan(till)).id;
+      return ['POST', '/subscriptions', { customerId, planId, promotionCode }];
+    },
+    success: 201,
+  },
+  {
+    name: 'create a subscription with a card',
+    there: 'subscriptions.create',
+    prepare: async () => {
+      const customer = await createCustomer(till);
+      const { paymentMethodId } = await saveCard(till, customer);
+      const planId = (await createPlan(till)).id;
+      return ['POST', '/subscriptions', { customerId: customer.id, planId, paymentMethodId }];
     },
     success: 201,
   },

@@ -12,6 +12,7 @@ import {
   saveCard,
 } from '../support/objects.ts';
 import { type ProblemBody, readProblem } from '../support/problem.ts';
+import { createPromotionCode } from '../support/promotion-codes.ts';
 import { startTill } from '../support/till.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
@@ -134,6 +135,21 @@ const writes: readonly Write[] = [
       const { id: planId } = await createPlan(till);
       return {
         request: ['POST', '/subscriptions', { customerId, planId }],
+        shown: `/customers/${customerId}`,
+      };
+    },
+    kind: 'customer',
+  },
+  {
+    name: 'create a subscription with a card and a promotion code',
+    there: 'subscriptions.create',
+    prepare: async () => {
+      const { id: customerId, processorCustomerId: customer } = await createCustomer(till);
+      const { id: paymentMethodId } = await till.stripe.paymentMethods.attach('pm_card_visa', { customer });
+      const { code: promotionCode } = await createPromotionCode(till);
+      const { id: planId } = await createPlan(till);
+      return {
+        request: ['POST', '/subscriptions', { customerId, planId, paymentMethodId, promotionCode }],
         shown: `/customers/${customerId}`,
       };
     },

@@ -32,7 +32,7 @@ test('201: a subscription begins unpaid, with the secret of its first invoice an
   const values = { customerId: customer.id, planId: plan.id };
   const answer = await call('POST', '/subscriptions', values);
   const { subscription, clientSecret, ...rest } = await readJson<CreatedSubscriptionBody>(answer, 201);
-  assert.deepEqual(rest, {});
+  assert.deepEqual(rest, { setupClientSecret: null });
   const there = await stripe.subscriptions.retrieve(subscription.processorSubscriptionId, {
     expand: ['latest_invoice.confirmation_secret'],
   });
@@ -180,6 +180,10 @@ test('400: each field of a creation has its type and its limits, and nothing rea
     customerId: [undefined, null, '', 7, customer.processorCustomerId],
     planId: [undefined, null, '', 7, plan.processorPriceId],
     trialPeriodDays: [-1, 731, 0.5, '7', null, true],
+    quantity: [0, -1, 1_000_001, 1.5, '2', null],
+    paymentMethodId: ['', 'pm 1', 'pm\n', 'x'.repeat(256), 7, null],
+    promotionCode: ['', 'X'.repeat(501), 7, null],
+    trialEndWithoutCard: ['charge', '', null, true],
     idempotencyKey: wrongKeys,
   });
   const { data } = await stripe.subscriptions.list({ customer: customer.processorCustomerId, status: 'all' });

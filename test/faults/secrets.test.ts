@@ -135,9 +135,12 @@ async function runEveryFlow({ backend, till }: Scene): Promise<readonly Answer[]
       await backend.clearFaults();
     }
     const { customerId, planId } = prerequisites;
-    const trial = { customerId, planId, trialPeriodDays: 7 };
-    const made = await send('/subscriptions', trial);
+    const trial = { customerId, planId, trialPeriodDays: 7, trialEndWithoutCard: 'pause' };
+    const made = await send('/subscriptions', trial, `${kind}-trial`);
+    const again = await send('/subscriptions', trial, `${kind}-trial`);
+    assert.equal(again.body['setupClientSecret'], made.body['setupClientSecret']);
     assert.equal(made.body['clientSecret'], null);
+    assert.match(String(made.body['setupClientSecret']), /_secret_/);
     assert(isPayment(made.body['subscription']));
     const { body: waiting } = await send('/payments', { customerId, amount: 900, currency: 'eur' });
     assert(isPayment(waiting['payment']));
@@ -147,8 +150,8 @@ async function runEveryFlow({ backend, till }: Scene): Promise<readonly Answer[]
       `/subscriptions/${made.body['subscription'].id}`,
       `/payments/${waiting['payment'].id}`,
     ]) {
-      const again = await send(`${path}/client-secret`, {});
-      assert.match(String(again.body['clientSecret']), /_secret_/);
+      const { body } = await send(`${path}/client-secret`, {});
+      assert.match(String(body['clientSecret']), /_secret_/);
       assert.equal((await till.tryPatch(path, { metadata: { kind } }, `${kind}${path}`)).status, 200);
     }
     await payWith(backend, send, prerequisites, `${kind}-pay`);
@@ -230,9 +233,9 @@ function isPayment(value: unknown): value is { readonly id: string } {
 
 /** Those that the service answered with, and every other that it may have been shown. */
 async function secretsOf({ stripe }: Backend, answers: readonly Answer[]): Promise<readonly string[]> {
-  const answered = answers.flatMap(({ body }) =>
-    typeof body['clientSecret'] === 'string' ? [body['clientSecret']] : [],
-  );
+  const answered = answers
+    .flatMap(({ body }) => [body['clientSecret'], body['setupClientSecret']])
+    .filter((secret) => typeof secret === 'string');
   const intents = await stripe.paymentIntents.list({ limit: 100 });
   const setups = await stripe.setupIntents.list({ limit: 100 });
   const all = [...intents.data, ...setups.data].flatMap(({ client_secret }) => client_secret ?? []);

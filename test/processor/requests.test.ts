@@ -92,7 +92,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
   [
     'payments.read',
     ({ payments }) => payments.read('pi_1'),
-    'GET /v1/payment_intents/pi_1 expand[0]=latest_charge',
+    'GET /v1/payment_intents/pi_1 expand[0]=latest_charge.refunds',
     undefined,
   ],
   [
@@ -177,26 +177,49 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
         processorPriceId: 'price_1',
         trialPeriodDays: 14,
       }),
-    `POST /v1/subscriptions customer=cus_1&items[0][price]=price_1&payment_behavior=default_incomplete&payment_settings[save_default_payment_method]=on_subscription&trial_period_days=14&metadata[till_id]=${localId}&expand[0]=latest_invoice.confirmation_secret&expand[1]=discounts.source.coupon&expand[2]=discounts.promotion_code&expand[3]=schedule`,
+    `POST /v1/subscriptions customer=cus_1&items[0][price]=price_1&payment_behavior=default_incomplete&payment_settings[save_default_payment_method]=on_subscription&trial_period_days=14&metadata[till_id]=${localId}&expand[0]=latest_invoice.confirmation_secret&expand[1]=pending_setup_intent&expand[2]=discounts.source.coupon&expand[3]=discounts.promotion_code&expand[4]=schedule`,
     'key-1',
+  ],
+  [
+    'subscriptions.create, with everything',
+    ({ subscriptions }) =>
+      subscriptions.create({
+        ...key,
+        id: localId,
+        processorCustomerId: 'cus_1',
+        processorPriceId: 'price_1',
+        quantity: 3,
+        trialPeriodDays: 0,
+        paymentMethodId: 'pm_1',
+        processorPromotionCodeId: 'promo_1',
+        trialEndWithoutCard: 'pause',
+      }),
+    `POST /v1/subscriptions customer=cus_1&items[0][price]=price_1&items[0][quantity]=3&payment_behavior=allow_incomplete&default_payment_method=pm_1&payment_settings[save_default_payment_method]=on_subscription&discounts[0][promotion_code]=promo_1&trial_settings[end_behavior][missing_payment_method]=pause&metadata[till_id]=${localId}&expand[0]=latest_invoice.confirmation_secret&expand[1]=pending_setup_intent&expand[2]=discounts.source.coupon&expand[3]=discounts.promotion_code&expand[4]=schedule`,
+    'key-1',
+  ],
+  [
+    'promotionCodes.find',
+    ({ promotionCodes }) => promotionCodes.find({ code: 'SPRING', processorCustomerId: 'cus_1' }),
+    'GET /v1/promotion_codes code=SPRING&customer=cus_1&active=true&limit=100',
+    undefined,
   ],
   [
     'subscriptions.read',
     ({ subscriptions }) => subscriptions.read('sub_1'),
-    'GET /v1/subscriptions/sub_1 expand[0]=latest_invoice.confirmation_secret&expand[1]=discounts.source.coupon&expand[2]=discounts.promotion_code&expand[3]=schedule',
+    'GET /v1/subscriptions/sub_1 expand[0]=latest_invoice.confirmation_secret&expand[1]=pending_setup_intent&expand[2]=discounts.source.coupon&expand[3]=discounts.promotion_code&expand[4]=schedule',
     undefined,
   ],
   [
     'subscriptions.update',
     ({ subscriptions }) =>
       subscriptions.update({ ...key, processorSubscriptionId: 'sub_1', metadata: { a: '1', b: null } }),
-    'POST /v1/subscriptions/sub_1 metadata[a]=1&metadata[b]=',
+    'POST /v1/subscriptions/sub_1 metadata[a]=1&metadata[b]=&expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule',
     'key-1',
   ],
   [
     'subscriptions.readToConfirm',
     ({ subscriptions }) => subscriptions.readToConfirm('sub_1'),
-    'GET /v1/subscriptions/sub_1 expand[0]=pending_setup_intent',
+    'GET /v1/subscriptions/sub_1 expand[0]=pending_setup_intent&expand[1]=discounts.source.coupon&expand[2]=discounts.promotion_code&expand[3]=schedule',
     undefined,
   ],
   [

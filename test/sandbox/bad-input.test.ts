@@ -46,7 +46,7 @@ test('each kind of mistake gets its own kind of error', async (t) => {
       [400, 'resource_missing', 'items[0][price]'],
     ],
     ['nothing', '', [404, undefined, undefined]],
-    ['invoices/create_preview', `customer=${customer.id}`, [404, undefined, undefined]],
+    ['invoices/create_preview', `customer=${customer.id}`, [404, 'invoice_upcoming_none', undefined]],
     [
       'test_helpers/test_clocks',
       'frozen_time=1800000000000',

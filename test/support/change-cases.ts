@@ -9,6 +9,7 @@ export type ChangeCase = Omit<CreationCase, 'operation' | 'processorOperation' |
     | 'customers.update'
     | 'plans.update'
     | 'payments.update'
+    | 'subscriptions.create'
     | 'subscriptions.update'
     | 'subscriptions.pay';
   readonly method: 'POST' | 'PATCH';
@@ -91,6 +92,28 @@ export const changeCases: readonly ChangeCase[] = [
     },
     countRows: (backend, { openPaymentId }) =>
       count(backend, `payments where id = $1 and metadata = '{"d": "4"}'`, openPaymentId),
+  },
+  {
+    // It uses up the promotion code, so that a request which finishes it cannot find the code again.
+    operation: 'subscriptions.create',
+    method: 'POST',
+    status: 201,
+    path: () => '/subscriptions',
+    body: ({ payer: { id, paymentMethodId, promotionCode }, planId }) => ({
+      ...{ customerId: id, planId, paymentMethodId, promotionCode },
+      ...{ quantity: 3, trialEndWithoutCard: 'pause' },
+    }),
+    countAtProcessor: async ({ stripe }, { payer: { processorCustomerId: customer } }) => {
+      const { data } = await stripe.subscriptions.list({ customer, status: 'all' });
+      return data.filter(({ items }) => items.data[0]?.quantity === 3).length;
+    },
+    countRows: (backend, { payer: { id, paymentMethodId, promotionCode } }) =>
+      count(
+        backend,
+        `subscriptions where customer_id = $1 and quantity = 3 and status = 'active'
+         and discount ->> 'code' = '${promotionCode}' and default_payment_method_id = '${paymentMethodId}'`,
+        id,
+      ),
   },
   {
     operation: 'subscriptions.update',

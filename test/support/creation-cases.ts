@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Backend } from './backend.ts';
 import type { Answer, Client } from './client.ts';
 import { confirmIntent, intentOf } from './objects.ts';
+import { createPromotionCode } from './promotion-codes.ts';
 
 export type CreationOperation =
   | 'customers.create'
@@ -30,6 +31,13 @@ export interface Prerequisites {
   /** A subscription of that customer. */
   readonly subscriptionId: string;
   readonly processorSubscriptionId: string;
+  /** That customer, with a saved card and a promotion code that can be redeemed once. */
+  readonly payer: {
+    readonly id: string;
+    readonly processorCustomerId: string;
+    readonly paymentMethodId: string;
+    readonly promotionCode: string;
+  };
   /** Another subscription of that customer, its first invoice, and a card that can pay it. */
   readonly unpaidSubscriptionId: string;
   readonly unpaidInvoiceId: string;
@@ -176,7 +184,10 @@ export function creationCase(operation: CreationOperation): CreationCase {
   return found;
 }
 
-/** Creates a customer, a plan, a paid payment, an authorised one, an open one and a subscription, without idempotency keys. */
+/**
+ * Creates a customer, a plan, a paid payment, an authorised one, an open one, a subscription, a saved card and a promotion
+ * code, without idempotency keys.
+ */
 export async function createPrerequisites(
   { stripe }: Pick<Backend, 'stripe'>,
   { tryPost }: Pick<Client, 'tryPost'>,
@@ -212,7 +223,16 @@ export async function createPrerequisites(
   // No webhook says that it is paid. Asked to cancel it, Till reads it from the processor.
   const { status } = await tryPost(`/payments/${payment['id']}/cancel`, {});
   assert.equal(status, 409);
+  const processorPayerId = String(payer['processorCustomerId']);
+  const card = await stripe.paymentMethods.attach('pm_card_visa', { customer: processorPayerId });
+  const { code: promotionCode } = await createPromotionCode({ stripe }, { max_redemptions: 1 });
   return {
+    payer: {
+      id: String(payer['id']),
+      processorCustomerId: processorPayerId,
+      paymentMethodId: card.id,
+      promotionCode,
+    },
     customerId: String(customer['id']),
     processorCustomerId: String(customer['processorCustomerId']),
     planId: String(plan['id']),

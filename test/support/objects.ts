@@ -189,6 +189,7 @@ export interface CreatedPaymentBody {
 export interface CreatedSubscriptionBody {
   readonly subscription: SubscriptionBody;
   readonly clientSecret: string | null;
+  readonly setupClientSecret: string | null;
 }
 
 export type RefundedBody = PaymentBody & { readonly refund: RefundBody };
@@ -252,7 +253,15 @@ export async function createPayment(
 
 export async function createSubscription(
   till: Client,
-  values: { readonly customerId?: string; readonly planId?: string; readonly trialPeriodDays?: number } = {},
+  values: {
+    readonly customerId?: string;
+    readonly planId?: string;
+    readonly trialPeriodDays?: number;
+    readonly quantity?: number;
+    readonly paymentMethodId?: string;
+    readonly promotionCode?: string;
+    readonly trialEndWithoutCard?: 'invoice' | 'pause' | 'cancel';
+  } = {},
 ): Promise<CreatedSubscriptionBody> {
   const customerId = values.customerId ?? (await createCustomer(till)).id;
   const planId = values.planId ?? (await createPlan(till)).id;

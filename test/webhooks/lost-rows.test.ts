@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createPaidPayment, createSubscription } from '../support/objects.ts';
+import { confirmSecret, createPaidPayment, createSubscription } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 
 test('a lost subscription that cannot be recovered is read once and ignored', async (t) => {
   const till = await startTill({ in: 'process', for: t });
-  const { subscription } = await createSubscription(till);
+  const { subscription, clientSecret } = await createSubscription(till);
+  // The items of a subscription can be changed once its first invoice is paid.
+  await confirmSecret(till, clientSecret);
   await till.settle();
   const foreign = await till.stripe.prices.create({
     currency: 'eur',

@@ -132,10 +132,16 @@ async function assertCounted(
     ({ data: { object } }) => object.object === 'payment_intent' && paymentIntents.has(object.id),
   );
   const ofType = (type: string) => own.filter((event) => event.type === type).length;
+  // What subscriptions charge is disputed like what the API charges.
+  const charges = new Set(
+    delivery.events.flatMap(({ data: { object } }) =>
+      object.object === 'invoice_payment' ? String(object.payment.payment_intent) : [],
+    ),
+  );
   const disputed = new Set(
     delivery.events
       .flatMap(({ data: { object } }) => (object.object === 'dispute' ? String(object.payment_intent) : []))
-      .filter((id) => paymentIntents.has(id)),
+      .filter((id) => paymentIntents.has(id) || charges.has(id)),
   );
   const known = delivery.events.filter(({ type }) => eventTypes.some((known) => known === type));
   const settled = (await sumOf(metrics.webhookEventsProcessed)) + (await sumOf(metrics.webhookEventsIgnored));

@@ -253,7 +253,10 @@ const sampleLives: readonly (readonly (readonly Command[])[])[] = [
   ],
   [
     [
-      { what: 'subscribe', interval: 'week', amount: 900, trialDays: 0, card },
+      {
+        ...{ what: 'subscribe', interval: 'week', amount: 900, trialDays: 0, card, savesCard: true },
+        ...{ quantity: 2, percent: 10, atTrialEnd: 'pause' },
+      },
       { what: 'update customer', name: 'One', by: 'processor' },
       { what: 'update customer', name: 'Two', by: 'processor' },
     ],

@@ -14,6 +14,7 @@ import {
   type PlanBody,
   type RefundBody,
 } from '../support/objects.ts';
+import { createPromotionCode } from '../support/promotion-codes.ts';
 import {
   assertSameResponses,
   type RecordedResponse,
@@ -38,7 +39,10 @@ async function newBuyer(till: TillInProcess, plan: PlanBody): Promise<CustomerBo
   await confirmPayment(till, payment);
   await till.settle();
   await till.post(`/payments/${payment.id}/refund`, { amount: 500 });
-  const { clientSecret } = await createSubscription(till, { customerId: customer.id, planId: plan.id });
+  const { code: promotionCode } = await createPromotionCode(till, { max_redemptions: 1 });
+  const { clientSecret } = await createSubscription(till, {
+    ...{ customerId: customer.id, planId: plan.id, quantity: 2, promotionCode },
+  });
   await confirmSecret(till, clientSecret);
   await createPayment(till, { customerId: customer.id });
   const disputed = await createPayment(till, { customerId: customer.id });
@@ -276,7 +280,9 @@ describe('recovery', () => {
 
   test("follows a subscription to a plan that was lost, and reads nothing for a stranger's objects", async (t) => {
     const till = await startTill({ in: 'process', for: t });
-    const { subscription } = await createSubscription(till);
+    const { subscription, clientSecret } = await createSubscription(till);
+    // The items of a subscription can be changed once its first invoice is paid.
+    await confirmSecret(till, clientSecret);
     const other = await createPlan(till);
     await till.settle();
     await till.sql('delete from till.plans where id = $1', [other.id]);

@@ -89,6 +89,7 @@ test('what a subscription charges is a payment with its invoice and its subscrip
       amountCapturable: 0,
       captureBefore: null,
       description: null,
+      metadata: {},
       failure: null,
       paymentMethod: '4242',
       invoiceId: invoices[0]?.id,

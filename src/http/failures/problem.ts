@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { type Static, Type } from 'typebox';
 import { Failure, type FailureCode, failureTitles } from '../../errors.ts';
 import { objectMissing } from '../../processor/refused-write.ts';
+import { promotionCodeInvalid } from '../../subscriptions/promotion-code.ts';
 import { securityHeaders } from '../security-headers.ts';
 
 /** The one place that maps failures to HTTP statuses. */
@@ -21,6 +22,10 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   plan_archived: 409,
   already_subscribed: 409,
   nothing_to_pay: 409,
+  currency_mismatch: 409,
+  subscription_ended: 409,
+  subscription_incomplete: 409,
+  subscription_ending: 409,
   payment_not_cancelable: 409,
   payment_not_capturable: 409,
   capture_exceeds_authorized: 409,
@@ -32,6 +37,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   unsupported_media_type: 415,
   idempotency_key_reused: 422,
   processor_rejected: 422,
+  promotion_code_invalid: 422,
   rate_limited: 429,
   headers_too_large: 431,
   internal_error: 500,
@@ -157,6 +163,13 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   external_id_taken: 'Another customer has this externalId. Use that customer, or send another externalId.',
   customer_deleted: 'The customer is deleted, and so is the metadata of everything that belonged to it.',
   plan_archived: 'The plan is archived. Choose an active plan.',
+  currency_mismatch:
+    'The plan has another currency than the subscription. Choose a plan in the same currency.',
+  subscription_ended: 'The subscription has ended. Create a new one.',
+  subscription_incomplete:
+    'The first payment of the subscription is not complete. Complete it before you change the subscription.',
+  subscription_ending:
+    'The subscription ends with the current period. Set cancelAtPeriodEnd to false before you plan a change.',
   already_subscribed:
     'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it first.',
   nothing_to_pay: 'The subscription is active, and no invoice of it is open.',
@@ -174,6 +187,7 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   idempotency_key_reused:
     'This idempotency key belongs to a different request. Send that request again, or use a new key.',
   processor_rejected: 'Amount must be at least 50 cents.',
+  promotion_code_invalid: promotionCodeInvalid().message,
   rate_limited: 'More than 6000 requests in one minute. Retry in 12 s.',
   headers_too_large: 'Send at most 16384 bytes of headers.',
   internal_error: 'Retry later. If the error persists, look up the request id in the log.',

@@ -17,7 +17,10 @@ import { createInvoiceCalls } from './objects/invoices.ts';
 import { createPaymentMethodCalls } from './objects/payment-methods.ts';
 import { createPaymentCalls } from './objects/payments.ts';
 import { createPlanCalls } from './objects/plans.ts';
+import { createPromotionCodeCalls } from './objects/promotion-codes.ts';
 import { createRefundCalls } from './objects/refunds.ts';
+import { createSubscriptionChangeCalls } from './objects/subscription-changes.ts';
+import { createScheduleCalls } from './objects/subscription-schedules.ts';
 import { createSubscriptionCalls } from './objects/subscriptions.ts';
 import type { AdapterContext } from './wire/adapter-context.ts';
 import { type CallLimits, callLimits, createCaller } from './wire/calls.ts';
@@ -74,6 +77,9 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     refunds: createRefundCalls(context),
     disputes: createDisputeCalls(context),
     subscriptions: createSubscriptionCalls(context),
+    promotionCodes: createPromotionCodeCalls(context),
+    schedules: createScheduleCalls(context),
+    subscriptionChanges: createSubscriptionChangeCalls(context),
     invoices: createInvoiceCalls(context),
     paymentMethods: createPaymentMethodCalls(context),
     events: createEventCalls(context),

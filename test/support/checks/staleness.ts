@@ -132,7 +132,8 @@ function viewOf(object: Snapshot, type: string): readonly unknown[] | undefined 
       const [item] = object.items.data;
       const { cancel_at_period_end: ends, latest_invoice: invoice, default_payment_method: card } = object;
       const period = [item?.current_period_start, item?.current_period_end];
-      return [object.status, item?.price.id, ...period, item?.quantity, ends, invoice, card];
+      const status = object.status === 'paused' ? 'unpaid' : object.status;
+      return [status, item?.price.id, ...period, item?.quantity, ends, invoice, card];
     }
     case 'invoice':
       return [object.status, object.amount_due, object.amount_paid];

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Stripe } from 'stripe';
 import type { TestProcessor } from '../../support/backend.ts';
+import { listAll } from '../../support/checks/mirrors.ts';
 import type { Reading } from '../../support/checks/staleness.ts';
 import type { Method } from '../../support/client.ts';
-import { confirmIntent } from '../../support/objects.ts';
+import { confirmIntent, intentOf } from '../../support/objects.ts';
+import { createPromotionCode } from '../../support/promotion-codes.ts';
 import type { ApiClient } from './api-client.ts';
 import { changeTerms, type TermCommand } from './term-changes.ts';
 import type { Card, Command, DisputeAnswer } from './world.ts';
@@ -15,6 +17,7 @@ interface PaymentAnswer {
 interface SubscriptionAnswer {
   readonly subscription: { readonly id: string; readonly processorSubscriptionId: string };
   readonly clientSecret: string | null;
+  readonly setupClientSecret: string | null;
 }
 
 interface PlanAnswer {
@@ -300,9 +303,13 @@ export class HistoryPlayer {
   }
 
   async #answerDispute(intentId: string, how: DisputeAnswer): Promise<void> {
-    const { disputes } = this.#processor.stripe;
-    const [dispute] = (await disputes.list({ payment_intent: intentId })).data;
-    if (dispute === undefined) return;
+    const { disputes, events } = this.#processor.stripe;
+    // Faults are injected into the list of disputes.
+    const opened = await listAll(events.list({ type: 'charge.dispute.created', limit: 100 }));
+    const dispute = opened
+      .map(({ data: { object } }) => object)
+      .find((object) => object.object === 'dispute' && object.payment_intent === intentId);
+    if (dispute?.object !== 'dispute') return;
     if (how === 'accept') await disputes.close(dispute.id);
     else await disputes.update(dispute.id, { evidence: { uncategorized_text: how } });
   }
@@ -320,7 +327,7 @@ export class HistoryPlayer {
   }
 
   async #subscribe(command: Extract<Command, { what: 'subscribe' }>): Promise<void> {
-    const { interval, amount, trialDays, card } = command;
+    const { interval, amount, trialDays, card, savesCard, quantity, percent, atTrialEnd } = command;
     const plan = await this.#till.call<PlanAnswer>('POST', 'plans', {
       name: 'Plan',
       amount,
@@ -329,10 +336,22 @@ export class HistoryPlayer {
     });
     if (plan === undefined) return;
     this.#plans.push(plan);
+    const customer = this.#customer.processorCustomerId;
+    const { paymentMethods } = this.#processor.stripe;
+    const saved = savesCard && card !== null ? await paymentMethods.attach(card, { customer }) : null;
+    const duration = amount % 2 === 0 ? 'forever' : 'once';
+    const promotion =
+      percent === null
+        ? null
+        : await createPromotionCode(this.#processor, { customer }, { percent_off: percent, duration });
     const order = {
       customerId: this.#customer.id,
       planId: plan.id,
       trialPeriodDays: trialDays,
+      quantity,
+      trialEndWithoutCard: atTrialEnd,
+      ...(saved === null ? {} : { paymentMethodId: saved.id }),
+      ...(promotion === null ? {} : { promotionCode: promotion.code }),
       idempotencyKey: randomUUID(),
     };
     const made = await this.#till.call<SubscriptionAnswer>('POST', 'subscriptions', order);
@@ -340,7 +359,13 @@ export class HistoryPlayer {
     const { id, processorSubscriptionId: processorId } = made.subscription;
     const intentId = made.clientSecret?.split('_secret_')[0] ?? null;
     this.#subscriptions.push({ id, processorId, intentId, order });
-    if (card !== null && intentId !== null) await this.#confirm(intentId, card);
+    if (card === null || saved !== null) return;
+    if (intentId !== null) await this.#confirm(intentId, card);
+    if (made.setupClientSecret === null) return;
+    await this.#processor.stripe.setupIntents.confirm(intentOf(made.setupClientSecret), {
+      payment_method: card,
+      return_url: 'https://shop.example.com/done',
+    });
   }
 
   /** Refunds the newest payment of the subscription: one that Till knows, or one that the processor knows. */

@@ -49,6 +49,12 @@ export type Command =
       readonly amount: number;
       readonly trialDays: number;
       readonly card: Card | null;
+      /** Given when it is created, instead of afterwards. */
+      readonly savesCard: boolean;
+      readonly quantity: number;
+      /** The percentage that a promotion code takes off. */
+      readonly percent: number | null;
+      readonly atTrialEnd: 'invoice' | 'pause' | 'cancel';
     }
   | { readonly what: 'refund charge'; readonly which: number; readonly whole: boolean; readonly by: Actor }
   | { readonly what: 'repeat subscription'; readonly which: number }
@@ -156,6 +162,10 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       amount,
       trialDays: fc.constantFrom(0, 0, 1, 7),
       card: fc.option(card, { nil: null, freq: 3 }),
+      savesCard: fc.boolean(),
+      quantity,
+      percent: fc.option(fc.constantFrom(10, 50, 100), { nil: null, freq: 1 }),
+      atTrialEnd: fc.constantFrom('invoice', 'pause', 'cancel'),
     }),
   },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('repeat subscription' as const), which }) },

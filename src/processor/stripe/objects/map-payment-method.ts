@@ -8,6 +8,7 @@ import type {
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { subscriptionStatusWords } from './map-subscription.ts';
+import { scheduledMethods } from './schedule-phases.ts';
 
 export function mapPaymentMethod(value: unknown, asOf: AsOf): AttachablePaymentMethod {
   const method = WireObject.parse(value, 'payment_method').expectKind('payment_method');
@@ -43,6 +44,7 @@ export function mapUse(value: unknown): PaymentMethodUse {
     processorSubscriptionId: subscription.id(),
     status: ifReadable(() => subscription.translate('status', subscriptionStatusWords)),
     paymentMethodId: subscription.referenceOrNull('default_payment_method') ?? defaultSourceOf(subscription),
+    scheduledMethodIds: scheduledMethods(subscription),
   };
 }
 

@@ -92,6 +92,15 @@ export function clientSecretOfSubscription(value: unknown): string | null {
   });
 }
 
+/** The secret with which a trial gets its card, from a subscription with `pending_setup_intent` expanded. */
+export function setupSecretOf(value: unknown): string | null {
+  return ifReadable(() => {
+    const subscription = WireObject.parse(value, 'subscription');
+    if (subscription.text('status') !== 'trialing') return null;
+    return clientSecretOf(subscription.object('pending_setup_intent'));
+  });
+}
+
 /**
  * The secret that is left to confirm, from a subscription with `pending_setup_intent` expanded and its open invoices,
  * newest first, with `confirmation_secret` expanded. An invoice comes before the setup of a payment method, and the

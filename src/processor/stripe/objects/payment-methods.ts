@@ -99,8 +99,9 @@ function createReads(context: AdapterContext): Reads {
 
     listUses: async (processorCustomerId) => {
       // Without a status filter, the processor leaves out canceled subscriptions.
-      const filter = { customer: processorCustomerId, status: 'all' } as const;
-      const fetch: Fetch = (page, options) => stripe.subscriptions.list({ ...filter, ...page }, options);
+      const filter = { customer: processorCustomerId, status: 'all', expand: ['data.schedule'] } as const;
+      const fetch: Fetch = (page, options) =>
+        stripe.subscriptions.list({ ...filter, expand: [...filter.expand], ...page }, options);
       // A subscription that cannot be read fails the listing: left out, its payment method would look unused.
       const pages = fetchPages(context, 'subscriptions.list', fetch, lookUpPagesMax, mapUse);
       return (await Array.fromAsync(pages)).flat();

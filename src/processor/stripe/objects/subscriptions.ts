@@ -1,6 +1,7 @@
 import type { Stripe } from 'stripe';
 import type { AsOf } from '../../../mirrors/facts.ts';
-import type { SubscriptionCalls, SubscriptionWithSecret } from '../../processor.ts';
+import type { NewSubscription } from '../../new-subscription.ts';
+import type { SubscriptionCalls, SubscriptionWithSecret, SubscriptionWithSecrets } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';
@@ -8,11 +9,11 @@ import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
 import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
 import { type KnownLinks, localIdKey, withKnownLinks } from '../wire/wire-object.ts';
-import { clientSecretOfSubscription, mapSubscription } from './map-subscription.ts';
+import { clientSecretOfSubscription, mapSubscription, setupSecretOf } from './map-subscription.ts';
 import { termExpansions } from './map-subscription-terms.ts';
 import { createOpenInvoiceReads } from './open-invoices.ts';
 
-const expand = ['latest_invoice.confirmation_secret', ...termExpansions];
+const expand = ['latest_invoice.confirmation_secret', 'pending_setup_intent', ...termExpansions];
 const expandInList = termExpansions.map((path) => `data.${path}`);
 
 export function createSubscriptionCalls(context: AdapterContext): SubscriptionCalls {
@@ -26,33 +27,21 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
     call('subscriptions.read', {
       kind: 'read',
       send: (options) => stripe.subscriptions.retrieve(processorSubscriptionId, { expand }, options),
-      take: (response, asOf) => withSecret(response, known, asOf),
+      take: (response, asOf) => withSecrets(response, known, asOf),
       refused: (refusal) => (isMissing(refusal) ? null : undefined),
     });
 
   return {
-    create: ({ id, processorCustomerId, processorPriceId, trialPeriodDays, metadata, idempotencyKey }) =>
+    create: ({ idempotencyKey, ...subscription }) =>
       call('subscriptions.create', {
         kind: 'write',
         send: (options) =>
-          stripe.subscriptions.create(
-            {
-              customer: processorCustomerId,
-              items: [{ price: processorPriceId }],
-              // The frontend confirms the first payment; until then nothing is charged.
-              payment_behavior: 'default_incomplete',
-              // Without this, renewals would have no payment method to charge.
-              payment_settings: { save_default_payment_method: 'on_subscription' },
-              ...(trialPeriodDays === 0 ? {} : { trial_period_days: trialPeriodDays }),
-              metadata: { ...metadata, [localIdKey]: id },
-              expand,
-            },
-            { ...options, idempotencyKey },
-          ),
+          stripe.subscriptions.create(creationParams(subscription), { ...options, idempotencyKey }),
         take: (response, asOf) => {
+          const { id, processorCustomerId, metadata } = subscription;
           const known = { localId: id, customer: processorCustomerId };
           const sent = withSentMetadata(response, metadata);
-          const made = withSecret(sent, known, sinceCreation(response, asOf));
+          const made = withSecrets(sent, known, sinceCreation(response, asOf));
           if (made.subscription.status === 'incomplete') warnIfNoSecret(context, made);
           return made;
         },
@@ -80,6 +69,39 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
   };
 }
 
+/** Parameters of defaults are left out: a call that is repeated after an upgrade must be the same call. */
+function creationParams(subscription: NewSubscription): Stripe.SubscriptionCreateParams {
+  const { id, processorCustomerId, processorPriceId, quantity, trialPeriodDays } = subscription;
+  const { paymentMethodId, processorPromotionCodeId, trialEndWithoutCard, metadata } = subscription;
+  return {
+    customer: processorCustomerId,
+    items: [{ price: processorPriceId, ...(quantity === undefined ? {} : { quantity }) }],
+    ...firstPaymentParams(paymentMethodId),
+    // Without this, renewals would have no payment method to charge.
+    payment_settings: { save_default_payment_method: 'on_subscription' },
+    ...(processorPromotionCodeId === undefined
+      ? {}
+      : { discounts: [{ promotion_code: processorPromotionCodeId }] }),
+    ...(trialPeriodDays === 0 ? {} : { trial_period_days: trialPeriodDays }),
+    ...(trialEndWithoutCard === undefined
+      ? {}
+      : { trial_settings: { end_behavior: { missing_payment_method: trialEndWithoutCard } } }),
+    metadata: { ...metadata, [localIdKey]: id },
+    expand,
+  };
+}
+
+/**
+ * Without a payment method nothing is charged until the frontend confirms the first payment. A given one is charged on
+ * session, because customers are present when they subscribe: a charge that needs authentication then waits for them,
+ * while off session it would be declined.
+ */
+function firstPaymentParams(paymentMethodId: string | undefined): Partial<Stripe.SubscriptionCreateParams> {
+  return paymentMethodId === undefined
+    ? { payment_behavior: 'default_incomplete' }
+    : { payment_behavior: 'allow_incomplete', default_payment_method: paymentMethodId };
+}
+
 function ofCustomer(customer: string | undefined): Stripe.SubscriptionListParams {
   return customer === undefined ? {} : { customer };
 }
@@ -89,13 +111,18 @@ function createChanges({
   call,
 }: AdapterContext): Pick<SubscriptionCalls, 'update' | 'cancel' | 'resume'> {
   return {
-    update: ({ processorSubscriptionId, metadata, idempotencyKey }) =>
+    update: ({ processorSubscriptionId, metadata, cancelAtPeriodEnd, paymentMethodId, idempotencyKey }) =>
       call('subscriptions.update', {
         kind: 'write',
         send: (options) =>
           stripe.subscriptions.update(
             processorSubscriptionId,
-            { ...changedMetadata(metadata), expand: [...termExpansions] },
+            {
+              ...changedMetadata(metadata),
+              ...(cancelAtPeriodEnd === undefined ? {} : { cancel_at_period_end: cancelAtPeriodEnd }),
+              ...(paymentMethodId === undefined ? {} : { default_payment_method: paymentMethodId }),
+              expand: [...termExpansions],
+            },
             { ...options, idempotencyKey },
           ),
         take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf)),
@@ -142,9 +169,10 @@ function warnIfNoSecret(
 /** A subscription that is read or canceled already has a row, with its links. */
 const noLinks: KnownLinks = { localId: null, customer: null };
 
-function withSecret(response: unknown, known: KnownLinks, asOf: AsOf): SubscriptionWithSecret {
+function withSecrets(response: unknown, known: KnownLinks, asOf: AsOf): SubscriptionWithSecrets {
   return {
     subscription: mapSubscription(withKnownLinks(response, known), asOf),
     clientSecret: clientSecretOfSubscription(response),
+    setupClientSecret: setupSecretOf(response),
   };
 }

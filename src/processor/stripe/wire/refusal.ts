@@ -45,6 +45,9 @@ const retrySafely = 'Retry later, with the same idempotency key if you sent one.
 const noReason =
   "The processor gave no reason. Check the values of the request, and the processor's own log.";
 
+/** What the processor says of an object, or an upcoming invoice, that does not exist. An unknown path has no code. */
+const codesOfMissing: readonly (string | undefined)[] = ['resource_missing', 'invoice_upcoming_none'];
+
 /** The one place that decides what an error of a call means. */
 export function classifyError(error: unknown): FailedCall {
   if (error instanceof UnmappableError) return invalidResponse(error.message);
@@ -86,7 +89,7 @@ export function classifyError(error: unknown): FailedCall {
     // created can be looked up; the key itself cannot be used again.
     return { ...invalidResponse('it has another request under the same idempotency key'), replayed: true };
   }
-  if (status === 404 && error.code !== 'resource_missing') {
+  if (status === 404 && !codesOfMissing.includes(error.code)) {
     return { ...invalidResponse('PROCESSOR_API_BASE has no such endpoint'), maybeDone: false };
   }
   if (![400, 402, 404].includes(status)) return invalidResponse(`its status is ${status}`);

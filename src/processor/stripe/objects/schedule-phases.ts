@@ -1,0 +1,181 @@
+import type { Stripe } from 'stripe';
+import { UnmappableError } from '../../event-facts.ts';
+import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { quantityOf } from './map-subscription-terms.ts';
+
+export type Phase = Stripe.SubscriptionScheduleUpdateParams.Phase;
+type PhaseItem = Stripe.SubscriptionScheduleUpdateParams.Phase.Item;
+type PhaseDiscount = Stripe.SubscriptionScheduleUpdateParams.Phase.Discount;
+
+/** Another price and quantity for one of the items. */
+export interface PhaseChange {
+  /** The price that the item has now. */
+  readonly presentPriceId: string;
+  readonly processorPriceId: string;
+  readonly quantity: number;
+  /** Of the new price. */
+  readonly interval: 'day' | 'week' | 'month' | 'year';
+  readonly intervalCount: number;
+  /** Whether the change starts a new billing cycle. */
+  readonly startsCycle: boolean;
+}
+
+/**
+ * Two phases: the subscription as it is until the end of its period, then the same with the change. A phase clears the
+ * discounts and the payment method that it does not name, so both phases name them.
+ */
+export function phasesWithChange(subscription: WireObject, change: PhaseChange): Phase[] {
+  const { current } = openPhases(subscription);
+  const items = subscription.list('items').map(subscriptionItem);
+  const changed = subscription
+    .list('items')
+    .find((item) => item.reference('price') === change.presentPriceId);
+  if (changed === undefined) throw new UnmappableError('subscription.items lacks the price of the change');
+  const carriedOver = { ...settingsOf(current), ...termsOf(subscription) };
+  const cancelAt = ifReadable(() => subscription.wholeNumber('cancel_at'));
+  return [
+    {
+      ...{ ...carriedOver, items, ...trialOf(subscription) },
+      start_date: current.wholeNumber('start_date'),
+      end_date: changed.wholeNumber('current_period_end'),
+    },
+    {
+      ...carriedOver,
+      items: items.map((item) =>
+        item.price === change.presentPriceId
+          ? { ...item, price: change.processorPriceId, quantity: change.quantity }
+          : item,
+      ),
+      proration_behavior: 'none',
+      ...(change.startsCycle ? { billing_cycle_anchor: 'phase_start' } : {}),
+      // After this phase the subscription continues without a schedule, unless it was to end anyway.
+      ...(cancelAt === null
+        ? { duration: { interval: change.interval, interval_count: change.intervalCount } }
+        : { end_date: cancelAt }),
+    },
+  ];
+}
+
+/** The running phase and the later ones, with another payment method. */
+export function phasesWithMethod(subscription: WireObject, paymentMethodId: string): Phase[] {
+  const { current, later } = openPhases(subscription);
+  const method = { default_payment_method: paymentMethodId };
+  return [
+    {
+      ...{ ...settingsOf(current), ...termsOf(subscription), ...trialOf(subscription) },
+      items: subscription.list('items').map(subscriptionItem),
+      start_date: current.wholeNumber('start_date'),
+      end_date: current.wholeNumber('end_date'),
+      ...method,
+    },
+    ...later.map((phase) => ({ ...laterPhase(phase), ...method })),
+  ];
+}
+
+/**
+ * The payment method that each phase of the subscription's schedule charges, from the running one on. Null if it is the
+ * customer's default. Empty if there is no schedule, or if it has ended.
+ */
+export function scheduledMethods(subscription: WireObject): readonly (string | null)[] {
+  const schedule = ifReadable(() => subscription.object('schedule'));
+  if (schedule === null || schedule.objectOrNull('current_phase') === null) return [];
+  const settings = schedule.object('default_settings');
+  const byDefault = settings.referenceOrNull('default_payment_method');
+  const { current, later } = openPhases(subscription);
+  return [current, ...later].map((phase) => phase.referenceOrNull('default_payment_method') ?? byDefault);
+}
+
+interface OpenPhases {
+  readonly current: WireObject;
+  readonly later: readonly WireObject[];
+}
+
+function openPhases(subscription: WireObject): OpenPhases {
+  const schedule = subscription.object('schedule');
+  const start = schedule.object('current_phase').wholeNumber('start_date');
+  const phases = schedule
+    .objects('phases')
+    .filter((phase) => phase.wholeNumber('start_date') >= start)
+    .toSorted((a, b) => a.wholeNumber('start_date') - b.wholeNumber('start_date'));
+  const [current, ...later] = phases;
+  if (current === undefined)
+    throw new UnmappableError('subscription.schedule.phases lacks the current phase');
+  return { current, later };
+}
+
+/** What a phase must name, or the subscription loses it. */
+function termsOf(subscription: WireObject): Partial<Phase> {
+  const method = subscription.referenceOrNull('default_payment_method');
+  const discounts = subscription.array('discounts').map((discount) => ({ discount: idOf(discount) }));
+  return {
+    ...(method === null ? {} : { default_payment_method: method }),
+    ...(discounts.length === 0 ? {} : { discounts }),
+  };
+}
+
+/** A phase that does not name the end of a running trial ends the trial. */
+function trialOf(subscription: WireObject): Partial<Phase> {
+  if (subscription.text('status') !== 'trialing') return {};
+  return { trial_end: subscription.wholeNumber('trial_end') };
+}
+
+function subscriptionItem(item: WireObject): PhaseItem & { readonly price: string } {
+  return { price: item.reference('price'), quantity: quantityOf(item), ...itemExtras(item) };
+}
+
+function laterPhase(phase: WireObject): Phase {
+  const trialEnd = ifReadable(() => phase.wholeNumber('trial_end'));
+  const discounts = phase.objects('discounts').map(phaseDiscount);
+  return {
+    ...settingsOf(phase),
+    ...copied(phase, ['billing_cycle_anchor', 'proration_behavior', 'metadata']),
+    items: phase.objects('items').map((item) => ({
+      ...{ price: item.reference('price'), quantity: quantityOf(item), ...itemExtras(item) },
+    })),
+    start_date: phase.wholeNumber('start_date'),
+    end_date: phase.wholeNumber('end_date'),
+    ...(trialEnd === null ? {} : { trial_end: trialEnd }),
+    ...(discounts.length === 0 ? {} : { discounts }),
+  };
+}
+
+function phaseDiscount(discount: WireObject): PhaseDiscount {
+  const name = (['discount', 'promotion_code', 'coupon'] as const).find(
+    (field) => ifReadable(() => discount.reference(field)) !== null,
+  );
+  if (name === undefined) throw new UnmappableError(`${discount.path} names no discount`);
+  return { [name]: discount.reference(name) };
+}
+
+/** What else may have been set on an item in the dashboard. */
+function itemExtras(item: WireObject): Partial<PhaseItem> {
+  const taxRates = idsIn(item, 'tax_rates');
+  return { ...copied(item, ['metadata']), ...(taxRates.length === 0 ? {} : { tax_rates: taxRates }) };
+}
+
+/** What else may have been set on a phase in the dashboard. The processor's parameters have the names of its fields. */
+function settingsOf(phase: WireObject): Partial<Phase> {
+  const taxRates = idsIn(phase, 'default_tax_rates');
+  return {
+    ...copied(phase, ['collection_method', 'description', 'application_fee_percent']),
+    ...(taxRates.length === 0 ? {} : { default_tax_rates: taxRates }),
+  };
+}
+
+/** The fields that have a value, as parameters. Their types are those of the processor's own object. */
+function copied(object: WireObject, fields: readonly string[]): Record<string, never> {
+  const values = fields.flatMap((field) => {
+    const value = ifReadable(() => object.raw(field));
+    const isEmpty = value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+    return isEmpty ? [] : [[field, value]];
+  });
+  return Object.fromEntries(values);
+}
+
+function idsIn(object: WireObject, field: string): string[] {
+  return (ifReadable(() => object.array(field)) ?? []).map(idOf);
+}
+
+function idOf(value: unknown): string {
+  return WireObject.parse({ value }, 'reference').reference('value');
+}

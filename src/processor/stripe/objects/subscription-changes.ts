@@ -1,0 +1,95 @@
+import type { Stripe } from 'stripe';
+import type { ChangePreview, ItemChange, SubscriptionChangeCalls } from '../../subscription-change-calls.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { done, isMissing, missing, refused } from '../wire/attempt.ts';
+import { mapChangeable, mapCharge, mapPreview } from './map-subscription-change.ts';
+import { termExpansions } from './map-subscription-terms.ts';
+
+const expand = [...termExpansions];
+
+const prorationBehaviors = {
+  nextInvoice: 'create_prorations',
+  invoice: 'always_invoice',
+  none: 'none',
+} as const satisfies Record<ItemChange['proration'], Stripe.SubscriptionUpdateParams.ProrationBehavior>;
+
+export function createSubscriptionChangeCalls({ stripe, call }: AdapterContext): SubscriptionChangeCalls {
+  return {
+    read: (processorSubscriptionId) =>
+      call('subscriptions.read', {
+        kind: 'read',
+        send: (options) => stripe.subscriptions.retrieve(processorSubscriptionId, { expand }, options),
+        take: mapChangeable,
+        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      }),
+
+    change: ({ idempotencyKey, ...change }) =>
+      call('subscriptions.update', {
+        kind: 'write',
+        send: (options) =>
+          stripe.subscriptions.update(
+            change.processorSubscriptionId,
+            // What is not paid at once must not be had: the change then waits as a pending update.
+            { ...changeParams(change), payment_behavior: 'pending_if_incomplete', expand },
+            { ...options, idempotencyKey },
+          ),
+        take: (response, asOf) => done(mapChangeable(response, asOf)),
+        refused: missing,
+      }),
+
+    readCharge: (processorInvoiceId) =>
+      call('invoices.read', {
+        kind: 'read',
+        send: (options) =>
+          stripe.invoices.retrieve(
+            processorInvoiceId,
+            { expand: ['payments.data.payment.payment_intent'] },
+            options,
+          ),
+        take: mapCharge,
+        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      }),
+
+    voidInvoice: ({ processorInvoiceId, idempotencyKey }) =>
+      call('invoices.void', {
+        kind: 'write',
+        send: (options) =>
+          stripe.invoices.voidInvoice(processorInvoiceId, {}, { ...options, idempotencyKey }),
+        take: () => done(null),
+        // The call carries none of the caller's values, so any other refusal is about the invoice's state.
+        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+      }),
+
+    preview: (change) =>
+      call('invoices.preview', {
+        kind: 'read',
+        send: (options) =>
+          stripe.invoices.createPreview(
+            {
+              subscription: change.processorSubscriptionId,
+              ...('processorItemId' in change ? { subscription_details: changeParams(change) } : {}),
+            },
+            options,
+          ),
+        take: (response, asOf) => done<ChangePreview | null>(mapPreview(response, asOf)),
+        refused: (refusal) => (refusal.code === 'invoice_upcoming_none' ? done(null) : missing(refusal)),
+      }),
+  };
+}
+
+/** The same parameters for a change and its preview, so that both cost the same. */
+function changeParams(change: ItemChange) {
+  const { processorItemId, processorPriceId, quantity, proration, prorationDate, startsPeriod } = change;
+  return {
+    items: [
+      {
+        id: processorItemId,
+        ...(processorPriceId === undefined ? {} : { price: processorPriceId }),
+        ...(quantity === undefined ? {} : { quantity }),
+      },
+    ],
+    proration_behavior: prorationBehaviors[proration],
+    ...(prorationDate === undefined ? {} : { proration_date: prorationDate.getTime() / 1_000 }),
+    ...(startsPeriod ? { billing_cycle_anchor: { type: 'now' as const } } : {}),
+  };
+}

@@ -1,0 +1,111 @@
+import type { Attempt } from '../../processor.ts';
+import type { ScheduleCalls } from '../../schedule-calls.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { done, missing, refused } from '../wire/attempt.ts';
+import type { Refusal } from '../wire/refusal.ts';
+import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { type Phase, phasesWithChange, phasesWithMethod } from './schedule-phases.ts';
+
+export function createScheduleCalls(context: AdapterContext): ScheduleCalls {
+  const { stripe, call } = context;
+  const setPhases = createSetPhases(context);
+  return {
+    create: ({ processorSubscriptionId, idempotencyKey }) =>
+      call('subscription_schedules.create', {
+        kind: 'write',
+        send: (options) =>
+          stripe.subscriptionSchedules.create(
+            { from_subscription: processorSubscriptionId },
+            { ...options, idempotencyKey },
+          ),
+        take: takeSchedule,
+        refused: refusedChange,
+      }),
+
+    planChange: ({ processorSubscriptionId, idempotencyKey, ...change }) =>
+      setPhases(processorSubscriptionId, idempotencyKey, (subscription) => ({
+        phases: phasesWithChange(subscription, change),
+      })),
+
+    setPaymentMethod: ({ processorSubscriptionId, paymentMethodId, idempotencyKey }) =>
+      setPhases(processorSubscriptionId, idempotencyKey, (subscription) => ({
+        phases: phasesWithMethod(subscription, paymentMethodId),
+        paymentMethodId,
+      })),
+
+    release: ({ processorScheduleId, idempotencyKey }) =>
+      call('subscription_schedules.release', {
+        kind: 'write',
+        send: (options) =>
+          stripe.subscriptionSchedules.release(
+            processorScheduleId,
+            // The end of a subscription is not part of a change of its plan.
+            { preserve_cancel_date: true },
+            { ...options, idempotencyKey },
+          ),
+        take: takeSchedule,
+        refused: refusedChange,
+      }),
+  };
+}
+
+interface NewPhases {
+  readonly phases: Phase[];
+  /** Of the phases that name none. */
+  readonly paymentMethodId?: string;
+}
+
+/** Two calls: the phases contain what the subscription and its schedule have at that moment. */
+function createSetPhases({ stripe, call }: AdapterContext) {
+  return async (
+    processorSubscriptionId: string,
+    idempotencyKey: string,
+    phasesOf: (subscription: WireObject) => NewPhases,
+  ): Promise<Attempt<null>> => {
+    const planned = await call('subscriptions.read', {
+      kind: 'read',
+      send: (options) =>
+        stripe.subscriptions.retrieve(processorSubscriptionId, { expand: ['schedule'] }, options),
+      take: (response) => {
+        const subscription = WireObject.parse(response, 'subscription').expectKind('subscription');
+        const schedule = subscription.objectOrNull('schedule');
+        if (schedule === null) return null;
+        const cancelAt = ifReadable(() => subscription.wholeNumber('cancel_at'));
+        return { id: schedule.id(), hasEnd: cancelAt !== null, ...phasesOf(subscription) };
+      },
+    });
+    // The schedule was released after the caller found or created it, by a change that is newer than this one.
+    if (planned === null) return done(null);
+    const { id, hasEnd, phases, paymentMethodId } = planned;
+    return call('subscription_schedules.update', {
+      kind: 'write',
+      send: (options) =>
+        stripe.subscriptionSchedules.update(
+          id,
+          {
+            phases,
+            end_behavior: hasEnd ? 'cancel' : 'release',
+            // The running phase stays as it is, so there is nothing to prorate.
+            proration_behavior: 'none',
+            ...(paymentMethodId === undefined
+              ? {}
+              : { default_settings: { default_payment_method: paymentMethodId } }),
+          },
+          { ...options, idempotencyKey },
+        ),
+      take: takeSchedule,
+      refused: refusedChange,
+    });
+  };
+}
+
+function takeSchedule(response: unknown): Attempt<null> {
+  WireObject.parse(response, 'subscription_schedule').expectKind('subscription_schedule');
+  return done(null);
+}
+
+/** A refusal that names a parameter is about the caller's values. Any other is about the state of the subscription. */
+function refusedChange(refusal: Refusal): Attempt<null> | undefined {
+  if (refusal.status === 400 && refusal.param !== null) return undefined;
+  return missing(refusal) ?? refused('wrong_state', refusal);
+}

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import type { OperationWrite } from '../idempotency/operation.ts';
+import { correct } from '../mirrors/refresh.ts';
+import { notReached } from '../processor/refused-write.ts';
+import type { ChangeableSubscription, InvoiceCharge } from '../processor/subscription-change-calls.ts';
+import { type ChangePlans, itemChange, readChangeable, type Target, targetOf } from './change-terms.ts';
+import { dropPendingChange, voidChangeInvoice } from './drop-pending-change.ts';
+import type { Subscription } from './subscription.ts';
+import type { ChangeParts, MadeChange } from './subscription-change.ts';
+import type { ChangeNow } from './subscription-patch.ts';
+import type { PendingItemFacts } from './subscription-terms.ts';
+
+/**
+ * Changes plan or quantity now. Every step depends on what the processor shows, so that a repeated request goes on where
+ * the first one stopped: see decision 0024.
+ */
+export async function changeNow(
+  parts: ChangeParts,
+  change: ChangeNow,
+  plans: ChangePlans,
+  write: OperationWrite,
+): Promise<MadeChange> {
+  const { processor } = parts;
+  const { subscription } = plans;
+  const before = await readChangeable(processor, subscription);
+  const waiting = targetOf(before, change, plans);
+  // The first call of a repeated request may have made the change that waits.
+  if (write.isRepeated && isFor(before, waiting)) return settleCharge(parts, plans, before, write);
+  // A change that the processor will refuse drops nothing.
+  const isDropped = isWithinPeriod(before, change) && (await dropPendingChange(processor, before, write));
+  // The change that waited may have been paid meanwhile, and so be made.
+  const found = isDropped ? await readChangeable(processor, subscription) : before;
+  const target = targetOf(found, change, plans);
+  if (target.isPresent) return { facts: found.subscription, subscription, clientSecret: null };
+  const changed = await makeChange(parts, change, target, plans, write);
+  if (changed.pendingUpdate !== null) return settleCharge(parts, plans, changed, write);
+  // The processor repeats an old response under a repeated key.
+  const { subscription: facts } = write.isRepeated ? await readChangeable(processor, subscription) : changed;
+  return { facts, subscription, clientSecret: null };
+}
+
+/**
+ * A change of this subscription was abandoned, perhaps between its declined charge and the end of its pending update.
+ * Paying that invoice later would make the change, so it is voided.
+ */
+export async function dropDeclinedChange(
+  { processor, mirror }: ChangeParts,
+  { processorSubscriptionId }: Subscription,
+): Promise<void> {
+  const { subscriptionChanges } = processor;
+  const found = await subscriptionChanges.read(processorSubscriptionId);
+  const invoiceId = found?.pendingUpdate?.processorInvoiceId ?? null;
+  if (invoiceId === null) return;
+  const charge = await subscriptionChanges.readCharge(invoiceId);
+  if (charge === null || charge.decline === null || !isVoidable(charge)) return;
+  await voidChangeInvoice(processor, invoiceId, randomUUID());
+  await correct(mirror, processorSubscriptionId);
+}
+
+async function makeChange(
+  { processor, mirror, plans }: ChangeParts,
+  change: ChangeNow,
+  target: Target,
+  { subscription }: ChangePlans,
+  { idempotencyKey }: OperationWrite,
+): Promise<ChangeableSubscription> {
+  const { planId } = change;
+  const attempt = await processor.subscriptionChanges
+    .change({ ...itemChange(change, target, subscription), idempotencyKey })
+    .catch(async (error: unknown) => {
+      throw planId === undefined ? error : await plans.explainRefusal(error, planId);
+    });
+  if (attempt.outcome !== 'done') {
+    await correct(mirror, subscription.processorSubscriptionId);
+    throw notReached(attempt, 'subscription', 'unchanged');
+  }
+  const { pendingUpdate, items } = attempt.value;
+  if (pendingUpdate === null && !includes(items, target))
+    throw notReached(attempt, 'subscription', 'unchanged');
+  return attempt.value;
+}
+
+/** What became of the charge of a change that waits: a declined one is dropped, and the subscription stays as it was. */
+async function settleCharge(
+  { processor }: ChangeParts,
+  { subscription }: ChangePlans,
+  { pendingUpdate }: ChangeableSubscription,
+  { idempotencyKey }: OperationWrite,
+): Promise<MadeChange> {
+  const invoiceId = pendingUpdate?.processorInvoiceId ?? null;
+  const charge = invoiceId === null ? null : await processor.subscriptionChanges.readCharge(invoiceId);
+  const decline = charge?.decline ?? null;
+  const isVoid =
+    charge === null || decline === null || invoiceId === null
+      ? false
+      : !isVoidable(charge) ||
+        (await voidChangeInvoice(processor, invoiceId, `${idempotencyKey}-void`)) === 'void';
+  const { subscription: facts } = await readChangeable(processor, subscription);
+  if (decline === null || !isVoid) return { facts, subscription, clientSecret: charge?.clientSecret ?? null };
+  const { message, declineCode } = decline;
+  const failure = { code: 'payment_declined', detail: message, declineCode } as const;
+  return { facts, subscription, clientSecret: null, failure };
+}
+
+function isWithinPeriod({ subscription }: ChangeableSubscription, { prorationDate }: ChangeNow): boolean {
+  const { currentPeriodStart, currentPeriodEnd } = subscription.items[0];
+  const date = prorationDate === undefined ? currentPeriodStart : new Date(prorationDate);
+  return date >= currentPeriodStart && date <= currentPeriodEnd;
+}
+
+function isVoidable({ status }: InvoiceCharge): boolean {
+  return status === 'open' || status === 'uncollectible';
+}
+
+function isFor({ pendingUpdate }: ChangeableSubscription, target: Target): boolean {
+  return includes(pendingUpdate?.items ?? [], target);
+}
+
+function includes(items: readonly PendingItemFacts[], { processorPriceId, quantity }: Target): boolean {
+  return items.some((item) => item.processorPriceId === processorPriceId && item.quantity === quantity);
+}

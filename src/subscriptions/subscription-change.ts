@@ -1,0 +1,21 @@
+import type { RecordedFailure } from '../idempotency/claim.ts';
+import type { Subscription, SubscriptionFacts } from './subscription.ts';
+
+export interface ChangedSubscription {
+  readonly subscription: Subscription;
+  /** What the change leaves to confirm, passed on to the caller and never stored. Null if there is nothing. */
+  readonly clientSecret: string | null;
+}
+
+/** What a change made of the subscription. */
+export interface MadeChange {
+  /** The processor's subscription after the change. */
+  readonly facts: SubscriptionFacts;
+  /** The row before the request. */
+  readonly subscription: Subscription;
+  readonly clientSecret: string | null;
+  /** The change was billed and declined. */
+  readonly failure?: RecordedFailure;
+}
+
+export type { SubscriptionParts as ChangeParts } from './subscription-creation.ts';

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, test } from 'node:test';
+import fc from 'fast-check';
+import { newestInvoice, type PreviewBody, subscribed } from '../support/changes.ts';
+import { readJson } from '../support/client.ts';
+import { assertMistake } from '../support/invalid.ts';
+import { createPlan, createSubscription, type PlanBody } from '../support/objects.ts';
+import { readProblem } from '../support/problem.ts';
+import { assertProperty } from '../support/seeds.ts';
+import { startTill } from '../support/till.ts';
+
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const { call, stripe } = till;
+
+const daySeconds = 86_400;
+/** A renewal is a draft for an hour before it is charged. */
+const afterRenewalSeconds = 2 * 3_600;
+
+const secondsUntil = (time: string | null, now: number) => Date.parse(String(time)) / 1_000 - now;
+
+/** Moves the clock, and returns its time in seconds. */
+async function moveClock(advanceSeconds: number): Promise<number> {
+  const { now } = Object(await till.control('clock', { advanceSeconds }));
+  return Number(now);
+}
+
+test('200: the preview of a change that is billed now shows its invoice, and changes nothing', async () => {
+  const dearer = await createPlan(till, { name: 'Platinum', amount: 3_000 });
+  const { plan, subscription, previewed, changed, read } = await subscribed(till);
+  await moveClock(10 * daySeconds);
+  const before = [await read(), await newestInvoice(till, subscription)];
+  const preview = await previewed({ planId: dearer.id, quantity: 2, proration: 'invoice' });
+  assert.deepEqual([await read(), await newestInvoice(till, subscription)], before);
+  assert.deepEqual([preview.billedNow, preview.currency], [true, 'eur']);
+  const date = String(preview.prorationDate);
+  assert.match(date, /T\d\d:\d\d:\d\d\.000Z$/);
+  assert.deepEqual(
+    preview.lines.map(({ amount, proration, periodStart }) => [Math.sign(amount), proration, periodStart]),
+    [
+      [-1, true, date],
+      [1, true, date],
+    ],
+  );
+  assert.equal(
+    preview.amountDue,
+    preview.lines.reduce((sum, { amount }) => sum + amount, 0),
+  );
+  await moveClock(3_600);
+  await changed({ planId: dearer.id, quantity: 2, proration: 'invoice', prorationDate: date });
+  assert.equal((await newestInvoice(till, subscription)).amount_paid, preview.amountDue);
+  assert.equal(plan.amount, 900);
+});
+
+test('200: `none` has no proration date, and a present plan costs what the renewal costs', async () => {
+  const { plan, previewed } = await subscribed(till);
+  const none = await previewed({ quantity: 3, proration: 'none' });
+  assert.deepEqual([none.amountDue, none.billedNow, none.prorationDate], [2_700, false, null]);
+  const same = await previewed({ planId: plan.id, quantity: 1, proration: 'invoice' });
+  assert.deepEqual([same.amountDue, same.billedNow, same.lines.length], [900, false, 1]);
+});
+
+test('200: a change at the end of the period costs what the renewal will cost', async () => {
+  const yearly = await createPlan(till, { name: 'Yearly', amount: 9_000, interval: 'year' });
+  for (const body of [
+    { quantity: 3, when: 'periodEnd' },
+    { planId: yearly.id, when: 'periodEnd' },
+  ]) {
+    const { subscription, previewed, changed, read } = await subscribed(till);
+    await changed({ quantity: 2 });
+    await moveClock(3 * daySeconds);
+    const preview = await previewed(body);
+    assert.deepEqual([preview.billedNow, preview.prorationDate], [false, null]);
+    const { subscription: waiting } = await changed(body);
+    const renewal = preview.lines.find(({ proration }) => !proration);
+    assert.equal(renewal?.periodStart, waiting.currentPeriodEnd);
+    const now = await moveClock(0);
+    await moveClock(secondsUntil(waiting.currentPeriodEnd, now) + afterRenewalSeconds);
+    const invoice = await newestInvoice(till, subscription);
+    assert.deepEqual([invoice.billing_reason, invoice.status], ['subscription_cycle', 'paid']);
+    assert.equal(invoice.amount_due, preview.amountDue);
+    await till.settle();
+    assert.equal((await read()).currentPeriodEnd, renewal?.periodEnd);
+  }
+});
+
+test('409: a change at the end of the period that also ends the subscription has no preview', async () => {
+  const { path, changed } = await subscribed(till);
+  await changed({ cancelAtPeriodEnd: true });
+  const refused = await call('POST', `${path}/preview`, { quantity: 3, when: 'periodEnd' });
+  await readProblem(refused, 409, 'subscription_ending');
+});
+
+test('200: a subscription that ends with its period has nothing more to bill', async () => {
+  const { subscription, previewed } = await subscribed(till);
+  await stripe.subscriptions.update(subscription.processorSubscriptionId, { cancel_at_period_end: true });
+  const { prorationDate: _, ...none } = await previewed({ quantity: 3, proration: 'none' });
+  assert.deepEqual(none, { amountDue: 0, currency: 'eur', billedNow: false, lines: [] });
+});
+
+test('200: in a trial the preview is the first renewal, and its date can be used', async () => {
+  const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
+  const path = `/subscriptions/${subscription.id}`;
+  const body = { quantity: 4, proration: 'invoice' };
+  const preview = await readJson<PreviewBody>(await call('POST', `${path}/preview`, body), 200);
+  assert.deepEqual([preview.amountDue, preview.billedNow], [3_600, false]);
+  const { prorationDate } = preview;
+  await readJson(await call('PATCH', path, { ...body, prorationDate }), 200);
+});
+
+test('400, 404, 409 and 422: a preview is refused like the change', async () => {
+  const { subscription, path } = await subscribed(till);
+  const preview = (body: object, of = path) => call('POST', `${of}/preview`, body);
+  await assertMistake(await preview({}), 'body');
+  await assertMistake(await preview({ quantity: 0 }), 'body.quantity');
+  await assertMistake(await preview({ quantity: 1, metadata: {} }), 'body.metadata');
+  await assertMistake(await preview({ quantity: 1, idempotencyKey: 'x' }), 'body.idempotencyKey');
+  await readProblem(await preview({ planId: subscription.id }), 404, 'not_found');
+  await readProblem(await preview({ quantity: 2 }, `/subscriptions/${randomUUID()}`), 404, 'not_found');
+  const archived = await createPlan(till);
+  await readJson(await call('POST', `/plans/${archived.id}/archive`), 200);
+  await readProblem(await preview({ planId: archived.id }), 409, 'plan_archived');
+  const early = { quantity: 2, prorationDate: '2020-01-01T00:00:00Z' };
+  await readProblem(await preview(early), 422, 'processor_rejected');
+  const { subscription: incomplete } = await createSubscription(till);
+  const refused = await preview({ quantity: 2 }, `/subscriptions/${incomplete.id}`);
+  await readProblem(refused, 409, 'subscription_incomplete');
+  await readJson(await call('DELETE', path), 200);
+  await readProblem(await preview({ quantity: 2 }), 409, 'subscription_ended');
+});
+
+const planArbitrary = fc.record({
+  amount: fc.oneof(fc.integer({ min: 100, max: 20_000 }), fc.constantFrom(0, 999, 100_001)),
+  interval: fc.constantFrom('month', 'month', 'year', 'week'),
+  intervalCount: fc.integer({ min: 1, max: 3 }),
+});
+
+const caseArbitrary = fc.record({
+  currency: fc.constantFrom('eur', 'usd', 'jpy'),
+  from: planArbitrary,
+  to: fc.oneof(planArbitrary, fc.constant(null)),
+  quantities: fc.tuple(fc.integer({ min: 1, max: 9 }), fc.option(fc.integer({ min: 1, max: 9 }))),
+  proration: fc.constantFrom('nextInvoice', 'invoice', 'none'),
+  /** How far into the period the preview is, and how long the change follows after it. */
+  elapsed: fc.double({ min: 0, max: 0.9, noNaN: true }),
+  hesitation: fc.integer({ min: 0, max: 7_200 }),
+  discount: fc.option(
+    fc.oneof(
+      fc.record({ percent_off: fc.integer({ min: 1, max: 100 }) }),
+      fc.record({ amount_off: fc.integer({ min: 1, max: 3_000 }) }),
+    ),
+  ),
+});
+
+type Case = typeof caseArbitrary extends fc.Arbitrary<infer Value> ? Value : never;
+
+async function createPlanIn(currency: string, values: Case['from']): Promise<PlanBody> {
+  return readJson(await call('POST', '/plans', { name: 'Random', currency, ...values }), 201);
+}
+
+async function discounted(
+  { processorSubscriptionId }: { readonly processorSubscriptionId: string },
+  { discount, currency }: Case,
+): Promise<void> {
+  if (discount === null) return;
+  const coupon = await stripe.coupons.create({ ...discount, duration: 'forever', currency });
+  await stripe.subscriptions.update(processorSubscriptionId, { discounts: [{ coupon: coupon.id }] });
+}
+
+test('a change with the date of its preview bills the previewed amount, to the cent', async () => {
+  await assertProperty(
+    fc.asyncProperty(caseArbitrary, async (given) => {
+      const { currency, from, to, quantities, proration, elapsed, hesitation } = given;
+      const plan = await createPlanIn(currency, from);
+      const wanted = to === null ? null : await createPlanIn(currency, to);
+      const { subscription, changed, previewed } = await subscribed(till, {
+        planId: plan.id,
+        customerCard: 'pm_card_visa',
+      });
+      await discounted(subscription, given);
+      const [quantity, quantityAfter] = quantities;
+      if (quantity > 1) await changed({ quantity, proration: 'none' });
+      const { subscription: started } = await changed({ quantity, proration: 'none' });
+      const period = secondsUntil(started.currentPeriodEnd, 0) - secondsUntil(started.currentPeriodStart, 0);
+      await moveClock(Math.floor(period * elapsed));
+      const body = {
+        proration,
+        quantity: quantityAfter ?? quantity,
+        ...(wanted === null ? {} : { planId: wanted.id }),
+      };
+      const preview = await previewed(body);
+      const { prorationDate } = preview;
+      assert.equal(prorationDate === null, proration === 'none');
+      await moveClock(hesitation);
+      const { subscription: after } = await changed({ ...body, prorationDate });
+      assert.deepEqual([after.quantity, after.planId], [body.quantity, wanted?.id ?? plan.id]);
+      const billed = await newestInvoice(till, subscription);
+      assert.equal(preview.billedNow, billed.billing_reason === 'subscription_update');
+      if (!preview.billedNow) {
+        const now = await moveClock(0);
+        await moveClock(secondsUntil(after.currentPeriodEnd, now) + afterRenewalSeconds);
+      }
+      const invoice = await newestInvoice(till, subscription);
+      assert.equal(invoice.status, 'paid');
+      assert.equal(invoice.amount_due, preview.amountDue);
+      await readJson(await call('DELETE', `/subscriptions/${subscription.id}`), 200);
+    }),
+    20,
+  );
+});

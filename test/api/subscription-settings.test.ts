@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { after, beforeEach, describe, test } from 'node:test';
+import {
+  createCustomer,
+  createPlan,
+  createSubscription,
+  readSubscription,
+  type SubscriptionBody,
+  saveCard,
+} from '../support/objects.ts';
+import { readProblem } from '../support/problem.ts';
+import { changed, daySeconds, patch, subscribe } from '../support/subscribed.ts';
+import { startTill } from '../support/till.ts';
+import { triesPerCall } from '../support/till-in-process.ts';
+
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const { stripe } = till;
+
+beforeEach(() => till.clearFaults());
+
+const daily = () => createPlan(till, { interval: 'day', amount: 4_000 });
+
+const thereOf = ({ processorSubscriptionId }: SubscriptionBody) =>
+  stripe.subscriptions.retrieve(processorSubscriptionId);
+
+async function nextPeriod(): Promise<void> {
+  await till.control('clock', { advanceSeconds: daySeconds + 60 });
+  await till.settle();
+}
+
+describe('cancelAtPeriodEnd', () => {
+  test('200: on and off again, with metadata', async () => {
+    const subscription = await subscribe(till);
+    const ending = await changed(till, subscription, { cancelAtPeriodEnd: true, metadata: { why: 'price' } });
+    assert.deepEqual(
+      [ending.cancelAtPeriodEnd, ending.cancelAt, ending.status, ending.metadata],
+      [true, subscription.currentPeriodEnd, 'active', { why: 'price' }],
+    );
+    assert.notEqual(ending.canceledAt, null);
+    const going = await changed(till, subscription, { cancelAtPeriodEnd: false, metadata: { why: null } });
+    assert.deepEqual(
+      [going.cancelAtPeriodEnd, going.cancelAt, going.canceledAt, going.metadata],
+      [false, null, null, {}],
+    );
+    await changed(till, subscription, { cancelAtPeriodEnd: true });
+    await nextPeriod();
+    assert.equal((await readSubscription(till, subscription)).status, 'canceled');
+  });
+
+  test('200: true drops a planned change and ends its schedule', async () => {
+    const subscription = await subscribe(till);
+    const other = await daily();
+    await changed(till, subscription, { planId: other.id, when: 'periodEnd' });
+    const ending = await changed(till, subscription, { cancelAtPeriodEnd: true });
+    assert.deepEqual([ending.cancelAtPeriodEnd, ending.pendingChange], [true, null]);
+    const { schedule, cancel_at_period_end: ends } = await thereOf(subscription);
+    assert.deepEqual([schedule, ends], [null, true]);
+    const going = await changed(till, subscription, { cancelAtPeriodEnd: false });
+    assert.deepEqual([going.cancelAtPeriodEnd, going.pendingChange], [false, null]);
+    await nextPeriod();
+    assert.equal((await readSubscription(till, subscription)).planId, subscription.planId);
+  });
+
+  test('200: true after a planned change was made, while the schedule still runs', async () => {
+    const subscription = await subscribe(till);
+    const other = await daily();
+    await changed(till, subscription, { planId: other.id, when: 'periodEnd' });
+    await nextPeriod();
+    assert.notEqual((await thereOf(subscription)).schedule, null);
+    const ending = await changed(till, subscription, { cancelAtPeriodEnd: true });
+    assert.deepEqual([ending.planId, ending.cancelAtPeriodEnd], [other.id, true]);
+  });
+
+  test('200: true drops a change that waits for its payment', async () => {
+    const subscription = await subscribe(till);
+    const customer = { id: subscription.customerId };
+    const card = await saveCard(till, customer, 'pm_card_authenticationRequired');
+    await till.control(`setup_intents/${card.setupIntentId}/authenticate`, { result: 'succeeded' });
+    await changed(till, subscription, { paymentMethodId: card.paymentMethodId });
+    const other = await daily();
+    const waiting = await changed(till, subscription, { planId: other.id, proration: 'invoice' });
+    assert.equal(waiting.pendingChange?.planId, other.id);
+    const ending = await changed(till, subscription, { cancelAtPeriodEnd: true });
+    assert.deepEqual([ending.cancelAtPeriodEnd, ending.pendingChange], [true, null]);
+    const { data } = await stripe.invoices.list({ subscription: subscription.processorSubscriptionId });
+    assert.equal(data[0]?.status, 'void');
+  });
+
+  test('200: false leaves a planned change as it is', async () => {
+    const subscription = await subscribe(till);
+    const other = await daily();
+    await changed(till, subscription, { planId: other.id, when: 'periodEnd' });
+    const same = await changed(till, subscription, { cancelAtPeriodEnd: false });
+    assert.equal(same.pendingChange?.planId, other.id);
+    const tagged = await changed(till, subscription, { cancelAtPeriodEnd: false, metadata: { a: '1' } });
+    assert.deepEqual([tagged.pendingChange?.planId, tagged.metadata], [other.id, { a: '1' }]);
+  });
+
+  test('200: a request that failed between its calls is finished by the same request', async () => {
+    const subscription = await subscribe(till);
+    const other = await daily();
+    await changed(till, subscription, { planId: other.id, when: 'periodEnd' });
+    const fault = { kind: 'error', status: 500, times: triesPerCall } as const;
+    await till.setFault({ operation: 'subscriptions.update', ...fault });
+    const key = `ends-${subscription.id}`;
+    const body = { cancelAtPeriodEnd: true };
+    await readProblem(await patch(till, subscription, body, key), 503, 'processor_unavailable');
+    assert.equal((await thereOf(subscription)).schedule, null);
+    await till.clearFaults();
+    assert.equal((await changed(till, subscription, body, key)).cancelAtPeriodEnd, true);
+  });
+
+  test('409: of a subscription that has ended, or whose first payment is missing', async () => {
+    const { subscription: open } = await createSubscription(till);
+    for (const body of [{ cancelAtPeriodEnd: true }, { cancelAtPeriodEnd: false, metadata: { a: '1' } }])
+      await readProblem(await patch(till, open, body), 409, 'subscription_incomplete');
+    const ended = await subscribe(till);
+    await stripe.subscriptions.cancel(ended.processorSubscriptionId);
+    await readProblem(await patch(till, ended, { cancelAtPeriodEnd: true }), 409, 'subscription_ended');
+    await till.settle();
+    await readProblem(await patch(till, ended, { cancelAtPeriodEnd: false }), 409, 'subscription_ended');
+    assert.deepEqual((await readSubscription(till, ended)).metadata, {});
+  });
+
+  test('400: together with a change or a payment method, or no boolean', async () => {
+    const subscription = await subscribe(till);
+    for (const body of [
+      { cancelAtPeriodEnd: true, quantity: 2 },
+      { cancelAtPeriodEnd: true, when: 'periodEnd' },
+      { cancelAtPeriodEnd: true, paymentMethodId: 'pm_1' },
+      { cancelAtPeriodEnd: 'true' },
+      { cancelAtPeriodEnd: null },
+      { paymentMethodId: 'pm_1', planId: subscription.planId },
+      { paymentMethodId: '' },
+      { paymentMethodId: null },
+      {},
+    ])
+      await readProblem(await patch(till, subscription, body), 400, 'invalid_request');
+    assert.equal((await readSubscription(till, subscription)).cancelAtPeriodEnd, false);
+  });
+});
+
+describe('paymentMethodId', () => {
+  test('200: the card becomes that of the subscription alone, with metadata', async () => {
+    const subscription = await subscribe(till);
+    const customer = { id: subscription.customerId };
+    const second = await subscribe(till, { customerId: customer.id });
+    const { paymentMethodId } = await saveCard(till, customer, 'pm_card_mastercard');
+    const after = await changed(till, subscription, { paymentMethodId, metadata: { card: 'new' } });
+    assert.deepEqual([after.defaultPaymentMethodId, after.metadata], [paymentMethodId, { card: 'new' }]);
+    assert.equal((await thereOf(subscription)).default_payment_method, paymentMethodId);
+    assert.equal((await thereOf(second)).default_payment_method, second.defaultPaymentMethodId);
+  });
+
+  test('200: under a schedule, a later phase does not undo it', async () => {
+    const subscription = await subscribe(till);
+    const { paymentMethodId } = await saveCard(till, { id: subscription.customerId }, 'pm_card_mastercard');
+    const other = await daily();
+    await changed(till, subscription, { planId: other.id, when: 'periodEnd' });
+    const after = await changed(till, subscription, { paymentMethodId });
+    assert.deepEqual(
+      [after.defaultPaymentMethodId, after.pendingChange?.planId],
+      [paymentMethodId, other.id],
+    );
+    await nextPeriod();
+    const later = await readSubscription(till, subscription);
+    assert.deepEqual([later.planId, later.defaultPaymentMethodId], [other.id, paymentMethodId]);
+    await nextPeriod();
+    assert.equal((await thereOf(subscription)).default_payment_method, paymentMethodId);
+  });
+
+  test('200: a request that failed between its calls is finished by the same request', async () => {
+    const subscription = await subscribe(till);
+    const { paymentMethodId } = await saveCard(till, { id: subscription.customerId }, 'pm_card_mastercard');
+    const other = await daily();
+    await changed(till, subscription, { planId: other.id, when: 'periodEnd' });
+    const fault = { kind: 'error', status: 500, times: triesPerCall } as const;
+    await till.setFault({ operation: 'subscription_schedules.update', ...fault });
+    const key = `card-${subscription.id}`;
+    const body = { paymentMethodId };
+    await readProblem(await patch(till, subscription, body, key), 503, 'processor_unavailable');
+    await till.clearFaults();
+    await changed(till, subscription, body, key);
+    await nextPeriod();
+    assert.equal((await thereOf(subscription)).default_payment_method, paymentMethodId);
+  });
+
+  test("404: another customer's, an unknown or a malformed one, and nothing changes", async () => {
+    const subscription = await subscribe(till);
+    const { paymentMethodId: theirs } = await saveCard(till, await createCustomer(till));
+    const loose = await stripe.paymentMethods.create({ type: 'card', card: { token: 'tok_visa' } });
+    for (const paymentMethodId of [theirs, 'pm_unknown', 'pm_card_visa', loose.id, '..', 'pm_1/detach'])
+      await readProblem(
+        await patch(till, subscription, { paymentMethodId, metadata: { a: '1' } }),
+        404,
+        'not_found',
+      );
+    const there = await thereOf(subscription);
+    assert.deepEqual(
+      [there.default_payment_method, there.metadata['a']],
+      [subscription.defaultPaymentMethodId, undefined],
+    );
+  });
+
+  test('409: of a subscription that has ended, or whose first payment is missing', async () => {
+    const { subscription: open } = await createSubscription(till);
+    const { paymentMethodId } = await saveCard(till, { id: open.customerId });
+    await readProblem(await patch(till, open, { paymentMethodId }), 409, 'subscription_incomplete');
+    await stripe.subscriptions.cancel(open.processorSubscriptionId);
+    await readProblem(await patch(till, open, { paymentMethodId }), 409, 'subscription_ended');
+  });
+});

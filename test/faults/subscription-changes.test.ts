@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { type Backend, startBackend } from '../support/backend.ts';
+import { newestInvoice, subscribed } from '../support/changes.ts';
+import type { Answer, Client } from '../support/client.ts';
+import { createPlan } from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+
+const crashPoints = [
+  'claim.before',
+  'claim.prepared',
+  'claim.after',
+  'call.before',
+  'call.after',
+  'record.before',
+  'record.row',
+  'record.completed',
+  'record.after',
+  'answer.before',
+];
+
+/** What becomes of a change that is billed now, by the card that pays for it. */
+const outcomes = [
+  { card: 'pm_card_mastercard', status: 200, invoice: 'paid', isMade: true, waits: false },
+  { card: 'pm_card_chargeCustomerFail', status: 402, invoice: 'void', isMade: false, waits: false },
+  { card: 'pm_card_authenticationRequired', status: 200, invoice: 'open', isMade: false, waits: true },
+] as const;
+
+type Outcome = (typeof outcomes)[number];
+
+interface Scene {
+  readonly outcome: Outcome;
+  readonly subscriptionId: string;
+  readonly processorSubscriptionId: string;
+  readonly planId: string;
+  readonly key: string;
+}
+
+async function setScene(till: TillInProcess, outcome: Outcome, name: string): Promise<Scene> {
+  // A plan of a group, so that the group is reserved too.
+  const plan = await createPlan(till, { amount: 5_000, group: name });
+  const { subscription } = await subscribed(till, { card: outcome.card });
+  return {
+    outcome,
+    subscriptionId: subscription.id,
+    processorSubscriptionId: subscription.processorSubscriptionId,
+    planId: plan.id,
+    key: `${name}-${outcome.card}`,
+  };
+}
+
+function send(till: Pick<Client, 'tryPatch'>, { subscriptionId, planId, key }: Scene): Promise<Answer> {
+  return till.tryPatch(`/subscriptions/${subscriptionId}`, { planId, proration: 'invoice' }, key);
+}
+
+/** The invoices of changes at the processor: every try to charge one makes another. */
+async function changeInvoices({ stripe }: Backend, { processorSubscriptionId: subscription }: Scene) {
+  const { data } = await stripe.invoices.list({ subscription, limit: 100 });
+  return data.filter((invoice) => invoice.billing_reason === 'subscription_update');
+}
+
+/** Repeats the request, which must end like one that nothing interrupted. */
+async function assertFinished(backend: Backend, till: TillInProcess, scene: Scene): Promise<void> {
+  const { outcome, planId, processorSubscriptionId } = scene;
+  const resumed = await send(till, scene);
+  assert.equal(resumed.status, outcome.status, JSON.stringify(resumed.body));
+  const invoices = await changeInvoices(backend, scene);
+  assert.deepEqual(
+    invoices.map(({ status }) => status),
+    [outcome.invoice],
+  );
+  const { pending_update: pending } = await backend.stripe.subscriptions.retrieve(processorSubscriptionId);
+  assert.equal(pending !== null, outcome.waits);
+  const shown = await till.get<Record<string, unknown>>(`/subscriptions/${scene.subscriptionId}`);
+  assert.equal(shown['planId'] === planId, outcome.isMade);
+  assert.deepEqual(shown['pendingChange'], outcome.waits ? { planId, quantity: 1, at: null } : null);
+  const repeated = await send(till, scene);
+  assert.equal(repeated.replayed, true);
+  const withoutRequest = ({ requestId: _, ...body }: Answer['body']) => body;
+  assert.deepEqual(withoutRequest(repeated.body), withoutRequest(resumed.body));
+  assert.equal((await changeInvoices(backend, scene)).length, 1);
+}
+
+/** A finished request leaves nothing behind. */
+async function assertNothingReserved({ sql }: Backend): Promise<void> {
+  assert.deepEqual(await sql('select * from till.group_reservations'), []);
+}
+
+test('a process killed at any crash point leaves what the same request finishes, once', async (t) => {
+  const backend = await startBackend(t);
+  const survivor = await startTill({ in: 'process', on: backend });
+  for (const crashPoint of crashPoints) {
+    await t.test(`killed at ${crashPoint}`, async () => {
+      const scenes: Scene[] = [];
+      for (const outcome of outcomes) scenes.push(await setScene(survivor, outcome, `at-${crashPoint}`));
+      const doomed = await startTill({
+        in: 'child',
+        on: backend,
+        environment: { CRASH_AT: crashPoint, CRASH_COUNT: String(scenes.length) },
+        command: [process.execPath, 'test/support/crashing-till.ts'],
+      });
+      const died = once(doomed.child, 'exit');
+      const answers = await Promise.allSettled(scenes.map((scene) => send(doomed, scene)));
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        scenes.map(() => 'rejected'),
+      );
+      assert.equal((await died)[1], 'SIGKILL');
+      for (const scene of scenes) await assertFinished(backend, survivor, scene);
+      await assertNothingReserved(backend);
+    });
+  }
+});
+
+/** Each call to the processor that a change makes, in its order. */
+const calls = ['subscriptions.retrieve', 'subscriptions.update', 'invoices.retrieve', 'invoices.void'];
+
+test('a call that breaks, before or after its effect, leaves what the same request finishes', async (t) => {
+  const backend = await startBackend(t);
+  const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
+  for (const operation of calls) {
+    for (const kind of ['reset_before', 'reset_after'] as const) {
+      for (const outcome of outcomes) {
+        if (operation.startsWith('invoices.') && outcome.status === 200 && !outcome.waits) continue;
+        if (operation === 'invoices.void' && outcome.status !== 402) continue;
+        await t.test(`${operation} ${kind} ${outcome.card}`, async () => {
+          const scene = await setScene(hasty, outcome, `${operation}-${kind}`);
+          await backend.setFault({ operation, kind });
+          assert.equal((await send(hasty, scene)).status, 503);
+          await assertFinished(backend, hasty, scene);
+          await assertNothingReserved(backend);
+        });
+      }
+    }
+  }
+});
+
+test('the sweeper voids a declined change that nobody repeats, and leaves one that waits', async (t) => {
+  const backend = await startBackend(t);
+  const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
+  const [, declined, waiting] = outcomes;
+  for (const outcome of [declined, waiting]) {
+    const scene = await setScene(hasty, outcome, 'swept');
+    await backend.setFault({ operation: 'invoices.retrieve', kind: 'reset_before' });
+    assert.equal((await send(hasty, scene)).status, 503);
+    assert.equal((await newestInvoice(hasty, scene)).status, 'open');
+    await backend.sql(
+      `update till.idempotency_claims set attempted_at = attempted_at - interval '2 minutes',
+         leased_until = leased_until - interval '2 minutes', looked_at = looked_at - interval '2 minutes'
+       where completed_at is null`,
+    );
+    await hasty.services.sweeper.sweep();
+    assert.equal((await newestInvoice(hasty, scene)).status, outcome.invoice);
+    const { pending_update: pending } = await backend.stripe.subscriptions.retrieve(
+      scene.processorSubscriptionId,
+    );
+    assert.equal(pending !== null, outcome.waits);
+    await assertFinished(backend, hasty, scene);
+  }
+});
