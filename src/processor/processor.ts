@@ -12,6 +12,7 @@ import type { RefundFacts, RefundReason } from '../payments/refund.ts';
 import type { PlanChange, PlanFacts, PlanInterval, ProductFacts } from '../plans/plan.ts';
 import type { PlanFeatures } from '../plans/plan-features.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../subscriptions/subscription.ts';
+import type { Attempt } from './attempt.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { EventFacts } from './event-facts.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
@@ -59,19 +60,7 @@ export interface Processor {
   close(): void;
 }
 
-/**
- * The result of a change. `wrong_state`: the processor's object is in another state than the mirror, and nothing was
- * done; read it, correct the mirror, then respond. `missing`: the processor says that there is no such object. That
- * alone proves nothing, because a key of another account gets the same response: read the object.
- */
-export type Attempt<T> = { readonly outcome: 'done'; readonly value: T } | Refused;
-
-/** The processor's refusal, in its own words. */
-export interface Refused {
-  readonly outcome: 'wrong_state' | 'missing';
-  readonly processorCode: string | null;
-  readonly message: string;
-}
+export type { Attempt, Refused } from './attempt.ts';
 
 /**
  * A write, under a key that the caller derives from its own id: the same key with the same values is the same write,

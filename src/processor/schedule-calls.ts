@@ -1,5 +1,5 @@
 import type { PlanInterval } from '../plans/plan.ts';
-import type { Attempt } from './processor.ts';
+import type { Attempt } from './attempt.ts';
 
 interface Keyed {
   readonly idempotencyKey: string;

@@ -1,6 +1,6 @@
 import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
 import type { PendingItemFacts } from '../subscriptions/subscription-terms.ts';
-import type { Attempt } from './processor.ts';
+import type { Attempt } from './attempt.ts';
 
 /** A subscription as a change needs it: with the processor's own ids of its parts. */
 export interface ChangeableSubscription {

@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts';
+import { Failure, isDefiniteRefusal } from '../errors.ts';
 import type { OperationWrite } from '../idempotency/operation.ts';
 import { correct } from '../mirrors/refresh.ts';
 import type { Attempt } from '../processor/processor.ts';
@@ -22,17 +22,47 @@ export async function changeAtPeriodEnd(
 ): Promise<MadeChange> {
   const { processor } = parts;
   const { subscription } = plans;
-  const found = await readChangeable(processor, subscription);
+  const before = await readChangeable(processor, subscription);
+  targetOf(before, change, plans);
+  refuseIfEnding(before.subscription);
+  await dropPendingUpdate(processor, before, write);
+  // The change that waited for its payment may have been paid meanwhile, and so be made.
+  const found = before.pendingUpdate === null ? before : await readChangeable(processor, subscription);
   const target = targetOf(found, change, plans);
-  refuseIfEnding(found.subscription);
   if (target.isPresent) await dropPendingChange(processor, found, write);
-  else {
-    await dropPendingUpdate(processor, found, write);
-    await ensureSchedule(parts, found, write);
-    await plan(parts, target, plans, write);
-  }
+  else await planUnderSchedule(parts, target, { plans, found }, write);
   const { subscription: facts } = await readChangeable(processor, subscription);
   return { facts, subscription, clientSecret: null };
+}
+
+interface Planned {
+  readonly plans: ChangePlans;
+  readonly found: ChangeableSubscription;
+}
+
+async function planUnderSchedule(
+  parts: ChangeParts,
+  target: Target,
+  { plans, found }: Planned,
+  write: OperationWrite,
+): Promise<void> {
+  await ensureSchedule(parts, found, write);
+  try {
+    await plan(parts, target, plans, write);
+  } catch (error) {
+    // Without a change, the new schedule would only be in the way of other changes.
+    if (found.processorScheduleId === null && isRefusal(error))
+      await dropPendingChange(
+        parts.processor,
+        await readChangeable(parts.processor, plans.subscription),
+        write,
+      );
+    throw error;
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return isDefiniteRefusal(error) || (error instanceof Failure && error.code === 'plan_archived');
 }
 
 /** Fails if no period follows in which the change could apply. */

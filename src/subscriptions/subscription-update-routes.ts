@@ -57,29 +57,39 @@ export function registerSubscriptionUpdateRoutes(
   subscriptions: SubscriptionService,
   entitlements: EntitlementService,
 ): void {
-  const app = typed(fastify);
-  app.patch(
+  registerPatch(fastify, subscriptions, entitlements);
+  registerClientSecret(fastify, subscriptions);
+}
+
+const description = [
+  'One of these: a change of plan and quantity (`planId`, `quantity` or both, with `when`, `proration` and ' +
+    '`prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. The last may go with one of the two ' +
+    'before it. What is absent stays.',
+  'With `when: periodEnd` the change waits as `pendingChange` and applies when the current period ends. It is ' +
+    'not prorated, and discounts and the payment method are carried over.',
+  '`proration` says what happens to the rest of the current period. A change to another interval, and one from ' +
+    'a free plan to a paid one, starts a new period, which is billed now in any case.',
+  'What is billed now is charged at once. If it is paid, the plan is changed. If it is declined, nothing is ' +
+    'changed and the response is `payment_declined`. If the customer must authenticate, the change waits as ' +
+    '`pendingChange`, and the frontend confirms it with `clientSecret`.',
+  'A change replaces one that waits. A change to the present plan and quantity drops it, and so does ' +
+    '`cancelAtPeriodEnd: true`.',
+  'While the status is `incomplete`, and after the subscription has ended, you can only change `metadata`.',
+].join('\n\n');
+
+function registerPatch(
+  fastify: FastifyInstance,
+  subscriptions: SubscriptionService,
+  entitlements: EntitlementService,
+): void {
+  typed(fastify).patch(
     path,
     {
       schema: {
         tags,
         operationId: 'updateSubscription',
         summary: 'Change a subscription',
-        description: [
-          'One of these: a change of plan and quantity (`planId`, `quantity` or both, with `when`, `proration` and ' +
-            '`prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. The last may go with one of the two ' +
-            'before it. What is absent stays.',
-          'With `when: periodEnd` the change waits as `pendingChange` and applies when the current period ends. It is ' +
-            'not prorated, and discounts and the payment method are carried over.',
-          '`proration` says what happens to the rest of the current period. A change to another interval, and one from ' +
-            'a free plan to a paid one, starts a new period, which is billed now in any case.',
-          'What is billed now is charged at once. If it is paid, the plan is changed. If it is declined, nothing is ' +
-            'changed and the response is `payment_declined`. If the customer must authenticate, the change waits as ' +
-            '`pendingChange`, and the frontend confirms it with `clientSecret`.',
-          'A change replaces one that waits. A change to the present plan and quantity drops it, and so does ' +
-            '`cancelAtPeriodEnd: true`.',
-          'While the status is `incomplete`, and after the subscription has ended, you can only change `metadata`.',
-        ].join('\n\n'),
+        description,
         params: IdParams,
         body: body(UpdateBody, { quantity: 3 }),
         response: {
@@ -116,7 +126,10 @@ export function registerSubscriptionUpdateRoutes(
       });
     },
   );
-  app.post(
+}
+
+function registerClientSecret(fastify: FastifyInstance, subscriptions: SubscriptionService): void {
+  typed(fastify).post(
     `${path}/client-secret`,
     {
       schema: {

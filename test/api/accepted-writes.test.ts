@@ -10,6 +10,7 @@ import {
 } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
+import { changed, subscribe } from '../support/subscribed.ts';
 import { startTill } from '../support/till.ts';
 
 test('502: a write that the processor accepts and does not carry out is no success, and changes nothing', async (t) => {
@@ -28,7 +29,11 @@ test('502: a write that the processor accepts and does not carry out is no succe
   const { subscription: unpaid } = await createSubscription(till, { customerId: customer.id });
   const { paymentMethodId: newDefault } = await saveCard(till, customer);
   const { paymentMethodId: removable } = await saveCard(till, customer);
+  // Under a schedule, which a change uses or ends.
+  const planned = await subscribe(till, { customerId: customer.id });
+  await changed(till, planned, { quantity: 2, when: 'periodEnd' });
   const paths = {
+    planned: `/subscriptions/${planned.id}`,
     customer: `/customers/${customer.id}`,
     plan: `/plans/${plan.id}`,
     payment: `/payments/${payment.id}`,
@@ -46,6 +51,14 @@ test('502: a write that the processor accepts and does not carry out is no succe
     ['PATCH', paths.payment, { metadata: { a: '1' } }],
     ['POST', `${paths.payment}/cancel`, undefined],
     ['PATCH', paths.subscription, { metadata: { a: '1' } }],
+    ['PATCH', paths.subscription, { cancelAtPeriodEnd: true }],
+    ['PATCH', paths.subscription, { paymentMethodId: newDefault }],
+    ['PATCH', paths.subscription, { quantity: 3 }],
+    ['PATCH', paths.planned, { quantity: 3 }],
+    ['PATCH', paths.planned, { quantity: 3, when: 'periodEnd' }],
+    ['PATCH', paths.planned, { quantity: 1, when: 'periodEnd' }],
+    ['PATCH', paths.planned, { cancelAtPeriodEnd: true }],
+    ['PATCH', paths.planned, { paymentMethodId: newDefault }],
     ['DELETE', paths.subscription, undefined],
     ['POST', `${paths.unpaid}/pay`, { paymentMethodId: newDefault }],
     ['PUT', `${paths.customer}/default-payment-method`, { paymentMethodId: newDefault }],

@@ -217,6 +217,22 @@ const cases: readonly OddCase[] = [
     },
   },
   {
+    name: 'subscriptionChanges.change',
+    response: /^POST \/v1\/subscriptions\/\w+$/,
+    essential: [...subscription, 'currency', 'trial_end'],
+    prepare: async (scene) => {
+      const { customerId, planId } = scene.prerequisites;
+      const values = { customerId, planId, trialPeriodDays: 7 };
+      const made = await scene.call('POST', '/subscriptions', values);
+      const id: unknown = Object(made['subscription']).id;
+      return async () => {
+        const change = { quantity: 3 };
+        const answer = await scene.call('PATCH', `/subscriptions/${id}`, change);
+        await assertStored(scene, '/subscriptions', Object(answer['subscription']), { planId, ...change });
+      };
+    },
+  },
+  {
     name: 'subscriptions.cancel',
     response: /^DELETE \/v1\/subscriptions\/\w+$/,
     essential: subscription,

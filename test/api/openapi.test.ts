@@ -77,7 +77,10 @@ async function rightRequest(operation: Documented): Promise<Request> {
   );
   const card =
     needsCard && target.id !== undefined
-      ? { paymentMethodId: (await saveCard(till, { id: target.id })).paymentMethodId }
+      ? {
+          paymentMethodId: (await saveCard(till, { id: await ownerOf(operation.path, target.id) }))
+            .paymentMethodId,
+        }
       : {};
   const made = { ...target, ...card };
   if (operation.path === '/api/v1/entitlements') return { ...made, query: await makeExternalId() };
@@ -89,6 +92,12 @@ async function rightRequest(operation: Documented): Promise<Request> {
     ...('externalId' in example ? { externalId: randomUUID() } : {}),
   };
   return { ...made, body: { ...example, ...ids } };
+}
+
+/** The customer whose card a request about this object needs. */
+async function ownerOf(path: string, id: string): Promise<string> {
+  if (!path.startsWith('/api/v1/subscriptions/')) return id;
+  return (await till.get<{ readonly customerId: string }>(`/subscriptions/${id}`)).customerId;
 }
 
 /** A query that names a customer. */
@@ -104,7 +113,11 @@ async function makeTarget(path: string): Promise<string> {
     customers: async () => (await createCustomer(till)).id,
     plans: async () => (await createPlan(till)).id,
     payments: () => makePayment(action),
-    subscriptions: async () => (await createSubscription(till)).subscription.id,
+    // One that waits for its first payment cannot be changed.
+    subscriptions: async () =>
+      action === 'pay'
+        ? makeUnpaidSubscription()
+        : (await createSubscription(till, { trialPeriodDays: 7 })).subscription.id,
     invoices: makeInvoice,
     'webhook-events': makeWebhookEvent,
   };
@@ -118,6 +131,14 @@ async function makePayment(action: string | undefined): Promise<string> {
   const payment = await createPayment(till, action === 'capture' ? { captureMethod: 'manual' } : {});
   if (action === 'capture') await confirmPayment(till, payment);
   return payment.id;
+}
+
+/** Its customer has a default card. */
+async function makeUnpaidSubscription(): Promise<string> {
+  const { id: customerId } = await createCustomer(till);
+  const { paymentMethodId } = await saveCard(till, { id: customerId });
+  await call('PUT', `/customers/${customerId}/default-payment-method`, { paymentMethodId });
+  return (await createSubscription(till, { customerId })).subscription.id;
 }
 
 async function makeInvoice(): Promise<string> {
@@ -238,7 +259,7 @@ test('404: an id that nobody has, one that is no UUID, and one in a body', async
   }
 });
 
-test('409: what the state of things forbids', async () => {
+test('402 and 409: a declined charge, and what the state of things forbids', async () => {
   const operation = (name: string) => {
     const found = api.find((candidate) => candidate.name === name);
     assert.ok(found !== undefined, name);
@@ -251,6 +272,12 @@ test('409: what the state of things forbids', async () => {
   assert.equal(await send(operation('POST /api/v1/payments/{id}/capture'), { id: payment.id }), 409);
   const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
   const id = subscription.customerId;
+  const pay = operation('POST /api/v1/subscriptions/{id}/pay');
+  assert.equal(await send(pay, { id: subscription.id }), 409);
+  const { subscription: unpaid } = await createSubscription(till);
+  const declined = await saveCard(till, { id: unpaid.customerId }, 'pm_card_chargeCustomerFail');
+  const { paymentMethodId: bad } = declined;
+  assert.equal(await send(pay, { id: unpaid.id, body: { paymentMethodId: bad } }), 402);
   const { paymentMethodId } = await saveCard(till, { id });
   await call('PUT', `/customers/${id}/default-payment-method`, { paymentMethodId });
   const remove = operation('DELETE /api/v1/customers/{id}/payment-methods/{paymentMethodId}');
@@ -325,10 +352,10 @@ test('every status that is documented has been seen, save those that take a defe
   for (const { name, method, responses } of api) {
     const documented = Object.keys(responses).filter((status) => {
       const isOutage = status === '500' || (status === '503' && !('502' in responses));
-      // A key still in flight, a value that only the processor refuses and a time-out, which takes ten seconds, have
-      // tests of their own.
+      // A declined charge, a key still in flight, a value that only the processor refuses and a time-out, which takes
+      // ten seconds, have tests of their own.
       const isTestedElsewhere =
-        (status === '409' && ['POST', 'PATCH'].includes(method)) || ['422', '504'].includes(status);
+        (status === '409' && ['POST', 'PATCH'].includes(method)) || ['402', '422', '504'].includes(status);
       return !isOutage && !isTestedElsewhere;
     });
     const missing = documented.filter((status) => !seen.get(name)?.has(status));

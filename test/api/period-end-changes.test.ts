@@ -316,6 +316,8 @@ describe('a change at the end of the period is refused', () => {
         409,
         'plan_archived',
       );
+    // Nothing is left of the schedule that the refused change needed.
+    assert.equal(await scheduleOf(subscription), null);
   });
 
   test('409: to a plan in another currency', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
+import { subscribed } from '../support/changes.ts';
 import type { Method } from '../support/client.ts';
 import {
   createCustomer,
@@ -26,6 +27,14 @@ interface Operation {
   /** Makes what the request needs, and tells the request. */
   readonly prepare: () => Promise<readonly [method: Method, path: string, body?: object]>;
   readonly success: number;
+}
+
+/** A change of a subscription in a trial, which another change may precede. */
+async function planned(change: object, before?: object): ReturnType<Operation['prepare']> {
+  const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
+  const path = `/subscriptions/${subscription.id}`;
+  if (before !== undefined) assert.equal((await call('PATCH', path, before)).status, 200);
+  return ['PATCH', path, { ...change, idempotencyKey: randomUUID() }];
 }
 
 /** Every operation that calls the processor. Two of them share a call, and there are faults enough for both. */
@@ -150,6 +159,51 @@ const operations: readonly Operation[] = [
       const body = { paymentMethodId, idempotencyKey: randomUUID() };
       return ['POST', `/subscriptions/${subscription.id}/pay`, body];
     },
+    success: 200,
+  },
+  {
+    name: 'plan a change of a subscription',
+    there: 'subscription_schedules.create',
+    prepare: () => planned({ quantity: 2, when: 'periodEnd' }),
+    success: 200,
+  },
+  {
+    name: 'plan another change of a subscription',
+    there: 'subscription_schedules.update',
+    prepare: () => planned({ quantity: 3, when: 'periodEnd' }, { quantity: 2, when: 'periodEnd' }),
+    success: 200,
+  },
+  {
+    name: 'drop the planned change of a subscription',
+    there: 'subscription_schedules.release',
+    prepare: () => planned({ quantity: 1, when: 'periodEnd' }, { quantity: 2, when: 'periodEnd' }),
+    success: 200,
+  },
+  {
+    name: 'change the quantity of a subscription',
+    there: 'subscriptions.update',
+    prepare: () => planned({ quantity: 2 }),
+    success: 200,
+  },
+  {
+    name: 'change a subscription with a card that is declined',
+    there: 'invoices.void',
+    prepare: async () => {
+      const { path } = await subscribed(till, { card: 'pm_card_chargeCustomerFail' });
+      return ['PATCH', path, { quantity: 2, proration: 'invoice', idempotencyKey: randomUUID() }];
+    },
+    success: 402,
+  },
+  {
+    name: 'preview a change of a subscription',
+    there: 'invoices.create_preview',
+    prepare: async () => ['POST', `${(await subscribed(till)).path}/preview`, { quantity: 2 }],
+    success: 200,
+  },
+  {
+    name: 'end a subscription with its period',
+    there: 'subscriptions.update',
+    prepare: () => planned({ cancelAtPeriodEnd: true }),
     success: 200,
   },
   {

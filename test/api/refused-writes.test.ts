@@ -165,6 +165,32 @@ const writes: readonly Write[] = [
     },
     kind: 'subscription',
   },
+  ...(
+    [
+      ['subscription_schedules.create', { quantity: 2, when: 'periodEnd' }],
+      [
+        'subscription_schedules.update',
+        { quantity: 3, when: 'periodEnd' },
+        { quantity: 2, when: 'periodEnd' },
+      ],
+      ['subscription_schedules.release', { cancelAtPeriodEnd: true }, { quantity: 2, when: 'periodEnd' }],
+      ['subscriptions.update', { cancelAtPeriodEnd: true }],
+      ['subscriptions.update', { quantity: 3 }],
+      ['subscription_schedules.release', { quantity: 3 }, { quantity: 2, when: 'periodEnd' }],
+    ] as const
+  ).map(
+    ([there, change, before]): Write => ({
+      name: `change a subscription with ${JSON.stringify(change)}`,
+      there,
+      prepare: async () => {
+        const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
+        const shown = `/subscriptions/${subscription.id}`;
+        if (before !== undefined) await readJson(await call('PATCH', shown, before), 200);
+        return { request: ['PATCH', shown, change], shown };
+      },
+      kind: 'subscription',
+    }),
+  ),
   {
     name: 'pay a subscription',
     there: 'invoices.pay',
@@ -335,16 +361,17 @@ describe('the idempotency key of a request that met an unknown object', () => {
   });
 });
 
-describe('the client secret', () => {
+describe('the client secret and the preview', () => {
   test('502: of a payment or subscription that the processor does not know', async () => {
     const payment = await createPayment(till);
     const { subscription } = await createSubscription(till);
     await emptyProcessor();
-    for (const [kind, path] of [
+    for (const [kind, path, body] of [
       ['payment', `/payments/${payment.id}/client-secret`],
       ['subscription', `/subscriptions/${subscription.id}/client-secret`],
+      ['subscription', `/subscriptions/${subscription.id}/preview`, { quantity: 2 }],
     ] as const)
-      assertNames(kind, await readProblem(await call('POST', path), 502, 'processor_object_missing'));
+      assertNames(kind, await readProblem(await call('POST', path, body), 502, 'processor_object_missing'));
   });
 });
 

@@ -29,7 +29,12 @@ async function live(sandboxed: Sandboxed): Promise<void> {
   await processor.refunds.create({ ...refund, amount: 500, ...newKey() });
   const unlucky = await newPaidPayment(sandboxed, 'pm_card_refundFail');
   await processor.refunds.create({ ...refund, processorPaymentIntentId: unlucky, amount: 2000, ...newKey() });
-  await newPaidPayment(sandboxed, 'pm_card_createDispute');
+  const disputed = await newPaidPayment(sandboxed, 'pm_card_createDispute');
+  // A dispute follows its payment after the response.
+  await control('clock', { advanceSeconds: 0 });
+  const [dispute] = (await stripe.disputes.list({ payment_intent: disputed })).data;
+  assert(dispute);
+  await stripe.disputes.update(dispute.id, { evidence: { uncategorized_text: 'winning_evidence' } });
   await assert.rejects(newPaidPayment(sandboxed, 'pm_card_chargeDeclined'), /declined/);
   const challenged = await newPaidPayment(sandboxed, 'pm_card_authenticationRequired');
   await processor.payments.cancel({ processorPaymentIntentId: challenged, ...newKey() });

@@ -51,6 +51,7 @@ type SubscriptionCommand =
   | 'spoil card'
   | 'cancel subscription'
   | 'end with period'
+  | 'new card'
   | 'change plan'
   | 'annotate subscription'
   | 'close invoice'
@@ -226,9 +227,15 @@ export class HistoryPlayer {
           ? this.#change([processorId], 'DELETE', `subscriptions/${id}`)
           : stripe.subscriptions.cancel(processorId);
       case 'end with period':
-        return stripe.subscriptions.update(processorId, { cancel_at_period_end: true });
+        return command.by === 'till'
+          ? this.#patch(subscription, { cancelAtPeriodEnd: command.ends })
+          : stripe.subscriptions.update(processorId, { cancel_at_period_end: command.ends });
+      case 'new card':
+        return this.#setCard(subscription, command.of);
       case 'change plan':
-        return this.#changePlan(processorId, command.plan);
+        return command.by === 'till'
+          ? this.#changeNow(subscription, command)
+          : this.#changePlan(processorId, command.plan);
       case 'annotate subscription':
         // The same note again is no change, and makes no event.
         return command.by === 'till'
@@ -239,6 +246,7 @@ export class HistoryPlayer {
       case 'close invoice':
         return this.#closeInvoice(processorId, command.how);
       default:
+        if (command.what === 'schedule' && command.by === 'till') return this.#plan(subscription, command);
         return changeTerms(
           stripe,
           {
@@ -391,6 +399,41 @@ export class HistoryPlayer {
     const paid = data[0]?.payments?.data.find(({ status }) => status === 'paid');
     const intent = paid?.payment.payment_intent;
     if (typeof intent === 'string') await refunds.create({ payment_intent: intent, ...part });
+  }
+
+  async #changeNow(
+    subscription: MadeSubscription,
+    { plan, proration }: Extract<Command, { what: 'change plan' }>,
+  ): Promise<void> {
+    const planId = pick(this.#plans, plan)?.id;
+    if (planId !== undefined) await this.#patch(subscription, { planId, proration });
+  }
+
+  /** A change at the end of the period. */
+  async #plan(
+    subscription: MadeSubscription,
+    { plan, quantity }: Extract<Command, { what: 'schedule' }>,
+  ): Promise<void> {
+    const planId = pick(this.#plans, plan)?.id;
+    await this.#patch(subscription, {
+      ...{ quantity, when: 'periodEnd' },
+      ...(planId === undefined ? {} : { planId }),
+    });
+  }
+
+  async #setCard(subscription: MadeSubscription, of: 'customer' | 'subscription'): Promise<void> {
+    const { id, processorCustomerId: customer } = this.#customer;
+    const { id: card } = await this.#processor.stripe.paymentMethods.attach('pm_card_mastercard', {
+      customer,
+    });
+    const body = { paymentMethodId: card };
+    if (of === 'subscription') await this.#patch(subscription, body);
+    else await this.#till.call('PUT', `customers/${id}/default-payment-method`, body);
+  }
+
+  #patch({ id, processorId }: MadeSubscription, change: object): Promise<void> {
+    const body = { ...change, idempotencyKey: randomUUID() };
+    return this.#read([processorId], 'PATCH', `subscriptions/${id}`, body);
   }
 
   /** From now on renewals are declined. */

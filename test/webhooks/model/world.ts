@@ -61,11 +61,24 @@ export type Command =
   | { readonly what: 'confirm subscription'; readonly which: number; readonly card: Card }
   | { readonly what: 'spoil card'; readonly which: number }
   | { readonly what: 'cancel subscription'; readonly which: number; readonly by: Actor }
-  | { readonly what: 'end with period'; readonly which: number }
-  | { readonly what: 'change plan'; readonly which: number; readonly plan: number }
+  | { readonly what: 'end with period'; readonly which: number; readonly ends: boolean; readonly by: Actor }
+  | {
+      readonly what: 'change plan';
+      readonly which: number;
+      readonly plan: number;
+      readonly proration: 'nextInvoice' | 'invoice' | 'none';
+      readonly by: Actor;
+    }
   | { readonly what: 'change quantity'; readonly which: number; readonly quantity: number }
   | { readonly what: 'discount'; readonly which: number; readonly percent: number | null }
-  | { readonly what: 'schedule'; readonly which: number; readonly plan: number; readonly quantity: number }
+  | {
+      readonly what: 'schedule';
+      readonly which: number;
+      readonly plan: number;
+      readonly quantity: number;
+      readonly by: Actor;
+    }
+  | { readonly what: 'new card'; readonly which: number; readonly of: 'customer' | 'subscription' }
   | { readonly what: 'release schedule'; readonly which: number }
   | { readonly what: 'detach card'; readonly which: number }
   | {
@@ -176,8 +189,26 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ what: fc.constant('confirm subscription' as const), which, card }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('spoil card' as const), which }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('cancel subscription' as const), which, by }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('end with period' as const), which }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('change plan' as const), which, plan: which }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ what: fc.constant('end with period' as const), which, ends: fc.boolean(), by }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      what: fc.constant('new card' as const),
+      which,
+      of: fc.constantFrom('customer', 'subscription'),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      what: fc.constant('change plan' as const),
+      ...{ which, plan: which, by },
+      proration: fc.constantFrom('nextInvoice', 'invoice', 'none'),
+    }),
+  },
   {
     weight: 1,
     arbitrary: fc.record({ what: fc.constant('change quantity' as const), which, quantity }),
@@ -191,8 +222,8 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     }),
   },
   {
-    weight: 2,
-    arbitrary: fc.record({ what: fc.constant('schedule' as const), which, plan: which, quantity }),
+    weight: 4,
+    arbitrary: fc.record({ what: fc.constant('schedule' as const), which, plan: which, quantity, by }),
   },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('release schedule' as const), which }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('detach card' as const), which }) },

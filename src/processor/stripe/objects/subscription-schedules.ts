@@ -1,9 +1,11 @@
-import type { Attempt } from '../../processor.ts';
+import type { Attempt } from '../../attempt.ts';
+import { UnmappableError } from '../../event-facts.ts';
 import type { ScheduleCalls } from '../../schedule-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, refused } from '../wire/attempt.ts';
 import type { Refusal } from '../wire/refusal.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { quantityOf } from './map-subscription-terms.ts';
 import { type Phase, phasesWithChange, phasesWithMethod } from './schedule-phases.ts';
 
 export function createScheduleCalls(context: AdapterContext): ScheduleCalls {
@@ -18,7 +20,10 @@ export function createScheduleCalls(context: AdapterContext): ScheduleCalls {
             { from_subscription: processorSubscriptionId },
             { ...options, idempotencyKey },
           ),
-        take: takeSchedule,
+        take: (response) => {
+          scheduleOf(response);
+          return done(null);
+        },
         refused: refusedChange,
       }),
 
@@ -43,7 +48,11 @@ export function createScheduleCalls(context: AdapterContext): ScheduleCalls {
             { preserve_cancel_date: true },
             { ...options, idempotencyKey },
           ),
-        take: takeSchedule,
+        take: (response) => {
+          if (scheduleOf(response).text('status') !== 'released')
+            throw new UnmappableError('the schedule is not released');
+          return done(null);
+        },
         refused: refusedChange,
       }),
   };
@@ -93,15 +102,30 @@ function createSetPhases({ stripe, call }: AdapterContext) {
           },
           { ...options, idempotencyKey },
         ),
-      take: takeSchedule,
+      take: (response) => {
+        if (!showsPhase(scheduleOf(response), phases.at(-1)))
+          throw new UnmappableError('the schedule does not show the new phases');
+        return done(null);
+      },
       refused: refusedChange,
     });
   };
 }
 
-function takeSchedule(response: unknown): Attempt<null> {
-  WireObject.parse(response, 'subscription_schedule').expectKind('subscription_schedule');
-  return done(null);
+function scheduleOf(response: unknown): WireObject {
+  return WireObject.parse(response, 'subscription_schedule').expectKind('subscription_schedule');
+}
+
+/** Whether the last phase of the schedule has the items and the payment method of this one. */
+function showsPhase(schedule: WireObject, phase: Phase | undefined): boolean {
+  const last = schedule.objects('phases').at(-1);
+  if (last === undefined || phase === undefined) return false;
+  const itemsOf = (items: readonly (readonly [string | undefined, number | undefined])[]) =>
+    items.map(([price, quantity]) => `${price} ${quantity}`).join();
+  const shown = last.objects('items').map((item) => [item.reference('price'), quantityOf(item)] as const);
+  const sent = phase.items.map(({ price, quantity }) => [price, quantity] as const);
+  const method = phase.default_payment_method ?? null;
+  return itemsOf(shown) === itemsOf(sent) && last.referenceOrNull('default_payment_method') === method;
 }
 
 /** A refusal that names a parameter is about the caller's values. Any other is about the state of the subscription. */
