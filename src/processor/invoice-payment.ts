@@ -14,7 +14,9 @@ export interface Declined {
 /** An invoice that the processor has tried to pay. It may still be open: some payment methods take days. */
 export interface Tried {
   readonly outcome: 'done';
-  readonly value: InvoiceFacts;
+  readonly isPaid: boolean;
+  /** Null if the response does not show the whole invoice. */
+  readonly invoice: InvoiceFacts | null;
 }
 
 export interface NewInvoicePayment {

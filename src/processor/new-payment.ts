@@ -15,3 +15,10 @@ export interface NewPayment {
   readonly savePaymentMethod?: true;
   readonly metadata?: Metadata;
 }
+
+export interface NewCapture {
+  readonly captureId: string;
+  readonly processorPaymentIntentId: string;
+  /** Null for the whole authorised amount. */
+  readonly amount: number | null;
+}

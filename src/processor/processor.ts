@@ -16,7 +16,7 @@ import type { Attempt } from './attempt.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { EventFacts } from './event-facts.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
-import type { NewPayment } from './new-payment.ts';
+import type { NewCapture, NewPayment } from './new-payment.ts';
 import type { NewSubscription } from './new-subscription.ts';
 import type { PromotionCodeCalls } from './promotion-code-calls.ts';
 import type { ScheduleCalls } from './schedule-calls.ts';
@@ -165,13 +165,6 @@ export interface PaymentCalls {
   findCapture(lookUp: Omit<NewCapture, 'amount'>): Promise<PaymentFacts | null>;
   find(lookUp: CustomerLookUp): Promise<PaymentWithSecret | null>;
   list(filter: { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
-}
-
-export interface NewCapture {
-  readonly captureId: string;
-  readonly processorPaymentIntentId: string;
-  /** Null for the whole authorised amount. */
-  readonly amount: number | null;
 }
 
 export interface RefundCalls {

@@ -151,18 +151,22 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
     try {
       const attempt = await invoices.pay({ processorInvoiceId, ...method, idempotencyKey });
       if (attempt.outcome === 'declined') return attempt;
-      if (!write.isRepeated) await this.#applyInvoice(attempt.value);
-      const { status } = attempt.value;
-      const lastTry = status === 'paid' ? 'processing' : await invoices.findLastTry(processorInvoiceId);
-      if (lastTry === null) throw notReached(attempt, 'invoice', status);
+      if (attempt.isPaid) {
+        if (!write.isRepeated) await this.#applyPaid(attempt.invoice);
+        return null;
+      }
+      const lastTry = await invoices.findLastTry(processorInvoiceId);
+      if (lastTry === null) throw notPaid();
       return lastTry === 'processing' ? null : lastTry;
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const { replayed = false } = error.extras;
       if (!replayed && error.code !== 'processor_rejected') throw error;
       const invoice = await invoices.read(processorInvoiceId);
-      if (invoice !== null) await this.#applyInvoice(invoice);
-      if (invoice?.status === 'paid') return null;
+      if (invoice?.status === 'paid') {
+        await this.#applyPaid(invoice);
+        return null;
+      }
       const lastTry = replayed ? await invoices.findLastTry(processorInvoiceId) : null;
       if (lastTry !== null) return lastTry === 'processing' ? null : lastTry;
       throw await explainMethodRefusal(paymentMethods, error, { id: paymentMethodId, processorCustomerId });
@@ -200,10 +204,10 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
   }
 
   /** In its own transaction, because the locks of the claim and of the subscription come first in others. */
-  async #applyInvoice(facts: InvoiceFacts): Promise<void> {
+  async #applyPaid(facts: InvoiceFacts | null): Promise<void> {
     const { database, invoices } = this.#parts;
-    // A response that lacks them would make an invoice without them. Its webhook has them.
-    if (facts.processorCustomerId === null || facts.processorSubscriptionId === null) return;
+    // A response that lacks the links would make an invoice without them. Its webhook has them.
+    if (facts?.processorCustomerId == null || facts.processorSubscriptionId === null) return;
     await database.transaction((tx) => invoices.apply(tx, [facts], 'events'));
   }
 
@@ -239,6 +243,15 @@ function failureOf({ mustAuthenticate, declineCode, message }: Declined): Record
   return mustAuthenticate
     ? { code: 'authentication_required', detail: authenticate, declineCode }
     : { code: 'payment_declined', detail: message || 'The payment was declined.', declineCode };
+}
+
+/** The processor accepted the request, and did not try to pay. */
+function notPaid(): Failure {
+  return new Failure(
+    'processor_bad_answer',
+    'The processor accepted the request, but the invoice is open. Retry later.',
+    { effect: 'unknown' },
+  );
 }
 
 function nothingToPay({ status }: SubscriptionFacts): Failure {

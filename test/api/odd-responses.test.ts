@@ -207,7 +207,7 @@ const cases: readonly OddCase[] = [
   {
     name: 'invoices.pay',
     response: /^POST \/v1\/invoices\/\w+\/pay$/,
-    essential: ['id', 'object', 'amount_due', 'amount_paid', 'currency', 'status'],
+    essential: ['id', 'object', 'status'],
     prepare: async (scene) => {
       const { unpaidSubscriptionId: id, cardId } = await createPrerequisites(scene.backend, scene.till);
       return async () => {

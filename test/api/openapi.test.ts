@@ -254,7 +254,7 @@ test('404: an id that nobody has, one that is no UUID, and one in a body', async
   }
 });
 
-test('409: what the state of things forbids', async () => {
+test('402 and 409: a declined charge, and what the state of things forbids', async () => {
   const operation = (name: string) => {
     const found = api.find((candidate) => candidate.name === name);
     assert.ok(found !== undefined, name);
@@ -267,6 +267,12 @@ test('409: what the state of things forbids', async () => {
   assert.equal(await send(operation('POST /api/v1/payments/{id}/capture'), { id: payment.id }), 409);
   const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
   const id = subscription.customerId;
+  const pay = operation('POST /api/v1/subscriptions/{id}/pay');
+  assert.equal(await send(pay, { id: subscription.id }), 409);
+  const { subscription: unpaid } = await createSubscription(till);
+  const declined = await saveCard(till, { id: unpaid.customerId }, 'pm_card_chargeCustomerFail');
+  const { paymentMethodId: bad } = declined;
+  assert.equal(await send(pay, { id: unpaid.id, body: { paymentMethodId: bad } }), 402);
   const { paymentMethodId } = await saveCard(till, { id });
   await call('PUT', `/customers/${id}/default-payment-method`, { paymentMethodId });
   const remove = operation('DELETE /api/v1/customers/{id}/payment-methods/{paymentMethodId}');

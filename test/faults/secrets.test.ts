@@ -10,7 +10,7 @@ import { createLogger } from '../../src/platform/logger.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { copyCluster } from '../support/cluster-template.ts';
-import { createPrerequisites, creationCases } from '../support/creation-cases.ts';
+import { createPrerequisites, creationCases, type Prerequisites } from '../support/creation-cases.ts';
 import { dumpTables } from '../support/dump-tables.ts';
 import { createPaidPayment, saveCard } from '../support/objects.ts';
 import { type RedisServer, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
@@ -154,6 +154,7 @@ async function runEveryFlow({ backend, till }: Scene): Promise<readonly Answer[]
       assert.match(String(body['clientSecret']), /_secret_/);
       assert.equal((await till.tryPatch(path, { metadata: { kind } }, `${kind}${path}`)).status, 200);
     }
+    await payWith(backend, send, prerequisites, `${kind}-pay`);
     await send('/payments', { customerId, amount: 1, currency: 'eur' });
     await send('/payments', { customerId, amount: 'much', currency: 'eur' });
   }
@@ -163,6 +164,27 @@ async function runEveryFlow({ backend, till }: Scene): Promise<readonly Answer[]
   for (const id of new Set(open)) await send(`/payments/${id}/cancel`, {});
   await backend.control('delivery/flush');
   return answers;
+}
+
+/** A payment of a subscription is declined, needs authentication, and succeeds. Each is repeated. */
+async function payWith(
+  { stripe }: Backend,
+  send: Client['tryPost'],
+  { unpaidSubscriptionId, cardId }: Prerequisites,
+  key: string,
+): Promise<void> {
+  const customer = String((await stripe.paymentMethods.retrieve(cardId)).customer);
+  const attach = async (card: string) => (await stripe.paymentMethods.attach(card, { customer })).id;
+  for (const [paymentMethodId, expected] of [
+    [await attach('pm_card_chargeCustomerFail'), 402],
+    [await attach('pm_card_authenticationRequired'), 402],
+    [cardId, 200],
+  ] as const)
+    for (let repetition = 0; repetition < 2; repetition += 1) {
+      const path = `/subscriptions/${unpaidSubscriptionId}/pay`;
+      const { status } = await send(path, { paymentMethodId }, `${key}-${paymentMethodId}`);
+      assert.equal(status, expected);
+    }
 }
 
 /** Saves cards with and without 3-D Secure, makes one the default, and removes it. Some requests are refused. */

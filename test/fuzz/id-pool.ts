@@ -28,7 +28,7 @@ export class IdPool {
   /** Adds a new object of each kind. Requests change the older ones until little can happen to them. */
   async refill(): Promise<void> {
     const till = this.#till;
-    const { customer, plan, open, authorised, paid, subscription, paymentMethodId } =
+    const { customer, plan, open, authorised, paid, subscription, paymentMethodId, unpaid } =
       await createOneOfEach(till);
     const ignored = eventOf('balance.available');
     await till.take(ignored);
@@ -40,7 +40,7 @@ export class IdPool {
     this.#add('payment-methods', paymentMethodId);
     this.#add('plans', plan.id);
     this.#add('payments', open.id, authorised.id, paid.id);
-    this.#add('subscriptions', subscription.id);
+    this.#add('subscriptions', subscription.id, unpaid.id);
     this.#add('invoices', invoice?.id ?? unknownId);
     this.#add('webhook-events', idOf(ignored));
   }

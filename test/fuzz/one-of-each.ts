@@ -11,7 +11,8 @@ import {
 import type { TillInProcess } from '../support/till-in-process.ts';
 
 /**
- * Creates one object of each kind: an open payment, an authorised one and a paid one, an active subscription, a saved card.
+ * Creates one object of each kind: an open payment, an authorised one and a paid one, an active subscription, a
+ * saved card, and an unpaid subscription that it can pay.
  * Every mirror is up to date.
  */
 export async function createOneOfEach(till: TillInProcess) {
@@ -26,6 +27,8 @@ export async function createOneOfEach(till: TillInProcess) {
   });
   await confirmSecret(till, clientSecret);
   const { paymentMethodId } = await saveCard(till, customer);
+  await till.call('PUT', `/customers/${customer.id}/default-payment-method`, { paymentMethodId });
+  const { subscription: unpaid } = await createSubscription(till, { customerId: customer.id });
   await till.settle();
-  return { customer, plan, open, authorised, paid, subscription, paymentMethodId };
+  return { customer, plan, open, authorised, paid, subscription, paymentMethodId, unpaid };
 }

@@ -2,8 +2,8 @@ import type { Client, Method } from '../../support/client.ts';
 
 /** After a 5xx, the documentation says to repeat the request under the same key. Faults last for seven calls. */
 const triesMax = 10;
-/** Refusals that another change meanwhile can cause. */
-const refusals = [404, 409, 422];
+/** Declined charges, and refusals that another change meanwhile can cause. */
+const refusals = [402, 404, 409, 422];
 
 export interface ApiClient {
   /** The response, or undefined if the state of things forbids the request. */

@@ -55,6 +55,7 @@ type SubscriptionCommand =
   | 'change plan'
   | 'annotate subscription'
   | 'close invoice'
+  | 'pay subscription'
   | TermCommand['what'];
 
 /** Plays one history: what Till makes through Till's API, what happens at the processor through the official client. */
@@ -240,6 +241,8 @@ export class HistoryPlayer {
         return command.by === 'till'
           ? this.#read([processorId], 'PATCH', `subscriptions/${id}`, annotation(command.note))
           : stripe.subscriptions.update(processorId, { metadata: { theirs: command.note, both: '' } });
+      case 'pay subscription':
+        return this.#paySubscription(subscription, command.card);
       case 'close invoice':
         return this.#closeInvoice(processorId, command.how);
       default:
@@ -454,6 +457,13 @@ export class HistoryPlayer {
       items: [{ id: item.id, price: plan.processorPriceId }],
       proration_behavior: 'none',
     });
+  }
+
+  async #paySubscription({ id, processorId }: MadeSubscription, card: Card): Promise<void> {
+    const customer = this.#customer.processorCustomerId;
+    const { id: paymentMethodId } = await this.#processor.stripe.paymentMethods.attach(card, { customer });
+    const body = { paymentMethodId, idempotencyKey: randomUUID() };
+    await this.#read([processorId], 'POST', `subscriptions/${id}/pay`, body);
   }
 
   async #closeInvoice(subscription: string, how: 'void' | 'uncollectible' | 'pay'): Promise<void> {

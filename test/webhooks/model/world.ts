@@ -93,6 +93,7 @@ export type Command =
       readonly note: string;
       readonly by: Actor;
     }
+  | { readonly what: 'pay subscription'; readonly which: number; readonly card: Card }
   | { readonly what: 'pay elsewhere'; readonly amount: number };
 
 /** What happens to one customer and all that is its own, round after round. */
@@ -235,6 +236,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('pay elsewhere' as const), amount }) },
+  { weight: 3, arbitrary: fc.record({ what: fc.constant('pay subscription' as const), which, card }) },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('authorise' as const), amount, card }) },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('charge saved card' as const), amount, card }) },
   {

@@ -1,3 +1,4 @@
+import { UnmappableError } from '../../event-facts.ts';
 import type { Declined, InvoicePaymentCalls, Tried } from '../../invoice-payment.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
@@ -21,7 +22,12 @@ export function createInvoicePaymentCalls({ stripe, call }: AdapterContext): Inv
             paymentMethodId === undefined ? {} : { payment_method: paymentMethodId },
             { ...options, idempotencyKey },
           ),
-        take: (response, asOf) => ({ outcome: 'done', value: mapInvoice(response, asOf) }),
+        take: (response, asOf) => {
+          const invoice = WireObject.parse(response, 'invoice').expectKind('invoice');
+          if (invoice.id() !== processorInvoiceId) throw new UnmappableError('invoice.id is that of another');
+          const isPaid = invoice.text('status') === 'paid';
+          return { outcome: 'done', isPaid, invoice: ifReadable(() => mapInvoice(response, asOf)) };
+        },
         refused: declined,
       }),
 
