@@ -12,7 +12,7 @@ import type { PendingItemFacts } from './subscription-terms.ts';
 
 /**
  * Changes plan or quantity now. Every step depends on what the processor shows, so that a repeated request goes on where
- * the first one stopped: see decision 0024.
+ * the first one stopped: see decision 0026.
  */
 export async function changeNow(
   parts: ChangeParts,
