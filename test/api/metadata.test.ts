@@ -271,8 +271,8 @@ test('200: the metadata of a subscription can be changed in every state, and the
 test('400: a change of a subscription that names no field, or an unknown one', async () => {
   const { subscription } = await createSubscription(till);
   const path = `/subscriptions/${subscription.id}`;
-  await assertMistake(await call('PATCH', path, {}), 'body.metadata');
-  await assertMistake(await call('PATCH', path, { idempotencyKey: 'nothing' }), 'body.metadata');
+  await assertMistake(await call('PATCH', path, {}), 'body');
+  await assertMistake(await call('PATCH', path, { idempotencyKey: 'nothing' }), 'body');
   await assertMistake(await call('PATCH', path, { metadata: {}, status: 'active' }), 'body.status');
 });
 

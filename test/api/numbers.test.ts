@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { fieldsOf, queryOf } from '../fuzz/operation-parts.ts';
 import { testKey } from '../support/client.ts';
-import { createCustomer, createPaidPayment, createPayment, createPlan } from '../support/objects.ts';
+import {
+  createCustomer,
+  createPaidPayment,
+  createPayment,
+  createPlan,
+  createSubscription,
+} from '../support/objects.ts';
 import { type Documented, loadOpenapi, type Schema } from '../support/openapi-document.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
@@ -97,6 +103,8 @@ async function assertNames(answer: Response, path: string, what: string): Promis
 
 async function pathOf({ path }: Documented): Promise<string> {
   if (!path.includes('{id}')) return path;
+  if (path.startsWith('/api/v1/subscriptions/'))
+    return path.replace('{id}', (await createSubscription(till, { trialPeriodDays: 7 })).subscription.id);
   assert.ok(path.startsWith('/api/v1/payments/{id}/'), `nothing is made for ${path}`);
   const { id } = path.endsWith('/refund') ? await createPaidPayment(till) : await createPayment(till);
   return path.replace('{id}', id);

@@ -116,7 +116,8 @@ test('a processor that cannot be asked delays only the event that needs the answ
   await till.take(eventOf('invoice.paid.newer', { id: 'in_tied', status: 'draft' }, { created: 1_000_000 }));
   // The same second, another value: only the processor can tell.
   const tied = eventOf('invoice.paid.newer', { id: 'in_tied', status: 'open' }, { created: 1_000_000 });
-  const good = eventOf('invoice.paid.newer', { id: 'in_good' });
+  const lines = { object: 'list', data: [], has_more: false };
+  const good = eventOf('invoice.paid.newer', { id: 'in_good', lines });
   await till.control('faults', { operation: '*', kind: 'error', status: 503, times: 100 });
   await till.take(tied, good);
   assert.equal((await rowOf(till, good)).state, 'processed');
