@@ -84,7 +84,9 @@ test(`no request, valid, nearly valid or hostile, gets a 5xx, an undocumented an
     assert.ok(answer.status >= 200 && answer.status < 500, what);
     assertAnswer(request, answer, what);
     assertFits(request, answer, what);
-    if (answer.status >= 400 || isRead(request)) assertNothing(changes, what);
+    // A declined charge is recorded.
+    const isRefused = answer.status >= 400 && answer.status !== 402;
+    if (isRefused || isRead(request)) assertNothing(changes, what);
     const key = `${request.operation.name} ${request.kind} ${Math.trunc(answer.status / 100)}xx`;
     seen.set(key, (seen.get(key) ?? 0) + 1);
   });
@@ -143,9 +145,9 @@ function assertAnswer(request: FuzzRequest, { status, headers, text }: WireAnswe
 function assertFits({ kind, operation }: FuzzRequest, { status, text }: WireAnswer, what: string): void {
   if (!operation.isApi) return;
   if (kind === 'nearly') assert.equal(status, 400, what);
-  // Valid in itself, it may still be about what is gone, in another state, or refused by the processor.
+  // Valid in itself, it may still be about what is gone, in another state, declined, or refused by the processor.
   const isTooMuch = status === 400 && text.includes('body.metadata must leave at most');
-  if (kind === 'valid') assert.ok(status < 300 || [404, 409, 422].includes(status) || isTooMuch, what);
+  if (kind === 'valid') assert.ok(status < 300 || [402, 404, 409, 422].includes(status) || isTooMuch, what);
 }
 
 function assertNothing(changes: readonly Change[], what: string): void {
