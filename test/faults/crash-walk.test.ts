@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import type { CrashPoint } from '../../src/idempotency/crash-points.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { type ChangeCase, changeCases } from '../support/change-cases.ts';
 import type { Answer, Client } from '../support/client.ts';
+import { allCrashPoints } from '../support/crash-points.ts';
 import {
   assertCreatedOnce,
   type CreationCase,
@@ -14,20 +14,6 @@ import {
 } from '../support/creation-cases.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
-
-/** Every crash point there is: the compiler refuses a list that lacks one. */
-const crashPoints = Object.keys({
-  'claim.before': true,
-  'claim.prepared': true,
-  'claim.after': true,
-  'call.before': true,
-  'call.after': true,
-  'record.before': true,
-  'record.row': true,
-  'record.completed': true,
-  'record.after': true,
-  'answer.before': true,
-} satisfies Record<CrashPoint, true>);
 
 type WalkedCase = CreationCase | ChangeCase;
 
@@ -56,7 +42,7 @@ test('a process killed at any crash point leaves what the same request finishes,
   const backend = await startBackend(t);
   const survivor = await startTill({ in: 'process', on: backend });
 
-  for (const crashPoint of crashPoints) {
+  for (const crashPoint of allCrashPoints) {
     await t.test(`killed at ${crashPoint}`, async () => {
       const prerequisites = await createPrerequisites(backend, survivor);
       const key = `killed-at-${crashPoint}`;

@@ -1,27 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import type { CrashPoint } from '../../src/idempotency/crash-points.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer } from '../support/client.ts';
+import { crashPoints } from '../support/crash-points.ts';
 import { createPrerequisites, type Prerequisites } from '../support/creation-cases.ts';
 import { chargesOf } from '../support/past-due.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
-
-/** Every crash point there is: the compiler refuses a list that lacks one. */
-const crashPoints = Object.keys({
-  'claim.before': true,
-  'claim.prepared': true,
-  'claim.after': true,
-  'call.before': true,
-  'call.after': true,
-  'record.before': true,
-  'record.row': true,
-  'record.completed': true,
-  'record.after': true,
-  'answer.before': true,
-} satisfies Record<CrashPoint, true>);
 
 interface Scene extends Prerequisites {
   readonly backend: Backend;

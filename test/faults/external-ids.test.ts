@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer, Client } from '../support/client.ts';
-import { effort } from '../support/effort.ts';
+import { crashPoints } from '../support/crash-points.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
 
@@ -30,12 +30,6 @@ test('fifty sign-ups at three processes make one customer and one 201', async (t
     assert.deepEqual(keyed(again), keyed(answers));
     await assertOneCustomer(backend, externalId, again);
   }
-});
-
-/** The short form has those after which different work is left: nothing reserved, something created, all but the answer. */
-const crashPoints = effort({
-  short: ['claim.prepared', 'call.after', 'record.completed'],
-  long: ['claim.prepared', 'claim.after', 'call.after', 'record.completed', 'record.after'],
 });
 
 test('sign-ups finish what a killed process began, wherever it died, and make one customer', async (t) => {

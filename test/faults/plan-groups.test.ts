@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { listAll } from '../support/checks/mirrors.ts';
 import type { Answer, Client } from '../support/client.ts';
+import { crashPoints } from '../support/crash-points.ts';
 import { effort } from '../support/effort.ts';
 import { createCustomer, createPlan } from '../support/objects.ts';
 import { createRandom } from '../support/random.ts';
@@ -50,14 +51,6 @@ test('fifty requests at three processes make one subscription; the others get a 
     tills.flatMap(({ deadlocks }) => deadlocks),
     [],
   );
-});
-
-const crashPoints = effort({
-  short: ['claim.prepared', 'claim.after', 'call.after', 'record.completed'],
-  long: [
-    ...['claim.before', 'claim.prepared', 'claim.after', 'call.before', 'call.after'],
-    ...['record.before', 'record.completed', 'record.row', 'record.after', 'answer.before'],
-  ],
 });
 
 test('requests finish what a killed process began, wherever it died, and make one subscription', async (t) => {

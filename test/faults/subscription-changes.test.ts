@@ -4,22 +4,10 @@ import { test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { newestInvoice, subscribed } from '../support/changes.ts';
 import type { Answer, Client } from '../support/client.ts';
+import { crashPoints } from '../support/crash-points.ts';
 import { createPlan } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
-
-const crashPoints = [
-  'claim.before',
-  'claim.prepared',
-  'claim.after',
-  'call.before',
-  'call.after',
-  'record.before',
-  'record.row',
-  'record.completed',
-  'record.after',
-  'answer.before',
-];
 
 /** What becomes of a change that is billed now, by the card that pays for it. */
 const outcomes = [

@@ -1,0 +1,22 @@
+import type { CrashPoint } from '../../src/idempotency/crash-points.ts';
+import { effort } from './effort.ts';
+
+/** Every crash point there is: the compiler refuses a list that lacks one. */
+export const allCrashPoints: readonly string[] = Object.keys({
+  'claim.before': true,
+  'claim.prepared': true,
+  'claim.after': true,
+  'call.before': true,
+  'call.after': true,
+  'record.before': true,
+  'record.row': true,
+  'record.completed': true,
+  'record.after': true,
+  'answer.before': true,
+} satisfies Record<CrashPoint, true>);
+
+/** For tests beside the crash walk. The short form has those that leave the most different work behind. */
+export const crashPoints = effort<readonly string[]>({
+  short: ['claim.prepared', 'call.after', 'record.completed'],
+  long: allCrashPoints,
+});
