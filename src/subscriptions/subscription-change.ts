@@ -1,5 +1,6 @@
 import type { RecordedFailure } from '../idempotency/claim.ts';
 import type { Subscription, SubscriptionFacts } from './subscription.ts';
+import type { SubscriptionPatch } from './subscription-patch.ts';
 
 export interface ChangedSubscription {
   readonly subscription: Subscription;
@@ -16,6 +17,16 @@ export interface MadeChange {
   readonly clientSecret: string | null;
   /** The change was billed and declined. */
   readonly failure?: RecordedFailure;
+}
+
+/** Whether the subscription waits for the payment of this change. When a request is repeated, another one may wait. */
+export function isWaiting(
+  change: SubscriptionPatch,
+  { planId, quantity, pendingChange }: Pick<Subscription, 'planId' | 'quantity' | 'pendingChange'>,
+): boolean {
+  if (change.kind !== 'now' || pendingChange === null || pendingChange.at !== null) return false;
+  const wanted = { planId, quantity, ...change };
+  return pendingChange.planId === wanted.planId && pendingChange.quantity === wanted.quantity;
 }
 
 export type { SubscriptionParts as ChangeParts } from './subscription-creation.ts';

@@ -7,7 +7,7 @@ import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
 import { type PreviewedChange, previewChange } from './preview-change.ts';
 import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
-import type { ChangedSubscription } from './subscription-change.ts';
+import { type ChangedSubscription, isWaiting } from './subscription-change.ts';
 import {
   type CreatedSubscription,
   GroupedSubscriptionCreation,
@@ -65,7 +65,12 @@ export class SubscriptionService {
     const planId = 'planId' in change ? change.planId : undefined;
     const isGrouped = planId !== undefined && (await plans.isGrouped(planId));
     const operation = isGrouped ? this.#groupedUpdating : this.updating;
-    return idempotency.run(operation, { subscriptionId, change }, key);
+    const { result, replayed } = await idempotency.run(operation, { subscriptionId, change }, key);
+    const { subscription, clientSecret } = result;
+    return {
+      result: { subscription, clientSecret: isWaiting(change, subscription) ? clientSecret : null },
+      replayed,
+    };
   }
 
   /** What a change will cost. Changes nothing. */

@@ -85,6 +85,23 @@ test('402: a declined change is voided, leaves everything as it was, and is repe
   }
 });
 
+test('200: a repeated request gets no secret of another change, which waits since', async () => {
+  const { subscription, change, changed } = await subscribed(till);
+  await useCard(till, subscription, authenticating);
+  const earlier = [{ quantity: 2 }, { metadata: { team: 'blue' } }, { cancelAtPeriodEnd: false }].map(
+    (body, index) => ({ ...body, idempotencyKey: `earlier-${index}-${subscription.id}` }),
+  );
+  for (const body of earlier) assert.equal((await changed(body)).clientSecret, null);
+  const waiting = await changed({ planId: dearer.id, proration: 'invoice' });
+  assert.notEqual(waiting.clientSecret, null);
+  for (const body of earlier) {
+    const again = await change(body);
+    assert.equal(again.headers.get('idempotent-replayed'), 'true');
+    const replayed = await readJson<CreatedSubscriptionBody>(again, 200);
+    assert.deepEqual([replayed.clientSecret, replayed.subscription], [null, waiting.subscription]);
+  }
+});
+
 test('200: a change that needs authentication waits, and is made once the customer has confirmed it', async () => {
   const { plan, subscription, changed, change, read, path } = await subscribed(till, {
     card: authenticating,
