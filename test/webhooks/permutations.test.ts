@@ -220,7 +220,7 @@ test('a sample of the orders ends the same through the inbox, the workers and th
 });
 
 /** Each life is lived so many times, and its events arrive in another order each time. */
-const samplesOfEach = effort({ short: 8, long: 100 });
+const samplesOfEach = effort({ short: 3, long: 100 });
 const card = 'pm_card_visa';
 
 const sampleLives: readonly (readonly (readonly Command[])[])[] = [
@@ -305,7 +305,7 @@ interface Dated {
 }
 
 /** Of how many orders one is also played with a read after every batch. */
-const readEveryOrders = effort({ short: 5, long: 1 });
+const readEveryOrders = effort({ short: 10, long: 1 });
 
 /** The state that a read finds: that of the latest event that has arrived, or the last one. */
 const states = ['as far as heard', 'in the end'] as const;
