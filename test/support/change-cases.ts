@@ -62,21 +62,21 @@ export const changeCases: readonly ChangeCase[] = [
     operation: 'plans.update',
     method: 'PATCH',
     status: 200,
-    path: ({ planId }) => `/plans/${planId}`,
+    path: ({ unsoldPlanId }) => `/plans/${unsoldPlanId}`,
     body: () => ({ name: newName, metadata: { c: '3' }, features: { seats: 2 }, group: 'changed' }),
-    countAtProcessor: async (backend, { planId }) => {
+    countAtProcessor: async (backend, { unsoldPlanId }) => {
       const [plan] = await backend.sql<{ product: string }>(
         'select processor_product_id as product from till.plans where id = $1',
-        [planId],
+        [unsoldPlanId],
       );
       return countEvents(backend, 'product.updated', String(plan?.product));
     },
-    countRows: (backend, { planId }) =>
+    countRows: (backend, { unsoldPlanId }) =>
       count(
         backend,
         `plans where id = $1 and name = '${newName}' and metadata = '{"c": "3"}' and features = '{"seats": 2}'
          and group_name = 'changed'`,
-        planId,
+        unsoldPlanId,
       ),
   },
   {

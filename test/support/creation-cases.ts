@@ -19,6 +19,8 @@ export interface Prerequisites {
   readonly customerId: string;
   readonly processorCustomerId: string;
   readonly planId: string;
+  /** A plan without subscriptions, which can get a group. */
+  readonly unsoldPlanId: string;
   /** A paid payment of another customer. */
   readonly paymentId: string;
   readonly processorPaymentIntentId: string;
@@ -200,6 +202,7 @@ export async function createPrerequisites(
   const customer = await create('/customers', { email: 'ada@example.com' });
   const payer = await create('/customers', { email: 'payer@example.com' });
   const plan = await create('/plans', { name: 'Gold', amount: 900, currency: 'eur', interval: 'month' });
+  const unsold = await create('/plans', { name: 'Silver', amount: 700, currency: 'eur', interval: 'month' });
   const order = { customerId: payer['id'], amount: 2_000, currency: 'eur' };
   // The shape that the API promises for a created payment.
   const payment = (await create('/payments', order))['payment'] as Record<string, unknown>;
@@ -236,6 +239,7 @@ export async function createPrerequisites(
     customerId: String(customer['id']),
     processorCustomerId: String(customer['processorCustomerId']),
     planId: String(plan['id']),
+    unsoldPlanId: String(unsold['id']),
     paymentId: String(payment['id']),
     processorPaymentIntentId,
     authorisedPaymentId: String(authorised['id']),
