@@ -7,7 +7,7 @@ import {
   type ReservingOperation,
 } from '../idempotency/operation.ts';
 import { refuseTooManyKeys } from '../mirrors/metadata.ts';
-import { correct } from '../mirrors/refresh.ts';
+import { applyInTransaction, correct } from '../mirrors/refresh.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
 import {
@@ -84,13 +84,11 @@ export class CustomerUpdate implements ReservingOperation<CustomerUpdateRequest,
 
   async record(tx: Transaction, id: string, { facts, customer }: Made): Promise<Recorded<Customer>> {
     const { mirror, store, externalIds } = this.#parts;
-    const revisions = new Map([[customer.processorCustomerId, customer.revision]]);
-    const applied = facts === null ? null : await mirror.apply(tx, [facts], revisions);
+    const applied = facts && (await applyInTransaction(tx, mirror, facts, customer));
     await externalIds.endReservation(tx, id);
     const [changed] = await store.findLive(tx, [customer.id]);
-    const needsRefresh = applied !== null && applied.unsettled.length > 0;
     // If the customer was deleted meanwhile, the refresh finds that out.
-    return { result: changed ?? customer, needsRefresh: needsRefresh || changed === undefined };
+    return { result: changed ?? customer, needsRefresh: applied?.needsRefresh || changed === undefined };
   }
 
   async refresh({ id, processorCustomerId }: Customer): Promise<Customer> {

@@ -1,4 +1,4 @@
-import type { Database } from '../platform/postgres.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
 import { objectMissing } from '../processor/refused-write.ts';
 import type { Applied, Revisions } from './fold.ts';
 import type { Mirror } from './mirror.ts';
@@ -34,10 +34,21 @@ export async function applyResponse<Facts>(
   facts: Facts,
   { revision }: { readonly revision: number },
 ): Promise<void> {
-  const key = mirror.keyOf(facts);
-  const revisions = new Map([[key, revision]]);
-  const { unsettled } = await database.transaction((tx) => mirror.apply(tx, [facts], revisions));
-  if (unsettled.length > 0) await correct(mirror, key);
+  const { needsRefresh } = await database.transaction((tx) =>
+    applyInTransaction(tx, mirror, facts, { revision }),
+  );
+  if (needsRefresh) await correct(mirror, mirror.keyOf(facts));
+}
+
+/** The same in a transaction of the caller, who refreshes the row after it if that is needed. */
+export async function applyInTransaction<Facts>(
+  tx: Transaction,
+  mirror: Mirror<Facts>,
+  facts: Facts,
+  { revision }: { readonly revision: number },
+): Promise<{ readonly needsRefresh: boolean }> {
+  const { unsettled } = await mirror.apply(tx, [facts], new Map([[mirror.keyOf(facts), revision]]));
+  return { needsRefresh: unsettled.length > 0 };
 }
 
 export const nothingApplied: Applied = { changed: [], ignored: [], unsettled: [] };

@@ -15,7 +15,7 @@ import {
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
-import { optionalBody } from '../http/input/validator.ts';
+import { emptyIfAbsent, optionalBody } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
 import type { PaymentMethodService, SavedPaymentMethod } from './payment-method-service.ts';
 
@@ -96,9 +96,7 @@ function registerSaving(fastify: FastifyInstance, methods: PaymentMethodService)
           ...problems('not_found', ...bodyFailures, ...keyFailures, ...processorFailures),
         },
       },
-      preValidation: async (request) => {
-        request.body ??= {};
-      },
+      preValidation: emptyIfAbsent,
     },
     async (request, reply) => {
       const key = idempotencyKeyOf(request, request.body.idempotencyKey);

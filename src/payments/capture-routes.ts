@@ -10,8 +10,8 @@ import {
   problems,
   processorFailures,
 } from '../http/docs/api-schema.ts';
-import { idempotencyKeyOf } from '../http/input/idempotency-key.ts';
-import { optionalBody } from '../http/input/validator.ts';
+import { idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
+import { emptyIfAbsent, optionalBody } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
 import { PaymentSchema, paymentAnswer, paymentExample } from './payment-routes.ts';
 import type { PaymentService } from './payment-service.ts';
@@ -67,16 +67,13 @@ export function registerCaptureRoutes(fastify: FastifyInstance, payments: Paymen
           ),
         },
       },
-      preValidation: async (request) => {
-        request.body ??= {};
-      },
+      preValidation: emptyIfAbsent,
     },
     async (request, reply) => {
       const { amount = null, idempotencyKey } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
       const { result, replayed } = await payments.capture({ paymentId: request.params.id, amount }, key);
-      if (replayed) reply.header('idempotent-replayed', 'true');
-      return paymentAnswer(result);
+      return markReplay(reply, replayed).send(paymentAnswer(result));
     },
   );
 }

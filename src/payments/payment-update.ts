@@ -6,7 +6,7 @@ import {
   type Recorded,
 } from '../idempotency/operation.ts';
 import { isMetadataChangeIgnored } from '../mirrors/metadata.ts';
-import { correct } from '../mirrors/refresh.ts';
+import { applyInTransaction, correct } from '../mirrors/refresh.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
 import { foundPayment, type Payment, type PaymentChange, type PaymentFacts } from './payment.ts';
@@ -67,11 +67,8 @@ export class PaymentUpdate implements CheckedOperation<PaymentUpdateRequest, Pay
   }
 
   async record(tx: Transaction, _id: string, { facts, payment }: Made): Promise<Recorded<Payment>> {
-    const { mirror } = this.#parts;
-    const revisions = new Map([[payment.processorPaymentIntentId, payment.revision]]);
-    const applied = facts === null ? null : await mirror.apply(tx, [facts], revisions);
-    const needsRefresh = applied !== null && applied.unsettled.length > 0;
-    return { result: await this.#find(tx, payment.id), needsRefresh };
+    const applied = facts && (await applyInTransaction(tx, this.#parts.mirror, facts, payment));
+    return { result: await this.#find(tx, payment.id), ...applied };
   }
 
   async refresh({ id, processorPaymentIntentId }: Payment): Promise<Payment> {

@@ -13,8 +13,8 @@ import {
   processorFailures,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { idempotencyKeyOf } from '../http/input/idempotency-key.ts';
-import { optionalBody } from '../http/input/validator.ts';
+import { idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
+import { emptyIfAbsent, optionalBody } from '../http/input/validator.ts';
 import { registerListRoute } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
 import { PaymentSchema, paymentAnswer, paymentExample } from './payment-routes.ts';
@@ -90,9 +90,7 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
           ),
         },
       },
-      preValidation: async (request) => {
-        request.body ??= {};
-      },
+      preValidation: emptyIfAbsent,
     },
     async (request, reply) => {
       const { amount = null, reason = null, idempotencyKey } = request.body;
@@ -101,8 +99,10 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
         { paymentId: request.params.id, amount, reason },
         key,
       );
-      if (replayed) reply.header('idempotent-replayed', 'true');
-      return { ...paymentAnswer(result.payment), refund: refundAnswer(result.refund) };
+      return markReplay(reply, replayed).send({
+        ...paymentAnswer(result.payment),
+        refund: refundAnswer(result.refund),
+      });
     },
   );
   registerListRoute(fastify, {

@@ -6,7 +6,7 @@ import {
   type Recorded,
 } from '../idempotency/operation.ts';
 import { refuseTooManyKeys } from '../mirrors/metadata.ts';
-import { correct } from '../mirrors/refresh.ts';
+import { applyInTransaction, correct } from '../mirrors/refresh.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
 import { foundPlan, isPlanChangeIgnored, type Plan, type PlanChange, type ProductFacts } from './plan.ts';
@@ -63,11 +63,8 @@ export class PlanUpdate implements CheckedOperation<PlanUpdateRequest, Plan, Mad
   }
 
   async record(tx: Transaction, _id: string, { facts, plan }: Made): Promise<Recorded<Plan>> {
-    const { mirror } = this.#parts;
-    const revisions = new Map([[plan.processorProductId, plan.revision]]);
-    const applied = facts === null ? null : await mirror.products.apply(tx, [facts], revisions);
-    const needsRefresh = applied !== null && applied.unsettled.length > 0;
-    return { result: await this.#find(tx, plan.id), needsRefresh };
+    const applied = facts && (await applyInTransaction(tx, this.#parts.mirror.products, facts, plan));
+    return { result: await this.#find(tx, plan.id), ...applied };
   }
 
   async refresh({ id, processorPriceId }: Plan): Promise<Plan> {

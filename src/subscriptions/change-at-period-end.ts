@@ -7,7 +7,8 @@ import type { ChangeableSubscription } from '../processor/subscription-change-ca
 import { type ChangePlans, readChangeable, type Target, targetOf } from './change-terms.ts';
 import { dropPendingChange, dropPendingUpdate } from './drop-pending-change.ts';
 import { followedItem, type SubscriptionFacts } from './subscription.ts';
-import type { ChangeParts, MadeChange } from './subscription-change.ts';
+import type { MadeChange } from './subscription-change.ts';
+import type { SubscriptionParts } from './subscription-creation.ts';
 import type { ChangeAtPeriodEnd } from './subscription-patch.ts';
 
 /**
@@ -15,7 +16,7 @@ import type { ChangeAtPeriodEnd } from './subscription-patch.ts';
  * repeated request finds one that was created but not given its phases, and any new change uses the present one.
  */
 export async function changeAtPeriodEnd(
-  parts: ChangeParts,
+  parts: SubscriptionParts,
   change: ChangeAtPeriodEnd,
   plans: ChangePlans,
   write: OperationWrite,
@@ -41,7 +42,7 @@ interface Planned {
 }
 
 async function planUnderSchedule(
-  parts: ChangeParts,
+  parts: SubscriptionParts,
   target: Target,
   { plans, found }: Planned,
   write: OperationWrite,
@@ -76,7 +77,7 @@ export function refuseIfEnding(facts: SubscriptionFacts): void {
 }
 
 async function ensureSchedule(
-  parts: ChangeParts,
+  parts: SubscriptionParts,
   { processorScheduleId, subscription: { processorSubscriptionId } }: ChangeableSubscription,
   { idempotencyKey }: OperationWrite,
 ): Promise<void> {
@@ -93,7 +94,7 @@ async function ensureSchedule(
 }
 
 async function plan(
-  parts: ChangeParts,
+  parts: SubscriptionParts,
   { item, processorPriceId, quantity, isOtherInterval }: Target,
   { subscription: { processorSubscriptionId }, present, wanted }: ChangePlans,
   { idempotencyKey }: OperationWrite,
@@ -115,7 +116,7 @@ async function plan(
 }
 
 async function refusal(
-  { mirror }: ChangeParts,
+  { mirror }: SubscriptionParts,
   attempt: Attempt<null>,
   processorSubscriptionId: string,
 ): Promise<Failure> {

@@ -2,12 +2,13 @@ import type { OperationWrite } from '../idempotency/operation.ts';
 import { correct } from '../mirrors/refresh.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
 import { isSubscriptionChangeIgnored, type Subscription } from './subscription.ts';
-import type { ChangeParts, MadeChange } from './subscription-change.ts';
+import type { MadeChange } from './subscription-change.ts';
+import type { SubscriptionParts } from './subscription-creation.ts';
 import type { MetadataPatch } from './subscription-patch.ts';
 
 /** Changes the metadata, which is possible in every status. */
 export async function changeMetadata(
-  { processor, mirror }: ChangeParts,
+  { processor, mirror }: SubscriptionParts,
   change: MetadataPatch,
   subscription: Subscription,
   { idempotencyKey, isRepeated }: OperationWrite,

@@ -6,7 +6,8 @@ import type { ChangeableSubscription, InvoiceCharge } from '../processor/subscri
 import { type ChangePlans, itemChange, readChangeable, type Target, targetOf } from './change-terms.ts';
 import { dropPendingChange, voidChangeInvoice } from './drop-pending-change.ts';
 import type { Subscription } from './subscription.ts';
-import type { ChangeParts, MadeChange } from './subscription-change.ts';
+import type { MadeChange } from './subscription-change.ts';
+import type { SubscriptionParts } from './subscription-creation.ts';
 import type { ChangeNow } from './subscription-patch.ts';
 import type { PendingItemFacts } from './subscription-terms.ts';
 
@@ -15,7 +16,7 @@ import type { PendingItemFacts } from './subscription-terms.ts';
  * the first one stopped: see decision 0026.
  */
 export async function changeNow(
-  parts: ChangeParts,
+  parts: SubscriptionParts,
   change: ChangeNow,
   plans: ChangePlans,
   write: OperationWrite,
@@ -44,7 +45,7 @@ export async function changeNow(
  * Paying that invoice later would make the change, so it is voided.
  */
 export async function dropDeclinedChange(
-  { processor, mirror }: ChangeParts,
+  { processor, mirror }: SubscriptionParts,
   { processorSubscriptionId }: Subscription,
 ): Promise<void> {
   const { subscriptionChanges } = processor;
@@ -58,7 +59,7 @@ export async function dropDeclinedChange(
 }
 
 async function makeChange(
-  { processor, mirror, plans }: ChangeParts,
+  { processor, mirror, plans }: SubscriptionParts,
   change: ChangeNow,
   target: Target,
   { subscription }: ChangePlans,
@@ -82,7 +83,7 @@ async function makeChange(
 
 /** What became of the charge of a change that waits: a declined one is dropped, and the subscription stays as it was. */
 async function settleCharge(
-  { processor }: ChangeParts,
+  { processor }: SubscriptionParts,
   { subscription }: ChangePlans,
   { pendingUpdate }: ChangeableSubscription,
   { idempotencyKey }: OperationWrite,

@@ -9,7 +9,7 @@ import { refuseIfEnding } from './change-at-period-end.ts';
 import { itemChange, plansOfChange, readChangeable, type Target, targetOf } from './change-terms.ts';
 import { refuseTakenGroup } from './reserve-group.ts';
 import type { Subscription } from './subscription.ts';
-import type { ChangeParts } from './subscription-change.ts';
+import type { SubscriptionParts } from './subscription-creation.ts';
 import type { TermsChange } from './subscription-patch.ts';
 
 /** The invoice that will contain a change. */
@@ -24,7 +24,7 @@ export interface PreviewedChange {
 
 /** Previews a change with the parameters that the change itself would have, after the same checks. */
 export async function previewChange(
-  parts: ChangeParts,
+  parts: SubscriptionParts,
   subscription: Subscription,
   change: TermsChange,
 ): Promise<PreviewedChange> {

@@ -28,5 +28,3 @@ export function isWaiting(
   const wanted = { planId, quantity, ...change };
   return pendingChange.planId === wanted.planId && pendingChange.quantity === wanted.quantity;
 }
-
-export type { SubscriptionParts as ChangeParts } from './subscription-creation.ts';

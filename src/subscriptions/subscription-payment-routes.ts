@@ -11,7 +11,7 @@ import {
   processorFailures,
 } from '../http/docs/api-schema.ts';
 import { idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
-import { optionalBody } from '../http/input/validator.ts';
+import { emptyIfAbsent, optionalBody } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
 import type { EntitlementService } from './entitlement-service.ts';
 import { activeExample, SubscriptionSchema, subscriptionAnswer } from './subscription-schema.ts';
@@ -67,9 +67,7 @@ export function registerSubscriptionPaymentRoutes(
           ),
         },
       },
-      preValidation: async (request) => {
-        request.body ??= {};
-      },
+      preValidation: emptyIfAbsent,
     },
     async (request, reply) => {
       const { idempotencyKey, ...payment } = request.body;

@@ -9,7 +9,7 @@ import {
 } from '../idempotency/operation.ts';
 import type { InvoiceFacts } from '../invoices/invoice.ts';
 import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
-import { applyResponse, correct } from '../mirrors/refresh.ts';
+import { applyInTransaction, applyResponse, correct } from '../mirrors/refresh.ts';
 import { explainMethodRefusal, requireMethodOf } from '../payment-methods/explain-method-refusal.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
@@ -101,10 +101,8 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
     { subscription, result }: Made,
   ): Promise<Recorded<Subscription>> {
     if ('outcome' in result) return { result: subscription, failure: failureOf(result) };
-    const { processorSubscriptionId, revision } = subscription;
-    const revisions = new Map([[processorSubscriptionId, revision]]);
-    const { unsettled } = await this.#parts.mirror.apply(tx, [result], revisions);
-    return { result: await this.#find(tx, subscription.id), needsRefresh: unsettled.length > 0 };
+    const applied = await applyInTransaction(tx, this.#parts.mirror, result, subscription);
+    return { result: await this.#find(tx, subscription.id), ...applied };
   }
 
   async refresh({ id, processorSubscriptionId }: Subscription): Promise<Subscription> {

@@ -12,7 +12,8 @@ import {
   type SubscriptionChange,
   type SubscriptionFacts,
 } from './subscription.ts';
-import type { ChangeParts, MadeChange } from './subscription-change.ts';
+import type { MadeChange } from './subscription-change.ts';
+import type { SubscriptionParts } from './subscription-creation.ts';
 import type { SettingsChange } from './subscription-patch.ts';
 
 /**
@@ -20,7 +21,7 @@ import type { SettingsChange } from './subscription-patch.ts';
  * subscription under a schedule refuses the former, so the schedule ends first; the latter is set in the schedule too.
  */
 export async function changeSettings(
-  parts: ChangeParts,
+  parts: SubscriptionParts,
   change: SettingsChange,
   subscription: Subscription,
   write: OperationWrite,
@@ -56,7 +57,7 @@ interface Changed {
 }
 
 async function update(
-  { processor, mirror }: ChangeParts,
+  { processor, mirror }: SubscriptionParts,
   values: SubscriptionChange,
   { subscription, found }: Changed,
   { idempotencyKey, isRepeated }: OperationWrite,
@@ -83,7 +84,7 @@ async function update(
 
 /** A schedule would otherwise set the old payment method again when its next phase begins. */
 async function setInSchedule(
-  { processor, mirror }: ChangeParts,
+  { processor, mirror }: SubscriptionParts,
   { processorSubscriptionId }: Subscription,
   paymentMethodId: string,
   { idempotencyKey }: OperationWrite,

@@ -6,7 +6,7 @@ import {
   parentOf,
   type Recorded,
 } from '../idempotency/operation.ts';
-import { applyResponse, correct } from '../mirrors/refresh.ts';
+import { applyInTransaction, applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { changeAtPeriodEnd } from './change-at-period-end.ts';
 import { changeMetadata } from './change-metadata.ts';
@@ -14,7 +14,8 @@ import { changeNow, dropDeclinedChange } from './change-now.ts';
 import { plansOfChange, readChangeable } from './change-terms.ts';
 import { reserveGroup } from './reserve-group.ts';
 import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
-import type { ChangedSubscription, ChangeParts, MadeChange } from './subscription-change.ts';
+import type { ChangedSubscription, MadeChange } from './subscription-change.ts';
+import type { SubscriptionParts } from './subscription-creation.ts';
 import type { SubscriptionPatch } from './subscription-patch.ts';
 import { changeSettings } from './subscription-settings.ts';
 
@@ -32,9 +33,9 @@ export class SubscriptionUpdate
 {
   readonly name = 'subscriptions.update';
   readonly isChange = true;
-  readonly #parts: ChangeParts;
+  readonly #parts: SubscriptionParts;
 
-  constructor(parts: ChangeParts) {
+  constructor(parts: SubscriptionParts) {
     this.#parts = parts;
   }
 
@@ -53,7 +54,8 @@ export class SubscriptionUpdate
       const plans = await plansOfChange(parts.plans, subscription, change);
       return (write) => changeAtPeriodEnd(parts, change, plans, write);
     }
-    await parts.customers.refuseMetadataChange(subscription, change.metadata ?? {});
+    if (change.metadata !== undefined)
+      await parts.customers.refuseMetadataChange(subscription, change.metadata);
     if (change.kind === 'settings') return (write) => changeSettings(parts, change, subscription, write);
     return (write) => changeMetadata(parts, change, subscription, write);
   }
@@ -68,13 +70,11 @@ export class SubscriptionUpdate
     { facts, subscription, clientSecret, failure }: MadeChange,
   ): Promise<Recorded<ChangedSubscription>> {
     const { mirror, groups } = this.#parts;
-    const { processorSubscriptionId, revision } = subscription;
-    const revisions = new Map([[processorSubscriptionId, revision]]);
-    const { unsettled } = await mirror.apply(tx, [facts], revisions);
+    const { needsRefresh } = await applyInTransaction(tx, mirror, facts, subscription);
     await groups.endReservation(tx, id);
     return {
       result: { subscription: await this.#find(tx, subscription.id), clientSecret },
-      needsRefresh: unsettled.length > 0,
+      needsRefresh,
       ...(failure === undefined ? {} : { failure }),
     };
   }
@@ -126,9 +126,9 @@ export class GroupedSubscriptionUpdate
   extends SubscriptionUpdate
   implements CheckedReservingOperation<SubscriptionUpdateRequest, Change, MadeChange, ChangedSubscription>
 {
-  readonly #groupParts: ChangeParts;
+  readonly #groupParts: SubscriptionParts;
 
-  constructor(parts: ChangeParts) {
+  constructor(parts: SubscriptionParts) {
     super(parts);
     this.#groupParts = parts;
   }

@@ -28,16 +28,16 @@ export class IdPool {
   /** Adds a new object of each kind. Requests change the older ones until little can happen to them. */
   async refill(): Promise<void> {
     const till = this.#till;
-    const { customer, plan, open, authorised, paid, subscription, paymentMethodId, unpaid } =
+    const { customer, plan, open, authorised, paid, subscription, paymentMethodId, unpaid, spare } =
       await createOneOfEach(till);
     const ignored = eventOf('balance.available');
     await till.take(ignored);
     const [invoice] = await till.sql<{ id: string }>(
       'select id from till.invoices order by created_at desc, id desc limit 1',
     );
-    this.#add('customers', customer.id);
+    this.#add('customers', customer.id, spare.customer.id);
     // At the place of its customer, so that the same number names both.
-    this.#add('payment-methods', paymentMethodId);
+    this.#add('payment-methods', paymentMethodId, spare.paymentMethodId);
     this.#add('plans', plan.id);
     this.#add('payments', open.id, authorised.id, paid.id);
     this.#add('subscriptions', subscription.id, unpaid.id);

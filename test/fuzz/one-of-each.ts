@@ -12,7 +12,7 @@ import type { TillInProcess } from '../support/till-in-process.ts';
 
 /**
  * Creates one object of each kind: an open payment, an authorised one and a paid one, an active subscription, a
- * saved card, and an unpaid subscription that it can pay.
+ * saved card, an unpaid subscription that it can pay, and another customer with a card that nothing needs.
  * Every mirror is up to date.
  */
 export async function createOneOfEach(till: TillInProcess) {
@@ -29,6 +29,8 @@ export async function createOneOfEach(till: TillInProcess) {
   const { paymentMethodId } = await saveCard(till, customer);
   await till.call('PUT', `/customers/${customer.id}/default-payment-method`, { paymentMethodId });
   const { subscription: unpaid } = await createSubscription(till, { customerId: customer.id });
+  const other = await createCustomer(till);
+  const spare = { customer: other, paymentMethodId: (await saveCard(till, other)).paymentMethodId };
   await till.settle();
-  return { customer, plan, open, authorised, paid, subscription, paymentMethodId, unpaid };
+  return { customer, plan, open, authorised, paid, subscription, paymentMethodId, unpaid, spare };
 }

@@ -1,10 +1,16 @@
 import { Ajv, type ErrorObject } from 'ajv';
 import formats from 'ajv-formats';
+import type { FastifyRequest } from 'fastify';
 import { parseInstant } from '../../platform/instant.ts';
 import { parsePlainInteger } from '../../platform/plain-integer.ts';
 
 /** Marks the schema of an optional body. It is for the documentation, and validates nothing. */
 export const optionalBody = 'x-optional';
+
+/** The hook of a route with an optional body: without one, every field is absent. */
+export async function emptyIfAbsent(request: FastifyRequest): Promise<void> {
+  request.body ??= {};
+}
 
 /** Marks a text that is compared with ids but may be any text: it is converted to the case of ids. */
 export const comparedWithIds = 'x-compared-with-ids';
