@@ -1,4 +1,4 @@
--- A request that chooses what it pays remembers its choice before it calls the processor. Whoever resumes the request pays
+-- A request that chooses what it pays remembers its choice before it calls the processor. A request that resumes it pays
 -- the same invoice, so that one key never pays two.
 set local lock_timeout = '5s';
 

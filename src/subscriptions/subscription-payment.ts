@@ -91,6 +91,7 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
       if (target === null) return { subscription, result: present.subscription };
     }
     if (target !== null) return { subscription, result: present.subscription };
+    await this.#requireOwnMethod(request, prepared);
     await applyResponse(this.#parts.database, this.#parts.mirror, present.subscription, subscription);
     throw nothingToPay(present.subscription);
   }
@@ -112,8 +113,9 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
   }
 
   /**
-   * An invoice that is paid is paid, whoever did it. While the processor remembers the key, only a repeated call tells a
-   * decline from a try that was never made. After that, a last try that failed counts as the one of this request.
+   * An invoice that is paid needs no further try, even if another request paid it. While the processor remembers the
+   * key, only a repeated call tells a decline from a try that was never made. After that, a last try that failed counts
+   * as the one of this request.
    */
   async find(claim: FoundClaim): Promise<Made | null> {
     const { database, processor, clock } = this.#parts;
@@ -173,15 +175,15 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
 
   /** Refuses a payment method of somebody else first: the resumption makes an invoice. */
   async #resume(
-    { paymentMethodId }: PaymentRequest,
-    { processorCustomerId, subscription }: Prepared,
+    request: PaymentRequest,
+    prepared: Prepared,
     present: SubscriptionToPay,
     { idempotencyKey }: OperationWrite,
   ): Promise<null> {
     const { processor } = this.#parts;
     if (!present.isPaused || openLatest(present) !== null) return null;
-    if (paymentMethodId !== undefined)
-      await requireMethodOf(processor.paymentMethods, paymentMethodId, processorCustomerId);
+    await this.#requireOwnMethod(request, prepared);
+    const { subscription } = prepared;
     const { processorSubscriptionId } = subscription;
     const attempt = await processor.subscriptions.resume({
       processorSubscriptionId,
@@ -192,6 +194,15 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
     if (attempt.outcome !== 'done' && (await this.#read(subscription)).isPaused)
       throw notReached(attempt, 'subscription', 'paused');
     return null;
+  }
+
+  async #requireOwnMethod(
+    { paymentMethodId }: PaymentRequest,
+    { processorCustomerId }: Prepared,
+  ): Promise<void> {
+    const { paymentMethods } = this.#parts.processor;
+    if (paymentMethodId !== undefined)
+      await requireMethodOf(paymentMethods, paymentMethodId, processorCustomerId);
   }
 
   /** Whether the current period is paid and goes on, so that nothing must be billed for it. */

@@ -180,7 +180,7 @@ describe('a repeated capture', () => {
 });
 
 describe('a payment that is not authorised', () => {
-  test('409: because nobody has tried to pay it, it waits for authentication, was declined, or is paid', async () => {
+  test('409: because there was no attempt to pay it, it waits for authentication, was declined, or is paid', async () => {
     const untried = await createPayment(till, { captureMethod: 'manual' });
     const waiting = await authorise('pm_card_authenticationRequired');
     const declined = await createPayment(till, { captureMethod: 'manual' });

@@ -157,7 +157,7 @@ describe('the entitlements of a customer', () => {
     assert.notEqual(changed.headers.get('etag'), etag);
   });
 
-  test('404: an unknown customer, a deleted one, and an external id that nobody has', async () => {
+  test('404: an unknown customer, a deleted one, and an external id of no customer', async () => {
     for (const id of [unknownId, 'cus_1', '0'])
       await readProblem(await call('GET', `/customers/${id}/entitlements`), 404, 'not_found');
     const body = { email: 'ada@example.com', externalId: 'gone' };

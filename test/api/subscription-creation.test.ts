@@ -111,7 +111,7 @@ describe('a payment method', () => {
     assert.equal((await readSubscription(till, subscription)).status, 'active');
   });
 
-  test('404: of another customer, of nobody, or unknown; nothing is made and the key stays free', async () => {
+  test('404: of another customer, of no customer, or unknown; nothing is made and the key stays free', async () => {
     const { customer, paymentMethodId } = await withCard();
     const theirs = (await withCard()).paymentMethodId;
     const body = { customerId: customer.id, planId: (await createPlan(till)).id, idempotencyKey: 'no-card' };

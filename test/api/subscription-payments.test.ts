@@ -53,6 +53,7 @@ describe('a customer whose renewal was declined', () => {
     assert.equal((await readSubscription(till, subscription)).status, 'active');
     assert.equal((await chargesOf(till, invoiceId)).successes, 1);
     await readProblem(await pay(till, subscription), 409, 'nothing_to_pay');
+    await readProblem(await pay(till, subscription, { paymentMethodId: 'pm_unknown' }), 404, 'not_found');
   });
 
   test('pays with a new default card', async () => {
@@ -206,7 +207,7 @@ describe('what is paid', () => {
     assert.equal((await readSubscription(till, active)).status, 'active');
     // The key is free again, because nothing was done.
     const reused = await pay(till, active, { paymentMethodId: 'pm_x' }, `none-${active.id}`);
-    await readProblem(reused, 409, 'nothing_to_pay');
+    await readProblem(reused, 404, 'not_found');
   });
 
   test('422: without a payment method nothing can be charged', async () => {

@@ -19,7 +19,7 @@ export function refused(outcome: Refused['outcome'], { code, message }: Refusal)
   return { outcome, processorCode: code, message };
 }
 
-/** The customer must act before the charge can succeed. The second comes from invoices, where nobody said who is present. */
+/** The customer must act before the charge can succeed. The second is the code for invoices. */
 const authenticationCodes: readonly (string | null)[] = [
   'authentication_required',
   'invoice_payment_intent_requires_action',
