@@ -9,7 +9,6 @@ import type { Metrics } from '../platform/metrics.ts';
 import { migrate } from '../platform/migrate.ts';
 import { OwnerLock } from '../platform/owner-lock.ts';
 import { Database, isUnavailable } from '../platform/postgres.ts';
-import { RedisCache } from '../platform/redis-cache.ts';
 import type { Shutdown } from '../platform/shutdown.ts';
 import type { Processor } from '../processor/processor.ts';
 import { checkProcessorKeys, publicApiBase } from '../processor/stripe/check-processor-keys.ts';
@@ -95,6 +94,7 @@ async function migrateWhenReachable(url: string, logger: Logger): Promise<void> 
 
 export async function openCache({ config, logger, shutdown }: Start): Promise<Cache> {
   if (config.redisUrl === undefined) return new MemoryCache(systemClock);
+  const { RedisCache } = await import('../platform/redis-cache.ts');
   const cache = new RedisCache({ url: config.redisUrl, logger });
   shutdown.add('cache', closeTimeoutMs, () => cache.close());
   await cache.connect();

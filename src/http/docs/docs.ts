@@ -4,6 +4,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { comparedWithIds, optionalBody } from '../input/validator.ts';
 import { moveToComponents } from './components.ts';
+import { hideProblems } from './hide-problems.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
 
@@ -22,7 +23,9 @@ const pagePolicy = [
 
 /** The interactive reference and its OpenAPI document, both generated from the schemas that validate and serialise. */
 export async function registerDocs(app: FastifyInstance): Promise<void> {
+  const documented = hideProblems(app);
   await app.register(swagger, {
+    transform: ({ schema, url, route }) => ({ schema: documented.get(route) ?? schema, url }),
     openapi: {
       openapi: '3.1.0',
       info: {

@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject } from 'ajv';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
 import type { FastifyRequest } from 'fastify';
 import { parseInstant } from '../../platform/instant.ts';
@@ -34,11 +34,13 @@ type Fields = Record<string, unknown>;
  * `1e400` as an integer, and an empty text or `null` as 0.
  */
 export function compileValidator(schema: object, httpPart: string | undefined): Validate {
-  const check = ajv.compile(schema);
+  // At the first request: a start would otherwise wait for the compiler, and most processes serve few of the routes.
+  let check: ValidateFunction | undefined;
   const { integers, ids } = namesOf(schema);
   const validate: Validate = (data) => {
     const fields = isFields(data) ? data : {};
     if (httpPart !== 'body') parseIntegers(fields, integers);
+    check ??= ajv.compile(schema);
     check(data);
     const errors = [...(check.errors ?? []), ...negativeZeros(fields, integers)];
     validate.errors = errors.length === 0 ? null : errors;
