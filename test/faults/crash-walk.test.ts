@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { type ChangeCase, changeCases } from '../support/change-cases.ts';
 import type { Answer, Client } from '../support/client.ts';
@@ -12,6 +11,7 @@ import {
   creationCases,
   type Prerequisites,
 } from '../support/creation-cases.ts';
+import { killAmid } from '../support/doomed-tills.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
@@ -38,18 +38,30 @@ function isAnswered({ operation }: WalkedCase, crashPoint: string): boolean {
   return operation === 'payments.create' && crashPoint === 'record.completed';
 }
 
-test('a process killed at any crash point leaves what the same request finishes, once', async (t) => {
+/** What happens at one crash point, with a database and a processor of its own. */
+interface Walk {
+  readonly crashPoint: string;
+  readonly backend: Backend;
+  readonly survivor: TillInProcess;
+  readonly prerequisites: Prerequisites;
+  readonly key: string;
+}
+
+async function prepare(t: TestContext, crashPoint: string): Promise<Walk> {
   const backend = await startBackend(t);
   const survivor = await startTill({ in: 'process', on: backend });
+  const prerequisites = await createPrerequisites(backend, survivor);
+  return { crashPoint, backend, survivor, prerequisites, key: `killed-at-${crashPoint}` };
+}
 
-  for (const crashPoint of allCrashPoints) {
+test('a process killed at any crash point leaves what the same request finishes, once', async (t) => {
+  const walks = await Promise.all(allCrashPoints.map((crashPoint) => prepare(t, crashPoint)));
+  // Apart, because two creations of one kind could wait for each other's list counter while they stand still, and
+  // events about one subscription for the row of another.
+  for (const cases of [creationCases, otherChanges, payments]) await crash(walks, cases);
+
+  for (const { crashPoint, backend, survivor, prerequisites, key } of walks) {
     await t.test(`killed at ${crashPoint}`, async () => {
-      const prerequisites = await createPrerequisites(backend, survivor);
-      const key = `killed-at-${crashPoint}`;
-      // Apart, because two creations of one kind could wait for each other's list counter while they stand still, and
-      // events about one subscription for the row of another.
-      for (const cases of [creationCases, otherChanges, payments])
-        await crash(backend, prerequisites, crashPoint, key, cases);
       for (const creation of walkedCases) {
         const made = await creation.countAtProcessor(backend, prerequisites);
         assert.equal(made, madeBy.has(crashPoint) ? 1 : 0, `${creation.operation} before the retry`);
@@ -66,30 +78,18 @@ test('a process killed at any crash point leaves what the same request finishes,
   }
 });
 
-/** Sends every kind of creation to a process that dies when all of them are at the crash point. */
-async function crash(
-  backend: Backend,
-  prerequisites: Prerequisites,
-  crashPoint: string,
-  key: string,
-  cases: readonly WalkedCase[],
-): Promise<void> {
-  const doomed = await startTill({
-    in: 'child',
-    on: backend,
-    environment: { CRASH_AT: crashPoint, CRASH_COUNT: String(cases.length) },
-    command: [process.execPath, 'test/support/crashing-till.ts'],
-  });
-  const died = once(doomed.child, 'exit');
-  const outcomes = await Promise.allSettled(
-    cases.map((creation) => send(doomed, prerequisites, creation, key)),
+/** Sends every request to a process that dies when all of them are at their crash points. */
+async function crash(walks: readonly Walk[], cases: readonly WalkedCase[]): Promise<void> {
+  await killAmid(
+    walks.map(({ backend, crashPoint, prerequisites, key }) => ({
+      on: backend,
+      crashAt: crashPoint,
+      requests: cases.map((creation) => ({
+        send: (till) => send(till, prerequisites, creation, key),
+        isAnswered: isAnswered(creation, crashPoint),
+      })),
+    })),
   );
-  assert.deepEqual(
-    outcomes.map(({ status }) => status),
-    cases.map((creation) => (isAnswered(creation, crashPoint) ? 'fulfilled' : 'rejected')),
-  );
-  const [, signal] = await died;
-  assert.equal(signal, 'SIGKILL');
 }
 
 async function finish(

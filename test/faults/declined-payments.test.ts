@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
-import type { Answer } from '../support/client.ts';
+import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
 import { createPrerequisites, type Prerequisites } from '../support/creation-cases.ts';
+import { killAmid } from '../support/doomed-tills.ts';
 import { chargesOf } from '../support/past-due.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
@@ -25,7 +25,7 @@ async function setScene(backend: Backend, till: TillInProcess): Promise<Scene> {
 }
 
 function pay(
-  till: Pick<TillInProcess, 'tryPost'>,
+  till: Pick<Client, 'tryPost'>,
   { unpaidSubscriptionId }: Scene,
   paymentMethodId: string,
   key: string,
@@ -33,20 +33,22 @@ function pay(
   return till.tryPost(`/subscriptions/${unpaidSubscriptionId}/pay`, { paymentMethodId }, key);
 }
 
-/** Sends the request to a process that dies at the crash point. */
-async function payAndDie(scene: Scene, card: string, key: string, crashPoint: string): Promise<void> {
-  const doomed = await startTill({
-    in: 'child',
-    on: scene.backend,
-    environment: { CRASH_AT: crashPoint, CRASH_COUNT: '1' },
-    command: [process.execPath, 'test/support/crashing-till.ts'],
-  });
-  const died = once(doomed.child, 'exit');
-  await assert.rejects(
-    doomed.tryPost(`/subscriptions/${scene.unpaidSubscriptionId}/pay`, { paymentMethodId: card }, key),
+interface Death {
+  readonly scene: Scene;
+  readonly card: string;
+  readonly key: string;
+  readonly crashPoint: string;
+}
+
+/** Sends the requests to a process that dies when each is at its crash point. */
+async function payAndDie(...deaths: readonly Death[]): Promise<void> {
+  await killAmid(
+    deaths.map(({ scene, card, key, crashPoint }) => ({
+      on: scene.backend,
+      crashAt: crashPoint,
+      requests: [{ send: (till) => pay(till, scene, card, key) }],
+    })),
   );
-  const [, signal] = await died;
-  assert.equal(signal, 'SIGKILL');
 }
 
 const withoutRequestId = ({ status, body: { requestId: _, ...body } }: Answer) => ({ status, body });
@@ -79,60 +81,61 @@ async function makeOlder({ sql }: Backend, interval: string): Promise<void> {
 }
 
 test('a process killed at any crash point never turns a decline into a second try under its key', async (t) => {
-  const backend = await startBackend(t);
-  const survivor = await startTill({ in: 'process', on: backend });
-  for (const crashPoint of crashPoints)
-    await t.test(`killed at ${crashPoint}`, async () => {
+  const deaths = await Promise.all(
+    crashPoints.map(async (crashPoint) => {
+      const backend = await startBackend(t);
+      const survivor = await startTill({ in: 'process', on: backend });
       const scene = await setScene(backend, survivor);
-      const key = `declined-${crashPoint}`;
-      await payAndDie(scene, scene.badCardId, key, crashPoint);
-      await assertDeclined(survivor, scene, key);
-    });
+      return { survivor, scene, card: scene.badCardId, key: `declined-${crashPoint}`, crashPoint };
+    }),
+  );
+  await payAndDie(...deaths);
+  for (const { survivor, scene, key, crashPoint } of deaths)
+    await t.test(`killed at ${crashPoint}`, () => assertDeclined(survivor, scene, key));
 });
 
-test('after the processor has forgotten its key', async (t) => {
+test('after the processor has forgotten its key, or before', async (t) => {
   const backend = await startBackend(t);
   const survivor = await startTill({ in: 'process', on: backend });
+  const [declined, paid, untried, chosen] = [
+    await setScene(backend, survivor),
+    await setScene(backend, survivor),
+    await setScene(backend, survivor),
+    await setScene(backend, survivor),
+  ];
+  const otherOfPaid = await billMore(paid);
+  const newestOfChosen = await billMore(chosen);
+  await payAndDie(
+    { scene: declined, card: declined.badCardId, key: 'old-decline', crashPoint: 'call.after' },
+    { scene: paid, card: paid.cardId, key: 'old-payment', crashPoint: 'call.after' },
+    { scene: untried, card: untried.cardId, key: 'old-nothing', crashPoint: 'call.before' },
+    { scene: chosen, card: chosen.cardId, key: 'chosen', crashPoint: 'call.after' },
+  );
 
-  await t.test('a decline is still a decline', async () => {
-    const scene = await setScene(backend, survivor);
-    await payAndDie(scene, scene.badCardId, 'old-decline', 'call.after');
-    await makeOlder(backend, '24 hours');
-    await assertDeclined(survivor, scene, 'old-decline');
+  await t.test('a request that died after it chose the newest invoice pays no other one', async () => {
+    const { status } = await pay(survivor, chosen, chosen.cardId, 'chosen');
+    assert.equal(status, 200);
+    assert.deepEqual(await chargesOf(backend, newestOfChosen), { tries: 1, successes: 1 });
+    assert.equal((await chargesOf(backend, chosen.unpaidInvoiceId)).tries, 0);
   });
 
+  await makeOlder(backend, '24 hours');
+
+  await t.test('a decline is still a decline', () => assertDeclined(survivor, declined, 'old-decline'));
+
   await t.test('a payment is not made again, and no other invoice is paid for it', async () => {
-    const scene = await setScene(backend, survivor);
-    const other = await billMore(scene);
-    await payAndDie(scene, scene.cardId, 'old-payment', 'call.after');
-    assert.equal((await chargesOf(backend, other)).successes, 1);
-    await makeOlder(backend, '24 hours');
-    const { status } = await pay(survivor, scene, scene.cardId, 'old-payment');
+    assert.equal((await chargesOf(backend, otherOfPaid)).successes, 1);
+    const { status } = await pay(survivor, paid, paid.cardId, 'old-payment');
     assert.equal(status, 200);
-    assert.equal((await chargesOf(backend, scene.unpaidInvoiceId)).tries, 0);
-    assert.equal((await chargesOf(backend, other)).tries, 1);
+    assert.equal((await chargesOf(backend, paid.unpaidInvoiceId)).tries, 0);
+    assert.equal((await chargesOf(backend, otherOfPaid)).tries, 1);
   });
 
   await t.test('a payment that was never tried is made', async () => {
-    const scene = await setScene(backend, survivor);
-    await payAndDie(scene, scene.cardId, 'old-nothing', 'call.before');
-    await makeOlder(backend, '24 hours');
-    const { status, body } = await pay(survivor, scene, scene.cardId, 'old-nothing');
+    const { status, body } = await pay(survivor, untried, untried.cardId, 'old-nothing');
     assert.deepEqual([status, body['status']], [200, 'active']);
-    assert.deepEqual(await chargesOf(backend, scene.unpaidInvoiceId), { tries: 1, successes: 1 });
+    assert.deepEqual(await chargesOf(backend, untried.unpaidInvoiceId), { tries: 1, successes: 1 });
   });
-});
-
-test('a request that died after it chose the newest invoice pays no other one', async (t) => {
-  const backend = await startBackend(t);
-  const survivor = await startTill({ in: 'process', on: backend });
-  const scene = await setScene(backend, survivor);
-  const newest = await billMore(scene);
-  await payAndDie(scene, scene.cardId, 'chosen', 'call.after');
-  const { status } = await pay(survivor, scene, scene.cardId, 'chosen');
-  assert.equal(status, 200);
-  assert.deepEqual(await chargesOf(backend, newest), { tries: 1, successes: 1 });
-  assert.equal((await chargesOf(backend, scene.unpaidInvoiceId)).tries, 0);
 });
 
 test('the sweeper finds a payment, and neither tries one nor decides a decline that can still be repeated', async (t) => {
@@ -151,9 +154,11 @@ test('the sweeper finds a payment, and neither tries one nor decides a decline t
     await setScene(backend, survivor),
     await setScene(backend, survivor),
   ];
-  await payAndDie(paid, paid.cardId, 'swept-paid', 'call.after');
-  await payAndDie(declined, declined.badCardId, 'swept-declined', 'call.after');
-  await payAndDie(untried, untried.cardId, 'swept-untried', 'call.before');
+  await payAndDie(
+    { scene: paid, card: paid.cardId, key: 'swept-paid', crashPoint: 'call.after' },
+    { scene: declined, card: declined.badCardId, key: 'swept-declined', crashPoint: 'call.after' },
+    { scene: untried, card: untried.cardId, key: 'swept-untried', crashPoint: 'call.before' },
+  );
   await makeOlder(backend, '2 minutes');
   await survivor.services.sweeper.sweep();
   assert.deepEqual(await isCompleted('swept-paid'), [true, false]);
@@ -171,19 +176,22 @@ test('the sweeper finds a payment, and neither tries one nor decides a decline t
   assert.deepEqual([again.status, again.replayed, again.body['declineCode']], [402, true, 'generic_decline']);
 });
 
-for (const kind of ['error', 'reset_after'] as const)
-  test(`a failed response (${kind}) to a declined try is repeated as the decline that it was`, async (t) => {
-    const backend = await startBackend(t);
-    const till = await startTill({ in: 'process', on: backend });
-    const scene = await setScene(backend, till);
-    await backend.setFault({ operation: 'invoices.pay', kind, times: 3 });
-    const { badCardId, unpaidInvoiceId } = scene;
-    const first = await pay(till, scene, badCardId, 'lost');
-    assert.ok(first.status === 503 || first.status === 402, JSON.stringify(first));
-    await backend.clearFaults();
-    await assertDeclined(till, scene, 'lost');
-    assert.equal((await chargesOf(backend, unpaidInvoiceId)).successes, 1);
-  });
+test('a failed response to a declined try is repeated as the decline that it was', async (t) => {
+  const backend = await startBackend(t);
+  const till = await startTill({ in: 'process', on: backend });
+  for (const kind of ['error', 'reset_after'] as const)
+    await t.test(kind, async () => {
+      const scene = await setScene(backend, till);
+      const key = `lost-${kind}`;
+      await backend.setFault({ operation: 'invoices.pay', kind, times: 3 });
+      const { badCardId, unpaidInvoiceId } = scene;
+      const first = await pay(till, scene, badCardId, key);
+      assert.ok(first.status === 503 || first.status === 402, JSON.stringify(first));
+      await backend.clearFaults();
+      await assertDeclined(till, scene, key);
+      assert.equal((await chargesOf(backend, unpaidInvoiceId)).successes, 1);
+    });
+});
 
 /** Bills the subscription once more. Returns the new invoice, which is open. */
 async function billMore({ backend, unpaidInvoiceId }: Scene): Promise<string> {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
+import { type Doom, killAmid } from '../support/doomed-tills.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
 
@@ -33,35 +33,44 @@ test('fifty sign-ups at three processes make one customer and one 201', async (t
 });
 
 test('sign-ups finish what a killed process began, wherever it died, and make one customer', async (t) => {
-  const backend = await startBackend(t);
-  const tills = [
-    await startTill({ in: 'process', on: backend }),
-    await startTill({ in: 'process', on: backend }),
-  ];
-  for (const crashPoint of crashPoints) {
-    for (const key of [undefined, `doomed-${crashPoint}`]) {
-      const externalId = `${crashPoint}-${key ?? 'keyless'}`;
-      const values = { email: 'ada@example.com', externalId };
-      await killAt(backend, crashPoint, values, key);
-      const answers = await Promise.all(tills.flatMap((till) => signUps(till, externalId)));
-      await assertOneCustomer(backend, externalId, answers);
-      const [first] = tills;
-      const resumed = await first?.tryPost(path, values, key);
-      const created = [...answers, ...(resumed === undefined ? [] : [resumed])].filter(
-        ({ status, replayed }) => status === 201 && !replayed,
-      );
-      assert.ok(created.length <= 1, `${externalId}: ${created.length} times 201`);
-      if (key !== undefined && crashPoint !== 'claim.prepared')
-        assert.equal(resumed?.status, 201, externalId);
-    }
+  // A database for each: two that stop within a transaction would wait for each other.
+  const walks = await Promise.all(
+    crashPoints.flatMap((crashPoint) =>
+      [undefined, `doomed-${crashPoint}`].map(async (key) => {
+        const backend = await startBackend(t);
+        const first = await startTill({ in: 'process', on: backend });
+        const second = await startTill({ in: 'process', on: backend });
+        const externalId = `${crashPoint}-${key ?? 'keyless'}`;
+        return { crashPoint, key, backend, first, second, externalId };
+      }),
+    ),
+  );
+  const valuesOf = (externalId: string) => ({ email: 'ada@example.com', externalId });
+  await killAmid(
+    walks.map(({ backend, crashPoint, externalId, key }) =>
+      doom(backend, crashPoint, valuesOf(externalId), key),
+    ),
+  );
+  for (const { crashPoint, key, backend, first, second, externalId } of walks) {
+    const answers = await Promise.all([first, second].flatMap((till) => signUps(till, externalId)));
+    await assertOneCustomer(backend, externalId, answers);
+    const resumed = await first.tryPost(path, valuesOf(externalId), key);
+    const created = [...answers, resumed].filter(({ status, replayed }) => status === 201 && !replayed);
+    assert.ok(created.length <= 1, `${externalId}: ${created.length} times 201`);
+    if (key !== undefined && crashPoint !== 'claim.prepared') assert.equal(resumed.status, 201, externalId);
   }
 });
 
 test('a sign-up with other values finishes what was begun, and is told whose the external id is', async (t) => {
   const backend = await startBackend(t);
   const till = await startTill({ in: 'process', on: backend });
-  for (const crashPoint of ['call.before', 'call.after']) {
-    await killAt(backend, crashPoint, { email: 'ada@example.com', externalId: crashPoint }, undefined);
+  const begun = ['call.before', 'call.after'];
+  await killAmid(
+    begun.map((crashPoint) =>
+      doom(backend, crashPoint, { email: 'ada@example.com', externalId: crashPoint }, undefined),
+    ),
+  );
+  for (const crashPoint of begun) {
     const other = await till.tryPost(path, { email: 'grace@example.com', externalId: crashPoint });
     const emails = (await thereWith(backend, crashPoint)).map(({ email }) => email);
     if (crashPoint === 'call.before') {
@@ -141,19 +150,7 @@ async function assertOneCustomer(
   assert.deepEqual(rows, [{ id: [...ids][0] }]);
 }
 
-async function killAt(
-  backend: Backend,
-  crashPoint: string,
-  values: object,
-  key: string | undefined,
-): Promise<void> {
-  const doomed = await startTill({
-    in: 'child',
-    on: backend,
-    environment: { CRASH_AT: crashPoint, CRASH_COUNT: '1' },
-    command: [process.execPath, 'test/support/crashing-till.ts'],
-  });
-  const died = once(doomed.child, 'exit');
-  await assert.rejects(doomed.tryPost(path, values, key));
-  await died;
+/** A process that dies while it creates a customer. */
+function doom(on: Backend, crashAt: string, values: object, key: string | undefined): Doom {
+  return { on, crashAt, requests: [{ send: (till) => till.tryPost(path, values, key) }] };
 }

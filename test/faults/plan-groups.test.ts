@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { listAll } from '../support/checks/mirrors.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
+import { type Doom, killAmid } from '../support/doomed-tills.ts';
 import { effort } from '../support/effort.ts';
 import { createCustomer, createPlan } from '../support/objects.ts';
 import { createRandom } from '../support/random.ts';
@@ -46,6 +46,7 @@ test('fifty requests at three processes make one subscription; the others get a 
     // A key repeats its own answer: the first has its subscription, all others are refused again.
     const again = await Promise.all(storm());
     assert.equal(await assertOne(backend, scene, again), id);
+    await assertNothingReserved(backend, scene);
   }
   assert.deepEqual(
     tills.flatMap(({ deadlocks }) => deadlocks),
@@ -54,67 +55,83 @@ test('fifty requests at three processes make one subscription; the others get a 
 });
 
 test('requests finish what a killed process began, wherever it died, and make one subscription', async (t) => {
-  const { backend, tills } = await startThree(t);
-  const [first] = tills as [TillInProcess];
-  for (const crashPoint of crashPoints) {
-    const scene = await createScene(first, crashPoint);
-    const order = { customerId: scene.customerId, planId: scene.planIds[0] };
-    await killAt(backend, crashPoint, order, `doomed-${crashPoint}`);
-    backend.deliverTo(() => first.url);
+  const walks = await Promise.all(
+    crashPoints.map(async (crashPoint) => {
+      const { backend, tills } = await startThree(t);
+      const [first] = tills as [TillInProcess];
+      const scene = await createScene(first, crashPoint);
+      const order = { customerId: scene.customerId, planId: scene.planIds[0] };
+      return { crashPoint, backend, tills, first, scene, order, key: `doomed-${crashPoint}` };
+    }),
+  );
+  await killAmid(walks.map(({ backend, crashPoint, order, key }) => doom(backend, crashPoint, order, key)));
+  for (const { crashPoint, backend, tills, first, scene, order, key } of walks) {
     // The same values as those of the killed request: they know what it wanted, also if it had not called yet.
     const same = { ...scene, planIds: [scene.planIds[0], scene.planIds[0]] } as const;
     const answers = await Promise.all(
       tills.flatMap((till, index) => requests(till, same, `${crashPoint}-${index}`)),
     );
     const id = await assertOne(backend, scene, answers);
-    const resumed = await first.tryPost(path, order, `doomed-${crashPoint}`);
+    const resumed = await first.tryPost(path, order, key);
     const isKept = !['claim.before', 'claim.prepared'].includes(crashPoint);
     assert.equal(resumed.status, isKept ? 201 : 409, `${crashPoint}: ${JSON.stringify(resumed.body)}`);
     assert.equal(isKept ? Object(resumed.body['subscription']).id : resumed.body['subscriptionId'], id);
     const made = answers.filter(({ status }) => status === 201).length;
     assert.equal(made, isKept ? 0 : 1, crashPoint);
+    await assertNothingReserved(backend, scene);
   }
 });
 
-test('a request with other values is told of what a killed process made, before any webhook', async (t) => {
+test('after a process was killed', async (t) => {
   const backend = await startBackend(t);
   const till = await startTill({ in: 'process', on: backend });
-  const scene = await createScene(till, 'other values');
-  const [one, two] = scene.planIds.map((planId) => ({ customerId: scene.customerId, planId }));
-  assert(one !== undefined && two !== undefined);
-  await killAt(backend, 'call.after', one, 'doomed');
-  const refused = await till.tryPost(path, two, 'other');
-  assert.deepEqual([refused.status, refused.body['code']], [409, 'already_subscribed']);
-  const resumed = await till.tryPost(path, one, 'doomed');
-  assert.equal(resumed.status, 201);
-  assert.equal(refused.body['subscriptionId'], Object(resumed.body['subscription']).id);
-  await assertOne(backend, scene, [refused]);
-});
+  const [told, unknown] = [await createScene(till, 'told'), await createScene(till, 'unknown')];
+  const ordersOf = ({ customerId, planIds: [one, two] }: Scene) => [
+    { customerId, planId: one },
+    { customerId, planId: two },
+  ];
+  await killAmid([
+    doom(backend, 'call.after', Object(ordersOf(told)[0]), 'doomed-told'),
+    doom(backend, 'call.before', Object(ordersOf(unknown)[0]), 'doomed-unknown'),
+  ]);
 
-test('a creation of unknown effect refuses other values with a null id, until the sweeper gives it up', async (t) => {
-  const backend = await startBackend(t);
-  const till = await startTill({ in: 'process', on: backend });
-  const scene = await createScene(till, 'unknown');
-  const [one, two] = scene.planIds.map((planId) => ({ customerId: scene.customerId, planId }));
-  assert(one !== undefined && two !== undefined);
-  await killAt(backend, 'call.before', one, 'doomed');
-  const refused = await till.tryPost(path, two, 'other');
-  assert.deepEqual(
-    [refused.status, refused.body['code'], refused.body['subscriptionId']],
-    [409, 'already_subscribed', null],
+  await t.test('a request with other values is told of what it made, before any webhook', async () => {
+    const [one, two] = ordersOf(told);
+    assert(one !== undefined && two !== undefined);
+    const refused = await till.tryPost(path, two, 'other-told');
+    assert.deepEqual([refused.status, refused.body['code']], [409, 'already_subscribed']);
+    const resumed = await till.tryPost(path, one, 'doomed-told');
+    assert.equal(resumed.status, 201);
+    assert.equal(refused.body['subscriptionId'], Object(resumed.body['subscription']).id);
+    await assertOne(backend, told, [refused]);
+    await assertNothingReserved(backend, told);
+  });
+
+  await t.test(
+    'a creation of unknown effect refuses other values with a null id, until the sweeper gives it up',
+    async () => {
+      const [one, two] = ordersOf(unknown);
+      assert(one !== undefined && two !== undefined);
+      const refused = await till.tryPost(path, two, 'other-unknown');
+      assert.deepEqual(
+        [refused.status, refused.body['code'], refused.body['subscriptionId']],
+        [409, 'already_subscribed', null],
+      );
+      await backend.sql(
+        `update till.idempotency_claims set attempted_at = attempted_at - interval '11 minutes',
+         leased_until = leased_until - interval '11 minutes' where completed_at is null`,
+      );
+      await till.services.sweeper.sweep();
+      const made = await till.tryPost(path, two, 'other-unknown');
+      assert.equal(made.status, 201, JSON.stringify(made.body));
+      // The request that was given up is now one of many.
+      const late = await till.tryPost(path, one, 'doomed-unknown');
+      assert.deepEqual([late.status, late.body['code']], [409, 'already_subscribed']);
+      assert.equal(late.body['subscriptionId'], Object(made.body['subscription']).id);
+      await assertOne(backend, unknown, [refused, late], { mayBeNull: true });
+      await assertNothingReserved(backend, unknown);
+    },
   );
-  await backend.sql(
-    `update till.idempotency_claims set attempted_at = attempted_at - interval '11 minutes',
-       leased_until = leased_until - interval '11 minutes' where completed_at is null`,
-  );
-  await till.services.sweeper.sweep();
-  const made = await till.tryPost(path, two, 'other');
-  assert.equal(made.status, 201, JSON.stringify(made.body));
-  // The request that was given up is now one of many.
-  const late = await till.tryPost(path, one, 'doomed');
-  assert.deepEqual([late.status, late.body['code']], [409, 'already_subscribed']);
-  assert.equal(late.body['subscriptionId'], Object(made.body['subscription']).id);
-  await assertOne(backend, scene, [refused, late], { mayBeNull: true });
 });
 
 /** So many requests at a time, so many times. */
@@ -202,21 +219,16 @@ async function assertOne(
     assert.ok(status === 201 || body['code'] === 'already_subscribed', JSON.stringify(body));
     assert.ok(named === id || (mayBeNull && named === null), JSON.stringify(body));
   }
-  const reserved = await backend.sql('select * from till.group_reservations where customer_id = $1', [
-    customerId,
-  ]);
-  assert.deepEqual(reserved, []);
   return id;
 }
 
-async function killAt(backend: Backend, crashPoint: string, order: object, key: string): Promise<void> {
-  const doomed = await startTill({
-    in: 'child',
-    on: backend,
-    environment: { CRASH_AT: crashPoint, CRASH_COUNT: '1' },
-    command: [process.execPath, 'test/support/crashing-till.ts'],
-  });
-  const died = once(doomed.child, 'exit');
-  await assert.rejects(doomed.tryPost(path, order, key));
-  await died;
+/** When every request has been finished, nothing is left of them. */
+async function assertNothingReserved({ sql }: Backend, { customerId }: Scene): Promise<void> {
+  const reserved = await sql('select * from till.group_reservations where customer_id = $1', [customerId]);
+  assert.deepEqual(reserved, []);
+}
+
+/** A process that dies while it creates a subscription. */
+function doom(on: Backend, crashAt: string, order: object, key: string): Doom {
+  return { on, crashAt, requests: [{ send: (till) => till.tryPost(path, order, key) }] };
 }

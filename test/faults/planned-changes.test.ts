@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
+import { killAmid } from '../support/doomed-tills.ts';
 import {
   confirmSecret,
   createPlan,
@@ -171,29 +171,27 @@ async function assertAtProcessor(
 }
 
 test('a process killed at any crash point leaves what the same request finishes, once', async (t) => {
-  const backend = await startBackend(t);
-  const survivor = await startTill({ in: 'process', on: backend });
-  for (const crashPoint of crashPoints) {
-    await t.test(`killed at ${crashPoint}`, async () => {
+  const walks = await Promise.all(
+    crashPoints.map(async (crashPoint) => {
+      const backend = await startBackend(t);
+      const survivor = await startTill({ in: 'process', on: backend });
       const scenes: (readonly [PlannedCase, Scene])[] = [];
       for (const one of cases) scenes.push([one, await setScene(survivor, one, crashPoint)]);
-      const doomed = await startTill({
-        in: 'child',
-        on: backend,
-        environment: { CRASH_AT: crashPoint, CRASH_COUNT: String(scenes.length) },
-        command: [process.execPath, 'test/support/crashing-till.ts'],
-      });
-      const died = once(doomed.child, 'exit');
-      const answers = await Promise.allSettled(scenes.map(([one, scene]) => send(doomed, one, scene)));
-      assert.deepEqual(
-        answers.map(({ status }) => status),
-        scenes.map(() => 'rejected'),
-      );
-      assert.equal((await died)[1], 'SIGKILL');
+      return { crashPoint, backend, survivor, scenes };
+    }),
+  );
+  await killAmid(
+    walks.map(({ crashPoint, backend, scenes }) => ({
+      on: backend,
+      crashAt: crashPoint,
+      requests: scenes.map(([one, scene]) => ({ send: (till) => send(till, one, scene) })),
+    })),
+  );
+  for (const { crashPoint, backend, survivor, scenes } of walks)
+    await t.test(`killed at ${crashPoint}`, async () => {
       for (const [one, scene] of scenes) await assertFinished(backend, survivor, one, scene);
       await assertNothingReserved(backend);
     });
-  }
 });
 
 test('a call that breaks, before or after its effect, leaves what the same request finishes', async (t) => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { newestInvoice, subscribed } from '../support/changes.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
+import { killAmid } from '../support/doomed-tills.ts';
 import { createPlan } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
@@ -77,29 +77,27 @@ async function assertNothingReserved({ sql }: Backend): Promise<void> {
 }
 
 test('a process killed at any crash point leaves what the same request finishes, once', async (t) => {
-  const backend = await startBackend(t);
-  const survivor = await startTill({ in: 'process', on: backend });
-  for (const crashPoint of crashPoints) {
-    await t.test(`killed at ${crashPoint}`, async () => {
+  const walks = await Promise.all(
+    crashPoints.map(async (crashPoint) => {
+      const backend = await startBackend(t);
+      const survivor = await startTill({ in: 'process', on: backend });
       const scenes: Scene[] = [];
       for (const outcome of outcomes) scenes.push(await setScene(survivor, outcome, `at-${crashPoint}`));
-      const doomed = await startTill({
-        in: 'child',
-        on: backend,
-        environment: { CRASH_AT: crashPoint, CRASH_COUNT: String(scenes.length) },
-        command: [process.execPath, 'test/support/crashing-till.ts'],
-      });
-      const died = once(doomed.child, 'exit');
-      const answers = await Promise.allSettled(scenes.map((scene) => send(doomed, scene)));
-      assert.deepEqual(
-        answers.map(({ status }) => status),
-        scenes.map(() => 'rejected'),
-      );
-      assert.equal((await died)[1], 'SIGKILL');
+      return { crashPoint, backend, survivor, scenes };
+    }),
+  );
+  await killAmid(
+    walks.map(({ crashPoint, backend, scenes }) => ({
+      on: backend,
+      crashAt: crashPoint,
+      requests: scenes.map((scene) => ({ send: (till) => send(till, scene) })),
+    })),
+  );
+  for (const { crashPoint, backend, survivor, scenes } of walks)
+    await t.test(`killed at ${crashPoint}`, async () => {
       for (const scene of scenes) await assertFinished(backend, survivor, scene);
       await assertNothingReserved(backend);
     });
-  }
 });
 
 /** Each call to the processor that a change makes, in its order. */

@@ -33,7 +33,7 @@ export async function globalSetup(): Promise<void> {
     dataDir,
     logger,
     // Nothing of a test run needs to survive a power cut, and no database lives long enough to need a vacuum.
-    settings: { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: '300' },
+    settings: { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: '500' },
   });
   await hashPasswordOnce(postgres.url);
   await runOnServer(postgres.url, `create database ${templateDatabase}`);

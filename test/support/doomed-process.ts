@@ -1,0 +1,34 @@
+/**
+ * Tills in one process, made to die: the process kills itself, as nothing could prevent, once every Till has as many
+ * requests at its crash point as it waits for. What comes first waits there for the last, so that one process dies amid
+ * all of it. See `killAmid`.
+ */
+
+import { createLogger } from '../../src/platform/logger.ts';
+import { startTill } from '../../src/till/compose.ts';
+import { loadConfig } from '../../src/till/config.ts';
+import type { CrashPlan } from './doomed-tills.ts';
+
+const plans: readonly CrashPlan[] = JSON.parse(process.env['CRASH_PLANS'] ?? '[]');
+let left = plans.reduce((sum, { requests }) => sum + requests, 0);
+
+const never = new Promise<void>(() => {});
+const logger = createLogger('info');
+const urls: string[] = [];
+for (const { crashAt, requests, environment } of plans) {
+  const config = loadConfig({ PORT: '0', ...environment }, process.cwd());
+  let leftHere = requests;
+  const till = await startTill(config, logger, {
+    pass: (crashPoint) => {
+      if (crashPoint !== crashAt) return undefined;
+      if (leftHere > 0) {
+        leftHere -= 1;
+        left -= 1;
+      }
+      if (left === 0) process.kill(process.pid, 'SIGKILL');
+      return never;
+    },
+  });
+  urls.push(till.facts.url);
+}
+logger.info({ url: urls[0], urls }, 'ready');
