@@ -60,8 +60,9 @@ export function takeValues<Row extends DatedRow>(
   values: Partial<Row>,
   { rule, origin, asOf, now }: Taking,
 ): Taken<Row> {
-  const before = new Map<string, unknown>(Object.entries(row));
-  const isSame = Object.entries(values).every(([name, value]) => isSameValue(before.get(name), value));
+  // The values are columns of the row.
+  const names = Object.keys(values) as (keyof Row)[];
+  const isSame = names.every((name) => isSameValue(row[name], values[name]));
   const rowAsOf = asOfRow(row);
   return {
     verdict: judge({ rule, origin, isSame, rowAsOf, factsAsOf: asOf }),
