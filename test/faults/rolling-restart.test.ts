@@ -5,6 +5,8 @@ import { startBalancer } from './rig/balancer.ts';
 import { startRig } from './rig/rig.ts';
 
 const rounds = effort({ short: 1, long: 20 });
+/** Many requests in the second for which a process goes on after the signal. */
+const paceMs = effort({ short: 100, long: 30 });
 
 test('a rolling restart of three processes behind one port fails no request', async (t) => {
   const rig = await startRig(t, {
@@ -13,7 +15,7 @@ test('a rolling restart of three processes behind one port fails no request', as
     front: startBalancer,
   });
   // Connections that are used often learn in time that their process is about to stop.
-  const load = rig.startLoad({ paceMs: 30 });
+  const load = rig.startLoad({ paceMs });
   await load.progressed(20);
   for (let round = 0; round < rounds; round += 1) {
     for (const till of rig.tills) {

@@ -11,7 +11,7 @@ const workersDefault = 8;
  * Between two things that a worker does. Without it the load takes all of a small machine, and what is measured is how
  * the machine is shared.
  */
-const paceMsDefault = effort({ short: 60, long: 30 });
+const paceMsDefault = effort({ short: 100, long: 30 });
 
 export interface LoadOptions {
   readonly workers?: number;
