@@ -169,8 +169,8 @@ function createServer(parts: AppParts): FastifyInstance {
   return app;
 }
 
-function causeOf({ id, keyName }: FastifyRequest): Cause {
-  return { kind: 'api', keyName: keyName ?? null, requestId: id, processorEventId: null };
+function causeOf({ id, caller }: FastifyRequest): Cause {
+  return { kind: 'api', keyName: caller?.name ?? null, requestId: id, processorEventId: null };
 }
 
 /** Checks the route's own pattern where there is one, so that no spelling of a URL bypasses the key. */
