@@ -1,5 +1,5 @@
--- API keys that applications get through the API or the till command, beside those of the environment. The key itself is
--- never stored: whoever reads this table cannot call the API.
+-- API keys that are created through the API or the till command, in addition to those from the environment. The key
+-- itself is never stored, so a copy of this table does not let anyone call the API.
 set local lock_timeout = '5s';
 
 create table till.api_keys (
