@@ -56,7 +56,7 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   platform: ['test/platform/{migrate,owner-lock,partitioned-indexes,postgres}.test.ts'],
   'wire formats': ['test/fuzz/{raw-http,sandbox-wire}.test.ts'],
   claims: [
-    'test/faults/{claim-fence,connections,frozen-transaction,idempotency,key-storm,overtaking,sweeper,takeover}.test.ts',
+    'test/faults/{claim-fence,connections,frozen-transaction,idempotency,key-names,key-storm,overtaking,sweeper,takeover}.test.ts',
   ],
 };
 /** What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. */

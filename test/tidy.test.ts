@@ -47,6 +47,7 @@ const domains = [
   'subscriptions',
   'invoices',
   'payment-methods',
+  'keys',
   'idempotency',
   'webhooks',
   'sync',
@@ -272,6 +273,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   invoices: ['invoices/invoice-store.ts', 'subscriptions/subscription-store.ts', 'payments/payment-store.ts'],
   list_counts: ['mirrors/list-statement.ts', 'mirrors/list-totals.ts'],
   idempotency_claims: ['idempotency/claim-store.ts'],
+  api_keys: ['keys/key-store.ts'],
   processor_account: ['processor/account/account-store.ts'],
   recovery: ['sync/recovery-store.ts'],
   migrations: ['platform/migrate.ts'],
@@ -306,6 +308,7 @@ function isNounFile(path: string): boolean {
     'subscription-terms',
     'entitlement',
     'invoice',
+    'key',
   ].some((noun) => path.endsWith(`/${noun}.ts`));
 }
 

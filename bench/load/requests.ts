@@ -2,7 +2,7 @@ import { createRandom } from '../../test/support/random.ts';
 import { eventRequest, eventRequests, localId } from './events.ts';
 import type { Requests } from './job.ts';
 
-export const apiKey = 'bench-key-0123456789';
+export const apiKey = 'bench-key-0123456789-0123456789';
 
 /** All contestants read the same rows in the same random order. */
 const seed = 1;

@@ -24,7 +24,9 @@ import {
 import { composeServices, type Services } from '../till/compose-services.ts';
 import { type Config, ConfigError, loadConfig } from '../till/config.ts';
 import { type WebhookEvent, webhookEventStates } from '../webhooks/webhook-event.ts';
+import { createKey, keyUsage, listKeys, revokeKey } from './key-commands.ts';
 import { ProgressBar } from './progress-bar.ts';
+import { UsageError } from './usage-error.ts';
 
 const usage = `Usage: npm run till -- COMMAND
 
@@ -37,15 +39,13 @@ const usage = `Usage: npm run till -- COMMAND
                               list webhook events; states: ${webhookEventStates.join(', ')}
   events show ID              show a webhook event with its payload
   events replay ID            process a webhook event again
-  adopt-account               bind the database to the processor account and mode of the current key
+${keyUsage}  adopt-account               bind the database to the processor account and mode of the current key
   migrate                     migrate the database to the newest schema (the service does so at start if its
                               database role may)
 
 Run it with the settings of a running service: it uses the same database and processor. adopt-account and migrate
 also work while no service runs.
 `;
-
-class UsageError extends Error {}
 
 // The reader of the output may close it early: `… | head -1`.
 process.stdout.on('error', () => process.exit(0));
@@ -78,6 +78,9 @@ async function main(): Promise<void> {
     if (command === 'events' && verb === undefined) return listEvents(services, values);
     if (command === 'events' && verb === 'show' && id !== undefined) return showEvent(services, id);
     if (command === 'events' && verb === 'replay' && id !== undefined) return replayEvent(services, id);
+    if (command === 'keys' && verb === 'create' && id === undefined) return createKey(services.keys, values);
+    if (command === 'keys' && verb === 'list' && id === undefined) return listKeys(services.keys);
+    if (command === 'keys' && verb === 'revoke' && id !== undefined) return revokeKey(services.keys, id);
     throw new UsageError(`Unknown command "${positionals.join(' ')}". Use one of the commands below.`);
   });
 }
@@ -93,6 +96,9 @@ function readArguments() {
         type: { type: 'string' },
         object: { type: 'string' },
         page: { type: 'string', default: '1' },
+        name: { type: 'string' },
+        scopes: { type: 'string' },
+        'expires-at': { type: 'string' },
         help: { type: 'boolean', short: 'h', default: false },
       },
     });

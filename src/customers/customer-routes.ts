@@ -101,6 +101,7 @@ function registerWrites(fastify: FastifyInstance, customers: CustomerService): v
   app.post(
     path,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'createCustomer',
@@ -134,6 +135,7 @@ function registerWrites(fastify: FastifyInstance, customers: CustomerService): v
   app.patch(
     `${path}/:id`,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'updateCustomer',
@@ -169,6 +171,7 @@ function registerDelete(
   app.delete(
     `${path}/:id`,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'deleteCustomer',
@@ -213,6 +216,7 @@ function registerReads(fastify: FastifyInstance, customers: CustomerService): vo
   app.get(
     `${path}/:id`,
     {
+      config: { scope: 'read' },
       schema: {
         tags,
         operationId: 'getCustomer',

@@ -1,4 +1,5 @@
 import { isDefiniteRefusal } from '../errors.ts';
+import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { type FoundClaim, type OperationResult, parentOf } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
@@ -41,7 +42,7 @@ export class CustomerService {
     this.#reads = new SharedReads((ids) => parts.store.findLive(parts.database, ids));
   }
 
-  create(values: CustomerValues, key: string | undefined): Promise<OperationResult<CreatedCustomer>> {
+  create(values: CustomerValues, key: IdempotencyKey | undefined): Promise<OperationResult<CreatedCustomer>> {
     const { idempotency } = this.#parts;
     const { externalId } = values;
     return externalId === undefined
@@ -60,7 +61,7 @@ export class CustomerService {
   async update(
     id: string,
     change: CustomerChange,
-    key: string | undefined,
+    key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Customer>> {
     // Without a key, there is nothing to remember about a change of nothing.
     if (key === undefined && Object.keys(change).length === 0)

@@ -49,6 +49,7 @@ export function registerReadRoutes<Row, Answer>(app: FastifyInstance, routes: Re
   app.get<{ Params: Static<typeof IdParams> }>(
     `${path}/:id`,
     {
+      config: { scope: 'read' },
       schema: {
         tags: [plural],
         operationId: `get${capitalized(noun)}`,
@@ -76,6 +77,7 @@ export function registerListRoute<Row, Answer>(app: FastifyInstance, route: List
   app.get<{ Querystring: ListQueryValues; Params: { readonly id?: string } }>(
     path,
     {
+      config: { scope: 'read' },
       schema: {
         tags: [tag],
         operationId,

@@ -1,7 +1,18 @@
 import type { Queryable } from '../platform/postgres.ts';
-import type { Claim, ClaimOperation, RecordedFailure } from './claim.ts';
+import {
+  type Claim,
+  type ClaimOperation,
+  type IdempotencyKey,
+  keyOfOther,
+  nobody,
+  ownClaim,
+  type RecordedFailure,
+} from './claim.ts';
 
-export type NewClaim = Pick<Claim, 'operation' | 'key' | 'requestHash' | 'resourceId' | 'parentId' | 'owner'>;
+export interface NewClaim
+  extends Pick<Claim, 'operation' | 'key' | 'requestHash' | 'resourceId' | 'parentId' | 'owner'> {
+  readonly keyName: string;
+}
 
 export interface StoredClaim extends Claim {
   readonly leasedUntil: Date;
@@ -19,20 +30,25 @@ export class ClaimStore {
     this.#leaseMs = leaseMs;
   }
 
-  /** Returns the new claims, without those whose key is taken. Inserts in order of the keys to avoid deadlocks. */
+  /**
+   * Returns the new claims, without those whose key is taken by any application. Inserts in order of the keys to avoid
+   * deadlocks.
+   */
   insert(db: Queryable, claims: readonly NewClaim[]): Promise<readonly StoredClaim[]> {
     return db.query(
-      `insert into till.idempotency_claims
-         (operation, key, request_hash, resource_id, parent_id, owner, attempted_at, created_at, leased_until)
-       select operation, key, request_hash, resource_id, parent_id, owner, now(), now(), now() + make_interval(secs => $7)
-       from unnest($1::text[], $2::text[], $3::bytea[], $4::uuid[], $5::uuid[], $6::int[])
-         as v (operation, key, request_hash, resource_id, parent_id, owner)
+      `insert into till.idempotency_claims (operation, key, key_name, request_hash, resource_id, parent_id, owner,
+         attempted_at, created_at, leased_until)
+       select operation, key, key_name, request_hash, resource_id, parent_id, owner, now(), now(),
+         now() + make_interval(secs => $8)
+       from unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::uuid[], $7::int[])
+         as v (operation, key, key_name, request_hash, resource_id, parent_id, owner)
        order by operation, key
        on conflict (operation, key) do nothing
        returning ${columns}`,
       [
         claims.map(({ operation }) => operation),
         claims.map(({ key }) => key),
+        claims.map(({ keyName }) => keyName),
         claims.map(({ requestHash }) => requestHash),
         claims.map(({ resourceId }) => resourceId),
         claims.map(({ parentId }) => parentId),
@@ -43,14 +59,28 @@ export class ClaimStore {
     );
   }
 
+  /**
+   * Keeps a row for as long as another application has a claim beside it, so that an insert under the same key always finds
+   * the key taken, and the application looks for its claim beside it.
+   */
+  async markShared(tx: Queryable, { resourceId }: Claim): Promise<void> {
+    await tx.query('update till.idempotency_claims set shared_at = now() where resource_id = $1', [
+      resourceId,
+    ]);
+  }
+
   /** Reads without a lock, so that it never waits and never blocks other requests. */
-  async find(db: Queryable, operation: ClaimOperation, key: string): Promise<StoredClaim | undefined> {
+  async find(
+    db: Queryable,
+    operation: ClaimOperation,
+    key: IdempotencyKey,
+  ): Promise<StoredClaim | undefined> {
     const rows = await db.query<StoredClaim>(
-      `select ${columns} from till.idempotency_claims where operation = $1 and key = $2`,
-      [operation, key],
+      `select ${columns} from till.idempotency_claims where operation = $1 and key in ($2, $3)`,
+      [operation, key.key, keyOfOther(key)],
       'find_claim',
     );
-    return rows[0];
+    return ownClaim(rows, key);
   }
 
   async findByResource(db: Queryable, resourceId: string): Promise<StoredClaim | undefined> {
@@ -61,19 +91,34 @@ export class ClaimStore {
     return rows[0];
   }
 
-  async lock(tx: Queryable, operation: ClaimOperation, key: string): Promise<StoredClaim | undefined> {
+  async lock(tx: Queryable, resourceId: string): Promise<StoredClaim | undefined> {
     const rows = await tx.query<StoredClaim>(
-      `select ${columns} from till.idempotency_claims where operation = $1 and key = $2 for update`,
-      [operation, key],
+      `select ${columns} from till.idempotency_claims where resource_id = $1 for update`,
+      [resourceId],
     );
     return rows[0];
   }
 
+  /** Locks the claims under a key: that of the application, if it has one, and that of another application. */
+  async lockKey(
+    tx: Queryable,
+    operation: ClaimOperation,
+    key: IdempotencyKey,
+  ): Promise<{ readonly own: StoredClaim | undefined; readonly other: StoredClaim | undefined }> {
+    const rows = await tx.query<StoredClaim>(
+      `select ${columns} from till.idempotency_claims where operation = $1 and key in ($2, $3)
+       order by key for update`,
+      [operation, key.key, keyOfOther(key)],
+    );
+    const own = ownClaim(rows, key);
+    return { own, other: rows.find((claim) => claim !== own) };
+  }
+
   async takeOver(tx: Queryable, claim: StoredClaim, owner: number): Promise<StoredClaim> {
     await tx.query(
-      `update till.idempotency_claims set owner = $3, leased_until = now() + make_interval(secs => $4)
-       where operation = $1 and key = $2`,
-      [claim.operation, claim.key, owner, this.#leaseMs / 1_000],
+      `update till.idempotency_claims set owner = $2, leased_until = now() + make_interval(secs => $3)
+       where resource_id = $1`,
+      [claim.resourceId, owner, this.#leaseMs / 1_000],
     );
     return { ...claim, owner, isLeased: true };
   }
@@ -141,13 +186,22 @@ export class ClaimStore {
     );
   }
 
-  /** False if another request has taken the claim over, or it is completed or removed. */
+  /**
+   * False if another request has taken the claim over, or it is completed or removed. If another application has a claim
+   * beside this one, the row stays and belongs to nobody; see `markShared`.
+   */
   async remove(tx: Queryable, claim: Claim): Promise<boolean> {
-    const rows = await tx.query(
-      `delete from till.idempotency_claims where ${isStillHeld} returning 1 as removed`,
+    const removed = await tx.query(
+      `delete from till.idempotency_claims where ${isStillHeld} and shared_at is null returning 1 as removed`,
       holderOf(claim),
     );
-    return rows.length > 0;
+    if (removed.length > 0) return true;
+    const left = await tx.query(
+      `update till.idempotency_claims set key_name = '${nobody}', completed_at = now()
+       where ${isStillHeld} returning 1 as removed`,
+      holderOf(claim),
+    );
+    return left.length > 0;
   }
 
   /** Open claims whose lease ended at least `idleMs` ago, rechecked with exponential backoff. */
@@ -162,12 +216,16 @@ export class ClaimStore {
     );
   }
 
-  /** Deletes up to `limit` claims that were completed longer ago than `ageMs`. Returns their number. */
+  /**
+   * Deletes up to `limit` claims that were completed longer ago than `ageMs`. Returns their number. A shared row outlives the
+   * claims beside it: they are open for at most `ageMs` after their last request, and kept for `ageMs` once completed.
+   */
   async prune(db: Queryable, ageMs: number, limit: number): Promise<number> {
     const rows = await db.query(
       `delete from till.idempotency_claims where (operation, key) in (
          select operation, key from till.idempotency_claims
          where completed_at < now() - make_interval(secs => $1)
+           and (shared_at is null or shared_at < now() - make_interval(secs => 3 * $1))
          order by completed_at limit $2 for update skip locked)
        returning 1 as pruned`,
       [ageMs / 1_000, limit],
@@ -176,7 +234,7 @@ export class ClaimStore {
   }
 }
 
-const columns = `operation, key, request_hash as "requestHash", resource_id as "resourceId", parent_id as "parentId",
+const columns = `operation, key, key_name as "keyName", request_hash as "requestHash", resource_id as "resourceId", parent_id as "parentId",
   attempt, attempted_at as "attemptedAt", owner, completed_at as "completedAt", failure, target,
   leased_until as "leasedUntil", leased_until > now() as "isLeased", (extract(epoch from now() - leased_until) * 1000)::float8 as "idleMs",
   (extract(epoch from now() - attempted_at) * 1000)::float8 as "attemptAgeMs"`;

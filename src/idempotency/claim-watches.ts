@@ -1,4 +1,3 @@
-import type { ClaimOperation } from './claim.ts';
 import type { StoredClaim } from './claim-store.ts';
 
 /** The delay of the first check after a change. It doubles with every further check. */
@@ -8,8 +7,10 @@ const checkDelayMsMax = 250;
 
 /** A request that waits for a claim that another request holds. */
 interface WaitingRequest {
-  readonly operation: ClaimOperation;
-  readonly key: string;
+  /** Requests that wait for the same claim have the same id. */
+  readonly id: string;
+  /** Reads the claim without locking it. */
+  readonly read: () => Promise<StoredClaim | undefined>;
   readonly requestHash: Buffer;
 }
 
@@ -17,8 +18,6 @@ interface WaitingRequest {
 type WaitOutcome = { readonly state: 'completed'; readonly claim: StoredClaim } | { readonly state: 'free' };
 
 interface WatchParts {
-  /** Reads a claim without locking it. */
-  readonly read: (operation: ClaimOperation, key: string) => Promise<StoredClaim | undefined>;
   /** Whether a process is working on an open claim. */
   readonly isInProgress: (claim: StoredClaim) => Promise<boolean>;
 }
@@ -29,7 +28,7 @@ interface WatchParts {
  */
 export class ClaimWatches {
   readonly #parts: WatchParts;
-  /** One watch per key that a request waits for. */
+  /** One watch per claim that a request waits for. */
   readonly #watches = new Map<string, Watch>();
 
   constructor(parts: WatchParts) {
@@ -38,10 +37,10 @@ export class ClaimWatches {
 
   /** Undefined if nothing changed in time. */
   async wait(request: WaitingRequest, timeoutMs: number): Promise<WaitOutcome | undefined> {
-    const { operation, key, requestHash } = request;
+    const { requestHash } = request;
     const { promise, resolve, reject } = Promise.withResolvers<WaitOutcome | undefined>();
     const waiter = { requestHash, resolve, reject };
-    const watch = this.#watchOf(operation, key);
+    const watch = this.#watchOf(request);
     watch.add(waiter);
     const timer = setTimeout(resolve, Math.max(timeoutMs, 0), undefined);
     try {
@@ -53,17 +52,16 @@ export class ClaimWatches {
   }
 
   /** Checks at once. Call it when this process ends its work on a claim. */
-  check(operation: ClaimOperation, key: string): void {
-    this.#watches.get(idOf(operation, key))?.check();
+  check(id: string): void {
+    this.#watches.get(id)?.check();
   }
 
-  #watchOf(operation: ClaimOperation, key: string): Watch {
-    const id = idOf(operation, key);
+  #watchOf({ id, read }: WaitingRequest): Watch {
     const existing = this.#watches.get(id);
     if (existing !== undefined) return existing;
-    const { read, isInProgress } = this.#parts;
+    const { isInProgress } = this.#parts;
     const watch = new Watch({
-      read: () => read(operation, key),
+      read,
       isInProgress,
       onEmpty: () => {
         // Another watch may have replaced this one.
@@ -161,8 +159,4 @@ class Watch {
     this.#waiters.delete(waiter);
     waiter.resolve(outcome);
   }
-}
-
-function idOf(operation: ClaimOperation, key: string): string {
-  return `${operation} ${key}`;
 }

@@ -13,11 +13,25 @@ export type ClaimOperation =
   | 'subscriptions.create'
   | 'subscriptions.update'
   | 'subscriptions.pay'
-  | 'payment_methods.create';
+  | 'payment_methods.create'
+  | 'api_keys.create';
+
+/** The key of a request. It belongs to an application: the same key of another one is another key. */
+export interface IdempotencyKey {
+  /** The name of the API key. Empty for API keys without a name of their own, which count as one application. */
+  readonly keyName: string;
+  readonly key: string;
+}
+
+/** The name of a claim that no caller can repeat. Names of API keys have no such character. */
+export const nobody = '*';
 
 export interface Claim {
   readonly operation: ClaimOperation;
+  /** The caller's key, the key of a second application (`keyOfOther`), or the id of the resource if there is no key. */
   readonly key: string;
+  /** The name that the key belongs to. Null for a claim of a release without names, which belongs to every name. */
+  readonly keyName: string | null;
   readonly requestHash: Buffer;
   /** The id of the resource, which may not exist yet. For a change: the id of the change. */
   readonly resourceId: string;
@@ -41,6 +55,24 @@ export interface RecordedFailure {
   readonly code: 'payment_declined' | 'authentication_required';
   readonly detail: string;
   readonly declineCode: string | null;
+}
+
+/**
+ * The stored key of a claim whose key another application uses at the same time. Neither names nor keys contain a space.
+ */
+export function keyOfOther({ keyName, key }: IdempotencyKey): string {
+  return `${keyName} ${key}`;
+}
+
+/** Which of the claims that are stored under either form of a key belongs to the application. */
+export function ownClaim<Stored extends Claim>(
+  claims: readonly Stored[],
+  own: IdempotencyKey,
+): Stored | undefined {
+  return (
+    claims.find(({ key }) => key === keyOfOther(own)) ??
+    claims.find(({ keyName }) => keyName === null || keyName === own.keyName)
+  );
 }
 
 /** The processor forgets its keys after 24 hours. Till stops relying on them an hour earlier. */

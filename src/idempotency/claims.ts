@@ -3,7 +3,7 @@ import { newId } from '../platform/id.ts';
 import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
-import { type Claim, hashRequest } from './claim.ts';
+import { type Claim, hashRequest, type IdempotencyKey, keyOfOther, nobody } from './claim.ts';
 import { keyInFlight, keyReused } from './claim-failures.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { ClaimWatches } from './claim-watches.ts';
@@ -16,7 +16,7 @@ const waitMsDefault = 10_000;
 interface ClaimRequest<Prepared> {
   readonly operation: Claim['operation'];
   /** The caller's key, if it sent one. */
-  readonly key: string | undefined;
+  readonly key: IdempotencyKey | undefined;
   /** The values that identify the request. */
   readonly request: unknown;
   readonly parentId: string | null;
@@ -79,7 +79,6 @@ export class Claims {
       },
     });
     this.#watches = new ClaimWatches({
-      read: (operation, key) => claims.find(database, operation, key),
       isInProgress: (claim) => this.#isInProgress(database, claim),
     });
   }
@@ -110,7 +109,14 @@ export class Claims {
       if (holder === undefined || holder.completedAt !== null) return { state: 'ended' };
       const reserve = reserveFor(holder);
       if (isAbandoned && reserve === undefined) return { state: 'abandoned', claim: holder };
-      const outcome = await this.#watches.wait(holder, giveUpAtMs - performance.now());
+      const outcome = await this.#watches.wait(
+        {
+          id: watchOfClaim(holder),
+          read: () => claims.findByResource(database, holder.resourceId),
+          requestHash: holder.requestHash,
+        },
+        giveUpAtMs - performance.now(),
+      );
       if (outcome === undefined) return { state: 'unresolved' };
       if (outcome.state === 'completed') return { state: 'ended' };
       const taken = reserve === undefined ? undefined : await this.#takeOver(holder, reserve);
@@ -119,9 +125,9 @@ export class Claims {
   }
 
   /** This process no longer works on the claim. */
-  end({ operation, key, resourceId }: Claim): void {
-    this.#running.delete(resourceId);
-    this.#watches.check(operation, key);
+  end(claim: Claim): void {
+    this.#running.delete(claim.resourceId);
+    for (const id of [watchOfClaim(claim), watchOfKey(claim)]) this.#watches.check(id);
   }
 
   /** Claims with one statement if the key is new and the operation reserves nothing, which is usual. Else undefined. */
@@ -150,9 +156,17 @@ export class Claims {
     giveUpAtMs: number,
   ): Promise<ClaimState<Prepared>> {
     const { operation, key } = request;
+    const { claims, database } = this.#parts;
     // Without the caller's key, no other request can hold the claim.
     if (key === undefined) return this.#claim(request, requestHash);
-    const outcome = await this.#watches.wait({ operation, key, requestHash }, giveUpAtMs - performance.now());
+    const outcome = await this.#watches.wait(
+      {
+        id: watchOfKey({ operation, ...key }),
+        read: () => claims.find(database, operation, key),
+        requestHash,
+      },
+      giveUpAtMs - performance.now(),
+    );
     if (outcome === undefined) throw keyInFlight();
     return outcome.state === 'completed' ? outcome : this.#claim(request, requestHash);
   }
@@ -181,15 +195,15 @@ export class Claims {
 
   /** Undefined if the claim is no longer abandoned. */
   async #takeOver<Prepared>(
-    { operation, key, resourceId }: Claim,
+    { resourceId }: Claim,
     reserve: (tx: Transaction) => Promise<Prepared | undefined>,
   ): Promise<OwnClaim<Prepared> | undefined> {
     const { claims, database, ownerLock } = this.#parts;
     let isOurs = false;
     try {
       return await database.transaction(async (tx) => {
-        const claim = await claims.lock(tx, operation, key);
-        if (claim?.resourceId !== resourceId || claim.completedAt !== null) return undefined;
+        const claim = await claims.lock(tx, resourceId);
+        if (claim === undefined || claim.completedAt !== null) return undefined;
         if (await this.#isInProgress(tx, claim)) return undefined;
         const reserved = await reserve(tx);
         isOurs = true;
@@ -214,9 +228,16 @@ export class Claims {
     const newClaim = this.#newClaim(request, requestHash);
     const [inserted] = await claims.insert(tx, [newClaim]);
     if (inserted !== undefined) return { state: 'ours', claim: inserted, isResumed: false };
-    const claim = await claims.lock(tx, newClaim.operation, newClaim.key);
-    // The claim was removed between the two statements, so the key is free again.
-    if (claim === undefined) return { state: 'running' };
+    const { own: claim, other } = await claims.lockKey(tx, newClaim.operation, newClaim);
+    if (other !== undefined) await claims.markShared(tx, other);
+    if (claim === undefined) {
+      // The claim was removed between the two statements, so the key is free again.
+      if (other === undefined) return { state: 'running' };
+      const [beside] = await claims.insert(tx, [{ ...newClaim, key: keyOfOther(newClaim) }]);
+      // Another request of the same application was faster.
+      if (beside === undefined) return { state: 'running' };
+      return { state: 'ours', claim: beside, isResumed: false };
+    }
     if (!claim.requestHash.equals(requestHash)) throw keyReused();
     if (claim.completedAt !== null) return { state: 'completed', claim };
     if (await this.#isInProgress(tx, claim)) return { state: 'running' };
@@ -226,7 +247,11 @@ export class Claims {
   #newClaim<Prepared>({ operation, key, parentId }: ClaimRequest<Prepared>, requestHash: Buffer): NewClaim {
     const { ownerLock, clock } = this.#parts;
     const resourceId = newId(clock.now());
-    return { operation, key: key ?? resourceId, requestHash, resourceId, parentId, owner: ownerLock.owner };
+    const { owner } = ownerLock;
+    return {
+      ...(key ?? { keyName: nobody, key: resourceId }),
+      ...{ operation, requestHash, resourceId, parentId, owner },
+    };
   }
 
   async #isInProgress(db: Queryable, claim: StoredClaim): Promise<boolean> {
@@ -235,4 +260,14 @@ export class Claims {
     if (!claim.isLeased || claim.owner === this.#parts.ownerLock.owner) return false;
     return !(await isGone(db, claim.owner));
   }
+}
+
+/** Requests with the same key of the same application wait together. */
+function watchOfKey({ operation, keyName, key }: Pick<Claim, 'operation' | 'keyName' | 'key'>): string {
+  // A stored key with a space already contains the name; see `keyOfOther`.
+  return `${operation} ${key.includes(' ') ? key : `${keyName} ${key}`}`;
+}
+
+function watchOfClaim({ resourceId }: Claim): string {
+  return resourceId;
 }

@@ -2,7 +2,14 @@ import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
-import { type Claim, callEndedMs, hashRequest, processorKey, processorKeyLifeMs } from './claim.ts';
+import {
+  type Claim,
+  callEndedMs,
+  hashRequest,
+  type IdempotencyKey,
+  processorKey,
+  processorKeyLifeMs,
+} from './claim.ts';
 import { declined, keepsClaim, keyInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
 import { type ClaimParts, Claims, type OwnClaim } from './claims.ts';
@@ -50,7 +57,7 @@ export class IdempotencyService {
   async run<Request, Prepared, Made, Result>(
     operation: Operation<Request, Prepared, Made, Result>,
     request: Request,
-    key: string | undefined,
+    key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Result>> {
     const giveUpAtMs = performance.now() + this.#claims.waitMs;
     for (let waits = 0; ; waits += 1) {
@@ -68,7 +75,7 @@ export class IdempotencyService {
   async #run<Request, Prepared, Made, Result>(
     operation: Operation<Request, Prepared, Made, Result>,
     request: Request,
-    key: string | undefined,
+    key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Result>> {
     const { crashPoints, logger } = this.#parts;
     await crashPoints.pass('claim.before');

@@ -25,7 +25,7 @@ export async function settleAbandoned<Request, Prepared, Made, Result>(
   const found = await operation.find(claim);
   let recorded: Recorded<Result> | undefined;
   const settled = await database.transaction(async (tx): Promise<Settled> => {
-    const current = await claims.lock(tx, claim.operation, claim.key);
+    const current = await claims.lock(tx, claim.resourceId);
     if (current === undefined || !isUnchanged(claim, current)) return 'changed meanwhile';
     if (found !== null) {
       recorded = await operation.record(tx, claim.resourceId, found);

@@ -80,6 +80,7 @@ function registerSaving(fastify: FastifyInstance, methods: PaymentMethodService)
   typed(fastify).post(
     path,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'createPaymentMethod',
@@ -111,6 +112,7 @@ function registerSaved(fastify: FastifyInstance, methods: PaymentMethodService):
   app.get(
     path,
     {
+      config: { scope: 'read' },
       schema: {
         tags,
         operationId: 'listPaymentMethods',
@@ -127,6 +129,7 @@ function registerSaved(fastify: FastifyInstance, methods: PaymentMethodService):
   app.put(
     '/api/v1/customers/:id/default-payment-method',
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'setDefaultPaymentMethod',
@@ -147,6 +150,7 @@ function registerSaved(fastify: FastifyInstance, methods: PaymentMethodService):
   app.delete(
     `${path}/:paymentMethodId`,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'deletePaymentMethod',

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Customer } from '../customers/customer.ts';
+import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { Refused } from '../processor/processor.ts';
@@ -43,7 +44,10 @@ export class PaymentMethodService {
     this.creation = new PaymentMethodCreation(parts);
   }
 
-  create(request: NewPaymentMethodRequest, key: string | undefined): Promise<OperationResult<CardSetup>> {
+  create(
+    request: NewPaymentMethodRequest,
+    key: IdempotencyKey | undefined,
+  ): Promise<OperationResult<CardSetup>> {
     return this.#parts.idempotency.run(this.creation, request, key);
   }
 

@@ -35,6 +35,7 @@ export function registerCaptureRoutes(fastify: FastifyInstance, payments: Paymen
   typed(fastify).post(
     '/api/v1/payments/:id/capture',
     {
+      config: { scope: 'write' },
       schema: {
         tags: ['payments'],
         operationId: 'capturePayment',

@@ -195,6 +195,7 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
   app.post(
     path,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'createPayment',
@@ -226,6 +227,7 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
   app.post(
     `${path}/:id/cancel`,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'cancelPayment',

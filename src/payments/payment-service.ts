@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Failure } from '../errors.ts';
+import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
@@ -42,11 +43,14 @@ export class PaymentService {
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
-  create(request: NewPaymentRequest, key: string | undefined): Promise<OperationResult<CreatedPayment>> {
+  create(
+    request: NewPaymentRequest,
+    key: IdempotencyKey | undefined,
+  ): Promise<OperationResult<CreatedPayment>> {
     return this.#parts.idempotency.run(this.creation, request, key);
   }
 
-  async capture(request: CaptureRequest, key: string | undefined): Promise<OperationResult<Payment>> {
+  async capture(request: CaptureRequest, key: IdempotencyKey | undefined): Promise<OperationResult<Payment>> {
     const { id } = await this.read(request.paymentId);
     return this.#parts.idempotency.run(this.captures, { ...request, paymentId: id }, key);
   }
@@ -54,7 +58,7 @@ export class PaymentService {
   async update(
     id: string,
     change: PaymentChange,
-    key: string | undefined,
+    key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Payment>> {
     const payment = await this.read(id);
     // Without a key, there is nothing to remember about a change of nothing.

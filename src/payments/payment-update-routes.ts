@@ -35,6 +35,7 @@ export function registerPaymentUpdateRoutes(fastify: FastifyInstance, payments: 
   app.patch(
     path,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'updatePayment',
@@ -61,6 +62,7 @@ export function registerPaymentUpdateRoutes(fastify: FastifyInstance, payments: 
   app.post(
     `${path}/client-secret`,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'getPaymentClientSecret',

@@ -66,6 +66,7 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
   app.post(
     '/api/v1/payments/:id/refund',
     {
+      config: { scope: 'refund' },
       schema: {
         tags,
         operationId: 'refundPayment',

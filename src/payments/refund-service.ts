@@ -1,4 +1,5 @@
 import { Failure } from '../errors.ts';
+import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
@@ -26,7 +27,7 @@ export class RefundService {
 
   async create(
     request: NewRefundRequest,
-    key: string | undefined,
+    key: IdempotencyKey | undefined,
   ): Promise<OperationResult<RefundedPayment>> {
     try {
       return await this.#create(request, key);
@@ -50,7 +51,7 @@ export class RefundService {
 
   async #create(
     request: NewRefundRequest,
-    key: string | undefined,
+    key: IdempotencyKey | undefined,
   ): Promise<OperationResult<RefundedPayment>> {
     const { payments, idempotency } = this.#parts;
     const payment = await payments.read(request.paymentId);

@@ -142,14 +142,8 @@ const example: Static<typeof PlanSchema> = {
   updatedAt: '2026-11-15T09:30:00.000Z',
 };
 
-const exampleOfNew: Static<typeof CreateBody> = {
-  name: example.name,
-  amount: example.amount,
-  currency: example.currency,
-  interval: example.interval,
-  features: example.features,
-  group: example.group,
-};
+const { name, amount, currency, interval, features, group } = example;
+const exampleOfNew: Static<typeof CreateBody> = { name, amount, currency, interval, features, group };
 
 const exampleOfChange = {
   name: 'Pro 2027',
@@ -170,6 +164,7 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
   app.post(
     path,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'createPlan',
@@ -192,6 +187,7 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
   app.patch(
     `${path}/:id`,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'updatePlan',
@@ -214,6 +210,7 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
   app.post(
     `${path}/:id/archive`,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'archivePlan',
@@ -235,6 +232,7 @@ function registerReads(fastify: FastifyInstance, plans: PlanService): void {
   app.get(
     path,
     {
+      config: { scope: 'read' },
       schema: {
         tags,
         operationId: 'listPlans',
@@ -251,6 +249,7 @@ function registerReads(fastify: FastifyInstance, plans: PlanService): void {
   app.get(
     `${path}/:id`,
     {
+      config: { scope: 'read' },
       schema: {
         tags,
         operationId: 'getPlan',

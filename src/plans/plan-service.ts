@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isDefiniteRefusal } from '../errors.ts';
+import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
@@ -30,7 +31,7 @@ export class PlanService {
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
-  create(values: PlanValues, key: string | undefined): Promise<OperationResult<Plan>> {
+  create(values: PlanValues, key: IdempotencyKey | undefined): Promise<OperationResult<Plan>> {
     return this.#parts.idempotency.run(this.creation, values, key);
   }
 
@@ -66,7 +67,11 @@ export class PlanService {
     return archived;
   }
 
-  async update(id: string, change: PlanChange, key: string | undefined): Promise<OperationResult<Plan>> {
+  async update(
+    id: string,
+    change: PlanChange,
+    key: IdempotencyKey | undefined,
+  ): Promise<OperationResult<Plan>> {
     // Without a key, there is nothing to remember about a change of nothing.
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };

@@ -85,6 +85,7 @@ export function registerEntitlementRoutes(fastify: FastifyInstance, entitlements
   app.get(
     '/api/v1/customers/:id/entitlements',
     {
+      config: { scope: 'read' },
       onSend: answerIfChanged,
       schema: {
         ...{ tags, description, response },
@@ -98,6 +99,7 @@ export function registerEntitlementRoutes(fastify: FastifyInstance, entitlements
   app.get(
     '/api/v1/entitlements',
     {
+      config: { scope: 'read' },
       onSend: answerIfChanged,
       schema: {
         ...{ tags, description, response },

@@ -43,6 +43,7 @@ export function registerSubscriptionPaymentRoutes(
   typed(fastify).post(
     '/api/v1/subscriptions/:id/pay',
     {
+      config: { scope: 'write' },
       schema: {
         tags: ['subscriptions'],
         operationId: 'paySubscription',

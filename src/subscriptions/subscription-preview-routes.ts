@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import {
   answer,
   body,
@@ -46,6 +46,29 @@ const PreviewSchema = component('SubscriptionChangePreview', {
   ),
 });
 
+const example: Static<typeof PreviewSchema> = {
+  amountDue: 1_800,
+  currency: 'eur',
+  billedNow: true,
+  prorationDate: '2026-11-15T09:30:00.000Z',
+  lines: [
+    {
+      description: 'Unused time on Gold after 15 Nov 2026',
+      amount: -900,
+      periodStart: '2026-11-15T09:30:00.000Z',
+      periodEnd: '2026-12-15T09:30:00.000Z',
+      proration: true,
+    },
+    {
+      description: 'Remaining time on 3 × Gold after 15 Nov 2026',
+      amount: 2_700,
+      periodStart: '2026-11-15T09:30:00.000Z',
+      periodEnd: '2026-12-15T09:30:00.000Z',
+      proration: true,
+    },
+  ],
+};
+
 export function registerSubscriptionPreviewRoutes(
   fastify: FastifyInstance,
   subscriptions: SubscriptionService,
@@ -53,6 +76,7 @@ export function registerSubscriptionPreviewRoutes(
   typed(fastify).post(
     '/api/v1/subscriptions/:id/preview',
     {
+      config: { scope: 'read' },
       schema: {
         tags: ['subscriptions'],
         operationId: 'previewSubscriptionChange',
@@ -63,28 +87,7 @@ export function registerSubscriptionPreviewRoutes(
         params: IdParams,
         body: body(PreviewBody, { quantity: 3, proration: 'invoice' }),
         response: {
-          200: answer('The invoice that will contain the change.', PreviewSchema, {
-            amountDue: 1_800,
-            currency: 'eur',
-            billedNow: true,
-            prorationDate: '2026-11-15T09:30:00.000Z',
-            lines: [
-              {
-                description: 'Unused time on Gold after 15 Nov 2026',
-                amount: -900,
-                periodStart: '2026-11-15T09:30:00.000Z',
-                periodEnd: '2026-12-15T09:30:00.000Z',
-                proration: true,
-              },
-              {
-                description: 'Remaining time on 3 × Gold after 15 Nov 2026',
-                amount: 2_700,
-                periodStart: '2026-11-15T09:30:00.000Z',
-                periodEnd: '2026-12-15T09:30:00.000Z',
-                proration: true,
-              },
-            ],
-          }),
+          200: answer('The invoice that will contain the change.', PreviewSchema, example),
           ...problems(
             'not_found',
             'plan_archived',

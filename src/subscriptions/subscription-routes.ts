@@ -133,6 +133,7 @@ function registerCreate(
   app.post(
     path,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'createSubscription',
@@ -198,6 +199,7 @@ function registerCancel(
   typed(fastify).delete(
     `${path}/:id`,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'cancelSubscription',

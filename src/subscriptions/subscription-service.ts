@@ -1,3 +1,4 @@
+import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
@@ -48,7 +49,7 @@ export class SubscriptionService {
 
   async create(
     request: NewSubscriptionRequest,
-    key: string | undefined,
+    key: IdempotencyKey | undefined,
   ): Promise<OperationResult<CreatedSubscription>> {
     const { idempotency, plans } = this.#parts;
     const isGrouped = await plans.isGrouped(request.planId);
@@ -58,7 +59,7 @@ export class SubscriptionService {
   async update(
     id: string,
     change: SubscriptionPatch,
-    key: string | undefined,
+    key: IdempotencyKey | undefined,
   ): Promise<OperationResult<ChangedSubscription>> {
     const { idempotency, plans } = this.#parts;
     const { id: subscriptionId } = await this.read(id);
@@ -82,7 +83,7 @@ export class SubscriptionService {
   async pay(
     id: string,
     { paymentMethodId }: Pick<PaymentRequest, 'paymentMethodId'>,
-    key: string | undefined,
+    key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Subscription>> {
     const { id: subscriptionId } = await this.read(id);
     const request = { subscriptionId, ...(paymentMethodId === undefined ? {} : { paymentMethodId }) };

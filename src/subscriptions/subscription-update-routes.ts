@@ -85,6 +85,7 @@ function registerPatch(
   typed(fastify).patch(
     path,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'updateSubscription',
@@ -132,6 +133,7 @@ function registerClientSecret(fastify: FastifyInstance, subscriptions: Subscript
   typed(fastify).post(
     `${path}/client-secret`,
     {
+      config: { scope: 'write' },
       schema: {
         tags,
         operationId: 'getSubscriptionClientSecret',

@@ -13,6 +13,9 @@ import { InvoiceMirror } from '../invoices/invoice-mirror.ts';
 import { registerInvoiceRoutes } from '../invoices/invoice-routes.ts';
 import { InvoiceService } from '../invoices/invoice-service.ts';
 import { InvoiceStore, invoiceList } from '../invoices/invoice-store.ts';
+import { registerKeyRoutes } from '../keys/key-routes.ts';
+import { KeyService } from '../keys/key-service.ts';
+import { KeyStore } from '../keys/key-store.ts';
 import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
 import { PaymentMethodService } from '../payment-methods/payment-method-service.ts';
 import { registerCaptureRoutes } from '../payments/capture-routes.ts';
@@ -117,6 +120,7 @@ export function composeServices(parts: ServiceParts) {
       'subscriptions.update': domain.subscriptions.updating,
       'subscriptions.pay': domain.subscriptions.paying,
       'payment_methods.create': domain.paymentMethods.creation,
+      'api_keys.create': domain.keys.creation,
     },
     logger,
   });
@@ -206,7 +210,8 @@ function composeDomain(
   const invoices = new InvoiceService({ ...parts, store: stores.invoices });
   const paymentMethods = new PaymentMethodService({ ...parts, customers });
   const entitlements = new EntitlementService({ ...parts, store: new EntitlementStore() });
-  return { customers, plans, payments, refunds, subscriptions, invoices, paymentMethods, entitlements };
+  const keys = new KeyService({ ...parts, store: new KeyStore() });
+  return { customers, plans, payments, refunds, subscriptions, invoices, paymentMethods, entitlements, keys };
 }
 
 type Domain = ReturnType<typeof composeDomain>;
@@ -267,5 +272,6 @@ export async function registerRoutes(
   registerSubscriptionPreviewRoutes(app, subscriptions);
   registerInvoiceRoutes(app, invoices);
   registerWebhookEventRoutes(app, services.webhookEvents);
+  registerKeyRoutes(app, services.keys);
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
 }

@@ -6,6 +6,7 @@ import { RateLimiter } from '../http/access/rate-limiter.ts';
 import { buildApp } from '../http/app.ts';
 import { backlogMax } from '../http/load/limits.ts';
 import { type CrashPoints, noCrashPoints } from '../idempotency/crash-points.ts';
+import { refreshDelayMs } from '../keys/key-cache.ts';
 import { resources } from '../mirrors/mirror.ts';
 import type { Cache } from '../platform/cache.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -77,7 +78,7 @@ export async function startTill(
 
 async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
   const { config, logger, shutdown } = from;
-  const keys = await loadApiKeys(config);
+  const keys = await loadApiKeys(config, logger);
   const { url: databaseUrl, database, ownerLock } = await openDatabase(from);
   const cache = await openCache(from);
   const metrics = createMetrics(metricLabels);
@@ -176,7 +177,12 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
   const app = await buildApp({
     logger,
     metrics,
-    guard: new ApiGuard({ keys: keys.ring, limiter, requestsPerMinute: config.rateLimitPerMinute }),
+    guard: new ApiGuard({
+      keys: keys.ring,
+      storedKeys: services.keys,
+      limiter,
+      requestsPerMinute: config.rateLimitPerMinute,
+    }),
     dependencies: [
       { name: 'database', check: () => database.ping() },
       { name: 'cache', check: () => cache.ping() },
@@ -187,11 +193,24 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
     registerRoutes: (scope) => registerRoutes(scope, services, { processor, clock: systemClock }),
   });
+  if (config.role !== 'worker') refreshKeys({ logger, shutdown }, services);
   const stopDelayMs = config.stopDelaySeconds * 1_000;
   shutdown.add('open requests', stopDelayMs + drainTimeoutMs + closeTimeoutMs, () =>
     closeApp(app, stopDelayMs),
   );
   return app;
+}
+
+/** Starts before the first request, and ends after the last one. */
+function refreshKeys({ logger, shutdown }: Omit<Start, 'config'>, { keys }: Services): void {
+  const repeater = new Repeater({
+    name: 'API keys',
+    delayMs: refreshDelayMs,
+    work: () => keys.refresh(),
+    logger,
+  });
+  shutdown.add('API keys', closeTimeoutMs, () => repeater.stop());
+  repeater.start();
 }
 
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {

@@ -14,7 +14,7 @@ function mistakesOf(environment: Record<string, string>): readonly string[] {
 
 const production = {
   NODE_ENV: 'production',
-  API_KEYS: 'shop:0123456789abcdef',
+  API_KEYS: 'shop:0123456789abcdef01234567',
   DATABASE_URL: 'postgres://till:hunter2@db/till',
   REDIS_URL: 'memory://',
   PROCESSOR_SECRET_KEY: 'sk_live_abc',
@@ -56,7 +56,7 @@ test('every setting is read from its variable', () => {
       ROLE: 'api',
       HOST: '0.0.0.0',
       PORT: '8080',
-      API_KEY: 'lonely',
+      API_KEY: 'lonely-0123456789abcdef0',
       API_KEYS_FILE: 'keys.txt',
       DATABASE_POOL_SIZE: '5',
       REDIS_URL: 'rediss://cache:6380/1',
@@ -74,8 +74,8 @@ test('every setting is read from its variable', () => {
   );
   assert.equal(config.role, 'api');
   assert.deepEqual(config.apiKeys, [
-    { name: 'shop', key: '0123456789abcdef' },
-    { name: 'API_KEY[1]', key: 'lonely' },
+    { name: 'shop', application: 'shop', key: '0123456789abcdef01234567' },
+    { name: 'API_KEY[1]', application: '', key: 'lonely-0123456789abcdef0' },
   ]);
   assert.equal(config.apiKeysFile, '/srv/till/keys.txt');
   assert.equal(config.redisUrl, 'rediss://cache:6380/1');
@@ -164,6 +164,14 @@ test('production names each missing variable and accepts a complete set', () => 
     assert.deepEqual(rest, []);
     assert.ok(mistake?.startsWith(`${name} is not set`), mistake);
   }
+});
+
+test('production refuses keys shorter than 24 characters, without showing them', () => {
+  const short = '0123456789abcdef0123456';
+  assert.deepEqual(mistakesOf({ ...production, API_KEYS: `shop:${short}`, API_KEY: `${short}7` }), [
+    'API_KEYS, key shop (hidden, 23 characters); allowed when NODE_ENV=production: 24 characters or more',
+  ]);
+  assert.deepEqual(mistakesOf({ API_KEYS: short }), []);
 });
 
 test('a role other than all has no embedded parts', () => {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type ApiKey, parseApiKeys } from '../http/access/api-key.ts';
+import { type ApiKey, parseApiKeys, shortKeyMistakes } from '../http/access/api-key.ts';
 import { EnvironmentReader } from '../platform/environment.ts';
 import { type LogLevel, logLevels } from '../platform/logger.ts';
 
@@ -80,7 +80,7 @@ export function loadConfig(environment: Environment, workingDir: string): Config
     role: env.oneOf('ROLE', roles, 'all'),
     host: env.host('HOST', '127.0.0.1'),
     port: env.integer('PORT', { default: 3000, min: 0, max: 65_535 }),
-    apiKeys: [...readKeys(env, 'API_KEYS'), ...readKeys(env, 'API_KEY')],
+    apiKeys: [...readKeys(env, 'API_KEYS', production), ...readKeys(env, 'API_KEY', production)],
     apiKeysFile: env.path('API_KEYS_FILE', workingDir),
     databaseUrl: env.address('DATABASE_URL', ['postgres://', 'postgresql://']),
     databasePoolSize: env.integer('DATABASE_POOL_SIZE', { default: 10, min: 1, max: 1_000 }),
@@ -104,11 +104,12 @@ export function loadConfig(environment: Environment, workingDir: string): Config
   return Object.freeze(config);
 }
 
-function readKeys(env: EnvironmentReader, name: string): readonly ApiKey[] {
+function readKeys(env: EnvironmentReader, name: string, production: boolean): readonly ApiKey[] {
   const text = env.text(name);
   if (text === undefined) return [];
   const { keys, mistakes } = parseApiKeys(text.split(','), name);
   env.mistakes.push(...mistakes);
+  if (production) env.mistakes.push(...shortKeyMistakes(keys, name));
   return keys;
 }
 

@@ -79,6 +79,7 @@ export function registerWebhookEventRoutes(fastify: FastifyInstance, events: Web
   typed(fastify).post(
     `${path}/:id/replay`,
     {
+      config: { scope: 'operate' },
       schema: {
         tags,
         operationId: 'replayWebhookEvent',
@@ -104,6 +105,7 @@ function registerReads(fastify: FastifyInstance, events: WebhookEventService): v
   app.get(
     path,
     {
+      config: { scope: 'operate' },
       schema: {
         tags,
         operationId: 'listWebhookEvents',
@@ -130,6 +132,7 @@ function registerReads(fastify: FastifyInstance, events: WebhookEventService): v
   app.get(
     `${path}/:id`,
     {
+      config: { scope: 'operate' },
       schema: {
         tags,
         operationId: 'getWebhookEvent',

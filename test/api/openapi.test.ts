@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
+import { grants, type Scope, scopes } from '../../src/keys/key.ts';
 import { eventFixture } from '../fixtures/event-fixture.ts';
 import { testKey } from '../support/client.ts';
 import {
@@ -108,10 +109,24 @@ async function makeTarget(path: string): Promise<string> {
     subscriptions: () => makeSubscription(action),
     invoices: makeInvoice,
     'webhook-events': makeWebhookEvent,
+    'api-keys': async () => (await createKey(['read'])).id,
   };
   const make = makers[resource];
   assert.ok(make !== undefined, `nobody makes ${resource}: ${path}`);
   return make();
+}
+
+function createKey(scopes: readonly Scope[]): Promise<{ readonly id: string; readonly key: string }> {
+  return till.post('/api-keys', { name: scopes.join('.'), scopes });
+}
+
+/** The scope that the document names for an operation. */
+function scopeOf({ name, security }: Documented): Scope {
+  const [scope, ...more] = security?.[0]?.['apiKey'] ?? [];
+  assert.ok(scope !== undefined && more.length === 0, `${name} declares one scope`);
+  const known = scopes.find((candidate) => candidate === scope);
+  assert.ok(known !== undefined, `${name}: ${scope}`);
+  return known;
 }
 
 /** The customer whose cards the target of the path can charge. */
@@ -165,10 +180,13 @@ function wrongValues(schema: Schema): readonly unknown[] {
   ];
 }
 
-test('every operation below /api/v1 succeeds with its documented example', async () => {
+test('every operation below /api/v1 succeeds with its documented example and a key that has only its scope', async () => {
   assert.ok(api.length >= 20);
+  const keys = new Map<Scope, string>();
+  for (const scope of scopes) keys.set(scope, (await createKey([scope])).key);
   for (const operation of api) {
-    const status = await send(operation, await rightRequest(operation));
+    const headers = { 'x-api-key': keys.get(scopeOf(operation)) ?? '' };
+    const status = await send(operation, { ...(await rightRequest(operation)), headers });
     assert.ok(status < 300, `${operation.name} answered ${status}`);
   }
 });
@@ -234,6 +252,22 @@ test('400: each field and parameter, wrong in each way, and one that is unknown'
 test('401: without a valid key', async () => {
   for (const operation of api) {
     assert.equal(await send(operation, { headers: { 'x-api-key': 'wrong' } }), 401, operation.name);
+  }
+});
+
+test('403: a key that has every scope but those that imply the one of the operation', async () => {
+  for (const scope of scopes) {
+    const ofScope = api.filter((operation) => scopeOf(operation) === scope);
+    assert.ok(ofScope.length > 0, scope);
+    const others = scopes.filter((other) => !grants([other], scope));
+    // Every scope implies `read`.
+    assert.equal(others.length > 0, scope !== 'read');
+    if (others.length === 0) continue;
+    const headers = { 'x-api-key': (await createKey(others)).key };
+    for (const operation of ofScope) {
+      assert.equal(await send(operation, { headers }), 403, operation.name);
+      assert.match(operation.description ?? '', new RegExp(`scope \`${scope}\``));
+    }
   }
 });
 
@@ -311,7 +345,13 @@ test('422: a key that was used for another request', async () => {
     assert.ok((await send(operation, { ...(await rightRequest(operation)), headers })) < 300);
     const other = await rightRequest(operation);
     const change =
-      'amount' in fields ? { amount: 1_001 } : 'email' in fields ? { email: 'b@example.com' } : {};
+      'amount' in fields
+        ? { amount: 1_001 }
+        : 'email' in fields
+          ? { email: 'b@example.com' }
+          : 'scopes' in fields
+            ? { name: 'another' }
+            : {};
     const body = { ...(other.body as object), ...change };
     assert.equal(await send(operation, { ...other, body, headers }), 422, operation.name);
   }

@@ -68,7 +68,7 @@ test('two processes share their limit in Redis, and go on alone without it', {
       await shared.connect();
       t.after(() => shared.close());
       const limiter = new RateLimiter({ shared, fallback: new MemoryCache(clock), clock, logger });
-      const keys = new ApiKeyRing([{ name: 'tests', key: testKey }]);
+      const keys = new ApiKeyRing([{ name: 'tests', application: 'tests', key: testKey }]);
       const guard = new ApiGuard({ keys, limiter, requestsPerMinute: 10 });
       return { ...(await startFrame(t, routes, { guard })), lines };
     }),
@@ -94,7 +94,7 @@ function memoryGuard(requestsPerMinute: number): ApiGuard {
   const { logger } = captureLog();
   const shared = new MemoryCache(systemClock);
   return new ApiGuard({
-    keys: new ApiKeyRing([{ name: 'tests', key: testKey }]),
+    keys: new ApiKeyRing([{ name: 'tests', application: 'tests', key: testKey }]),
     limiter: new RateLimiter({ shared, fallback: shared, clock, logger }),
     requestsPerMinute,
   });

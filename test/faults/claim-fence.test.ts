@@ -17,7 +17,7 @@ test('who was overtaken cannot end a claim that was made anew under the same key
   const claim = async (): Promise<StoredClaim> => {
     const request = { operation: 'payments.create', key: 'again', requestHash: Buffer.alloc(32) } as const;
     const [made] = await claims.insert(database, [
-      { ...request, resourceId: randomUUID(), parentId: null, owner: 7 },
+      { ...request, keyName: '', resourceId: randomUUID(), parentId: null, owner: 7 },
     ]);
     assert(made);
     return made;

@@ -67,7 +67,7 @@ test('a claim that a living process is at work on is not taken over, and who wai
         replay: () => assert.fail('it was replayed'),
       },
       { ...payments.body(prerequisites), currency: 'eur' },
-      'busy',
+      { keyName: 'tests', key: 'busy' },
     ),
   );
   assert.equal(failure.code, 'idempotency_key_in_flight');

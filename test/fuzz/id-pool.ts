@@ -19,6 +19,7 @@ export class IdPool {
     invoices: [unknownId],
     'webhook-events': [unknownId],
     'payment-methods': ['pm_unknown'],
+    'api-keys': [unknownId],
   };
 
   constructor(till: TillInProcess) {
@@ -32,6 +33,7 @@ export class IdPool {
       await createOneOfEach(till);
     const ignored = eventOf('balance.available');
     await till.take(ignored);
+    const apiKey = await till.post<{ readonly id: string }>('/api-keys', { name: 'fuzz', scopes: ['read'] });
     const [invoice] = await till.sql<{ id: string }>(
       'select id from till.invoices order by created_at desc, id desc limit 1',
     );
@@ -43,6 +45,7 @@ export class IdPool {
     this.#add('subscriptions', subscription.id, unpaid.id);
     this.#add('invoices', invoice?.id ?? unknownId);
     this.#add('webhook-events', idOf(ignored));
+    this.#add('api-keys', apiKey.id);
   }
 
   /** Replaces the placeholders in a request by ids. */

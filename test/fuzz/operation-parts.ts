@@ -12,6 +12,7 @@ export const resources = [
   'invoices',
   'webhook-events',
   'payment-methods',
+  'api-keys',
 ] as const;
 export type Resource = (typeof resources)[number];
 

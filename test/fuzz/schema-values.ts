@@ -30,6 +30,11 @@ export function rightValues(schema: Schema, ids: fc.Arbitrary<string>): fc.Arbit
       return fc.constant(null);
     case 'object':
       return rightObjects(schema, ids);
+    case 'array':
+      return fc.uniqueArray(rightValues(schema.items ?? {}, ids), {
+        minLength: schema.minItems ?? 0,
+        maxLength: schema.maxItems ?? 10,
+      });
     default:
       throw new Error(`nobody makes values for ${JSON.stringify(schema)}`);
   }

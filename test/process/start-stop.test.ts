@@ -229,6 +229,7 @@ test('keys in a file are read again on SIGHUP; a broken file changes nothing', a
   const status = async (key: string) =>
     (await fetch(`${till.url}/api/v1/nothing`, { headers: { 'x-api-key': key } })).status;
   assert.deepEqual([await status('first-key'), await status('second-key')], [404, 401]);
+  assert.equal((await till.logged('API key too short for production'))['key'], 'shop');
   await writeFile(file, 'shop:first-key\nnew:second-key\n');
   till.child.kill('SIGHUP');
   await till.logged('API keys reloaded');

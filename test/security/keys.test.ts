@@ -3,11 +3,17 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { mock, type TestContext, test } from 'node:test';
 import { ApiKeyRing } from '../../src/http/access/api-key.ts';
-import { testKey } from '../support/client.ts';
+import { createClient, testKey } from '../support/client.ts';
+import { dumpTables } from '../support/dump-tables.ts';
 import { startFrame } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';
+import { startTill } from '../support/till.ts';
 
-const keys = ['first', 'second', 'third'].map((name) => ({ name, key: `key-of-the-${name}` }));
+const keys = ['first', 'second', 'third'].map((name) => ({
+  name,
+  application: name,
+  key: `key-of-the-${name}`,
+}));
 
 test('whichever key is sent, all are compared, each in constant time, by digests of one length', (t) => {
   const compared = watchComparisons(t);
@@ -67,6 +73,41 @@ test('a key is taken from its header alone', async (t) => {
     ['', { 'x-api-key': `${testKey}, ${testKey}` }],
   ] as const) {
     await readProblem(await fetch(`${url}/api/v1/things${path}`, { headers }), 401, 'unauthorized');
+  }
+});
+
+test('a created key is stored nowhere and logged nowhere: only its digest is, and the digest opens nothing', async (t) => {
+  const till = await startTill({ in: 'process', for: t, logLevel: 'trace' });
+  const body = { name: 'shop', scopes: ['read'] };
+  const { key } = await till.post<{ readonly key: string }>('/api-keys', { ...body, idempotencyKey: 'once' });
+  assert.equal((await createClient(till, key).tryGet('/plans')).status, 200);
+  await till.get('/api-keys');
+  const digest = crypto.hash('sha256', key, 'hex');
+  const tables = await dumpTables(till.databaseUrl);
+  assert.ok(tables.includes(digest), 'the search finds what is there');
+  const secret = key.slice(key.lastIndexOf('_', 40) + 1);
+  for (const place of [tables, JSON.stringify(till.lines)]) assert.ok(!place.includes(secret));
+  for (const wrong of [digest, `${key.slice(0, -secret.length)}${'A'.repeat(secret.length)}`]) {
+    const refused = await createClient(till, wrong).call('GET', '/plans');
+    await readProblem(refused, 401, 'unauthorized');
+  }
+});
+
+test('a created key is compared in constant time, by digests of one length', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const { key } = await till.post<{ readonly key: string }>('/api-keys', { name: 'shop', scopes: ['read'] });
+  const compared = watchComparisons(t);
+  for (const presented of [key, `${key.slice(0, -1)}${key.endsWith('A') ? 'B' : 'A'}`]) {
+    compared.length = 0;
+    await createClient(till, presented).tryGet('/plans');
+    // The tests' own key from the environment, and the created one.
+    assert.deepEqual(
+      compared.map((pair) => pair.map(({ length }) => length)),
+      [
+        [32, 32],
+        [32, 32],
+      ],
+    );
   }
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 
 /** The API key of every Till that a test starts. */
-export const testKey = 'test-key-0123456789';
+export const testKey = 'test-key-0123456789-0123456789';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -37,9 +37,9 @@ export interface Client {
 }
 
 /** The address is read for each request, because a Till that starts again gets another port. */
-export function createClient(address: { readonly url: string }): Client {
+export function createClient(address: { readonly url: string }, key = testKey): Client {
   const request: Client['fetch'] = (path, init = {}) =>
-    fetch(`${address.url}${path}`, { ...init, headers: { 'x-api-key': testKey, ...init.headers } });
+    fetch(`${address.url}${path}`, { ...init, headers: { 'x-api-key': key, ...init.headers } });
   const call: Client['call'] = (method, path, body, headers) =>
     request(`/api/v1${path}`, {
       method,

@@ -180,6 +180,18 @@ export const creationCases: readonly CreationCase[] = [
   },
 ];
 
+/** Creates nothing at the processor, so faults of the processor do not concern it. */
+export const keyCase: Omit<CreationCase, 'operation'> & { readonly operation: 'api_keys.create' } = {
+  operation: 'api_keys.create',
+  processorOperation: 'none',
+  status: 201,
+  path: () => '/api-keys',
+  body: ({ customerId }) => ({ name: customerId, scopes: ['read'] }),
+  idOf: ({ body }) => String(body['id']),
+  countAtProcessor: (backend, prerequisites) => keyCase.countRows(backend, prerequisites),
+  countRows: (backend, { customerId }) => count(backend, 'api_keys where name = $1', customerId),
+};
+
 export function creationCase(operation: CreationOperation): CreationCase {
   const found = creationCases.find((item) => item.operation === operation);
   assert(found);

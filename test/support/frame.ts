@@ -5,6 +5,7 @@ import { ApiGuard } from '../../src/http/access/api-guard.ts';
 import { ApiKeyRing } from '../../src/http/access/api-key.ts';
 import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
 import { type AppParts, buildApp } from '../../src/http/app.ts';
+import type { KeyService } from '../../src/keys/key-service.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Logger } from '../../src/platform/logger.ts';
 import { MemoryCache } from '../../src/platform/memory-cache.ts';
@@ -52,11 +53,12 @@ export async function startFrame(
   return { app, url, port, lines, call };
 }
 
-/** Accepts the tests' key. 0 requests a minute turns the rate limit off. */
-export function createGuard(logger: Logger, requestsPerMinute: number): ApiGuard {
+/** Accepts the tests' key, and stored keys if there are any. 0 requests a minute turns the rate limit off. */
+export function createGuard(logger: Logger, requestsPerMinute: number, storedKeys?: KeyService): ApiGuard {
   const cache = new MemoryCache(systemClock);
   return new ApiGuard({
-    keys: new ApiKeyRing([{ name: 'tests', key: testKey }]),
+    keys: new ApiKeyRing([{ name: 'tests', application: 'tests', key: testKey }]),
+    ...(storedKeys === undefined ? {} : { storedKeys }),
     limiter: new RateLimiter({ shared: cache, fallback: cache, clock: systemClock, logger }),
     requestsPerMinute,
   });

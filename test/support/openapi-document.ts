@@ -19,6 +19,10 @@ export interface Schema {
   readonly additionalProperties?: Schema | boolean;
   readonly propertyNames?: Schema;
   readonly maxProperties?: number;
+  /** The values of an array. */
+  readonly items?: Schema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
 }
 
 interface Content {
@@ -36,6 +40,8 @@ interface Parameter {
 }
 
 interface Operation {
+  readonly description?: string;
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
   readonly responses: Readonly<Record<string, { readonly content?: Content }>>;

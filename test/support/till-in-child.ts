@@ -46,7 +46,8 @@ export async function startInChild(options: Place & ChildOptions): Promise<TillI
 /** The variables with which a Till uses this backend. */
 export function backendEnvironment({ databaseUrl, processorUrl }: Backend): Record<string, string> {
   return {
-    API_KEYS: testKey,
+    // The name that the key has in a Till in the test's process: idempotency keys belong to the name.
+    API_KEYS: `tests:${testKey}`,
     DATABASE_URL: databaseUrl,
     REDIS_URL: 'memory://',
     PROCESSOR_SECRET_KEY: 'sk_test_till',

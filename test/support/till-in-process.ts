@@ -106,7 +106,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
   const app = await buildApp({
     logger,
     metrics,
-    guard: createGuard(logger, options.requestsPerMinute ?? 0),
+    guard: createGuard(logger, options.requestsPerMinute ?? 0, services.keys),
     dependencies: [],
     trustProxy: [],
     isStopping: () => false,

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ApiKey, ApiKeyRing, parseApiKeys } from './api-key.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { type ApiKey, ApiKeyRing, keyLengthMin, parseApiKeys, shortKeyMistakes } from './api-key.ts';
 
 /** 256 bits: a generated key cannot be guessed. */
 const generatedKeyBytes = 32;
 const generatedKeyFile = 'api-key';
 
 interface ApiKeySettings {
+  readonly production: boolean;
   readonly apiKeys: readonly ApiKey[];
   readonly apiKeysFile: string | undefined;
   readonly dataDir: string;
@@ -22,14 +24,21 @@ export interface LoadedApiKeys {
 }
 
 /** Loads the keys from the configured sources, or generates one if none is configured. */
-export async function loadApiKeys(settings: ApiKeySettings): Promise<LoadedApiKeys> {
+export async function loadApiKeys(settings: ApiKeySettings, logger: Logger): Promise<LoadedApiKeys> {
   const given = settings.apiKeys.length > 0 || settings.apiKeysFile !== undefined;
   const generated = given ? undefined : await readOrGenerateKey(settings.dataDir);
   const ring = new ApiKeyRing([]);
   const reload = async () => {
     const fromFile = settings.apiKeysFile === undefined ? [] : await readKeyFile(settings.apiKeysFile);
-    const fromGenerated = generated === undefined ? [] : [{ name: 'generated', key: generated.key }];
+    const fromGenerated =
+      generated === undefined ? [] : [{ name: 'generated', application: '', key: generated.key }];
     const keys = [...settings.apiKeys, ...fromFile, ...fromGenerated];
+    if (settings.production) {
+      const mistakes = shortKeyMistakes(fromFile, 'API_KEYS_FILE');
+      if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
+    }
+    for (const { name } of keys.filter(({ key }) => key.length < keyLengthMin))
+      logger.warn({ key: name, keyLengthMin }, 'API key too short for production');
     ring.replace(keys);
     return keys.length;
   };

@@ -5,8 +5,8 @@ import { ApiKeyRing, parseApiKeys } from './api-key.ts';
 test('an entry is a key or name:key', () => {
   assert.deepEqual(parseApiKeys(['first', ' shop:second '], 'API_KEYS'), {
     keys: [
-      { name: 'API_KEYS[1]', key: 'first' },
-      { name: 'shop', key: 'second' },
+      { name: 'API_KEYS[1]', application: '', key: 'first' },
+      { name: 'shop', application: 'shop', key: 'second' },
     ],
     mistakes: [],
   });
@@ -22,19 +22,26 @@ test('an invalid entry is a mistake whose message does not show the entry', () =
 
 test('each of several keys is recognised, and nothing else', () => {
   const ring = new ApiKeyRing([
-    { name: 'old', key: 'aaaa' },
-    { name: 'new', key: 'bbbb' },
+    { name: 'old', application: 'old', key: 'aaaa' },
+    { name: 'new', application: 'new', key: 'bbbb' },
   ]);
-  assert.equal(ring.find('aaaa'), 'old');
-  assert.equal(ring.find('bbbb'), 'new');
+  assert.equal(ring.find('aaaa')?.name, 'old');
+  assert.equal(ring.find('bbbb')?.name, 'new');
   for (const wrong of ['', 'a', 'aaaaa', 'AAAA', 'old', 'old:aaaa', 'x'.repeat(10_000)]) {
     assert.equal(ring.find(wrong), undefined, wrong);
   }
 });
 
 test('new keys are valid at once, and the old ones no longer are', () => {
-  const ring = new ApiKeyRing([{ name: 'old', key: 'aaaa' }]);
-  ring.replace([{ name: 'new', key: 'bbbb' }]);
+  const ring = new ApiKeyRing([{ name: 'old', application: 'old', key: 'aaaa' }]);
+  const caller = ring.find('aaaa');
+  ring.replace([
+    { name: 'old', application: 'old', key: 'aaaa' },
+    { name: 'new', application: 'new', key: 'bbbb' },
+  ]);
+  assert.equal(caller?.isValid(), true);
+  ring.replace([{ name: 'new', application: 'new', key: 'bbbb' }]);
+  assert.equal(caller.isValid(), false);
   assert.equal(ring.find('aaaa'), undefined);
-  assert.equal(ring.find('bbbb'), 'new');
+  assert.equal(ring.find('bbbb')?.name, 'new');
 });

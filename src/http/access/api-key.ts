@@ -1,10 +1,16 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { type Caller, scopes } from '../../keys/key.ts';
 
 export interface ApiKey {
   /** Logs show this name instead of the key. */
   readonly name: string;
+  /** The application that idempotency keys belong to: the name, or empty for a key without a name of its own. */
+  readonly application: string;
   readonly key: string;
 }
+
+/** Shorter keys may be guessed or made up by hand. Production refuses them. 24 random characters are 120 bits or more. */
+export const keyLengthMin = 24;
 
 /** Longer keys are refused without hashing: hashing a caller's input must stay cheap. */
 const keyLengthMax = 256;
@@ -31,35 +37,50 @@ export function parseApiKeys(
     } else if (!keyPattern.test(key) || key.includes(':') || key.length > keyLengthMax) {
       mistakes.push(`${where}; allowed: 1 to ${keyLengthMax} visible characters without colon or comma`);
     } else {
-      keys.push({ name, key });
+      keys.push({ name, application: colon < 0 ? '' : name, key });
     }
   }
   return { keys, mistakes };
 }
 
+/** What production says about keys that are too short. It does not show them. */
+export function shortKeyMistakes(keys: readonly ApiKey[], source: string): readonly string[] {
+  return keys
+    .filter(({ key }) => key.length < keyLengthMin)
+    .map(
+      ({ name, key }) =>
+        `${source}, key ${name} (hidden, ${key.length} characters); allowed when NODE_ENV=production: ` +
+        `${keyLengthMin} characters or more`,
+    );
+}
+
 /**
- * Finds which key a request carries. The time does not depend on how much of the key is right, or on which key it is:
+ * The keys from the environment. Finds which of them a request carries. The time does not depend on how much of the key is right, or on which key it is:
  * all digests, made with a secret of this process, are compared, each in constant time.
  */
 export class ApiKeyRing {
   readonly #salt = randomBytes(32).toString('hex');
-  #digests: readonly { readonly name: string; readonly digest: Buffer }[] = [];
+  #digests: readonly { readonly caller: Caller; readonly digest: Buffer }[] = [];
 
   constructor(keys: readonly ApiKey[]) {
     this.replace(keys);
   }
 
   replace(keys: readonly ApiKey[]): void {
-    this.#digests = keys.map(({ name, key }) => ({ name, digest: this.#digest(key) }));
+    this.#digests = keys.map(({ name, application, key }) => {
+      const digest = this.#digest(key);
+      const isValid = () => this.#digests.some((current) => timingSafeEqual(current.digest, digest));
+      return { caller: { name, application, scopes, isValid }, digest };
+    });
   }
 
-  /** The name of the key, or undefined if it is not a valid key. */
-  find(presented: string): string | undefined {
+  /** Whose key it is, or undefined if it is not a valid key. They have every scope. */
+  find(presented: string): Caller | undefined {
     if (presented.length > keyLengthMax) return undefined;
     const digest = this.#digest(presented);
-    let found: string | undefined;
+    let found: Caller | undefined;
     for (const candidate of this.#digests) {
-      if (timingSafeEqual(candidate.digest, digest)) found = candidate.name;
+      if (timingSafeEqual(candidate.digest, digest)) found = candidate.caller;
     }
     return found;
   }

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifySchema } from 'fastify';
+import type { Scope } from '../../keys/key.ts';
 import { comparedWithIds, optionalBody } from '../input/validator.ts';
+import { problemsOf } from './api-schema.ts';
 import { moveToComponents } from './components.ts';
 import { hideProblems } from './hide-problems.ts';
 
@@ -44,6 +46,10 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
         { name: 'payments', description: 'One-time payments and their refunds.' },
         { name: 'subscriptions', description: 'Recurring payments.' },
         { name: 'invoices', description: 'Bills for subscriptions. Read-only.' },
+        {
+          name: 'api keys',
+          description: 'Keys for applications, each with a name and the scopes that it needs.',
+        },
         { name: 'webhook events', description: 'Events received from the processor. For operators.' },
         {
           name: 'operations',
@@ -51,10 +57,23 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
         },
       ],
       components: {
-        securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+        securitySchemes: {
+          apiKey: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'x-api-key',
+            description:
+              'Each operation names the scope that its key needs: `read`, `write`, `refund`, `operate` or `admin`. ' +
+              'Every scope includes `read`, and `admin` includes all.',
+          },
+        },
       },
       security: [{ apiKey: [] }],
     },
+    transform: ({ schema, url, route }) => ({
+      schema: describeScope(schema, route.config?.scope),
+      url,
+    }),
     transformObject: (document) =>
       'openapiObject' in document
         ? moveToComponents(JSON.parse(JSON.stringify(document.openapiObject), requireNoDefaults))
@@ -75,6 +94,22 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
     theme: { title: 'Till API' },
   });
   app.get('/api/docs/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+}
+
+/**
+ * Adds the scope of a route: as the requirement of its security scheme, for tools, and to its description, because common
+ * viewers do not show the former. Every key may read, so only other scopes can be missing.
+ */
+function describeScope(schema: FastifySchema, scope: Scope | undefined): FastifySchema {
+  if (scope === undefined) return schema;
+  const { description, response } = schema;
+  const sentence = `Needs the scope \`${scope}\`.`;
+  return {
+    ...schema,
+    description: description === undefined ? sentence : `${description} ${sentence}`,
+    security: [{ apiKey: [scope] }],
+    response: { ...Object(response), ...(scope === 'read' ? {} : problemsOf(['forbidden'])) },
+  };
 }
 
 /**

@@ -13,6 +13,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   unauthorized: 401,
   payment_declined: 402,
   authentication_required: 402,
+  forbidden: 403,
   not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
@@ -33,6 +34,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   payment_method_in_use: 409,
   refund_in_flight: 409,
   refund_exceeds_remaining: 409,
+  too_many_api_keys: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
   idempotency_key_reused: 422,
@@ -153,6 +155,7 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   invalid_signature:
     'No signature matches. Check that PROCESSOR_WEBHOOK_SECRET belongs to this webhook endpoint.',
   unauthorized: 'Send a valid API key in the x-api-key header.',
+  forbidden: 'The API key needs the scope `write`. Use a key that has it, or ask an administrator for one.',
   payment_declined: 'Your card has insufficient funds.',
   authentication_required:
     'The customer must authenticate this payment. Get the client secret and confirm with it in the frontend.',
@@ -182,6 +185,7 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   refund_in_flight:
     'A refund of 5.00 EUR is still pending. Retry later, or repeat this request with the same idempotency key.',
   refund_exceeds_remaining: 'Only 5.00 EUR of the payment remains. Send an amount of at most 500.',
+  too_many_api_keys: 'There are 1000 valid API keys. Revoke those that are no longer used.',
   payload_too_large: 'Send a body of at most 1048576 bytes.',
   unsupported_media_type: 'Send the body as application/json.',
   idempotency_key_reused:

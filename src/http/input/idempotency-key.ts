@@ -1,10 +1,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
+import type { IdempotencyKey } from '../../idempotency/claim.ts';
 
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
-/** The request's idempotency key, from its body or its header; if both are present they must match. */
-export function idempotencyKeyOf(request: FastifyRequest, fromBody: string | undefined): string | undefined {
+/** The request's idempotency key, which belongs to the application that sends it. */
+export function idempotencyKeyOf(
+  request: FastifyRequest,
+  fromBody: string | undefined,
+): IdempotencyKey | undefined {
+  const key = readKey(request, fromBody);
+  return key === undefined ? undefined : { keyName: request.caller?.application ?? '', key };
+}
+
+/** From the body or the header; if both are present they must match. */
+function readKey(request: FastifyRequest, fromBody: string | undefined): string | undefined {
   const header = request.headers['idempotency-key'];
   if (header === undefined) return fromBody;
   if (typeof header !== 'string' || !keyPattern.test(header)) {

@@ -7,7 +7,7 @@ import type { Metrics } from '../../platform/metrics.ts';
  * queries that callers choose, which would inflate the metrics and leak into the log.
  */
 export function registerRequestLog(app: FastifyInstance, logger: Logger, metrics: Metrics): void {
-  app.decorateRequest('keyName', undefined);
+  app.decorateRequest('caller', undefined);
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.is404 ? 'unmatched' : (request.routeOptions.url ?? 'unmatched');
     const method = request.is404 ? 'any' : request.method;
@@ -21,7 +21,7 @@ export function registerRequestLog(app: FastifyInstance, logger: Logger, metrics
         route,
         status,
         durationMs: Math.round(reply.elapsedTime * 1_000) / 1_000,
-        key: request.keyName,
+        key: request.caller?.name,
       },
       'request',
     );

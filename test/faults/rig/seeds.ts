@@ -44,4 +44,7 @@ export const seeds: Readonly<Record<string, string>> = {
   '0019': `
     insert into till.group_reservations (customer_id, group_name, claim_id)
       select id, 'seed', '018f0000-0000-7000-8000-000000000007' from till.customers;`,
+  '0022': `
+    insert into till.api_keys (id, name, scopes, digest, created_at)
+      values ('018f0000-0000-7000-8000-000000000022', 'seed', '{read}', sha256('seed'), now());`,
 };

@@ -1,0 +1,154 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { Failure } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Database } from '../platform/postgres.ts';
+import { type Caller, idInKey } from './key.ts';
+import type { KeyStore, ValidKey } from './key-store.ts';
+
+/**
+ * A revoked key is refused everywhere within 5 s. A key counts as valid for this long after the database was asked. The
+ * rest is for the statement of the revocation, and for requests that are being admitted.
+ */
+const trustMs = 4_000;
+/** Two chances to refresh before the keys are no longer trusted. */
+export const refreshDelayMs = 2_000;
+/** However many unknown keys arrive, the database is asked at most four times a second. */
+const loadDelayMs = 250;
+/** More than there can be; see `validKeysMax` in key-creation.ts. About 300 bytes each. */
+const cachedKeysMax = 2_000;
+const minuteMs = 60_000;
+
+interface CacheParts {
+  readonly database: Database;
+  readonly store: Pick<KeyStore, 'listValid' | 'recordUses'>;
+  readonly clock: Clock;
+  /** A clock that nobody can set back. Tests set their own. */
+  readonly elapsedMs?: () => number;
+}
+
+/**
+ * The valid keys, so that a request needs no query. They are read again every few seconds, and at once if a request
+ * carries a key that is not known yet. Without the database, no key outlives its revocation: requests fail instead.
+ */
+export class KeyCache {
+  readonly #parts: CacheParts;
+  readonly #elapsedMs: () => number;
+  #keys: ReadonlyMap<string, ValidKey> = new Map();
+  /** When the statement began that read the keys. */
+  #readAtMs = Number.NEGATIVE_INFINITY;
+  /** When the last attempt to read them began. */
+  #triedAtMs = Number.NEGATIVE_INFINITY;
+  #reading: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
+  /** Keys that this process has revoked, and when: a statement that began before may still return them. */
+  readonly #dropped = new Map<string, number>();
+  /** The minute of the last use that this process knows of, by key, and those that are not written yet. */
+  readonly #uses = new Map<string, number>();
+  #unwritten = new Map<string, Date>();
+
+  constructor(parts: CacheParts) {
+    this.#parts = parts;
+    this.#elapsedMs = parts.elapsedMs ?? (() => performance.now());
+  }
+
+  /** Whose key it is. A promise only if the database must be asked. Undefined if the key is not valid. */
+  find(presented: string): Caller | undefined | Promise<Caller | undefined> {
+    const id = idInKey(presented);
+    if (id === undefined) return undefined;
+    const known = this.#trusted(id);
+    if (known !== undefined) return this.#check(known, presented);
+    return this.refresh().then(() => {
+      if (!this.#isFresh()) throw tooSlow();
+      const found = this.#keys.get(id);
+      return found === undefined ? undefined : this.#check(found, presented);
+    });
+  }
+
+  /** Reads the keys with a statement that begins after this call. Callers share it. */
+  refresh(): Promise<void> {
+    this.#next ??= this.#readSoon();
+    return this.#next;
+  }
+
+  /** The key is refused from now on. */
+  drop(id: string): void {
+    this.#dropped.set(id, this.#elapsedMs());
+    this.#keys = new Map([...this.#keys].filter(([known]) => known !== id));
+  }
+
+  /** Writes when keys were used, to the minute: at most once a minute for each key. */
+  async writeUses(): Promise<void> {
+    if (this.#unwritten.size === 0) return;
+    const uses = this.#unwritten;
+    this.#unwritten = new Map();
+    try {
+      await this.#parts.store.recordUses(this.#parts.database, uses);
+    } catch (error) {
+      this.#unwritten = new Map([...uses, ...this.#unwritten]);
+      throw error;
+    }
+  }
+
+  async #readSoon(): Promise<void> {
+    await this.#reading.catch(() => {});
+    const waitMs = this.#triedAtMs + loadDelayMs - this.#elapsedMs();
+    if (waitMs > 0) await setTimeout(waitMs);
+    // From here on, callers need another statement.
+    this.#next = undefined;
+    this.#reading = this.#read();
+    await this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const { database, store } = this.#parts;
+    const startedAtMs = this.#elapsedMs();
+    this.#triedAtMs = startedAtMs;
+    const rows = await store.listValid(database, cachedKeysMax);
+    for (const [id, droppedAtMs] of this.#dropped) if (droppedAtMs < startedAtMs) this.#dropped.delete(id);
+    this.#keys = new Map(rows.filter(({ id }) => !this.#dropped.has(id)).map((key) => [key.id, key]));
+    for (const id of this.#uses.keys()) if (!this.#keys.has(id)) this.#uses.delete(id);
+    this.#readAtMs = startedAtMs;
+  }
+
+  /** Undefined if the key is not known, or was read too long ago. */
+  #trusted(id: string): ValidKey | undefined {
+    return this.#isFresh() ? this.#keys.get(id) : undefined;
+  }
+
+  #isFresh(): boolean {
+    return this.#elapsedMs() - this.#readAtMs < trustMs;
+  }
+
+  #hasExpired({ expiresAt }: ValidKey): boolean {
+    return expiresAt !== null && expiresAt <= this.#parts.clock.now();
+  }
+
+  #check(key: ValidKey, presented: string): Caller | undefined {
+    const { id, name, scopes, digest } = key;
+    // As hexadecimal text, which Node produces three times as fast as bytes.
+    const given = Buffer.from(hash('sha256', presented, 'hex'), 'hex');
+    if (!timingSafeEqual(given, digest) || this.#hasExpired(key)) return undefined;
+    const nowMs = this.#parts.clock.now().getTime();
+    this.#noteUse(id, nowMs - (nowMs % minuteMs));
+    const isValid = () => this.#trusted(id) !== undefined && !this.#hasExpired(key);
+    return { name, application: name, scopes, isValid };
+  }
+
+  #noteUse(id: string, usedAtMs: number): void {
+    if (this.#uses.get(id) === usedAtMs) return;
+    this.#uses.set(id, usedAtMs);
+    this.#unwritten.set(id, new Date(usedAtMs));
+  }
+}
+
+/** A slow statement may return keys that were revoked since it began. */
+function tooSlow(): Failure {
+  return new Failure(
+    'database_unavailable',
+    'The database takes too long to check the API key. Retry later.',
+    {
+      retryAfterSeconds: 1,
+    },
+  );
+}

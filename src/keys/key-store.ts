@@ -1,0 +1,87 @@
+import { instantText } from '../platform/instant.ts';
+import type { Queryable } from '../platform/postgres.ts';
+import type { StoredKey } from './key.ts';
+
+/** A key that requests may carry. */
+export interface ValidKey extends Pick<StoredKey, 'id' | 'name' | 'scopes' | 'expiresAt'> {
+  readonly digest: Buffer;
+}
+
+export interface NewKey extends Pick<StoredKey, 'id' | 'name' | 'scopes' | 'createdAt' | 'expiresAt'> {
+  readonly digest: Buffer;
+}
+
+/** All SQL for the keys that were created through the API or the till command. */
+export class KeyStore {
+  /** False if the key exists: another process has finished the same request. */
+  async insert(tx: Queryable, key: NewKey): Promise<boolean> {
+    const rows = await tx.query(
+      `insert into till.api_keys (id, name, scopes, digest, created_at, expires_at)
+       values ($1, $2, $3, $4, $5, $6) on conflict (id) do nothing returning 1 as inserted`,
+      [key.id, key.name, key.scopes, key.digest, key.createdAt, key.expiresAt],
+    );
+    return rows.length > 0;
+  }
+
+  async find(db: Queryable, id: string): Promise<StoredKey | undefined> {
+    const rows = await db.query<StoredKey>(`select ${columns} from till.api_keys where id = $1`, [id]);
+    return rows[0];
+  }
+
+  /** Keys that are not revoked, newest first, after a place in the list. */
+  list(
+    db: Queryable,
+    limit: number,
+    after: { readonly createdAt: bigint; readonly id: string } | undefined,
+  ): Promise<readonly StoredKey[]> {
+    return db.query(
+      `select ${columns} from till.api_keys
+       where revoked_at is null and ($2::timestamptz is null or (created_at, id) < ($2, $3::uuid))
+       order by created_at desc, id desc limit $1`,
+      [limit, after === undefined ? null : instantText(after.createdAt), after?.id ?? null],
+    );
+  }
+
+  async countValid(db: Queryable): Promise<number> {
+    const rows = await db.query<{ count: number }>(
+      `select count(*) as count from till.api_keys where ${isValid}`,
+    );
+    return rows[0]?.count ?? 0;
+  }
+
+  /** Those that were created first come first, so that a limit leaves out the same ones every time. */
+  listValid(db: Queryable, limit: number): Promise<readonly ValidKey[]> {
+    return db.query(
+      `select id, name, scopes, digest, expires_at as "expiresAt" from till.api_keys where ${isValid}
+       order by created_at, id limit $1`,
+      [limit],
+      'list_valid_keys',
+    );
+  }
+
+  /** False if there is no such key. A key that is revoked already stays so. */
+  async revoke(db: Queryable, id: string): Promise<boolean> {
+    const rows = await db.query(
+      `update till.api_keys set revoked_at = coalesce(revoked_at, now()) where id = $1 returning 1 as revoked`,
+      [id],
+    );
+    return rows.length > 0;
+  }
+
+  /** Locks the rows in one order, because every process does this. */
+  async recordUses(db: Queryable, uses: ReadonlyMap<string, Date>): Promise<void> {
+    await db.query(
+      `with used as (
+         select api_keys.id, v.at
+         from unnest($1::uuid[], $2::timestamptz[]) as v (id, at) join till.api_keys on api_keys.id = v.id
+         where last_used_at is null or last_used_at < v.at
+         order by api_keys.id for update of api_keys)
+       update till.api_keys set last_used_at = used.at from used where api_keys.id = used.id`,
+      [[...uses.keys()], [...uses.values()]],
+    );
+  }
+}
+
+const columns = `id, name, scopes, created_at as "createdAt", expires_at as "expiresAt",
+  last_used_at as "lastUsedAt"`;
+const isValid = 'revoked_at is null and (expires_at is null or expires_at > now())';
