@@ -27,7 +27,6 @@ const pagePolicy = [
 export async function registerDocs(app: FastifyInstance): Promise<void> {
   const documented = hideProblems(app);
   await app.register(swagger, {
-    transform: ({ schema, url, route }) => ({ schema: documented.get(route) ?? schema, url }),
     openapi: {
       openapi: '3.1.0',
       info: {
@@ -71,7 +70,7 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
       security: [{ apiKey: [] }],
     },
     transform: ({ schema, url, route }) => ({
-      schema: describeScope(schema, route.config?.scope),
+      schema: describeScope(documented.get(route) ?? schema, route.config?.scope),
       url,
     }),
     transformObject: (document) =>
