@@ -67,7 +67,7 @@ export function createSubscriptionChangeCalls({ stripe, call }: AdapterContext):
           stripe.invoices.createPreview(
             {
               subscription: change.processorSubscriptionId,
-              ...('processorItemId' in change ? { subscription_details: changeParams(change) } : {}),
+              subscription_details: 'resumes' in change ? { resume_at: 'now' } : changeParams(change),
             },
             options,
           ),
