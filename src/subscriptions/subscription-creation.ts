@@ -1,6 +1,7 @@
 import type { Customer } from '../customers/customer.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type {
+  Admission,
   CheckedOperation,
   CheckedReservingOperation,
   FoundClaim,
@@ -177,7 +178,9 @@ export class GroupedSubscriptionCreation
     tx: Transaction,
     id: string,
     { customerId, planId }: NewSubscriptionRequest,
+    admission: Admission,
   ): Promise<undefined> {
-    await reserveGroup(tx, this.#groupParts, { customerId, planId, subscriptionId: id, claimId: id });
+    const joining = { customerId, planId, subscriptionId: id, claimId: id, admission };
+    await reserveGroup(tx, this.#groupParts, joining);
   }
 }
