@@ -34,7 +34,7 @@ type Joined = Omit<Joining, 'claimId' | 'admission'>;
 export async function reserveGroup(tx: Transaction, parts: GroupParts, joining: Joining): Promise<void> {
   const { groups, plans } = parts;
   const { customerId, planId, claimId, admission } = joining;
-  const [plan] = await plans.find(tx, [planId]);
+  const [plan] = await plans.findAll(tx, [planId]);
   const groupName = plan?.groupName ?? null;
   if (groupName === null) return;
   if (admission !== 'new' && (await groups.hasReservation(tx, claimId))) return;
@@ -51,7 +51,7 @@ export async function refuseTakenGroup(
   parts: Omit<GroupParts, 'groups'>,
   joining: Joined,
 ): Promise<void> {
-  const [plan] = await parts.plans.find(tx, [joining.planId]);
+  const [plan] = await parts.plans.findAll(tx, [joining.planId]);
   const groupName = plan?.groupName ?? null;
   const live = groupName === null ? undefined : await findLive(tx, parts, joining, groupName);
   if (live !== undefined) throw alreadySubscribed(live.id);
@@ -70,7 +70,7 @@ async function findLive(
   // A change that waits counts as if it was made.
   const plansOf = ({ planId, pendingChange }: Subscription) => [planId, pendingChange?.planId ?? planId];
   const inGroup = new Set(
-    (await plans.find(tx, [...new Set(others.flatMap(plansOf))]))
+    (await plans.findAll(tx, [...new Set(others.flatMap(plansOf))]))
       .filter((plan) => plan.groupName === groupName)
       .map(({ id }) => id),
   );

@@ -74,30 +74,35 @@ export function createSubscriptionChangeCalls(context: AdapterContext): Subscrip
         refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
 
-    preview: async (change) => {
-      const attempt = await call('invoices.preview', {
-        kind: 'read',
-        send: (options) =>
-          stripe.invoices.createPreview(
-            {
-              subscription: change.processorSubscriptionId,
-              subscription_details: 'resumes' in change ? { resume_at: 'now' } : changeParams(change),
-            },
-            options,
-          ),
-        take: (response, asOf) => {
-          const invoice = WireObject.parse(response, 'invoice');
-          const shown = hasMoreLines(invoice) ? null : invoice.list('lines').map(mapPreviewLine);
-          return done<Previewed | null>({ ...mapPreview(response, asOf), id: invoice.id(), shown });
-        },
-        refused: (refusal) => (refusal.code === 'invoice_upcoming_none' ? done(null) : missing(refusal)),
-      });
-      if (attempt.outcome !== 'done') return attempt;
-      if (attempt.value === null) return done(null);
-      const { id, shown, ...preview } = attempt.value;
-      const lines = shown ?? (await readLines(context, id)).map(mapPreviewLine);
-      return done({ ...preview, lines });
-    },
+    preview: createPreview(context),
+  };
+}
+
+function createPreview(context: AdapterContext): SubscriptionChangeCalls['preview'] {
+  const { stripe, call } = context;
+  return async (change) => {
+    const attempt = await call('invoices.preview', {
+      kind: 'read',
+      send: (options) =>
+        stripe.invoices.createPreview(
+          {
+            subscription: change.processorSubscriptionId,
+            subscription_details: 'resumes' in change ? { resume_at: 'now' } : changeParams(change),
+          },
+          options,
+        ),
+      take: (response, asOf) => {
+        const invoice = WireObject.parse(response, 'invoice');
+        const shown = hasMoreLines(invoice) ? null : invoice.list('lines').map(mapPreviewLine);
+        return done<Previewed | null>({ ...mapPreview(response, asOf), id: invoice.id(), shown });
+      },
+      refused: (refusal) => (refusal.code === 'invoice_upcoming_none' ? done(null) : missing(refusal)),
+    });
+    if (attempt.outcome !== 'done') return attempt;
+    if (attempt.value === null) return done(null);
+    const { id, shown, ...preview } = attempt.value;
+    const lines = shown ?? (await readLines(context, id)).map(mapPreviewLine);
+    return done({ ...preview, lines });
   };
 }
 
