@@ -5,6 +5,7 @@ import { WireError } from '../wire/wire-error.ts';
 import { settledWith } from './credit-balance.ts';
 import { draftSeconds, subscriptionInvoice } from './invoice.ts';
 import { pendingItems } from './invoice-item.ts';
+import { billOf, withNewPeriod } from './pause.ts';
 import type { PlannedChange } from './planned-change.ts';
 import { invoiceLines, nextPeriodEnd, periodOf } from './subscription-items.ts';
 
@@ -28,6 +29,20 @@ export function previewChange(
       periodStart: periodOf(before).start,
       periodEnd: store.now(),
       autoAdvance: true,
+    }),
+    store.now(),
+  );
+}
+
+/** The invoice that resuming a paused subscription would create. */
+export function previewResumption(store: Store, before: Subscription): Invoice {
+  const moved = withNewPeriod(store, before, 'now');
+  return preview(
+    subscriptionInvoice(store, moved, {
+      id: newId('upcoming_in_'),
+      reason: 'upcoming',
+      ...billOf(store, before, moved),
+      autoAdvance: false,
     }),
     store.now(),
   );

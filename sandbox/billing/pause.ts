@@ -44,23 +44,16 @@ export function resumeSubscription(
   { anchor, onSuccess }: Resumption,
   baseUrl: string,
 ): Subscription {
-  if (before.status !== 'paused')
-    throw wrongState(`Only a paused subscription can be resumed. This one is ${before.status}.`);
+  const moved = withNewPeriod(store, before, anchor);
   const latest = before.latest_invoice === null ? undefined : store.invoices.get(before.latest_invoice);
   if (latest?.status === 'open' && isResumption(before, latest))
     throw wrongState(`The subscription is already being resumed. Pay or void its invoice ${latest.id}.`);
-  const now = store.now();
-  const anchored = anchor === 'now' ? { ...before, billing_cycle_anchor: now } : before;
-  const end = nextPeriodEnd(anchored, now);
-  const moved: Subscription = { ...anchored, items: withPeriod(before.items, now, end) };
   const { billing_cycle_anchor, items } = moved;
   if (anchor === 'unchanged')
     return leavePaused(store, before, { billing_cycle_anchor, items, status: 'active' });
   const draft = draftSubscriptionInvoice(store, moved, {
     reason: 'subscription_update',
-    lines: invoiceLines(moved, now, end, false),
-    periodStart: periodOf(before).start,
-    periodEnd: now,
+    ...billOf(store, before, moved),
     autoAdvance: onSuccess,
   });
   updateSubscription(store, before, { billing_cycle_anchor, items, latest_invoice: draft.id });
@@ -68,6 +61,26 @@ export function resumeSubscription(
   if (invoice.amount_due === 0) invoicePaid(store, invoice);
   else if (onSuccess) collectInvoice(store, invoice, { offSession: true, baseUrl });
   return store.subscriptions.get(before.id) ?? moved;
+}
+
+/** The subscription in its new period. */
+export function withNewPeriod(
+  store: Store,
+  before: Subscription,
+  anchor: Resumption['anchor'],
+): Subscription {
+  if (before.status !== 'paused')
+    throw wrongState(`Only a paused subscription can be resumed. This one is ${before.status}.`);
+  const now = store.now();
+  const anchored = anchor === 'now' ? { ...before, billing_cycle_anchor: now } : before;
+  return { ...anchored, items: withPeriod(before.items, now, nextPeriodEnd(anchored, now)) };
+}
+
+/** What the invoice of the new period contains. */
+export function billOf(store: Store, before: Subscription, moved: Subscription) {
+  const now = store.now();
+  const lines = invoiceLines(moved, now, periodOf(moved).end, false);
+  return { lines, periodStart: periodOf(before).start, periodEnd: now };
 }
 
 /** When the invoice of a resumption expires; null if it is no such invoice, or a payment of it was tried. */

@@ -1,11 +1,11 @@
-import { noUpcoming, previewChange, upcomingInvoice } from '../billing/invoice-preview.ts';
+import { noUpcoming, previewChange, previewResumption, upcomingInvoice } from '../billing/invoice-preview.ts';
 import { asOfNextPeriod } from '../billing/phase-change.ts';
 import { periodOf } from '../billing/subscription-items.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { existing } from '../wire/existing.ts';
 import type { Invoice, Subscription } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import { bool, integer, object, type Parsed, text } from '../wire/params.ts';
+import { bool, integer, object, oneOf, type Parsed, text } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
 import { itemsParam, planFrom } from './subscription-item-changes.ts';
 import { anchorParam, checkAnchor, prorationBehavior } from './subscription-params.ts';
@@ -16,6 +16,7 @@ const detailsParams = {
   items: itemsParam,
   proration_behavior: prorationBehavior,
   proration_date: integer(),
+  resume_at: oneOf('now'),
 };
 
 export const previewParams = {
@@ -35,6 +36,7 @@ export function preview(call: Call, params: Parsed<typeof previewParams>): Invoi
   if (customer !== null && found.customer !== customer)
     throw missing('subscription', found.id, 'subscription');
   if (found.ended_at !== null) throw noUpcoming(found.customer);
+  if (details?.resume_at !== undefined) return previewResumption(store, found);
   const before = details === undefined ? found : withCancellation(found, details.cancel_at_period_end);
   const plan = details === undefined ? null : planFrom(call, before, details);
   if (plan === null) return upcomingInvoice(store, asOfNextPeriod(store, before));

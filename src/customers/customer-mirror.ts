@@ -1,7 +1,7 @@
 import { applyToRows, type Inserted, lockRows } from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
-import { noMetadata } from '../mirrors/metadata.ts';
+import { noMetadata, ownersOfNewMetadata, type WrittenRow } from '../mirrors/metadata.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -44,7 +44,9 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     const folding = { rows, inserted, source, keyOf, take: taken.take, now: clock.now() };
     const { applied, written } = await applyToRows(tx, store, folding);
     await taken.freeUnused(written);
-    return applied;
+    // What belongs to a customer that was just deleted is erased after the commit, by a refresh.
+    const deleted = source === 'events' ? written.filter(isDeletion).map(({ after }) => keyOf(after)) : [];
+    return { ...applied, unsettled: [...new Set([...applied.unsettled, ...deleted])] };
   }
 
   /** If another customer still has the external id that this one has at the processor, refreshes that customer too. */
@@ -60,6 +62,10 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   async #refresh(key: string): Promise<{ readonly applied: Applied; readonly externalId: string | null }> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByKeys(database, [key]);
+    if (row !== undefined && row.deletedAt !== null) {
+      await this.#eraseOwned(key);
+      return { applied: nothingApplied, externalId: null };
+    }
     const facts = await processor.customers.read(key);
     if (facts === null)
       return { applied: row === undefined ? ignoredAll(key) : unknownToProcessor, externalId: null };
@@ -80,14 +86,31 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   }
 
   /** Removes the personal data. False if the row has none left. */
-  erase(key: string): Promise<boolean> {
+  async erase(key: string): Promise<boolean> {
     const { database, store, clock } = this.#parts;
-    return database.transaction(async (tx) => {
+    const isErased = await database.transaction(async (tx) => {
       const [customer] = await store.lockByKeys(tx, [key]);
       if (customer === undefined || customer.deletedAt !== null) return false;
       store.update(tx, [eraseCustomer(customer, clock.now())]);
       return true;
     });
+    if (isErased) await this.#eraseOwned(key);
+    return isErased;
+  }
+
+  /** Call it before rows that belong to customers are written with new metadata. See `#eraseOwned`. */
+  hold(tx: Transaction, written: readonly WrittenRow[]): void {
+    this.#parts.store.hold(tx, ownersOfNewMetadata(written));
+  }
+
+  /**
+   * Erases the metadata of what belongs to a deleted customer, after the deletion is committed. A transaction that writes
+   * metadata holds the customer first. If it does so before this wait, its row is found; if after, it sees the deletion.
+   */
+  async #eraseOwned(key: string): Promise<void> {
+    const { database, store } = this.#parts;
+    await store.awaitHolders(database, key);
+    await store.eraseOwned(database, key);
   }
 
   /** The customers with these keys, including deleted ones. */
@@ -124,6 +147,10 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     const lost = ours.filter(({ id, facts }) => isPartial(id, facts));
     return { made, lost: lost.map(({ facts }) => this.keyOf(facts)) };
   }
+}
+
+function isDeletion({ before, after }: { readonly before: Customer; readonly after: Customer }): boolean {
+  return before.deletedAt === null && after.deletedAt !== null;
 }
 
 export interface CustomersByKey {

@@ -160,8 +160,10 @@ export class CustomerService {
     return this.#parts.store.listToErase(this.#parts.database, limit);
   }
 
-  /** Records a finished search. The first search schedules a second one. */
+  /** Erases what belongs to the customer, and records a finished search. The first search schedules a second one. */
   async markErased(customer: DeletedCustomer): Promise<void> {
-    await this.#parts.store.markErased(this.#parts.database, customer);
+    const { database, store } = this.#parts;
+    await store.awaitHolders(database, customer.processorCustomerId);
+    await store.markErased(database, customer);
   }
 }

@@ -2,7 +2,7 @@ import type { List } from '../mirrors/list.ts';
 import { byTextOfAnyCase } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
-import type { Queryable } from '../platform/postgres.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Customer } from './customer.ts';
 
@@ -64,6 +64,32 @@ export class CustomerStore extends MirrorStore<Customer> {
       `select ${columns} from till.customers where deleted_at is null and ($1::uuid is null or id > $1)
        order by id limit $2`,
       [id, limit],
+    );
+  }
+
+  /**
+   * Until this transaction ends, a deletion of these customers does not erase what belongs to them. Inserting a row that
+   * refers to a customer takes the same lock. It conflicts only with `awaitHolders`, so it can follow locks of other rows.
+   */
+  hold(tx: Transaction, ids: readonly string[]): void {
+    const sql = 'select id from till.customers where id = any($1) order by id for key share';
+    if (ids.length > 0) tx.send(sql, [ids], 'hold_customers');
+  }
+
+  /**
+   * Waits for the transactions that hold the customer. Alone in its transaction: it must hold no other lock while it
+   * waits, nor make others wait for more than its own end.
+   */
+  async awaitHolders(database: Database, key: string): Promise<void> {
+    await database.query('select id from till.customers where processor_customer_id = $1 for update', [key]);
+  }
+
+  /** A trigger erases what belongs to the customer. A search that has ended has already done so. */
+  async eraseOwned(db: Queryable, key: string): Promise<void> {
+    await db.query(
+      `update till.customers set erase_at = clock_timestamp()
+       where processor_customer_id = $1 and deleted_at is not null and first_erased_at is null`,
+      [key],
     );
   }
 

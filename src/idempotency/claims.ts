@@ -3,11 +3,12 @@ import { newId } from '../platform/id.ts';
 import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
-import { type Claim, hashRequest, type IdempotencyKey, keyOfOther, nobody } from './claim.ts';
+import { type Claim, callEndedMs, hashRequest, type IdempotencyKey, keyOfOther, nobody } from './claim.ts';
 import { keyInFlight, keyReused } from './claim-failures.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { ClaimWatches } from './claim-watches.ts';
 import type { CrashPoints } from './crash-points.ts';
+import type { Admission } from './operation.ts';
 
 /** How long a request waits for another request with the same key: as long as a call to the processor may take. */
 const waitMsDefault = 10_000;
@@ -20,8 +21,10 @@ interface ClaimRequest<Prepared> {
   /** The values that identify the request. */
   readonly request: unknown;
   readonly parentId: string | null;
-  /** Runs in the transaction of the claim, and may run again for the same id. Undefined if nothing is reserved. */
-  readonly reserve: ((tx: Transaction, id: string) => Promise<Prepared | undefined>) | undefined;
+  /** Runs in the transaction of the claim, again if it is resumed. Undefined if nothing is reserved. */
+  readonly reserve:
+    | ((tx: Transaction, id: string, admission: Admission) => Promise<Prepared | undefined>)
+    | undefined;
 }
 
 export interface OwnClaim<Prepared> {
@@ -181,7 +184,7 @@ export class Claims {
         const state = await this.#tryClaim(tx, request, requestHash);
         if (state.state !== 'ours') return state;
         claimed = state.claim;
-        const reserved = await request.reserve?.(tx, claimed.resourceId);
+        const reserved = await request.reserve?.(tx, claimed.resourceId, admissionOf(state));
         await this.#parts.crashPoints.pass('claim.prepared');
         // Before the commit, because other requests can see the claim before this one knows that it is committed.
         this.#running.add(claimed.resourceId);
@@ -270,4 +273,10 @@ function watchOfKey({ operation, keyName, key }: Pick<Claim, 'operation' | 'keyN
 
 function watchOfClaim({ resourceId }: Claim): string {
   return resourceId;
+}
+
+/** The sweeper releases what a claim reserved once no call of it can be in flight. */
+function admissionOf({ isResumed, claim }: OwnClaim<unknown>): Admission {
+  if (!isResumed) return 'new';
+  return claim.idleMs > callEndedMs ? 'given up' : 'again';
 }

@@ -84,7 +84,10 @@ export class IdempotencyService {
       key,
       request,
       parentId: operation.parentIdOf(request),
-      reserve: 'reserve' in operation ? (tx, id) => operation.reserve(tx, id, request) : undefined,
+      reserve:
+        'reserve' in operation
+          ? (tx, id, admission) => operation.reserve(tx, id, request, admission)
+          : undefined,
     });
     if (taken.state === 'completed') {
       if (taken.claim.failure !== null) throw declined(taken.claim.failure, true);
@@ -111,7 +114,7 @@ export class IdempotencyService {
   ): Promise<boolean> {
     const { database } = this.#parts;
     if (!('reserve' in operation)) throw new Error(`${operation.name} reserves nothing`);
-    const reserve = (tx: Transaction) => operation.reserve(tx, claimId, request);
+    const reserve = (tx: Transaction) => operation.reserve(tx, claimId, request, 'again');
     const isSame = (claim: Claim) =>
       claim.operation === operation.name && claim.requestHash.equals(hashRequest(request));
     const canResume = (claim: Claim) =>

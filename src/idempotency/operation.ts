@@ -41,16 +41,22 @@ export interface CheckedOperation<Request, Prepared, Made, Result>
   prepare(request: Request): Promise<Prepared>;
 }
 
-/** An operation that reserves something in the transaction of the claim. It may run again for the same id. */
+/**
+ * Why `reserve` runs. `new`: for a new claim. `again`: a resumed claim was admitted before and may have called the
+ * processor; what it reserved is still reserved. `given up`: the same, but the sweeper may have released it since.
+ */
+export type Admission = 'new' | 'again' | 'given up';
+
+/** An operation that reserves something in the transaction of the claim. It runs again for a claim that is resumed. */
 export interface ReservingOperation<Request, Prepared, Made, Result>
   extends Steps<Request, Prepared, Made, Result> {
-  reserve(tx: Transaction, id: string, request: Request): Promise<Prepared>;
+  reserve(tx: Transaction, id: string, request: Request, admission: Admission): Promise<Prepared>;
 }
 
 /** An operation that reserves something in the transaction of the claim, and checks what it depends on after it. */
 export interface CheckedReservingOperation<Request, Prepared, Made, Result>
   extends CheckedOperation<Request, Prepared, Made, Result> {
-  reserve(tx: Transaction, id: string, request: Request): Promise<undefined>;
+  reserve(tx: Transaction, id: string, request: Request, admission: Admission): Promise<undefined>;
 }
 
 export type Operation<Request, Prepared, Made, Result> =

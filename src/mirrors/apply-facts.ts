@@ -52,17 +52,20 @@ interface Applying<Row, Facts> {
   readonly keyOf: (item: Row | Facts) => string;
   readonly take: Take<Row, Facts>;
   readonly now: Date;
+  /** Called before the rows are written. */
+  readonly beforeWrite?: (written: Folded<Row>['written']) => void;
 }
 
 /** Folds facts into their rows, those just inserted included, and writes what changed. */
 export async function applyToRows<Row extends MirrorRow, Facts>(
   tx: Transaction,
   store: RowStore<Row>,
-  { rows: { groups, known }, inserted, source, keyOf, take, now }: Applying<Row, Facts>,
+  { rows: { groups, known }, inserted, source, keyOf, take, now, beforeWrite }: Applying<Row, Facts>,
 ): Promise<Folded<Row>> {
   // A row may also have been inserted by another transaction.
   const rows = inserted === undefined ? known : await store.lockByKeys(tx, [...groups.keys()]);
   const { written, applied } = foldFacts({ rows, groups, source, keyOf, take, now });
+  beforeWrite?.(written);
   store.update(
     tx,
     written.map(({ after }) => after),

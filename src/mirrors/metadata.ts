@@ -65,6 +65,28 @@ export function takeMetadata(before: OwnedMetadata, { metadata }: MetadataFacts)
   return before === null ? null : (metadata ?? before);
 }
 
+/** A row that belongs to a customer, as it is written: new if there is none before. */
+export interface WrittenRow {
+  readonly before?: Owned;
+  readonly after: Owned;
+}
+
+interface Owned {
+  readonly customerId: string;
+  readonly metadata: OwnedMetadata;
+}
+
+/** The customers whose rows get metadata that they did not have. A deletion finds all other rows with metadata. */
+export function ownersOfNewMetadata(written: readonly WrittenRow[]): readonly string[] {
+  const isNew = ({ before, after }: WrittenRow) =>
+    !isEmpty(after.metadata) && (before === undefined || isEmpty(before.metadata));
+  return [...new Set(written.filter(isNew).map(({ after }) => after.customerId))];
+}
+
+function isEmpty(metadata: OwnedMetadata): boolean {
+  return metadata === null || Object.keys(metadata).length === 0;
+}
+
 /** A change is refused if the metadata was erased, or if it would leave too many keys. */
 export function refuseChange(before: OwnedMetadata, change: MetadataChange): void {
   if (before === null) {

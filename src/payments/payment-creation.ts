@@ -10,7 +10,8 @@ import type { NewPayment } from '../processor/new-payment.ts';
 import type { PaymentWithSecret, Processor } from '../processor/processor.ts';
 import { objectMissing } from '../processor/refused-write.ts';
 import { foundPayment, type Payment } from './payment.ts';
-import { type PaymentMirror, toPayment } from './payment-mirror.ts';
+import type { PaymentMirror } from './payment-mirror.ts';
+import { toPayment } from './payment-row.ts';
 import type { PaymentStore } from './payment-store.ts';
 
 export interface NewPaymentRequest extends Omit<NewPayment, 'id' | 'processorCustomerId'> {
@@ -48,7 +49,7 @@ export class PaymentCreation
     this.#parts = parts;
     this.#inserting = new SharedStatement({
       run: async (payments) => {
-        const inserted = await parts.store.insert(parts.database, payments);
+        const inserted = await parts.mirror.insertMade(payments);
         const made = new Map(inserted.map((row) => [row.id, row]));
         return payments.map(({ id }) => made.get(id));
       },

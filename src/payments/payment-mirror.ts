@@ -7,24 +7,18 @@ import {
   type LockedRows,
   lockRows,
 } from '../mirrors/apply-facts.ts';
-import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
+import { ownersOfNewMetadata, type WrittenRow } from '../mirrors/metadata.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, noRevisions, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
-import { derivedId, idTime, isOurId } from '../platform/id.ts';
+import { isOurId } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import { type ChargeFacts, takeChargeFacts } from './charge.ts';
-import {
-  firstValuesOfPayment,
-  isAttempted,
-  noInvoice,
-  type Payment,
-  type PaymentFacts,
-  takePaymentFacts,
-} from './payment.ts';
+import { isAttempted, type Payment, type PaymentFacts, takePaymentFacts } from './payment.ts';
+import { toChargedPayment, toPayment } from './payment-row.ts';
 import type { PaymentStore } from './payment-store.ts';
 import type { SubscriptionCharge, SubscriptionCharges } from './subscription-charges.ts';
 
@@ -73,14 +67,15 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     source: Source,
     charge?: SubscriptionCharge,
   ): Promise<Applied> {
-    const { store, clock } = this.#parts;
+    const { store, clock, customers } = this.#parts;
     const { keyOf } = this;
     const now = clock.now();
     const rows = await lockRows<Payment, PaymentFacts>(tx, store, facts, keyOf);
     const inserted = await (charge === undefined
       ? this.#insert(tx, rows, source, now)
       : this.#insertCharges(tx, rows.unknown, charge, now));
-    const folding = { rows, inserted, source, keyOf, take: takePaymentFacts, now };
+    const beforeWrite = (written: readonly WrittenRow[]) => customers.hold(tx, written);
+    const folding = { rows, inserted, source, keyOf, take: takePaymentFacts, now, beforeWrite };
     const { applied, written } = await applyToRows(tx, store, folding);
     const made = inserted?.made ?? [];
     const turned = written.filter(({ before, after }) => before.intentStatus !== after.intentStatus);
@@ -96,6 +91,14 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
       ...createdWithoutMetadata(source, rows, inserted, keyOf),
     ];
     return { ...applied, unsettled: [...new Set([...applied.unsettled, ...incomplete])], late };
+  }
+
+  /** Inserts payments that were just made. Those without metadata need no transaction. Returns those that had no row. */
+  insertMade(rows: readonly Payment[]): Promise<readonly Payment[]> {
+    const { database, store } = this.#parts;
+    return ownersOfNewMetadata(rows.map((after) => ({ after }))).length === 0
+      ? store.insert(database, rows)
+      : database.transaction((tx) => this.#insertRows(tx, rows));
   }
 
   /**
@@ -212,7 +215,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     now: Date,
   ): Promise<Inserted<Payment>> {
     const rows = unknown.map((facts) => toChargedPayment(facts, charge, now));
-    return { made: await this.#parts.store.insert(tx, rows), lost: [] };
+    return { made: await this.#insertRows(tx, rows), lost: [] };
   }
 
   /**
@@ -225,7 +228,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     source: Source,
     now: Date,
   ): Promise<Inserted<Payment> | undefined> {
-    const { store, customers } = this.#parts;
+    const { customers } = this.#parts;
     const ours = unknown.flatMap((facts) => (isOurId(facts.localId) ? [{ id: facts.localId, facts }] : []));
     const charges = unknown.filter(
       (facts) =>
@@ -245,7 +248,16 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const isLost = (facts: PaymentFacts) =>
       isOurId(facts.localId) ? ownerOf(facts) === undefined : ownerOf(facts) !== undefined;
     const lost = candidates.filter(isLost);
-    return { made: await store.insert(tx, payments), lost: lost.map(this.keyOf) };
+    return { made: await this.#insertRows(tx, payments), lost: lost.map(this.keyOf) };
+  }
+
+  #insertRows(tx: Transaction, rows: readonly Payment[]): Promise<readonly Payment[]> {
+    const { store, customers } = this.#parts;
+    customers.hold(
+      tx,
+      rows.map((after) => ({ after })),
+    );
+    return store.insert(tx, rows);
   }
 }
 
@@ -257,31 +269,4 @@ function mayBeCharge(facts: PaymentFacts, source: Source): boolean {
   const { processorInvoiceId, processorCustomerId, status } = facts;
   if (processorInvoiceId === null || processorCustomerId === null || !isAttempted(facts)) return false;
   return processorInvoiceId !== undefined || source !== 'events' || status !== 'succeeded';
-}
-
-/** The id of a charge's row derives from the processor's, so that a lost row gets the same id again. */
-function toChargedPayment(
-  facts: PaymentFacts,
-  { customerId, ...link }: SubscriptionCharge,
-  now: Date,
-): Payment {
-  const id = derivedId('payment', facts.processorPaymentIntentId, facts.createdAt);
-  return { ...toPayment(id, facts, customerId, now), ...link, description: null };
-}
-
-export function toPayment(id: string, facts: PaymentFacts, customerId: string, now: Date): Payment {
-  return {
-    id,
-    processorPaymentIntentId: facts.processorPaymentIntentId,
-    customerId,
-    ...noInvoice,
-    ...firstValuesOfPayment(facts),
-    amountRefunded: 0,
-    amountReserved: 0,
-    status: facts.status,
-    ...rowTime(facts.asOf),
-    createdAt: idTime(id),
-    updatedAt: now,
-    revision: 0,
-  };
 }

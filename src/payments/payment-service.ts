@@ -8,7 +8,7 @@ import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached } from '../processor/refused-write.ts';
-import { foundPayment, type Payment, type PaymentChange } from './payment.ts';
+import { foundPayment, type Payment, type PaymentChange, paymentNotFound } from './payment.ts';
 import { type CaptureRequest, PaymentCapture } from './payment-capture.ts';
 import {
   type CreatedPayment,
@@ -60,10 +60,11 @@ export class PaymentService {
     change: PaymentChange,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Payment>> {
-    const payment = await this.read(id);
     // Without a key, there is nothing to remember about a change of nothing.
-    if (key === undefined && Object.keys(change).length === 0) return { result: payment, replayed: false };
-    return this.#parts.idempotency.run(this.updating, { paymentId: payment.id, change }, key);
+    if (key === undefined && Object.keys(change).length === 0)
+      return { result: await this.read(id), replayed: false };
+    if (!isUuid(id)) throw paymentNotFound();
+    return this.#parts.idempotency.run(this.updating, { paymentId: id, change }, key);
   }
 
   /** Reads the client secret again, which is never stored. Null if nothing is left to confirm. */

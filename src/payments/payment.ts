@@ -242,6 +242,10 @@ export function amountLeft(
 }
 
 export function foundPayment(payment: Payment | undefined): Payment {
-  if (payment === undefined) throw new Failure('not_found', 'No payment has this id. Check the id.');
+  if (payment === undefined) throw paymentNotFound();
   return payment;
+}
+
+export function paymentNotFound(): Failure {
+  return new Failure('not_found', 'No payment has this id. Check the id.');
 }

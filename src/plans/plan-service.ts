@@ -9,7 +9,7 @@ import type { Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import type { PlanValues } from '../processor/processor.ts';
 import { notReached } from '../processor/refused-write.ts';
-import { foundPlan, type Plan, type PlanChange, planArchived, planNotFound } from './plan.ts';
+import { activePlan, foundPlan, type Plan, type PlanChange, planArchived, planNotFound } from './plan.ts';
 import { PlanCreation, type PlanParts } from './plan-creation.ts';
 import { PlanUpdate } from './plan-update.ts';
 
@@ -36,18 +36,16 @@ export class PlanService {
   }
 
   async read(id: string): Promise<Plan> {
-    return foundPlan(isUuid(id) ? await this.#reads.read(id) : undefined);
+    return foundPlan(await this.find(id));
+  }
+
+  async find(id: string): Promise<Plan | undefined> {
+    return isUuid(id) ? this.#reads.read(id) : undefined;
   }
 
   /** The plans with these ids, in a transaction. */
-  find(tx: Transaction, ids: readonly string[]): Promise<readonly Plan[]> {
+  findAll(tx: Transaction, ids: readonly string[]): Promise<readonly Plan[]> {
     return this.#parts.store.find(tx, ids);
-  }
-
-  /** False also if there is no such plan. */
-  async isGrouped(id: string): Promise<boolean> {
-    const plan = isUuid(id) ? await this.#reads.read(id) : undefined;
-    return plan !== undefined && plan.groupName !== null;
   }
 
   list(activeOnly: boolean): Promise<readonly Plan[]> {
@@ -81,9 +79,7 @@ export class PlanService {
 
   /** Fails unless the plan exists and is active. */
   async requireActive(id: string): Promise<Plan> {
-    const plan = await this.read(id);
-    if (!plan.active) throw planArchived();
-    return plan;
+    return activePlan(await this.find(id));
   }
 
   /**

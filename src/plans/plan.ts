@@ -193,6 +193,18 @@ export function planNotFound(): Failure {
   return new Failure('not_found', 'No plan has this id. Check the id.');
 }
 
+/** Fails unless the plan exists and is active. */
+export function activePlan(plan: Plan | undefined): Plan {
+  const found = foundPlan(plan);
+  if (!found.active) throw planArchived();
+  return found;
+}
+
+/** False also if there is no such plan. */
+export function isGrouped(plan: Plan | undefined): boolean {
+  return plan !== undefined && plan.groupName !== null;
+}
+
 export function planArchived(): Failure {
   return new Failure('plan_archived', 'The plan is archived. Choose an active plan.');
 }

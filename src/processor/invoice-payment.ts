@@ -37,6 +37,8 @@ export interface SubscriptionToPay {
   readonly subscription: SubscriptionFacts;
   /** The mirror stores `paused` as `unpaid`. */
   readonly isPaused: boolean;
+  /** The payment method that it charges. Null if it charges the customer's default. */
+  readonly paymentMethodId: string | null;
   /** The processor's ids of the open invoices, newest first, without that of a pending change. */
   readonly openInvoiceIds: readonly string[];
 }

@@ -43,6 +43,12 @@ export interface ItemChange {
   readonly startsPeriod: boolean;
 }
 
+/** The resumption of a paused subscription, whose new period is billed. */
+export interface Resumption {
+  readonly processorSubscriptionId: string;
+  readonly resumes: true;
+}
+
 /** What became of the charge of an invoice. */
 export interface InvoiceCharge {
   readonly status: 'draft' | 'open' | 'paid' | 'uncollectible' | 'void';
@@ -93,7 +99,5 @@ export interface SubscriptionChangeCalls {
     readonly idempotencyKey: string;
   }): Promise<Attempt<null>>;
   /** Null if there will be no such invoice, because the subscription ends before. */
-  preview(
-    change: ItemChange | { readonly processorSubscriptionId: string },
-  ): Promise<Attempt<ChangePreview | null>>;
+  preview(change: ItemChange | Resumption): Promise<Attempt<ChangePreview | null>>;
 }

@@ -1,5 +1,5 @@
 import { Failure } from '../errors.ts';
-import { ReservationHeld } from '../idempotency/operation.ts';
+import { type Admission, ReservationHeld } from '../idempotency/operation.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import type { GroupReservationStore } from './group-reservation-store.ts';
@@ -19,22 +19,27 @@ interface Joining {
   /** Its row, if there is one, does not count. */
   readonly subscriptionId: string;
   readonly claimId: string;
+  readonly admission: Admission;
 }
+
+/** What the check needs. */
+type Joined = Omit<Joining, 'claimId' | 'admission'>;
 
 /**
  * Reserves the group of a plan in the transaction of a claim, until the claim is recorded or released. Fails if the
  * customer has a live subscription to a plan that is in this group now. The reservation comes before the check: if it
- * had to wait for another claim that just ended, the check sees the subscription which that claim has recorded.
+ * had to wait for another claim that just ended, the check sees the subscription which that claim has recorded. A
+ * claim that was admitted is not checked again: its plan may have joined a taken group since.
  */
 export async function reserveGroup(tx: Transaction, parts: GroupParts, joining: Joining): Promise<void> {
   const { groups, plans } = parts;
-  const { customerId, planId, claimId } = joining;
-  const [plan] = await plans.find(tx, [planId]);
+  const { customerId, planId, claimId, admission } = joining;
+  const [plan] = await plans.findAll(tx, [planId]);
   const groupName = plan?.groupName ?? null;
   if (groupName === null) return;
-  // A resumed claim was admitted before, and may have called the processor.
-  if (await groups.hasReservation(tx, claimId)) return;
+  if (admission !== 'new' && (await groups.hasReservation(tx, claimId))) return;
   const holder = await groups.reserve(tx, { customerId, groupName, claimId });
+  if (admission === 'again') return;
   const live = await findLive(tx, parts, joining, groupName);
   if (live !== undefined) throw alreadySubscribed(live.id);
   if (holder !== claimId) throw new ReservationHeld(holder, 'resume if same', alreadySubscribed(null));
@@ -44,9 +49,9 @@ export async function reserveGroup(tx: Transaction, parts: GroupParts, joining: 
 export async function refuseTakenGroup(
   tx: Transaction,
   parts: Omit<GroupParts, 'groups'>,
-  joining: Omit<Joining, 'claimId'>,
+  joining: Joined,
 ): Promise<void> {
-  const [plan] = await parts.plans.find(tx, [joining.planId]);
+  const [plan] = await parts.plans.findAll(tx, [joining.planId]);
   const groupName = plan?.groupName ?? null;
   const live = groupName === null ? undefined : await findLive(tx, parts, joining, groupName);
   if (live !== undefined) throw alreadySubscribed(live.id);
@@ -56,7 +61,7 @@ export async function refuseTakenGroup(
 async function findLive(
   tx: Transaction,
   { store, plans }: Omit<GroupParts, 'groups'>,
-  { customerId, subscriptionId }: Omit<Joining, 'claimId'>,
+  { customerId, subscriptionId }: Joined,
   groupName: string,
 ): Promise<Subscription | undefined> {
   const open = await store.listOpenOfCustomer(tx, customerId);
@@ -65,7 +70,7 @@ async function findLive(
   // A change that waits counts as if it was made.
   const plansOf = ({ planId, pendingChange }: Subscription) => [planId, pendingChange?.planId ?? planId];
   const inGroup = new Set(
-    (await plans.find(tx, [...new Set(others.flatMap(plansOf))]))
+    (await plans.findAll(tx, [...new Set(others.flatMap(plansOf))]))
       .filter((plan) => plan.groupName === groupName)
       .map(({ id }) => id),
   );

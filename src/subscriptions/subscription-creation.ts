@@ -1,6 +1,7 @@
 import type { Customer } from '../customers/customer.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type {
+  Admission,
   CheckedOperation,
   CheckedReservingOperation,
   FoundClaim,
@@ -9,6 +10,7 @@ import type {
 } from '../idempotency/operation.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { explainMethodRefusal } from '../payment-methods/explain-method-refusal.ts';
+import { activePlan, type Plan } from '../plans/plan.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { NewSubscription } from '../processor/new-subscription.ts';
@@ -62,9 +64,12 @@ export class SubscriptionCreation
 {
   readonly name = 'subscriptions.create';
   readonly #parts: SubscriptionParts;
+  readonly #plan: Plan | undefined;
 
-  constructor(parts: SubscriptionParts) {
+  /** `plan` is that of the request, if it was read already. */
+  constructor(parts: SubscriptionParts, plan?: Plan) {
     this.#parts = parts;
+    this.#plan = plan;
   }
 
   parentIdOf({ customerId }: NewSubscriptionRequest): string {
@@ -74,7 +79,7 @@ export class SubscriptionCreation
   async prepare({ customerId, planId, promotionCode }: NewSubscriptionRequest): Promise<Prepared> {
     const { customers, plans } = this.#parts;
     const customer = await customers.read(customerId);
-    const { processorPriceId } = await plans.requireActive(planId);
+    const { processorPriceId } = activePlan(this.#plan ?? (await plans.find(planId)));
     const prepared = { processorCustomerId: customer.processorCustomerId, processorPriceId };
     if (promotionCode === undefined) return prepared;
     return { ...prepared, processorPromotionCodeId: await this.#findCode(customer, promotionCode) };
@@ -168,8 +173,8 @@ export class GroupedSubscriptionCreation
 {
   readonly #groupParts: GroupParts;
 
-  constructor(parts: SubscriptionParts) {
-    super(parts);
+  constructor(parts: SubscriptionParts, plan?: Plan) {
+    super(parts, plan);
     this.#groupParts = parts;
   }
 
@@ -177,7 +182,9 @@ export class GroupedSubscriptionCreation
     tx: Transaction,
     id: string,
     { customerId, planId }: NewSubscriptionRequest,
+    admission: Admission,
   ): Promise<undefined> {
-    await reserveGroup(tx, this.#groupParts, { customerId, planId, subscriptionId: id, claimId: id });
+    const joining = { customerId, planId, subscriptionId: id, claimId: id, admission };
+    await reserveGroup(tx, this.#groupParts, joining);
   }
 }

@@ -9,7 +9,7 @@ import {
 } from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source, Take } from '../mirrors/fold.ts';
-import { noMetadata } from '../mirrors/metadata.ts';
+import { noMetadata, type WrittenRow } from '../mirrors/metadata.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import {
   ignoredAll,
@@ -127,7 +127,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     facts: readonly SubscriptionFacts[],
     source: Source,
   ): Promise<{ readonly applied: Applied; readonly planIdOf: PlanIdOf }> {
-    const { store, plans, clock } = this.#parts;
+    const { store, plans, clock, customers } = this.#parts;
     const prices = facts.flatMap(pricesOf);
     const { keyOf } = this;
     const [planOf, rows] = await Promise.all([
@@ -139,7 +139,9 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     const inserted = await this.#insert(tx, rows.unknown, planIdOf, now);
     const take: Take<Subscription, SubscriptionFacts> = (subscription, next, origin, at) =>
       takeSubscriptionFacts(subscription, next, planIdOf, origin, at);
-    const { applied } = await applyToRows(tx, store, { rows, inserted, source, keyOf, take, now });
+    const beforeWrite = (written: readonly WrittenRow[]) => customers.hold(tx, written);
+    const folding = { rows, inserted, source, keyOf, take, now, beforeWrite };
+    const { applied } = await applyToRows(tx, store, folding);
     const lost = createdWithoutMetadata(source, rows, inserted, keyOf);
     return { applied: withRecovery(applied, { lost }), planIdOf };
   }
@@ -203,6 +205,10 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
       if (customer === undefined || planId === undefined) return [];
       return [toSubscription(facts, { customerId: customer.id, planId, item, planIdOf, now })];
     });
+    customers.hold(
+      tx,
+      subscriptions.map((after) => ({ after })),
+    );
     await store.insert(tx, subscriptions);
     return { made: subscriptions, lost: [] };
   }

@@ -15,6 +15,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { Declined, SubscriptionToPay } from '../processor/invoice-payment.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
+import { requireChargeable } from './require-chargeable.ts';
 import { foundSubscription, type Subscription, type SubscriptionFacts } from './subscription.ts';
 import type { SubscriptionParts } from './subscription-creation.ts';
 
@@ -173,7 +174,7 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
     }
   }
 
-  /** Refuses a payment method of somebody else first: the resumption makes an invoice. */
+  /** Refuses first what cannot be charged: the resumption makes an invoice. */
   async #resume(
     request: PaymentRequest,
     prepared: Prepared,
@@ -182,12 +183,15 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
   ): Promise<null> {
     const { processor } = this.#parts;
     if (!present.isPaused || openLatest(present) !== null) return null;
-    await this.#requireOwnMethod(request, prepared);
-    const { subscription } = prepared;
+    const { subscription, processorCustomerId } = prepared;
     const { processorSubscriptionId } = subscription;
+    await this.#requireOwnMethod(request, prepared);
+    const period = (await this.#isPeriodPaid(present)) ? 'unchanged' : 'now';
+    if (request.paymentMethodId === undefined && period === 'now')
+      await requireChargeable(processor, present, processorCustomerId);
     const attempt = await processor.subscriptions.resume({
       processorSubscriptionId,
-      period: (await this.#isPeriodPaid(present)) ? 'unchanged' : 'now',
+      period,
       idempotencyKey: `${idempotencyKey}-${resumption}`,
     });
     // The processor may refuse because another request or a retry has resumed it.

@@ -3,11 +3,12 @@ import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
+import { isGrouped } from '../plans/plan.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
 import { type PreviewedChange, previewChange } from './preview-change.ts';
-import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
+import { foundSubscription, hasEnded, type Subscription, subscriptionNotFound } from './subscription.ts';
 import { type ChangedSubscription, isWaiting } from './subscription-change.ts';
 import {
   type CreatedSubscription,
@@ -32,7 +33,6 @@ export class SubscriptionService {
   readonly creation: SubscriptionCreation;
   readonly updating: SubscriptionUpdate;
   readonly paying: SubscriptionPayment;
-  readonly #groupedCreation: GroupedSubscriptionCreation;
   readonly #groupedUpdating: GroupedSubscriptionUpdate;
   readonly #parts: SubscriptionServiceParts;
   readonly #reads: SharedReads<Subscription>;
@@ -40,7 +40,6 @@ export class SubscriptionService {
   constructor(parts: SubscriptionServiceParts) {
     this.#parts = parts;
     this.creation = new SubscriptionCreation(parts);
-    this.#groupedCreation = new GroupedSubscriptionCreation(parts);
     this.updating = new SubscriptionUpdate(parts);
     this.paying = new SubscriptionPayment(parts);
     this.#groupedUpdating = new GroupedSubscriptionUpdate(parts);
@@ -52,8 +51,9 @@ export class SubscriptionService {
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<CreatedSubscription>> {
     const { idempotency, plans } = this.#parts;
-    const isGrouped = await plans.isGrouped(request.planId);
-    return idempotency.run(isGrouped ? this.#groupedCreation : this.creation, request, key);
+    const plan = await plans.find(request.planId);
+    const Creation = isGrouped(plan) ? GroupedSubscriptionCreation : SubscriptionCreation;
+    return idempotency.run(new Creation(this.#parts, plan), request, key);
   }
 
   async update(
@@ -62,11 +62,11 @@ export class SubscriptionService {
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<ChangedSubscription>> {
     const { idempotency, plans } = this.#parts;
-    const { id: subscriptionId } = await this.read(id);
+    if (!isUuid(id)) throw subscriptionNotFound();
     const planId = 'planId' in change ? change.planId : undefined;
-    const isGrouped = planId !== undefined && (await plans.isGrouped(planId));
-    const operation = isGrouped ? this.#groupedUpdating : this.updating;
-    const { result, replayed } = await idempotency.run(operation, { subscriptionId, change }, key);
+    const plan = planId === undefined ? undefined : await plans.find(planId);
+    const operation = isGrouped(plan) ? this.#groupedUpdating : this.updating;
+    const { result, replayed } = await idempotency.run(operation, { subscriptionId: id, change }, key);
     const { subscription, clientSecret } = result;
     return {
       result: { subscription, clientSecret: isWaiting(change, subscription) ? clientSecret : null },
@@ -85,8 +85,8 @@ export class SubscriptionService {
     { paymentMethodId }: Pick<PaymentRequest, 'paymentMethodId'>,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Subscription>> {
-    const { id: subscriptionId } = await this.read(id);
-    const request = { subscriptionId, ...(paymentMethodId === undefined ? {} : { paymentMethodId }) };
+    if (!isUuid(id)) throw subscriptionNotFound();
+    const request = { subscriptionId: id, ...(paymentMethodId === undefined ? {} : { paymentMethodId }) };
     return this.#parts.idempotency.run(this.paying, request, key);
   }
 

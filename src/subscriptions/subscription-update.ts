@@ -1,4 +1,5 @@
 import {
+  type Admission,
   type CheckedOperation,
   type CheckedReservingOperation,
   type FoundClaim,
@@ -137,6 +138,7 @@ export class GroupedSubscriptionUpdate
     tx: Transaction,
     id: string,
     { subscriptionId, change }: SubscriptionUpdateRequest,
+    admission: Admission,
   ): Promise<undefined> {
     if (!('planId' in change) || change.planId === undefined) return;
     const [row] = await this.#groupParts.store.find(tx, [subscriptionId]);
@@ -147,6 +149,7 @@ export class GroupedSubscriptionUpdate
       planId: change.planId,
       subscriptionId,
       claimId: id,
+      admission,
     });
   }
 }

@@ -204,7 +204,10 @@ export function hasEnded(status: SubscriptionStatus): boolean {
 }
 
 export function foundSubscription(subscription: Subscription | undefined): Subscription {
-  if (subscription === undefined)
-    throw new Failure('not_found', 'No subscription has this id. Check the id.');
+  if (subscription === undefined) throw subscriptionNotFound();
   return subscription;
+}
+
+export function subscriptionNotFound(): Failure {
+  return new Failure('not_found', 'No subscription has this id. Check the id.');
 }

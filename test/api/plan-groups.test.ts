@@ -7,8 +7,10 @@ import {
   createPlan,
   createSubscription,
 } from '../support/objects.ts';
+import { createActive } from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
+import { triesPerCall } from '../support/till-in-process.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const { call, stripe } = till;
@@ -113,6 +115,47 @@ test('a plan that is moved counts in the group that it is in now', async () => {
   const third = await createPlan(till, { group: 'h' });
   await assertTaken(id, third.id, first);
   assert.notEqual(second, first);
+});
+
+test('201: a key gets its own subscription, also if its plan joined a taken group before the retry', async () => {
+  const [grouped, later] = [await createPlan(till, { group: 'j' }), await createPlan(till)];
+  const { id, processorCustomerId } = await createCustomer(till);
+  const first = await created(await subscribe(id, grouped.id));
+  const body = { idempotencyKey: 'joined-later' };
+  const unreachable = {
+    operation: 'subscriptions.create',
+    kind: 'reset_before',
+    times: triesPerCall,
+  } as const;
+  await till.setFault(unreachable);
+  await readProblem(await subscribe(id, later.id, body), 503, 'processor_unavailable');
+  await readJson(await call('PATCH', `/plans/${later.id}`, { group: 'j' }), 200);
+  await assertTaken(id, later.id, first);
+  const own = await created(await subscribe(id, later.id, body));
+  assert.notEqual(own, first);
+  assert.equal(await created(await subscribe(id, later.id, body)), own);
+  const { data } = await stripe.subscriptions.list({ customer: processorCustomerId });
+  assert.equal(data.length, 2);
+  await assertNothingReserved();
+});
+
+test('200: a change under its key is finished, also if its plan joined a taken group before the retry', async () => {
+  const [grouped, later] = [await createPlan(till, { group: 'k' }), await createPlan(till, { amount: 800 })];
+  const { customer, subscription } = await createActive(till);
+  await created(await subscribe(customer.id, grouped.id));
+  const change = () =>
+    call('PATCH', `/subscriptions/${subscription.id}`, { planId: later.id, idempotencyKey: 'moved-later' });
+  const unreachable = {
+    operation: 'subscriptions.update',
+    kind: 'reset_before',
+    times: triesPerCall,
+  } as const;
+  await till.setFault(unreachable);
+  await readProblem(await change(), 503, 'processor_unavailable');
+  await readJson(await call('PATCH', `/plans/${later.id}`, { group: 'k' }), 200);
+  const { subscription: changed } = await readJson<CreatedSubscriptionBody>(await change(), 200);
+  assert.equal(changed.planId, later.id);
+  await assertNothingReserved();
 });
 
 test('404, 409, 422: a refused request leaves the group free', async () => {

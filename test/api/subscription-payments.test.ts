@@ -15,6 +15,7 @@ import {
 import { chargesOf, createActive, createPastDue, paid, pay } from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
+import { triesPerCall } from '../support/till-in-process.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const { call, stripe, control } = till;
@@ -267,6 +268,60 @@ describe('a subscription that is paused at the processor', () => {
     assert.equal(answer.status, 'active');
     const { data } = await stripe.invoices.list({ subscription: subscription.processorSubscriptionId });
     assert.equal(data.length, before.data.length + 1, 'it was resumed once');
+  });
+
+  test('is not touched without a usable card, and is resumed once there is one', async () => {
+    const { subscription, card } = await pausedTrial();
+    const { processorSubscriptionId: id } = subscription;
+    const { customer } = await stripe.subscriptions.retrieve(id);
+    const { data: before } = await stripe.invoices.list({ subscription: id });
+    const refused = async () => {
+      const problem = await readProblem(
+        await pay(till, subscription, {}, 'no-card'),
+        422,
+        'processor_rejected',
+      );
+      assert.match(problem.detail, /no payment method/);
+      assert.equal((await stripe.invoices.list({ subscription: id })).data.length, before.length);
+      assert.equal((await stripe.subscriptions.retrieve(id)).status, 'paused');
+    };
+    await refused();
+    // The request dies after it has chosen to resume. The same key goes on from there, and leaves nothing either.
+    await till.setFault({ operation: 'customers.retrieve', kind: 'error', status: 503, times: triesPerCall });
+    await readProblem(await pay(till, subscription, {}, 'no-card'), 503, 'processor_unavailable');
+    assert.deepEqual(
+      await till.sql('select target from till.idempotency_claims where key = $1', ['no-card']),
+      [{ target: 'resumption' }],
+    );
+    await refused();
+    assert.deepEqual(await till.sql('select from till.idempotency_claims where key = $1', ['no-card']), []);
+    const { id: detached } = await stripe.paymentMethods.attach('pm_card_mastercard', {
+      customer: String(customer),
+    });
+    await stripe.subscriptions.update(id, { default_payment_method: detached });
+    await stripe.paymentMethods.detach(detached);
+    await refused();
+    await stripe.subscriptions.update(id, { default_payment_method: '' });
+    await stripe.customers.update(String(customer), { invoice_settings: { default_payment_method: card } });
+    const answer = await paid(pay(till, subscription, {}, 'no-card'));
+    assert.equal(answer.status, 'active');
+  });
+
+  test('needs no card if its resumption bills nothing', async () => {
+    const { subscription } = await pausedTrial();
+    const { processorSubscriptionId: id } = subscription;
+    const { id: coupon } = await stripe.coupons.create({ percent_off: 100, duration: 'forever' });
+    await stripe.subscriptions.update(id, { discounts: [{ coupon }] });
+    const answer = await paid(pay(till, subscription));
+    assert.equal(answer.status, 'active');
+    const { data } = await stripe.invoices.list({ subscription: id });
+    assert.deepEqual(
+      data.map(({ status, amount_due: due }) => [status, due]),
+      [
+        ['paid', 0],
+        ['paid', 0],
+      ],
+    );
   });
 
   for (const resumption of ['manual', 'keep_anchor'] as const)

@@ -104,6 +104,11 @@ test('a paused subscription resumes when its new invoice is paid', async (t) => 
   await assert.rejects(stripe.subscriptions.resume(subscription.id), { statusCode: 400 });
   await stripe.subscriptions.update(subscription.id, { trial_end: 'now' });
   const method = await withCard(contract, customer.id);
+  const preview = await stripe.invoices.createPreview({
+    subscription: subscription.id,
+    subscription_details: { resume_at: 'now' },
+  });
+  assert.deepEqual([preview.amount_due, preview.billing_reason], [1_500, 'upcoming']);
   const resuming = await stripe.subscriptions.resume(subscription.id, { expand: ['latest_invoice'] });
   const invoice = resuming.latest_invoice as Stripe.Invoice;
   assert.deepEqual([resuming.status, invoice.status, invoice.amount_due], ['paused', 'open', 1_500]);

@@ -635,6 +635,36 @@ describe('what comes back', () => {
     );
   });
 
+  test('a preview with more lines than it shows has all of them', async (t) => {
+    const line = (index: number) => ({
+      ...{ id: `il_tmp_${index}`, object: 'line_item', amount: index, period: { start: 0, end: 100 } },
+      ...{ description: null, parent: null },
+    });
+    const lines = Array.from({ length: 130 }, (_, index) => line(index));
+    const invoice = JSON.parse(eventFixture('invoice.paid.newer')).data.object;
+    const server = await startScriptedServer(t, (response, { path, query }) => {
+      const start = lines.findIndex(({ id }) => id === query.get('starting_after')) + 1;
+      const page = path.endsWith('/lines')
+        ? list(lines.slice(start, start + 100), start + 100 < lines.length)
+        : { ...invoice, id: 'upcoming_in_1', lines: list(lines.slice(0, 10), true) };
+      answer(response, 200, page);
+    });
+    const { processor } = startAdapter(t, server.url);
+    const attempt = await processor.subscriptionChanges.preview({
+      ...{ processorSubscriptionId: 'sub_1', processorItemId: 'si_1', quantity: 2 },
+      ...{ proration: 'none', startsPeriod: false },
+    });
+    assert(attempt.outcome === 'done' && attempt.value !== null);
+    assert.deepEqual(
+      attempt.value.lines.map(({ amount }) => amount),
+      lines.map(({ amount }) => amount),
+    );
+    assert.deepEqual(
+      server.seen.map(({ path }) => path),
+      ['/v1/invoices/create_preview', '/v1/invoices/upcoming_in_1/lines', '/v1/invoices/upcoming_in_1/lines'],
+    );
+  });
+
   test('customers and refunds are told in our words', async (t) => {
     const date = new Date('2031-05-05T12:00:30Z');
     const server = await startScriptedServer(t, (response, { path }) =>

@@ -3,11 +3,14 @@ import { after, test } from 'node:test';
 import {
   type CreatedPaymentBody,
   type CreatedSubscriptionBody,
+  type CustomerBody,
   confirmPayment,
   createCustomer,
   createPlan,
 } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
+import { eventOf } from '../support/webhook-events.ts';
+import { holdRows } from './row-lock.ts';
 
 const till = await startTill({ in: 'process', for: { after } });
 const { stripe } = till;
@@ -109,4 +112,68 @@ test('a change of the metadata of a payment elsewhere, which makes no event, sho
   assert.deepEqual((await till.get<Described>(path)).metadata, metadata);
   await till.post(`${path}/client-secret`);
   assert.deepEqual((await till.get<Described>(path)).metadata, { ...metadata, theirs: '2' });
+});
+
+/** Writes of metadata that a deletion can meet. Each makes what it changes, and returns the write. */
+const writes: Readonly<Record<string, (customerId: string) => Promise<() => Promise<unknown>>>> = {
+  'a new payment': async (customerId) => () =>
+    till.tryPost('/payments', { customerId, amount: 900, currency: 'eur', metadata }),
+  'a change of a payment': async (customerId) => {
+    const order = { customerId, amount: 900, currency: 'eur' };
+    const { payment } = await till.post<CreatedPaymentBody>('/payments', order);
+    return () => till.call('PATCH', `/payments/${payment.id}`, { metadata });
+  },
+  'a new subscription': async (customerId) => {
+    const { id: planId } = await createPlan(till);
+    return () => till.tryPost('/subscriptions', { customerId, planId, metadata });
+  },
+  'a change of a subscription': async (customerId) => {
+    const { id: planId } = await createPlan(till);
+    const { subscription } = await till.post<CreatedSubscriptionBody>('/subscriptions', {
+      customerId,
+      planId,
+    });
+    return () => till.call('PATCH', `/subscriptions/${subscription.id}`, { metadata });
+  },
+};
+
+/** The ways in which Till learns that a customer is deleted. */
+const deletions: Readonly<Record<string, (customer: CustomerBody) => Promise<unknown>>> = {
+  'by the API': ({ id }) => till.call('DELETE', `/customers/${id}`),
+  'by a webhook': ({ processorCustomerId }) =>
+    till.take(eventOf('customer.deleted', { id: processorCustomerId, deleted: true })),
+};
+
+test('metadata that is being recorded while its customer is deleted is gone once the deletion has ended', async (t) => {
+  // A write of metadata waits for the lock after its row is written, and before its transaction ends.
+  await till.sql(`create function till.wait_for_test() returns trigger language plpgsql as
+    'begin perform pg_advisory_xact_lock(1); return null; end'`);
+  for (const table of ['payments', 'subscriptions'])
+    await till.sql(`create trigger wait_for_test after insert or update on till.${table} for each row
+      when (new.metadata <> '{}') execute function till.wait_for_test()`);
+  for (const [write, prepare] of Object.entries(writes))
+    for (const [way, remove] of Object.entries(deletions))
+      await t.test(`${write}, deleted ${way}`, async () => {
+        const customer = await createCustomer(till);
+        const begin = await prepare(customer.id);
+        await till.drain();
+        const held = await holdRows(till, 'select pg_advisory_xact_lock(1)');
+        const writing = begin();
+        await held.awaited(1);
+        const removing = remove(customer);
+        // The deletion waits for the write.
+        await Promise.race([held.awaited(2), removing]);
+        await held.release();
+        await Promise.all([writing, removing]);
+        for (const table of ['payments', 'subscriptions'])
+          assert.deepEqual(
+            await till.sql(`select from till.${table} where customer_id = $1 and metadata <> '{}'`, [
+              customer.id,
+            ]),
+            [],
+          );
+        await till.services.erasure.run();
+        assert.deepEqual(till.deadlocks, []);
+      });
+  await till.sql('drop function till.wait_for_test cascade');
 });

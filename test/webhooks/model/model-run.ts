@@ -152,9 +152,6 @@ export class ModelRun {
   }
 
   async assertMirrored(sql: Sql): Promise<void> {
-    // As the second search for a deleted customer's data does minutes later: it erases the metadata that a change, under way
-    // at the deletion, has written since.
-    await sql('update till.customers set erase_at = clock_timestamp() where deleted_at is not null');
     await assertMirrored(this.#backend.stripe, sql, {
       customers: new Set(this.#players.map(({ processorCustomerId }) => processorCustomerId)),
       paymentIntents: this.paymentIntents,

@@ -1,27 +1,14 @@
 import type { InvoiceCalls } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isMissing } from '../wire/attempt.ts';
-import { fetchPages, mapPages } from '../wire/listing.ts';
+import { mapPages } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
+import { readLines } from './invoice-lines.ts';
 import { createInvoicePaymentCalls } from './invoice-payment.ts';
 import { coversUntilOf, mapInvoice, mapInvoicePayment } from './map-invoice.ts';
 
-/** A thousand lines: an invoice has at most 250 of its own, and some more for changes within the period. */
-const linePagesMax = 10;
-
 export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
   const { stripe, call } = context;
-  /** An invoice contains only its first ten lines. They no longer change once it is paid. */
-  const readLines = async (processorInvoiceId: string): Promise<readonly WireObject[]> => {
-    const pages = fetchPages(
-      context,
-      'invoices.list_lines',
-      (page, options) => stripe.invoices.listLineItems(processorInvoiceId, page, options),
-      linePagesMax,
-      (line) => WireObject.parse(line, 'line'),
-    );
-    return (await Array.fromAsync(pages)).flat();
-  };
   return {
     read: async (processorInvoiceId) => {
       const invoice = await call('invoices.read', {
@@ -31,7 +18,9 @@ export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
         refused: (refusal) => (isMissing(refusal) ? null : undefined),
       });
       if (invoice === null || invoice.coversUntil !== undefined) return invoice;
-      return { ...invoice, coversUntil: coversUntilOf(await readLines(processorInvoiceId)) ?? null };
+      // The lines no longer change once the invoice is paid.
+      const lines = await readLines(context, processorInvoiceId);
+      return { ...invoice, coversUntil: coversUntilOf(lines) ?? null };
     },
 
     ...createInvoicePaymentCalls(context),

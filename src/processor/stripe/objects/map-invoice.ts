@@ -1,6 +1,7 @@
 import type { InvoiceFacts } from '../../../invoices/invoice.ts';
 import type { AsOf } from '../../../mirrors/facts.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { hasMoreLines } from './invoice-lines.ts';
 
 /** Maps the processor's invoice statuses to Till's. */
 const statuses = {
@@ -15,8 +16,9 @@ const statuses = {
 
 export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
   const invoice = WireObject.parse(value, 'invoice').expectKind('invoice');
-  const hasMoreLines = ifReadable(() => invoice.object('lines').flag('has_more')) === true;
-  const coversUntil = hasMoreLines ? undefined : coversUntilOf(ifReadable(() => invoice.list('lines')));
+  const coversUntil = hasMoreLines(invoice)
+    ? undefined
+    : coversUntilOf(ifReadable(() => invoice.list('lines')));
   return {
     processorInvoiceId: invoice.text('id'),
     processorCustomerId: invoice.referenceOrNull('customer'),

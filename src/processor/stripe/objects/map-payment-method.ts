@@ -43,9 +43,14 @@ export function mapUse(value: unknown): PaymentMethodUse {
   return {
     processorSubscriptionId: subscription.id(),
     status: ifReadable(() => subscription.translate('status', subscriptionStatusWords)),
-    paymentMethodId: subscription.referenceOrNull('default_payment_method') ?? defaultSourceOf(subscription),
+    paymentMethodId: defaultOfSubscription(subscription),
     scheduledMethodIds: scheduledMethods(subscription),
   };
+}
+
+/** Null if the subscription charges the customer's default. */
+export function defaultOfSubscription(subscription: WireObject): string | null {
+  return subscription.referenceOrNull('default_payment_method') ?? defaultSourceOf(subscription);
 }
 
 /** The customer's default, from the customer. */

@@ -100,7 +100,8 @@ function declineOf(intent: WireObject): ChargeDecline | null {
   };
 }
 
-export function mapPreview(value: unknown, asOf: AsOf): ChangePreview {
+/** Without its lines, of which the invoice may show only some. */
+export function mapPreview(value: unknown, asOf: AsOf): Omit<ChangePreview, 'lines'> {
   const invoice = WireObject.parse(value, 'invoice').expectKind('invoice');
   const details = ifReadable(() => invoice.object('parent').object('subscription_details'));
   return {
@@ -108,11 +109,10 @@ export function mapPreview(value: unknown, asOf: AsOf): ChangePreview {
     currency: invoice.currency('currency'),
     prorationDate: details?.optionalMoment('subscription_proration_date') ?? null,
     now: ifReadable(() => invoice.moment('created')) ?? asOf.latest,
-    lines: invoice.list('lines').map(mapLine),
   };
 }
 
-function mapLine(line: WireObject): PreviewLine {
+export function mapPreviewLine(line: WireObject): PreviewLine {
   const period = line.object('period');
   return {
     description: line.optionalText('description'),

@@ -3,6 +3,7 @@ import type { SubscriptionCalls } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isMissing } from '../wire/attempt.ts';
 import { WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { defaultOfSubscription } from './map-payment-method.ts';
 import { mapSubscription, secretToConfirm, toPay } from './map-subscription.ts';
 import { termExpansions } from './map-subscription-terms.ts';
 
@@ -64,7 +65,8 @@ export function createOpenInvoiceReads({
       const found = await read(processorSubscriptionId, { subscription: [], invoices: [] });
       if (found === null) return null;
       const { subscription, response, openInvoices } = found;
-      return { subscription, ...toPay(response, openInvoices) };
+      const paymentMethodId = defaultOfSubscription(WireObject.parse(response, 'subscription'));
+      return { subscription, paymentMethodId, ...toPay(response, openInvoices) };
     },
   };
 }

@@ -1,8 +1,15 @@
 import type { Stripe } from 'stripe';
-import type { ChangePreview, ItemChange, SubscriptionChangeCalls } from '../../subscription-change-calls.ts';
+import type {
+  ChangePreview,
+  ItemChange,
+  PreviewLine,
+  SubscriptionChangeCalls,
+} from '../../subscription-change-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';
-import { mapChangeable, mapCharge, mapPreview } from './map-subscription-change.ts';
+import { WireObject } from '../wire/wire-object.ts';
+import { hasMoreLines, readLines } from './invoice-lines.ts';
+import { mapChangeable, mapCharge, mapPreview, mapPreviewLine } from './map-subscription-change.ts';
 import { termExpansions } from './map-subscription-terms.ts';
 
 const expand = [...termExpansions];
@@ -13,7 +20,14 @@ const prorationBehaviors = {
   none: 'none',
 } as const satisfies Record<ItemChange['proration'], Stripe.SubscriptionUpdateParams.ProrationBehavior>;
 
-export function createSubscriptionChangeCalls({ stripe, call }: AdapterContext): SubscriptionChangeCalls {
+/** A preview whose lines are still to be read, unless the invoice shows all of them. */
+interface Previewed extends Omit<ChangePreview, 'lines'> {
+  readonly id: string;
+  readonly shown: readonly PreviewLine[] | null;
+}
+
+export function createSubscriptionChangeCalls(context: AdapterContext): SubscriptionChangeCalls {
+  const { stripe, call } = context;
   return {
     read: (processorSubscriptionId) =>
       call('subscriptions.read', {
@@ -60,20 +74,35 @@ export function createSubscriptionChangeCalls({ stripe, call }: AdapterContext):
         refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
 
-    preview: (change) =>
-      call('invoices.preview', {
-        kind: 'read',
-        send: (options) =>
-          stripe.invoices.createPreview(
-            {
-              subscription: change.processorSubscriptionId,
-              ...('processorItemId' in change ? { subscription_details: changeParams(change) } : {}),
-            },
-            options,
-          ),
-        take: (response, asOf) => done<ChangePreview | null>(mapPreview(response, asOf)),
-        refused: (refusal) => (refusal.code === 'invoice_upcoming_none' ? done(null) : missing(refusal)),
-      }),
+    preview: createPreview(context),
+  };
+}
+
+function createPreview(context: AdapterContext): SubscriptionChangeCalls['preview'] {
+  const { stripe, call } = context;
+  return async (change) => {
+    const attempt = await call('invoices.preview', {
+      kind: 'read',
+      send: (options) =>
+        stripe.invoices.createPreview(
+          {
+            subscription: change.processorSubscriptionId,
+            subscription_details: 'resumes' in change ? { resume_at: 'now' } : changeParams(change),
+          },
+          options,
+        ),
+      take: (response, asOf) => {
+        const invoice = WireObject.parse(response, 'invoice');
+        const shown = hasMoreLines(invoice) ? null : invoice.list('lines').map(mapPreviewLine);
+        return done<Previewed | null>({ ...mapPreview(response, asOf), id: invoice.id(), shown });
+      },
+      refused: (refusal) => (refusal.code === 'invoice_upcoming_none' ? done(null) : missing(refusal)),
+    });
+    if (attempt.outcome !== 'done') return attempt;
+    if (attempt.value === null) return done(null);
+    const { id, shown, ...preview } = attempt.value;
+    const lines = shown ?? (await readLines(context, id)).map(mapPreviewLine);
+    return done({ ...preview, lines });
   };
 }
 

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { glob, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+/** The methods of the client that change nothing. All others need the permission to write. */
+const reads = ['createPreview', 'list', 'listLineItems', 'retrieve', 'retrieveCurrent'];
+
+/** The resource of a field that is expanded. The processor requires its permission too. */
+const expanded: Readonly<Record<string, string>> = {
+  coupon: 'coupons',
+  latest_charge: 'charges',
+  latest_invoice: 'invoices',
+  payment_intent: 'payment_intents',
+  pending_setup_intent: 'setup_intents',
+  product: 'products',
+  promotion_code: 'promotion_codes',
+  refunds: 'refunds',
+  schedule: 'subscription_schedules',
+};
+
+/** The other fields in the paths of expansions. They belong to the object itself. */
+const partsOfObjects = ['confirmation_secret', 'data', 'discounts', 'payment', 'payments', 'source'];
+
+test('the page about the processor key lists every permission that the adapter needs, and no other', async () => {
+  const needed = new Map<string, 'read' | 'write'>();
+  const need = (resource: string, permission: 'read' | 'write') =>
+    needed.set(resource, needed.get(resource) === 'write' ? 'write' : permission);
+  for await (const file of glob('**/*.ts', { cwd: import.meta.dirname })) {
+    if (file.endsWith('.test.ts')) continue;
+    const source = await readFile(join(import.meta.dirname, file), 'utf8');
+    for (const [, resource = '', method = ''] of source.matchAll(/\bstripe\.(\w+)\s*\.(\w+)\(/g))
+      need(pathOf(resource), reads.includes(method) ? 'read' : 'write');
+    for (const [, paths = ''] of source.matchAll(/(?:expand:?|[eE]xpansions) ?=? ?\[([^\]]*)\]/g))
+      for (const [, path = ''] of paths.matchAll(/'([^']+)'/g))
+        for (const field of path.split('.')) {
+          const resource = expanded[field];
+          assert.ok(resource !== undefined || partsOfObjects.includes(field), `${field} is not known here`);
+          if (resource !== undefined) need(resource, 'read');
+        }
+  }
+  assert.ok(needed.size > 10, 'the search must find the calls');
+  const page = await readFile(join(import.meta.dirname, '../../../docs/processor-key.md'), 'utf8');
+  const listed = [...page.matchAll(/^\| `(\w+)` \| (read|write) \|/gm)].map(([, ...row]) => row);
+  assert.deepEqual(listed, [...needed].toSorted());
+});
+
+/** `paymentIntents` of the client is `payment_intents` in paths. */
+function pathOf(resource: string): string {
+  return resource === 'accounts'
+    ? 'account'
+    : resource.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

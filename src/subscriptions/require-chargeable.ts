@@ -1,0 +1,45 @@
+import { Failure } from '../errors.ts';
+import type { SubscriptionToPay } from '../processor/invoice-payment.ts';
+import type { Processor } from '../processor/processor.ts';
+
+/**
+ * Fails if nothing can pay the invoice of a resumption: the subscription would stay paused, with an open invoice. A
+ * resumption that bills nothing needs no payment method.
+ */
+export async function requireChargeable(
+  processor: Processor,
+  present: SubscriptionToPay,
+  processorCustomerId: string,
+): Promise<void> {
+  if (await hasUsableMethod(processor, present, processorCustomerId)) return;
+  const { processorSubscriptionId } = present.subscription;
+  const attempt = await processor.subscriptionChanges.preview({ processorSubscriptionId, resumes: true });
+  const billsNothing = attempt.outcome === 'done' && (attempt.value?.amountDue ?? 0) === 0;
+  if (!billsNothing) throw noPaymentMethod();
+}
+
+/** The processor charges the default of the subscription, or else that of the customer. */
+async function hasUsableMethod(
+  { paymentMethods }: Processor,
+  { paymentMethodId }: SubscriptionToPay,
+  processorCustomerId: string,
+): Promise<boolean> {
+  const id = paymentMethodId ?? (await readDefault());
+  if (id === null) return false;
+  const method = await paymentMethods.read(id);
+  // One that was detached cannot be charged. Older kinds of payment methods cannot be read here.
+  return method === null || method.processorCustomerId === processorCustomerId;
+
+  async function readDefault(): Promise<string | null> {
+    const read = await paymentMethods.readDefault(processorCustomerId);
+    return read === 'unknown' ? null : read.paymentMethodId;
+  }
+}
+
+function noPaymentMethod(): Failure {
+  return new Failure(
+    'processor_rejected',
+    'The subscription and its customer have no payment method to charge. Save one, or name one in the request.',
+    { effect: 'none' },
+  );
+}
