@@ -28,6 +28,7 @@ export const failureTitles = {
   payment_method_in_use: 'Payment method in use',
   refund_in_flight: 'Refund in progress',
   refund_exceeds_remaining: 'Refund exceeds the remaining amount',
+  event_expired: 'Event expired',
   request_timeout: 'Request timeout',
   payload_too_large: 'Request body too large',
   unsupported_media_type: 'Unsupported media type',

@@ -5,6 +5,11 @@ import { CustomerService } from '../customers/customer-service.ts';
 import { CustomerStore, customerList } from '../customers/customer-store.ts';
 import { ExternalIdStore } from '../customers/external-id-store.ts';
 import { LostCustomers } from '../customers/lost-customers.ts';
+import { EventFeed } from '../events/event-feed.ts';
+import { registerEventRoutes } from '../events/event-routes.ts';
+import { EventStore } from '../events/event-store.ts';
+import type { StreamLimits } from '../events/event-streams.ts';
+import type { ApiGuard } from '../http/access/api-guard.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { IdempotencyService } from '../idempotency/idempotency-service.ts';
@@ -121,11 +126,12 @@ export function composeServices(parts: ServiceParts) {
     logger,
   });
   const webhooks = composeWebhooks({ ...parts, ...domain, mirrors, lostCustomers });
+  const eventFeed = new EventFeed({ ...parts, store: new EventStore() });
   /** Waits for the work that continues after responses: completing claims, and the worker if it was started. */
   const stop = async (): Promise<void> => {
-    await Promise.all([idempotency.stop(), webhooks.worker.stop()]);
+    await Promise.all([idempotency.stop(), webhooks.worker.stop(), eventFeed.stop()]);
   };
-  return { ...domain, mirrors, idempotency, sweeper, ...webhooks, stop };
+  return { ...domain, mirrors, idempotency, sweeper, ...webhooks, eventFeed, stop };
 }
 
 interface Stores {
@@ -242,6 +248,10 @@ function composeWebhooks(parts: WebhookParts) {
 interface RouteParts {
   readonly processor: Processor;
   readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly guard: ApiGuard;
+  readonly streamLimits?: Partial<StreamLimits> | undefined;
 }
 
 export async function registerRoutes(
@@ -266,6 +276,12 @@ export async function registerRoutes(
   registerSubscriptionPaymentRoutes(app, subscriptions, entitlements);
   registerSubscriptionPreviewRoutes(app, subscriptions);
   registerInvoiceRoutes(app, invoices);
+  registerEventRoutes(app, {
+    ...parts,
+    feed: services.eventFeed,
+    isStillAllowed: (request) => parts.guard.isStillAllowed(request),
+    limits: parts.streamLimits ?? {},
+  });
   registerWebhookEventRoutes(app, services.webhookEvents);
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
 }

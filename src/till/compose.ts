@@ -173,10 +173,11 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
   const { database, cache, metrics, keys, services, processor } = input;
   const fallback = new MemoryCache(systemClock);
   const limiter = new RateLimiter({ shared: cache, fallback, clock: systemClock, logger });
+  const guard = new ApiGuard({ keys: keys.ring, limiter, requestsPerMinute: config.rateLimitPerMinute });
   const app = await buildApp({
     logger,
     metrics,
-    guard: new ApiGuard({ keys: keys.ring, limiter, requestsPerMinute: config.rateLimitPerMinute }),
+    guard,
     dependencies: [
       { name: 'database', check: () => database.ping() },
       { name: 'cache', check: () => cache.ping() },
@@ -185,7 +186,8 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     isStopping: () => shutdown.hasBegun,
     servesApi: config.role !== 'worker',
     beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
-    registerRoutes: (scope) => registerRoutes(scope, services, { processor, clock: systemClock }),
+    registerRoutes: (scope) =>
+      registerRoutes(scope, services, { processor, clock: systemClock, logger, metrics, guard }),
   });
   const stopDelayMs = config.stopDelaySeconds * 1_000;
   shutdown.add('open requests', stopDelayMs + drainTimeoutMs + closeTimeoutMs, () =>

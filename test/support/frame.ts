@@ -53,10 +53,14 @@ export async function startFrame(
 }
 
 /** Accepts the tests' key. 0 requests a minute turns the rate limit off. */
-export function createGuard(logger: Logger, requestsPerMinute: number): ApiGuard {
+export function createGuard(
+  logger: Logger,
+  requestsPerMinute: number,
+  keys = new ApiKeyRing([{ name: 'tests', key: testKey }]),
+): ApiGuard {
   const cache = new MemoryCache(systemClock);
   return new ApiGuard({
-    keys: new ApiKeyRing([{ name: 'tests', key: testKey }]),
+    keys,
     limiter: new RateLimiter({ shared: cache, fallback: cache, clock: systemClock, logger }),
     requestsPerMinute,
   });

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import type { StreamLimits } from '../../src/events/event-streams.ts';
+import type { ApiKeyRing } from '../../src/http/access/api-key.ts';
 import { buildApp } from '../../src/http/app.ts';
+import type { OverloadLimits } from '../../src/http/load/overload.ts';
 import { type CrashPoints, noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Logger, LogLevel } from '../../src/platform/logger.ts';
@@ -50,6 +53,11 @@ export interface ProcessOptions {
   readonly crashPoints?: CrashPoints;
   /** How many workers apply events in the background. Without any, the test applies them. */
   readonly workers?: number;
+  readonly streamLimits?: Partial<StreamLimits>;
+  readonly requestDeadlineMs?: number;
+  readonly overloadLimits?: OverloadLimits;
+  /** The valid keys, for a test that revokes one. */
+  readonly keys?: ApiKeyRing;
   readonly logLevel?: LogLevel;
   /** At the end, fails if an error was logged. */
   readonly mustNotLogErrors?: boolean;
@@ -103,16 +111,26 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     entitlementGraceDays: options.entitlementGraceDays ?? 0,
   });
   ends.push(() => services.stop());
+  const guard = createGuard(logger, options.requestsPerMinute ?? 0, options.keys);
   const app = await buildApp({
     logger,
     metrics,
-    guard: createGuard(logger, options.requestsPerMinute ?? 0),
+    guard,
     dependencies: [],
     trustProxy: [],
     isStopping: () => false,
     servesApi: true,
+    ...pickFrameOptions(options),
     beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
-    registerRoutes: (scope) => registerRoutes(scope, services, { processor, clock: systemClock }),
+    registerRoutes: (scope) =>
+      registerRoutes(scope, services, {
+        processor,
+        clock: systemClock,
+        logger,
+        metrics,
+        guard,
+        streamLimits: options.streamLimits,
+      }),
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   ends.push(() => app.close());
@@ -130,6 +148,13 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     stopWorkers: workers.stop,
     count: (metric, labels) => countMetric(metrics, metric, labels),
     stop,
+  };
+}
+
+function pickFrameOptions({ requestDeadlineMs, overloadLimits }: ProcessOptions) {
+  return {
+    ...(requestDeadlineMs === undefined ? {} : { requestDeadlineMs }),
+    ...(overloadLimits === undefined ? {} : { overloadLimits }),
   };
 }
 

@@ -41,6 +41,12 @@ export class ApiGuard {
     if (this.#perMinute > 0) await this.#take(`key:${name}`, this.#perMinute, 'requests');
   }
 
+  /** Whether the key of an admitted request is still valid, for responses that stay open. */
+  isStillAllowed({ headers }: FastifyRequest): boolean {
+    const presented = headers['x-api-key'];
+    return typeof presented === 'string' && this.#keys.find(presented) !== undefined;
+  }
+
   async #take(bucket: string, limit: number, what: string): Promise<void> {
     const decision: RateDecision = await this.#limiter.take(bucket, limit);
     if (decision.allowed) return;

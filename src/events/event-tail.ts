@@ -1,0 +1,146 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Logger } from '../platform/logger.ts';
+import type { Database } from '../platform/postgres.ts';
+import type { EventStore } from './event-store.ts';
+import { FeedEvent } from './feed-event.ts';
+
+/** Events of other processes are seen after at most this time: with the read itself, well within half a second. */
+const pollDelayMs = 200;
+/** Commits that follow each other closely share a read. Two hundred reads a second cost little. */
+const readGapMs = 5;
+/** After a failed read. Readers stay, and go on once the database is back. */
+const retryDelayMs = 1_000;
+/** A page takes a few milliseconds, and many commits fit into it. */
+const pageMax = 500;
+/** Readers that are a little behind find their events in memory. Others read the table. */
+const recentMax = 2_000;
+/** Events with much metadata are large. */
+const recentLengthMax = 8_000_000;
+
+interface Waiter {
+  readonly after: number;
+  readonly resolve: () => void;
+}
+
+/**
+ * The end of the feed, read once for all waiting readers of this process. It reads only while readers wait, so that an
+ * idle service asks the database nothing.
+ */
+export class EventTail {
+  readonly #database: Database;
+  readonly #store: EventStore;
+  readonly #logger: Logger;
+  readonly #waiters = new Set<Waiter>();
+  /** Every event after `#start` and up to `#position`, in order. */
+  #recent: FeedEvent[] = [];
+  #recentLength = 0;
+  #start = 0;
+  #position = 0;
+  #running: Promise<void> | undefined;
+  #isNudged = false;
+  #wakeUp: (() => void) | undefined;
+
+  constructor(parts: { readonly database: Database; readonly store: EventStore; readonly logger: Logger }) {
+    this.#database = parts.database;
+    this.#store = parts.store;
+    this.#logger = parts.logger;
+  }
+
+  /** This process has committed events. */
+  nudge(): void {
+    this.#isNudged = true;
+    this.#wakeUp?.();
+  }
+
+  /** Resolves when there may be events after the position, or when the signal aborts. */
+  async wait(after: number, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const { promise, resolve: settle } = Promise.withResolvers<void>();
+    const resolve = () => settle();
+    const waiter: Waiter = { after, resolve };
+    this.#waiters.add(waiter);
+    signal.addEventListener('abort', resolve, { once: true });
+    this.#run(after);
+    if (this.#position > after) resolve();
+    await promise;
+    signal.removeEventListener('abort', resolve);
+    this.#waiters.delete(waiter);
+    if (this.#waiters.size === 0) this.#wakeUp?.();
+  }
+
+  /** The events after a position, up to where the tail has read. Undefined if they are not in memory. */
+  since(after: number): { readonly events: readonly FeedEvent[]; readonly position: number } | undefined {
+    if (after < this.#start || after >= this.#position) return undefined;
+    const first = this.#recent.findLastIndex(({ position }) => position <= after) + 1;
+    return { events: this.#recent.slice(first), position: this.#position };
+  }
+
+  /** Resolves when the last read has ended. Readers must have been ended before. */
+  async stop(): Promise<void> {
+    await this.#running;
+  }
+
+  #run(after: number): void {
+    if (this.#running !== undefined) return;
+    // While nobody waited, the tail did not read. The reader has read up to here by itself.
+    if (after > this.#position) {
+      this.#recent = [];
+      this.#recentLength = 0;
+      this.#start = after;
+      this.#position = after;
+    }
+    this.#running = this.#readWhileAwaited();
+  }
+
+  async #readWhileAwaited(): Promise<void> {
+    let isFailing = false;
+    while (this.#waiters.size > 0) {
+      this.#isNudged = false;
+      try {
+        await this.#readNew();
+        isFailing = false;
+      } catch (error) {
+        if (!isFailing) this.#logger.warn({ err: error }, 'reading new events failed; retry scheduled');
+        isFailing = true;
+      }
+      await setTimeout(isFailing ? retryDelayMs : readGapMs);
+      if (!isFailing) await this.#untilNudged();
+    }
+    this.#running = undefined;
+  }
+
+  async #readNew(): Promise<void> {
+    const upTo = await this.#store.horizon(this.#database);
+    // The horizon can be lower than before: a transaction that began meanwhile writes only above both.
+    while (upTo > this.#position) {
+      const range = { after: this.#position, upTo, limit: pageMax };
+      const { rows, isComplete } = await this.#store.read(this.#database, range, {});
+      this.#take(rows.map((row) => new FeedEvent(row)));
+      this.#position = isComplete ? upTo : (rows.at(-1)?.position ?? upTo);
+      for (const { after, resolve } of this.#waiters) if (this.#position > after) resolve();
+    }
+  }
+
+  #take(events: readonly FeedEvent[]): void {
+    this.#recent.push(...events);
+    for (const { json } of events) this.#recentLength += json.length;
+    let dropped = 0;
+    while (this.#recent.length - dropped > recentMax || this.#recentLength > recentLengthMax) {
+      const oldest = this.#recent[dropped];
+      if (oldest === undefined) break;
+      dropped += 1;
+      this.#recentLength -= oldest.json.length;
+      this.#start = oldest.position;
+    }
+    this.#recent.splice(0, dropped);
+  }
+
+  /** Until this process commits events, nobody waits any more, or it is time to look for events of others. */
+  async #untilNudged(): Promise<void> {
+    if (this.#isNudged || this.#waiters.size === 0) return;
+    const pause = new AbortController();
+    this.#wakeUp = () => pause.abort();
+    await setTimeout(pollDelayMs, undefined, pause).catch(() => undefined);
+    this.#wakeUp = undefined;
+  }
+}

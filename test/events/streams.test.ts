@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { after, test } from 'node:test';
+import { streamLimits } from '../../src/events/event-streams.ts';
+import { ApiKeyRing } from '../../src/http/access/api-key.ts';
+import { startBackend } from '../support/backend.ts';
+import { testKey } from '../support/client.ts';
+import {
+  appendEvents,
+  type EventPage,
+  newEvent,
+  openStream,
+  type StreamMessage,
+} from '../support/event-feed.ts';
+import { readProblem } from '../support/problem.ts';
+import { startTill } from '../support/till.ts';
+
+const backend = await startBackend({ after });
+const till = await startTill({ in: 'process', on: backend, mustNotLogErrors: true });
+const append = (...events: Parameters<typeof newEvent>[0][]) =>
+  appendEvents(till.sql, ...events.map((values) => newEvent(values)));
+const streamHeaders = { accept: 'text/event-stream' };
+
+/** The newest place of the feed. */
+async function end(): Promise<string> {
+  return (await till.get<EventPage>('/events?objectId=none')).nextCursor ?? assert.fail('the feed is empty');
+}
+
+/** Lines of the request log about streams that have ended. */
+function logged(requestId: string) {
+  return till.lines.filter((line) => line['requestId'] === requestId && line.msg === 'request');
+}
+
+test('a stream has the headers that keep proxies from buffering it, and begins with the oldest event', async () => {
+  const objectId = randomUUID();
+  await append({ objectId, data: { id: objectId, note: 'two\nlines' } });
+  const stream = await openStream(till);
+  const { headers, status } = stream.response;
+  assert.equal(status, 200);
+  assert.equal(headers.get('content-type'), 'text/event-stream');
+  assert.equal(headers.get('cache-control'), 'no-cache');
+  assert.equal(headers.get('x-accel-buffering'), 'no');
+  assert.equal(headers.get('x-content-type-options'), 'nosniff');
+  assert.ok(headers.has('x-request-id'));
+  const first = await stream.messages.next();
+  assert.deepEqual(first.value, { retry: '1000' });
+  const { value } = await stream.messages.next();
+  const { data } = await till.get<EventPage>('/events');
+  assert.deepEqual(JSON.parse(value?.data ?? ''), data[0]);
+  assert.deepEqual([value?.id, value?.event], [data[0]?.id, 'customer.updated']);
+  stream.close();
+});
+
+test('events of another process arrive while the stream is open, each once, and selected by the filters', async () => {
+  const customerId = randomUUID();
+  const stream = await openStream(
+    till,
+    `?after=${await end()}&customerId=${customerId}&types=payment.created`,
+  );
+  const payments = Array.from({ length: 3 }, () => randomUUID());
+  for (const objectId of payments) {
+    await append({ type: 'payment.created', objectType: 'payment', objectId: randomUUID() });
+    await append({ type: 'payment.created', objectType: 'payment', objectId, customerId });
+    await append({ type: 'payment.updated', objectType: 'payment', objectId, customerId });
+  }
+  for (const objectId of payments) assert.equal((await stream.nextEvent()).objectId, objectId);
+  stream.close();
+});
+
+test('a stream resumes behind its Last-Event-ID, also if the URL names an older event', async () => {
+  const start = await end();
+  const objects = Array.from({ length: 4 }, () => randomUUID());
+  for (const objectId of objects) await append({ objectId });
+  const first = await openStream(till, `?after=${start}`);
+  await first.nextEvent();
+  const { id } = await first.nextEvent();
+  first.close();
+  const second = await openStream(till, `?after=${start}`, { 'last-event-id': id });
+  assert.equal((await second.nextEvent()).objectId, objects[2]);
+  assert.equal((await second.nextEvent()).objectId, objects[3]);
+  second.close();
+});
+
+test('400 and 410 are answered before a stream begins', async () => {
+  const refuse = async (query: string, headers: object, path: string) => {
+    const response = await till.fetch(`/api/v1/events${query}`, {
+      headers: { ...streamHeaders, ...headers },
+    });
+    const { errors } = await readProblem(response, 400, 'invalid_request');
+    assert.equal(errors?.[0]?.path, path);
+  };
+  await refuse('?after=evt_unknown', {}, 'query.after');
+  await refuse('?types=payment.paid', {}, 'query.types');
+  await refuse('', { 'last-event-id': 'evt_unknown' }, 'header.last-event-id');
+  const { status } = await till.fetch('/api/v1/events', {
+    headers: { ...streamHeaders, 'x-api-key': 'wrong' },
+  });
+  assert.equal(status, 401);
+});
+
+test('a heartbeat is a comment, with the place that the reader has passed without an event', async () => {
+  const quick = await startTill({ in: 'process', on: backend, streamLimits: { heartbeatMs: 20 } });
+  const stream = await openStream(quick, `?after=${await end()}&types=plan.archived`);
+  assert.deepEqual((await stream.messages.next()).value, { retry: '1000' });
+  assert.deepEqual((await stream.messages.next()).value, { comment: 'heartbeat' });
+  await append({ type: 'customer.created' });
+  let beat: StreamMessage | undefined;
+  do beat = (await stream.messages.next()).value ?? assert.fail('the stream ended');
+  while (beat.id === undefined);
+  assert.deepEqual(beat, { comment: 'heartbeat', id: await end() });
+  stream.close();
+  await quick.stop();
+  assert.equal(streamLimits.heartbeatMs, 15_000);
+});
+
+test('a stream is in the request log once, whoever ends it', async (t) => {
+  const headers = { 'x-request-id': randomUUID() };
+  const aborted = await openStream(till, '', headers);
+  assert.deepEqual(logged(headers['x-request-id']), []);
+  const count = till.count('event_streams');
+  assert.ok((await count) >= 1);
+  aborted.close();
+  const ended = await startTill({ in: 'process', on: backend });
+  const [stream, kept] = [
+    await openStream(ended, '', { 'x-request-id': 'ended-1' }),
+    await openStream(ended, `?after=${await end()}`, { 'x-request-id': 'ended-2' }),
+  ];
+  const wait = ended.get<EventPage>(`/events?after=${await end()}&waitSeconds=30`);
+  // The page that is waiting has arrived once a later request is answered.
+  await ended.get('/events?limit=1');
+  await ended.stop();
+  assert.deepEqual(await wait, { data: [], nextCursor: null });
+  // A stream that the service ends is complete: reading it to its end fails for a connection that was cut.
+  for await (const _ of kept.messages);
+  for await (const _ of stream.messages);
+  for (const requestId of ['ended-1', 'ended-2']) {
+    const lines = ended.lines.filter((line) => line['requestId'] === requestId);
+    assert.deepEqual(
+      lines.map(({ msg, ...line }) => [msg, line['route'], line['status'], line['key']]),
+      [['request', '/api/v1/events', 200, 'tests']],
+    );
+  }
+  t.diagnostic(`open: ${await till.count('event_streams')}`);
+  assert.equal(logged(headers['x-request-id']).length, 1);
+});
+
+test('streams and waits are neither late nor in flight', async () => {
+  const strict = await startTill({
+    in: 'process',
+    on: backend,
+    requestDeadlineMs: 300,
+    overloadLimits: { webhooks: { inFlight: 3, ageMs: 10_000 }, others: { inFlight: 3, ageMs: 10_000 } },
+  });
+  const after = await end();
+  const streams = [];
+  for (let index = 0; index < 5; index += 1) streams.push(await openStream(strict, `?after=${after}`));
+  // Longer than the deadline, and as many as the limit with the streams would have refused.
+  const waits = [1, 2, 3].map(() =>
+    strict.get<EventPage>(`/events?after=${after}&types=plan.archived&waitSeconds=1`),
+  );
+  await Promise.all(waits);
+  const objectId = randomUUID();
+  await append({ objectId });
+  for (const stream of streams) assert.equal((await stream.nextEvent()).objectId, objectId);
+  for (const stream of streams) stream.close();
+  await strict.stop();
+});
+
+test('503: streams above the limit are shed, and a place becomes free when a stream ends', async () => {
+  const small = await startTill({ in: 'process', on: backend, streamLimits: { streamsMax: 2 } });
+  const [first, second] = [await openStream(small), await openStream(small)];
+  const refused = await small.fetch('/api/v1/events', { headers: streamHeaders });
+  assert.equal(refused.headers.get('retry-after'), '5');
+  await readProblem(refused, 503, 'overloaded');
+  assert.equal(await small.count('http_requests_shed_total', { kind: 'event_readers' }), 1);
+  // Other requests are served.
+  await small.get('/events?limit=1');
+  first.close();
+  for (let tries = 0; (await small.count('event_streams')) > 1; tries += 1) assert.ok(tries < 10_000);
+  const third = await openStream(small);
+  third.close();
+  second.close();
+  await small.stop();
+});
+
+test('a stream ends when its key is revoked', async () => {
+  const keys = new ApiKeyRing([{ name: 'tests', key: testKey }]);
+  const guarded = await startTill({ in: 'process', on: backend, keys, streamLimits: { keyCheckMs: 20 } });
+  const stream = await openStream(guarded, `?after=${await end()}`);
+  await append({});
+  await stream.nextEvent();
+  keys.replace([{ name: 'other', key: 'another-key-0123456789' }]);
+  for await (const _ of stream.messages);
+  await guarded.stop();
+});
+
+test('a reader that does not read is disconnected, and resumes without a gap', async () => {
+  const slow = await startTill({ in: 'process', on: backend, streamLimits: { slowReaderMs: 100 } });
+  const start = await end();
+  const socket = openRaw(slow.url, `?after=${start}`);
+  await once(socket, 'readable');
+  // More than the buffers of both sockets and one batch hold together.
+  const filler = 'x'.repeat(100_000);
+  const objects = Array.from({ length: 200 }, () => randomUUID());
+  for (const objectId of objects) await append({ objectId, data: { id: objectId, filler } });
+  while (!slow.lines.some(({ msg }) => msg === 'slow reader of events disconnected'))
+    await new Promise((resolve) => setImmediate(resolve));
+  socket.destroy();
+  const stream = await openStream(slow, `?after=${start}`);
+  for (const objectId of objects) assert.equal((await stream.nextEvent()).objectId, objectId);
+  stream.close();
+  await slow.stop();
+});
+
+test('one process serves 1,000 streams without a connection to the database for each', async () => {
+  const after = await end();
+  const objectId = randomUUID();
+  const sockets = Array.from({ length: streamLimits.streamsMax }, () => openRaw(till.url, `?after=${after}`));
+  const seen = sockets.map((socket) => readUntil(socket, objectId));
+  await Promise.all(sockets.map((socket) => once(socket, 'readable')));
+  assert.equal(await till.count('event_streams'), 1_000);
+  const refused = await till.fetch('/api/v1/events', { headers: streamHeaders });
+  await readProblem(refused, 503, 'overloaded');
+  await append({ objectId });
+  await Promise.all(seen);
+  const [connections] = await till.sql<{ count: number }>(
+    `select count(*) from pg_stat_activity where datname = current_database() and application_name = 'till'`,
+  );
+  assert.ok(Number(connections?.count) <= 10, JSON.stringify(connections));
+  for (const socket of sockets) socket.destroy();
+});
+
+/** A stream on a socket that reads only when the test does. */
+function openRaw(url: string, query: string): Socket {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => {});
+  socket.write(
+    `GET /api/v1/events${query} HTTP/1.1\r\nhost: till\r\nx-api-key: ${testKey}\r\naccept: text/event-stream\r\n\r\n`,
+  );
+  return socket;
+}
+
+async function readUntil(socket: Socket, text: string): Promise<void> {
+  let received = '';
+  for (;;) {
+    await once(socket, 'readable');
+    received += socket.read()?.toString() ?? '';
+    if (received.includes(text)) return;
+  }
+}
