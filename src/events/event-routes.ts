@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import { Failure } from '../errors.ts';
 import { answer, CustomerIdFilter, nullable, problems } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';

@@ -111,6 +111,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     entitlementGraceDays: options.entitlementGraceDays ?? 0,
   });
   ends.push(() => services.stop());
+  let isStopping = false;
   const guard = createGuard(logger, options.requestsPerMinute ?? 0, options.keys);
   const app = await buildApp({
     logger,
@@ -118,7 +119,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     guard,
     dependencies: [],
     trustProxy: [],
-    isStopping: () => false,
+    isStopping: () => isStopping,
     servesApi: true,
     ...pickFrameOptions(options),
     beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
@@ -133,7 +134,10 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
       }),
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
-  ends.push(() => app.close());
+  ends.push(() => {
+    isStopping = true;
+    return app.close();
+  });
   backend.deliverTo(() => url);
   const workers = startWorkers(services, logger, options.workers ?? 0);
   ends.push(() => workers.stop());
