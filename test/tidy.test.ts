@@ -48,6 +48,7 @@ const domains = [
   'invoices',
   'payment-methods',
   'idempotency',
+  'events',
   'webhooks',
   'sync',
 ];
@@ -281,6 +282,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'webhooks/webhook-event-list-store.ts',
     'webhooks/erasure-store.ts',
   ],
+  events: ['events/event-store.ts'],
   webhook_events_other: ['webhooks/retention-store.ts'],
 };
 

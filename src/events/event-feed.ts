@@ -1,9 +1,9 @@
 import { Failure } from '../errors.ts';
 import { isUuid } from '../platform/id.ts';
-import type { Logger } from '../platform/logger.ts';
 import type { Database } from '../platform/postgres.ts';
+import type { EventSelection } from './event.ts';
 import { type EventPlace, parseEventId } from './event-id.ts';
-import type { EventSelection, EventStore } from './event-store.ts';
+import type { EventStore } from './event-store.ts';
 import { EventTail } from './event-tail.ts';
 import { FeedEvent } from './feed-event.ts';
 
@@ -43,7 +43,7 @@ export class EventFeed {
   readonly #waiting: (() => void)[] = [];
   #reading = 0;
 
-  constructor(parts: { readonly database: Database; readonly store: EventStore; readonly logger: Logger }) {
+  constructor(parts: { readonly database: Database; readonly store: EventStore }) {
     this.#database = parts.database;
     this.#store = parts.store;
     this.#tail = new EventTail(parts);

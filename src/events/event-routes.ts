@@ -8,11 +8,10 @@ import { comparedWithIds } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import { type EventType, eventTypes, isEventType } from './event.ts';
+import { type EventSelection, type EventType, eventTypes, isEventType } from './event.ts';
 import type { EventFeed, FeedPage } from './event-feed.ts';
 import { eventId } from './event-id.ts';
 import { EventSchema, eventExample } from './event-schema.ts';
-import type { EventSelection } from './event-store.ts';
 import { EventStreams, type StreamLimits, streamLimits } from './event-streams.ts';
 import { OpenReaders } from './open-readers.ts';
 
@@ -137,7 +136,7 @@ export function registerEventRoutes(fastify: FastifyInstance, parts: EventRouteP
         return streams.open({ request, reply, isAllowed }, after, selection) ? reply : shed(request, reply);
       }
       const page = await feed.page(after, selection, limit);
-      if (page.events.length > 0 || waitSeconds === 0) return sendPage(reply, page);
+      if (page.events.length > 0 || waitSeconds === 0 || waiting.isEnding) return sendPage(reply, page);
       const reader = waiting.admit(reply.raw);
       if (reader === undefined) return shed(request, reply);
       request.server.openRequests.leave(reply);
@@ -148,7 +147,7 @@ export function registerEventRoutes(fastify: FastifyInstance, parts: EventRouteP
 
 const tooManyReaders = new Failure(
   'overloaded',
-  'Too many readers wait for events at this process. Retry later, or start another process.',
+  'This process serves as many readers of events as it can. Retry later, or start another process.',
   { retryAfterSeconds },
 );
 

@@ -1,5 +1,5 @@
 import type { Queryable } from '../platform/postgres.ts';
-import type { EventType } from './event.ts';
+import type { EventSelection, EventType } from './event.ts';
 import type { EventPlace } from './event-id.ts';
 
 /** An event as it is stored. The three JSON values stay text: the feed passes them on unchanged. */
@@ -11,13 +11,6 @@ export interface StoredEvent extends EventPlace {
   readonly data: string;
   readonly previous: string;
   readonly cause: string;
-}
-
-/** Which events a reader wants. A field that is undefined selects all. */
-export interface EventSelection {
-  readonly types?: ReadonlySet<EventType> | undefined;
-  readonly objectId?: string | undefined;
-  readonly customerId?: string | undefined;
 }
 
 /** The events after one position, up to another, which the horizon has passed. */

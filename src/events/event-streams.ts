@@ -2,9 +2,9 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
+import type { EventSelection } from './event.ts';
 import type { EventFeed, FeedBatch } from './event-feed.ts';
 import { eventId } from './event-id.ts';
-import type { EventSelection } from './event-store.ts';
 import { OpenReaders } from './open-readers.ts';
 
 /** The limits of streams. Tests set lower ones. */

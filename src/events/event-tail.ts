@@ -1,5 +1,4 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Logger } from '../platform/logger.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { EventStore } from './event-store.ts';
 import { FeedEvent } from './feed-event.ts';
@@ -8,8 +7,6 @@ import { FeedEvent } from './feed-event.ts';
 const pollDelayMs = 200;
 /** Commits that follow each other closely share a read. Two hundred reads a second cost little. */
 const readGapMs = 5;
-/** After a failed read. Readers stay, and go on once the database is back. */
-const retryDelayMs = 1_000;
 /** A page takes a few milliseconds, and many commits fit into it. */
 const pageMax = 500;
 /** Readers that are a little behind find their events in memory. Others read the table. */
@@ -20,6 +17,7 @@ const recentLengthMax = 8_000_000;
 interface Waiter {
   readonly after: number;
   readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /**
@@ -29,7 +27,6 @@ interface Waiter {
 export class EventTail {
   readonly #database: Database;
   readonly #store: EventStore;
-  readonly #logger: Logger;
   readonly #waiters = new Set<Waiter>();
   /** Every event after `#start` and up to `#position`, in order. */
   #recent: FeedEvent[] = [];
@@ -40,10 +37,9 @@ export class EventTail {
   #isNudged = false;
   #wakeUp: (() => void) | undefined;
 
-  constructor(parts: { readonly database: Database; readonly store: EventStore; readonly logger: Logger }) {
+  constructor(parts: { readonly database: Database; readonly store: EventStore }) {
     this.#database = parts.database;
     this.#store = parts.store;
-    this.#logger = parts.logger;
   }
 
   /** This process has committed events. */
@@ -52,20 +48,23 @@ export class EventTail {
     this.#wakeUp?.();
   }
 
-  /** Resolves when there may be events after the position, or when the signal aborts. */
+  /** Resolves when there may be events after the position, or when the signal aborts. Fails if the database does. */
   async wait(after: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const { promise, resolve: settle } = Promise.withResolvers<void>();
+    const { promise, resolve: settle, reject } = Promise.withResolvers<void>();
     const resolve = () => settle();
-    const waiter: Waiter = { after, resolve };
+    const waiter: Waiter = { after, resolve, reject };
     this.#waiters.add(waiter);
     signal.addEventListener('abort', resolve, { once: true });
     this.#run(after);
     if (this.#position > after) resolve();
-    await promise;
-    signal.removeEventListener('abort', resolve);
-    this.#waiters.delete(waiter);
-    if (this.#waiters.size === 0) this.#wakeUp?.();
+    try {
+      await promise;
+    } finally {
+      signal.removeEventListener('abort', resolve);
+      this.#waiters.delete(waiter);
+      if (this.#waiters.size === 0) this.#wakeUp?.();
+    }
   }
 
   /** The events after a position, up to where the tail has read. Undefined if they are not in memory. */
@@ -83,30 +82,34 @@ export class EventTail {
   #run(after: number): void {
     if (this.#running !== undefined) return;
     // While nobody waited, the tail did not read. The reader has read up to here by itself.
-    if (after > this.#position) {
-      this.#recent = [];
-      this.#recentLength = 0;
-      this.#start = after;
-      this.#position = after;
-    }
+    if (after > this.#position) this.#startAt(after);
     this.#running = this.#readWhileAwaited();
   }
 
+  #startAt(position: number): void {
+    this.#recent = [];
+    this.#recentLength = 0;
+    this.#start = position;
+    this.#position = position;
+  }
+
   async #readWhileAwaited(): Promise<void> {
-    let isFailing = false;
-    while (this.#waiters.size > 0) {
-      this.#isNudged = false;
-      try {
+    try {
+      while (this.#waiters.size > 0) {
+        this.#isNudged = false;
         await this.#readNew();
-        isFailing = false;
-      } catch (error) {
-        if (!isFailing) this.#logger.warn({ err: error }, 'reading new events failed; retry scheduled');
-        isFailing = true;
+        await setTimeout(readGapMs);
+        await this.#untilNudged();
       }
-      await setTimeout(isFailing ? retryDelayMs : readGapMs);
-      if (!isFailing) await this.#untilNudged();
+    } catch (error) {
+      // All readers end with a read that fails. They come back by themselves, and their places are checked again: after
+      // a failover, the database may lack events that they have seen.
+      this.#startAt(0);
+      for (const waiter of this.#waiters) waiter.reject(error);
+      this.#waiters.clear();
+    } finally {
+      this.#running = undefined;
     }
-    this.#running = undefined;
   }
 
   async #readNew(): Promise<void> {

@@ -55,6 +55,13 @@ export interface NewEvent {
   readonly changesAt: string | null;
 }
 
+/** Which events a reader wants. A field that is undefined selects all. */
+export interface EventSelection {
+  readonly types?: ReadonlySet<EventType> | undefined;
+  readonly objectId?: string | undefined;
+  readonly customerId?: string | undefined;
+}
+
 const knownTypes: ReadonlySet<string> = new Set(eventTypes);
 
 export function isEventType(text: string): text is EventType {

@@ -1,5 +1,6 @@
+import type { EventSelection } from './event.ts';
 import { type EventPlace, eventId } from './event-id.ts';
-import type { EventSelection, StoredEvent } from './event-store.ts';
+import type { StoredEvent } from './event-store.ts';
 
 /** An event of the feed. Its text is made once, also if hundreds of readers get it. */
 export class FeedEvent implements EventPlace {

@@ -10,8 +10,8 @@ export class OpenReaders {
     this.#max = max;
   }
 
-  get count(): number {
-    return this.#open.size;
+  get isEnding(): boolean {
+    return this.#isEnding;
   }
 
   /** Undefined if there are too many readers. The controller aborts when the caller disconnects or the service stops. */

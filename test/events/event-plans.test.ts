@@ -1,8 +1,8 @@
 /** How PostgreSQL reads the feed and the timelines: by an index, and only events that the reader gets. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { EventType } from '../../src/events/event.ts';
-import { type EventSelection, eventStatement } from '../../src/events/event-store.ts';
+import type { EventSelection, EventType } from '../../src/events/event.ts';
+import { eventStatement } from '../../src/events/event-store.ts';
 import { openPool } from '../support/test-database.ts';
 import { startTill } from '../support/till.ts';
 
@@ -18,13 +18,13 @@ const objectOf = (number: number) => `0199c1f0-0000-7000-b000-${String(number).p
 const [early, frequent, absent] = [1, 2, 3].map(objectOf);
 
 before(async () => {
+  await pool.query(`select till.make_event_weeks(now() - interval '3 weeks', now())`);
   await pool.query(
-    `with weeks as (select generate_series(0, 2) as week, till.make_event_weeks(now() - interval '3 weeks', now()))
-     insert into till.events (position, created_at, type, object_type, object_id, customer_id, data, previous, cause)
+    `insert into till.events (position, created_at, type, object_type, object_id, customer_id, data, previous, cause)
      select nextval('till.event_positions'), now() - (2 - week) * interval '7 days' + number * interval '1 ms',
        'payment.updated', 'payment', object_id, object_id, '{}', '{}', '{}'
-     from weeks, generate_series(1, $1) as number, lateral (select case
-       when week = 0 and number % 500 = 0 then $2 when number % 10 = 0 then $3 else gen_random_uuid() end
+     from generate_series(0, 2) as week, generate_series(1, $1) as number, lateral (select case
+       when week = 0 and number % 500 = 0 then $2::uuid when number % 10 = 0 then $3::uuid else gen_random_uuid() end
        as object_id) as one
      order by week, number`,
     [eventsPerWeek, early, frequent],
