@@ -107,7 +107,8 @@ export class EventFeed {
     signal: AbortSignal,
   ): AsyncGenerator<FeedBatch, void> {
     let position = after;
-    let isAtEnd = false;
+    // A reader that comes back after a short time finds its events in memory.
+    let isAtEnd = this.#tail.covers(after);
     while (!signal.aborted) {
       if (isAtEnd) await this.#tail.wait(position, signal);
       if (signal.aborted) return;

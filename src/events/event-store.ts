@@ -111,8 +111,7 @@ type Scanned = { readonly scanned: number } & (
 
 /**
  * The statement that reads events. It walks the index of the object, of the customer, or of the whole feed, in the order
- * of positions. To leave PostgreSQL no other choice, the id is part of the bounds and of the order. With types, it looks at
- * a limited number of events, and also returns how many those were.
+ * of positions. With types, it looks at a limited number of events, and also returns how many those were.
  */
 export function eventStatement(
   { after, upTo, limit }: EventRange,
@@ -120,23 +119,16 @@ export function eventStatement(
 ): { readonly text: string; readonly values: readonly unknown[] } {
   const values: unknown[] = [after, upTo, limit];
   const add = (value: unknown) => `$${values.push(value)}`;
-  const [lead, others] =
-    objectId === undefined
-      ? [customerId === undefined ? undefined : walk('customer_id', add(customerId)), []]
-      : [
-          walk('object_id', add(objectId)),
-          customerId === undefined ? [] : [`customer_id = ${add(customerId)}::uuid`],
-        ];
-  const { bounds, order } = lead ?? { bounds: ['position > $1', 'position <= $2'], order: 'position' };
-  const where = [...bounds, ...others].join(' and ');
-  if (types === undefined)
-    return {
-      text: `select ${columns} from till.events where ${where} order by ${order} limit $3`,
-      values,
-    };
+  const conditions = [
+    ...(objectId === undefined ? [] : [`object_id = ${add(objectId)}::uuid`]),
+    ...(customerId === undefined ? [] : [`customer_id = ${add(customerId)}::uuid`]),
+  ];
+  const selected = `from till.events
+    where ${['position > $1', 'position <= $2', ...conditions].join(' and ')} order by position`;
+  if (types === undefined) return { text: `select ${columns} ${selected} limit $3`, values };
   const text = `
     with scanned as materialized (
-      select position, created_at, type from till.events where ${where} order by ${order} limit ${scannedMax}
+      select position, created_at, type ${selected} limit ${scannedMax}
     ),
     last as (select position, ${millis} as ms from scanned order by position desc limit 1),
     found as (
@@ -148,13 +140,4 @@ export function eventStatement(
     left join (select ${columns} from found join till.events using (position, created_at)) as event on true
     order by event.position`;
   return { text, values };
-}
-
-function walk(column: string, value: string) {
-  const place = (operator: string, position: string) =>
-    `(${column}, position) ${operator} (${value}::uuid, ${position}::bigint)`;
-  return {
-    bounds: [`${column} is not null`, place('>', '$1'), place('<=', '$2')],
-    order: `${column}, position`,
-  };
 }

@@ -67,6 +67,11 @@ export class EventTail {
     }
   }
 
+  /** Whether a reader at this position gets all further events from here. */
+  covers(after: number): boolean {
+    return this.#running !== undefined && after >= this.#start;
+  }
+
   /** The events after a position, up to where the tail has read. Undefined if they are not in memory. */
   since(after: number): { readonly events: readonly FeedEvent[]; readonly position: number } | undefined {
     if (after < this.#start || after >= this.#position) return undefined;
