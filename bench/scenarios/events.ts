@@ -20,8 +20,9 @@ const appendedQuick = 2_000;
 const appendedTogether = 50;
 const lagsFull = 500;
 const lagsQuick = 150;
-/** Longer than the time between two looks at the table, and not a multiple of it. */
-const lagPauseMs = 37;
+/** Commits are spread evenly over the time between two looks at the table. */
+const lagPauseMsMax = 200;
+const lagPauseStepMs = 61;
 /** What the contract promises across processes. */
 const lagGoalMs = 500;
 
@@ -170,7 +171,8 @@ async function measureLags(lab: Lab, till: ServerProcess, database: BenchDatabas
     '/api/v1/customers',
   );
   const count = lab.amount(lagsFull, lagsQuick);
-  const observe = async (write: () => Promise<unknown>) => {
+  const observe = async (index: number, write: () => Promise<unknown>) => {
+    await delay((index * lagPauseStepMs) % lagPauseMsMax);
     const expected = stream.count + 1;
     let arrivedAtMs = 0;
     const arrived = stream.has(expected).then(() => {
@@ -179,15 +181,14 @@ async function measureLags(lab: Lab, till: ServerProcess, database: BenchDatabas
     await write();
     const committedAtMs = performance.now();
     await arrived;
-    await delay(lagPauseMs);
     // The event may arrive before the response to the request that wrote it.
     return Math.max(0, arrivedAtMs - committedAtMs);
   };
   const across: number[] = [];
   const same: number[] = [];
   for (let index = 0; index < count; index += 1) {
-    across.push(await observe(() => appendEvents(database, 1)));
-    same.push(await observe(() => writer.send(customer)));
+    across.push(await observe(index, () => appendEvents(database, 1)));
+    same.push(await observe(index, () => writer.send(customer)));
   }
   stream.close();
   writer.close();

@@ -1,3 +1,4 @@
+import { appendEvents, type EventPage, newEvent } from '../support/event-feed.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
 import { createOneOfEach } from './one-of-each.ts';
@@ -19,6 +20,7 @@ export class IdPool {
     invoices: [unknownId],
     'webhook-events': [unknownId],
     'payment-methods': ['pm_unknown'],
+    events: [],
   };
 
   constructor(till: TillInProcess) {
@@ -43,6 +45,9 @@ export class IdPool {
     this.#add('subscriptions', subscription.id, unpaid.id);
     this.#add('invoices', invoice?.id ?? unknownId);
     this.#add('webhook-events', idOf(ignored));
+    await appendEvents(till.sql, newEvent());
+    const { data } = await till.get<EventPage>('/events?limit=1');
+    this.#add('events', ...data.map(({ id }) => id));
   }
 
   /** Replaces the placeholders in a request by ids. */
