@@ -2,6 +2,8 @@ const prefix = 'evt_';
 /** Six bytes of time and six of position, in base64: 16 characters without padding. */
 const pattern = /^evt_[\w-]{16}$/;
 const partBytes = 6;
+/** The end of the year 9999: JSON and PostgreSQL write later times differently. */
+const timeMsMax = 253_402_300_799_999;
 
 /** Where an event is: its place in the feed, and its time, which selects the partition of the table. */
 export interface EventPlace {
@@ -24,5 +26,8 @@ export function eventId({ position, createdAtMs }: EventPlace): string {
 export function parseEventId(id: string): EventPlace | undefined {
   if (!pattern.test(id)) return undefined;
   const bytes = Buffer.from(id.slice(prefix.length), 'base64url');
-  return { createdAtMs: bytes.readUIntBE(0, partBytes), position: bytes.readUIntBE(partBytes, partBytes) };
+  const createdAtMs = bytes.readUIntBE(0, partBytes);
+  return createdAtMs > timeMsMax
+    ? undefined
+    : { createdAtMs, position: bytes.readUIntBE(partBytes, partBytes) };
 }

@@ -37,8 +37,6 @@ export const scannedMax = 10_000;
 const millis = '(extract(epoch from created_at) * 1000)::bigint';
 const columns = `position, ${millis} as "createdAtMs", type, object_type as "objectType", object_id as "objectId",
   customer_id as "customerId", data::text as data, previous::text as previous, cause::text as cause`;
-const sameTime = (parameter: string) =>
-  `created_at = timestamptz 'epoch' + ${parameter}::bigint * interval '1 millisecond'`;
 
 /** The SQL that reads events. `till.append_events` writes them. */
 export class EventStore {
@@ -57,10 +55,10 @@ export class EventStore {
 
   /** Whether the event exists. */
   async has(db: Queryable, { position, createdAtMs }: EventPlace): Promise<boolean> {
-    const rows = await db.query(`select 1 from till.events where position = $1 and ${sameTime('$2')}`, [
-      position,
-      createdAtMs,
-    ]);
+    const rows = await db.query(
+      'select 1 from till.events where position = $1 and created_at = $2::timestamptz',
+      [position, new Date(createdAtMs).toISOString()],
+    );
     return rows.length > 0;
   }
 

@@ -13,6 +13,8 @@ const pageMax = 500;
 const recentMax = 2_000;
 /** Events with much metadata are large. */
 const recentLengthMax = 8_000_000;
+/** When a customer is deleted, their personal data is erased from the table within about this time. */
+const recentAgeMsMax = 60_000;
 
 interface Waiter {
   readonly after: number;
@@ -123,24 +125,28 @@ export class EventTail {
     while (upTo > this.#position) {
       const range = { after: this.#position, upTo, limit: pageMax };
       const { rows, isComplete } = await this.#store.read(this.#database, range, {});
-      this.#take(rows.map((row) => new FeedEvent(row)));
+      for (const event of rows.map((row) => new FeedEvent(row))) {
+        this.#recent.push(event);
+        this.#recentLength += event.json.length;
+      }
       this.#position = isComplete ? upTo : (rows.at(-1)?.position ?? upTo);
       for (const { after, resolve } of this.#waiters) if (this.#position > after) resolve();
+      this.#forget();
     }
+    this.#forget();
   }
 
-  #take(events: readonly FeedEvent[]): void {
-    this.#recent.push(...events);
-    for (const { json } of events) this.#recentLength += json.length;
-    let dropped = 0;
-    while (this.#recent.length - dropped > recentMax || this.#recentLength > recentLengthMax) {
-      const oldest = this.#recent[dropped];
-      if (oldest === undefined) break;
-      dropped += 1;
-      this.#recentLength -= oldest.json.length;
-      this.#start = oldest.position;
+  #forget(): void {
+    const oldestMs = performance.now() - recentAgeMsMax;
+    let forgotten = 0;
+    for (const { position, readAtMs, json } of this.#recent) {
+      const isKept = this.#recent.length - forgotten <= recentMax && this.#recentLength <= recentLengthMax;
+      if (isKept && readAtMs >= oldestMs) break;
+      forgotten += 1;
+      this.#recentLength -= json.length;
+      this.#start = position;
     }
-    this.#recent.splice(0, dropped);
+    if (forgotten > 0) this.#recent.splice(0, forgotten);
   }
 
   /** Until this process commits events, nobody waits any more, or it is time to look for events of others. */

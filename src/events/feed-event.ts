@@ -6,6 +6,8 @@ import type { StoredEvent } from './event-store.ts';
 export class FeedEvent implements EventPlace {
   readonly position: number;
   readonly createdAtMs: number;
+  /** When it was read, by the clock of this process. */
+  readonly readAtMs = performance.now();
   /** The body of the event, in JSON. */
   readonly json: string;
   readonly #stored: StoredEvent;

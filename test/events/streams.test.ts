@@ -180,6 +180,20 @@ test('a reader that does not read is disconnected, and resumes without a gap', a
   stream.close();
 });
 
+test('a stream ends when the database fails, and the reader resumes', async () => {
+  const stream = await openStream(strict, `?after=${await end()}`);
+  await append({});
+  const { id } = await stream.nextEvent();
+  await till.sql('alter function till.event_horizon() rename to missing');
+  for await (const _ of stream.messages);
+  await till.sql('alter function till.missing() rename to event_horizon');
+  const objectId = randomUUID();
+  await append({ objectId });
+  const again = await openStream(strict, '', { 'last-event-id': id });
+  assert.equal((await again.nextEvent()).objectId, objectId);
+  again.close();
+});
+
 test('a stream that its caller ends is in the request log once', async () => {
   const stream = await openStream(till, '', { 'x-request-id': 'aborted-1' });
   assert.deepEqual(logged(till, 'aborted-1'), []);
