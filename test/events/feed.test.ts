@@ -219,9 +219,8 @@ test('`waitSeconds` waits for an event that the filters select, longer than the 
   assert.equal(page.nextCursor, page.data[0]?.id);
 });
 
-test('a wait ends at once if there are events already, and after its time if there are none', async () => {
+test('a wait ends at once if there are events already', async () => {
   const after = await end();
-  assert.deepEqual(await read(`after=${after}&waitSeconds=1`), { data: [], nextCursor: null });
   const objectId = randomUUID();
   await append({ objectId });
   assert.deepEqual(ids(await read(`after=${after}&waitSeconds=30`)), [objectId]);
