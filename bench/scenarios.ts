@@ -1,5 +1,6 @@
 import type { Scenario } from './lab/scenario.ts';
 import { creates } from './scenarios/creates.ts';
+import { events } from './scenarios/events.ts';
 import { ingestGrowth } from './scenarios/ingest-growth.ts';
 import { listFilters } from './scenarios/list-filters.ts';
 import { lists } from './scenarios/lists.ts';
@@ -20,6 +21,7 @@ export const scenarios: readonly Scenario[] = [
   webhookLag,
   creates,
   sameKeyStorm,
+  events,
   lists,
   listFilters,
   ingestGrowth,

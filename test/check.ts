@@ -51,6 +51,7 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   'webhook events': [
     'test/webhooks/{answers,concurrency,events,inbox,operators,poison,receive,worker}.test.ts',
   ],
+  'events for applications': ['test/events/*.test.ts'],
   'recovery and retention': ['test/webhooks/{event-list,recovery,restore,retention,retention-locks}.test.ts'],
   security: ['test/security/*.test.ts'],
   platform: ['test/platform/{migrate,owner-lock,partitioned-indexes,postgres}.test.ts'],

@@ -49,6 +49,7 @@ const domains = [
   'payment-methods',
   'keys',
   'idempotency',
+  'events',
   'webhooks',
   'sync',
 ];
@@ -283,6 +284,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'webhooks/webhook-event-list-store.ts',
     'webhooks/erasure-store.ts',
   ],
+  events: ['events/event-store.ts'],
   webhook_events_other: ['webhooks/retention-store.ts'],
 };
 

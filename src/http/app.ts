@@ -88,6 +88,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema, httpPart));
   app.addSchema(ProblemSchema);
   const open = new OpenRequests();
+  app.decorate('openRequests', open);
   registerRequestDeadline(app, {
     logger: parts.logger,
     open,

@@ -113,9 +113,14 @@ function createRequestMetrics(registers: Registry[], labels: MetricLabels) {
     labelNames: ['kind'],
     registers,
   });
-  for (const kind of ['webhooks', 'others']) httpRequestsShed.inc({ kind }, 0);
+  for (const kind of ['webhooks', 'others', 'event_readers']) httpRequestsShed.inc({ kind }, 0);
   return {
     httpRequestsShed,
+    eventStreams: new Gauge({
+      name: 'event_streams',
+      help: 'Open streams of events',
+      registers,
+    }),
     httpRequestDuration: new Histogram({
       name: 'http_request_duration_seconds',
       help: 'HTTP requests, by method, route and status',

@@ -5,6 +5,10 @@ import { CustomerService } from '../customers/customer-service.ts';
 import { CustomerStore, customerList } from '../customers/customer-store.ts';
 import { ExternalIdStore } from '../customers/external-id-store.ts';
 import { LostCustomers } from '../customers/lost-customers.ts';
+import { EventFeed } from '../events/event-feed.ts';
+import { registerEventRoutes } from '../events/event-routes.ts';
+import { EventStore } from '../events/event-store.ts';
+import type { StreamLimits } from '../events/event-streams.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { IdempotencyService } from '../idempotency/idempotency-service.ts';
@@ -125,11 +129,12 @@ export function composeServices(parts: ServiceParts) {
     logger,
   });
   const webhooks = composeWebhooks({ ...parts, ...domain, mirrors, lostCustomers });
+  const eventFeed = new EventFeed({ ...parts, store: new EventStore() });
   /** Waits for the work that continues after responses: completing claims, and the worker if it was started. */
   const stop = async (): Promise<void> => {
-    await Promise.all([idempotency.stop(), webhooks.worker.stop()]);
+    await Promise.all([idempotency.stop(), webhooks.worker.stop(), eventFeed.stop()]);
   };
-  return { ...domain, mirrors, idempotency, sweeper, ...webhooks, stop };
+  return { ...domain, mirrors, idempotency, sweeper, ...webhooks, eventFeed, stop };
 }
 
 interface Stores {
@@ -247,6 +252,9 @@ function composeWebhooks(parts: WebhookParts) {
 interface RouteParts {
   readonly processor: Processor;
   readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly streamLimits?: Partial<StreamLimits> | undefined;
 }
 
 export async function registerRoutes(
@@ -271,6 +279,11 @@ export async function registerRoutes(
   registerSubscriptionPaymentRoutes(app, subscriptions, entitlements);
   registerSubscriptionPreviewRoutes(app, subscriptions);
   registerInvoiceRoutes(app, invoices);
+  registerEventRoutes(app, {
+    ...parts,
+    feed: services.eventFeed,
+    limits: parts.streamLimits ?? {},
+  });
   registerWebhookEventRoutes(app, services.webhookEvents);
   registerKeyRoutes(app, services.keys);
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });

@@ -191,7 +191,8 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     isStopping: () => shutdown.hasBegun,
     servesApi: config.role !== 'worker',
     beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
-    registerRoutes: (scope) => registerRoutes(scope, services, { processor, clock: systemClock }),
+    registerRoutes: (scope) =>
+      registerRoutes(scope, services, { processor, clock: systemClock, logger, metrics }),
   });
   if (config.role !== 'worker') refreshKeys({ logger, shutdown }, services);
   const stopDelayMs = config.stopDelaySeconds * 1_000;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
+import { eventId } from '../../src/events/event-id.ts';
 import { grants, type Scope, scopes } from '../../src/keys/key.ts';
 import { eventFixture } from '../fixtures/event-fixture.ts';
 import { testKey } from '../support/client.ts';
@@ -325,6 +326,13 @@ test('402 and 409: a declined charge, and what the state of things forbids', asy
   const other = await createCustomer(till);
   const change = { id: other.id, body: { externalId } };
   assert.equal(await send(operation('PATCH /api/v1/customers/{id}'), change), 409);
+});
+
+test('410: an event that is no longer kept', async () => {
+  for (const operation of api.filter(({ responses }) => '410' in responses)) {
+    const query = `?after=${eventId({ position: 1, createdAtMs: 0 })}`;
+    assert.equal(await send(operation, { query }), 410, operation.name);
+  }
 });
 
 test('413 and 415: a body that is too large, or no JSON', async () => {

@@ -1,3 +1,4 @@
+import { appendEvents, type EventPage, newEvent } from '../support/event-feed.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
 import { createOneOfEach } from './one-of-each.ts';
@@ -20,6 +21,7 @@ export class IdPool {
     'webhook-events': [unknownId],
     'payment-methods': ['pm_unknown'],
     'api-keys': [unknownId],
+    events: [],
   };
 
   constructor(till: TillInProcess) {
@@ -46,6 +48,9 @@ export class IdPool {
     this.#add('invoices', invoice?.id ?? unknownId);
     this.#add('webhook-events', idOf(ignored));
     this.#add('api-keys', apiKey.id);
+    await appendEvents(till.sql, newEvent());
+    const { data } = await till.get<EventPage>('/events?limit=1');
+    this.#add('events', ...data.map(({ id }) => id));
   }
 
   /** Replaces the placeholders in a request by ids. */

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { eventTypes } from '../../src/events/event.ts';
 import type { Documented, Schema } from '../support/openapi-document.ts';
 import { rightValues } from './schema-values.ts';
 import type { WireRequest } from './wire-client.ts';
@@ -13,6 +14,7 @@ export const resources = [
   'webhook-events',
   'payment-methods',
   'api-keys',
+  'events',
 ] as const;
 export type Resource = (typeof resources)[number];
 
@@ -89,6 +91,13 @@ function rightField(name: string, schema: Schema): fc.Arbitrary<unknown> {
         { weight: 3, arbitrary: fc.constant(knownText) },
         { weight: 1, arbitrary: rightValues(schema, testCards) },
       );
+    case 'after':
+      return placeholder('events');
+    case 'types':
+      return fc.subarray([...eventTypes], { minLength: 1 }).map((types) => types.join());
+    case 'waitSeconds':
+      // Any other wait would be one for nothing.
+      return fc.constant(0);
     default:
       return rightValues(
         schema,

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import type { StreamLimits } from '../../src/events/event-streams.ts';
 import { buildApp } from '../../src/http/app.ts';
+import type { OverloadLimits } from '../../src/http/load/overload.ts';
 import { type CrashPoints, noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Logger, LogLevel } from '../../src/platform/logger.ts';
@@ -50,6 +52,9 @@ export interface ProcessOptions {
   readonly crashPoints?: CrashPoints;
   /** How many workers apply events in the background. Without any, the test applies them. */
   readonly workers?: number;
+  readonly streamLimits?: Partial<StreamLimits>;
+  readonly requestDeadlineMs?: number;
+  readonly overloadLimits?: OverloadLimits;
   readonly logLevel?: LogLevel;
   /** At the end, fails if an error was logged. */
   readonly mustNotLogErrors?: boolean;
@@ -103,19 +108,31 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     entitlementGraceDays: options.entitlementGraceDays ?? 0,
   });
   ends.push(() => services.stop());
+  let isStopping = false;
   const app = await buildApp({
     logger,
     metrics,
     guard: createGuard(logger, options.requestsPerMinute ?? 0, services.keys),
     dependencies: [],
     trustProxy: [],
-    isStopping: () => false,
+    isStopping: () => isStopping,
     servesApi: true,
+    ...pickFrameOptions(options),
     beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
-    registerRoutes: (scope) => registerRoutes(scope, services, { processor, clock: systemClock }),
+    registerRoutes: (scope) =>
+      registerRoutes(scope, services, {
+        processor,
+        clock: systemClock,
+        logger,
+        metrics,
+        streamLimits: options.streamLimits,
+      }),
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
-  ends.push(() => app.close());
+  ends.push(() => {
+    isStopping = true;
+    return app.close();
+  });
   backend.deliverTo(() => url);
   const workers = startWorkers(services, logger, options.workers ?? 0);
   ends.push(() => workers.stop());
@@ -130,6 +147,13 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     stopWorkers: workers.stop,
     count: (metric, labels) => countMetric(metrics, metric, labels),
     stop,
+  };
+}
+
+function pickFrameOptions({ requestDeadlineMs, overloadLimits }: ProcessOptions) {
+  return {
+    ...(requestDeadlineMs === undefined ? {} : { requestDeadlineMs }),
+    ...(overloadLimits === undefined ? {} : { overloadLimits }),
   };
 }
 

@@ -49,6 +49,7 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
           name: 'api keys',
           description: 'Keys for applications, each with a name and the scopes that it needs.',
         },
+        { name: 'events', description: 'What changed, for applications.' },
         { name: 'webhook events', description: 'Events received from the processor. For operators.' },
         {
           name: 'operations',

@@ -1,14 +1,20 @@
 import type { FastifyReply } from 'fastify';
 
 interface OpenRequest {
-  readonly reply: FastifyReply;
   readonly sinceMs: number;
+  readonly isLocal: boolean;
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    openRequests: OpenRequests;
+  }
 }
 
 /** The requests in progress. */
 export class OpenRequests {
   /** In order of arrival. */
-  readonly #all = new Set<OpenRequest>();
+  readonly #all = new Map<FastifyReply, OpenRequest>();
   /** Requests that don't wait for the processor: their number, and the sum of their arrival times. */
   #local = 0;
   #localSinceSumMs = 0;
@@ -31,24 +37,32 @@ export class OpenRequests {
    * run in all of these cases.
    */
   add(reply: FastifyReply, isLocal: boolean): void {
-    const request: OpenRequest = { reply, sinceMs: performance.now() };
-    this.#all.add(request);
+    const request: OpenRequest = { sinceMs: performance.now(), isLocal };
+    this.#all.set(reply, request);
     if (isLocal) {
       this.#local += 1;
       this.#localSinceSumMs += request.sinceMs;
     }
-    reply.raw.on('close', () => {
-      this.#all.delete(request);
-      if (!isLocal) return;
-      this.#local -= 1;
-      this.#localSinceSumMs -= request.sinceMs;
-    });
+    reply.raw.on('close', () => this.leave(reply));
+  }
+
+  /**
+   * Stops tracking a request. One that is meant to wait, for new events, is neither late nor a sign of overload. It must
+   * bound its own time.
+   */
+  leave(reply: FastifyReply): void {
+    const request = this.#all.get(reply);
+    if (request === undefined) return;
+    this.#all.delete(reply);
+    if (!request.isLocal) return;
+    this.#local -= 1;
+    this.#localSinceSumMs -= request.sinceMs;
   }
 
   /** Requests older than this. */
   *olderThan(ageMs: number): Generator<FastifyReply> {
     const beforeMs = performance.now() - ageMs;
-    for (const { reply, sinceMs } of this.#all) {
+    for (const [reply, { sinceMs }] of this.#all) {
       if (sinceMs > beforeMs) return;
       yield reply;
     }

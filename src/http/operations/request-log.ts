@@ -1,6 +1,18 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** A response that stays open for as long as the caller reads it. Its duration is logged, and not measured. */
+    isStream: boolean;
+    isLogged: boolean;
+  }
+  interface FastifyInstance {
+    /** Logs a request once. A stream calls it when its caller has disconnected: the framework only reports its own end. */
+    logRequest(request: FastifyRequest, reply: FastifyReply): void;
+  }
+}
 
 /**
  * One log line and one observation per request. They name the route's pattern, not the URL: URLs contain ids and
@@ -8,12 +20,17 @@ import type { Metrics } from '../../platform/metrics.ts';
  */
 export function registerRequestLog(app: FastifyInstance, logger: Logger, metrics: Metrics): void {
   app.decorateRequest('caller', undefined);
-  app.addHook('onResponse', (request, reply, done) => {
+  app.decorateRequest('isStream', false);
+  app.decorateRequest('isLogged', false);
+  const logRequest = (request: FastifyRequest, reply: FastifyReply) => {
+    if (request.isLogged) return;
+    request.isLogged = true;
     const route = request.is404 ? 'unmatched' : (request.routeOptions.url ?? 'unmatched');
     const method = request.is404 ? 'any' : request.method;
     const status = reply.statusCode;
-    metrics.httpRequestDuration.observe({ method, route, status }, reply.elapsedTime / 1_000);
-    if (request.isShed) return done();
+    if (!request.isStream)
+      metrics.httpRequestDuration.observe({ method, route, status }, reply.elapsedTime / 1_000);
+    if (request.isShed) return;
     logger.info(
       {
         requestId: request.id,
@@ -25,6 +42,10 @@ export function registerRequestLog(app: FastifyInstance, logger: Logger, metrics
       },
       'request',
     );
+  };
+  app.decorate('logRequest', logRequest);
+  app.addHook('onResponse', (request, reply, done) => {
+    logRequest(request, reply);
     done();
   });
   app.addHook('onRoute', ({ url, method }) => {

@@ -1,0 +1,141 @@
+import type { Queryable } from '../platform/postgres.ts';
+import type { EventSelection, EventType } from './event.ts';
+import type { EventPlace } from './event-id.ts';
+
+/** An event as it is stored. The three JSON values stay text: the feed passes them on unchanged. */
+export interface StoredEvent extends EventPlace {
+  readonly type: EventType;
+  readonly objectType: string;
+  readonly objectId: string;
+  readonly customerId: string | null;
+  readonly data: string;
+  readonly previous: string;
+  readonly cause: string;
+}
+
+/** The events after one position, up to another, which the horizon has passed. */
+export interface EventRange {
+  readonly after: number;
+  readonly upTo: number;
+  readonly limit: number;
+}
+
+export interface EventRows {
+  readonly rows: readonly StoredEvent[];
+  /** The last event that was looked at, whether it was selected or not. Undefined if there was none. */
+  readonly last: EventPlace | undefined;
+  /** False if there may be more events in the range. */
+  readonly isComplete: boolean;
+}
+
+/**
+ * How many events a statement looks at in search of those of some types. It takes tens of milliseconds at most, so that
+ * no reader with a rare type delays others or meets a timeout.
+ */
+export const scannedMax = 10_000;
+
+const millis = '(extract(epoch from created_at) * 1000)::bigint';
+const columns = `position, ${millis} as "createdAtMs", type, object_type as "objectType", object_id as "objectId",
+  customer_id as "customerId", data::text as data, previous::text as previous, cause::text as cause`;
+
+/** The SQL that reads events. `till.append_events` writes them. */
+export class EventStore {
+  /**
+   * Every event up to this position is committed and visible to statements that begin later, or will never be. A reader
+   * must ask for it in a statement of its own, before the one that reads events.
+   */
+  async horizon(db: Queryable): Promise<number> {
+    const [row] = await db.query<{ horizon: number }>(
+      'select till.event_horizon() as horizon',
+      [],
+      'horizon',
+    );
+    return row?.horizon ?? 0;
+  }
+
+  /** Whether the event exists. */
+  async has(db: Queryable, { position, createdAtMs }: EventPlace): Promise<boolean> {
+    const rows = await db.query(
+      'select 1 from till.events where position = $1 and created_at = $2::timestamptz',
+      [position, new Date(createdAtMs).toISOString()],
+    );
+    return rows.length > 0;
+  }
+
+  /** The beginning of the oldest week of events that is kept. */
+  async oldestWeekMs(db: Queryable): Promise<number> {
+    const [row] = await db.query<{ ms: number | null }>(
+      `select extract(epoch from min(to_date(right(relname, 8), 'YYYYMMDD')))::bigint * 1000 as ms
+       from pg_catalog.pg_class join pg_catalog.pg_inherits on inhrelid = pg_class.oid
+       where inhparent = 'till.events'::regclass and relname ~ '^events_[0-9]{8}$'`,
+    );
+    return row?.ms ?? 0;
+  }
+
+  /** The newest event up to a position. */
+  async newest(db: Queryable, upTo: number): Promise<EventPlace | undefined> {
+    const [row] = await db.query<EventPlace>(
+      `select position, ${millis} as "createdAtMs" from till.events
+       where position <= $1 order by position desc limit 1`,
+      [upTo],
+    );
+    return row;
+  }
+
+  /** Events in the order of the feed. */
+  async read(db: Queryable, range: EventRange, selection: EventSelection): Promise<EventRows> {
+    const { text, values } = eventStatement(range, selection);
+    if (selection.types === undefined) {
+      const rows = await db.query<StoredEvent>(text, values);
+      return { rows, last: rows.at(-1), isComplete: rows.length < range.limit };
+    }
+    const found = await db.query<StoredEvent & Scanned>(text, values);
+    const [scanned] = found;
+    const rows = found.filter(({ position }) => position !== null);
+    if (rows.length === range.limit) return { rows, last: rows.at(-1), isComplete: false };
+    const last =
+      scanned === undefined || scanned.lastPosition === null
+        ? undefined
+        : { position: scanned.lastPosition, createdAtMs: scanned.lastMs };
+    return { rows, last, isComplete: (scanned?.scanned ?? 0) < scannedMax };
+  }
+}
+
+/** What the statement says about the events that it looked at. */
+type Scanned = { readonly scanned: number } & (
+  | { readonly lastPosition: number; readonly lastMs: number }
+  | { readonly lastPosition: null; readonly lastMs: null }
+);
+
+/**
+ * The statement that reads events. It walks the index of the object, of the customer, or of the whole feed, in the order
+ * of positions. With types, it looks at a limited number of events, and also returns how many those were.
+ */
+export function eventStatement(
+  { after, upTo, limit }: EventRange,
+  { types, objectId, customerId }: EventSelection,
+): { readonly text: string; readonly values: readonly unknown[] } {
+  const values: unknown[] = [after, upTo, limit];
+  const add = (value: unknown) => `$${values.push(value)}`;
+  const conditions = [
+    ...(objectId === undefined ? [] : [`object_id = ${add(objectId)}::uuid`]),
+    ...(customerId === undefined ? [] : [`customer_id = ${add(customerId)}::uuid`]),
+  ];
+  const selected = `from till.events
+    where ${['position > $1', 'position <= $2', ...conditions].join(' and ')} order by position`;
+  if (types === undefined) return { text: `select ${columns} ${selected} limit $3`, values };
+  const text = `
+    with scanned as materialized (
+      select position, created_at, type ${selected} limit ${scannedMax}
+    ),
+    last as (select position, ${millis} as ms from scanned order by position desc limit 1),
+    found as (
+      select position, created_at from scanned where type = any(${add([...types])}::text[]) order by position limit $3
+    )
+    select (select count(*) from scanned) as scanned, (select position from last) as "lastPosition",
+      (select ms from last) as "lastMs", event.*
+    from (values (1)) as one
+    left join (select ${columns} from found join till.events using (position, created_at)) as event on true
+    order by event.position`;
+  return { text, values };
+}
