@@ -46,6 +46,29 @@ const PreviewSchema = component('SubscriptionChangePreview', {
   ),
 });
 
+const previewExample = {
+  amountDue: 1_800,
+  currency: 'eur',
+  billedNow: true,
+  prorationDate: '2026-11-15T09:30:00.000Z',
+  lines: [
+    {
+      description: 'Unused time on Gold after 15 Nov 2026',
+      amount: -900,
+      periodStart: '2026-11-15T09:30:00.000Z',
+      periodEnd: '2026-12-15T09:30:00.000Z',
+      proration: true,
+    },
+    {
+      description: 'Remaining time on 3 × Gold after 15 Nov 2026',
+      amount: 2_700,
+      periodStart: '2026-11-15T09:30:00.000Z',
+      periodEnd: '2026-12-15T09:30:00.000Z',
+      proration: true,
+    },
+  ],
+};
+
 export function registerSubscriptionPreviewRoutes(
   fastify: FastifyInstance,
   subscriptions: SubscriptionService,
@@ -63,28 +86,7 @@ export function registerSubscriptionPreviewRoutes(
         params: IdParams,
         body: body(PreviewBody, { quantity: 3, proration: 'invoice' }),
         response: {
-          200: answer('The invoice that will contain the change.', PreviewSchema, {
-            amountDue: 1_800,
-            currency: 'eur',
-            billedNow: true,
-            prorationDate: '2026-11-15T09:30:00.000Z',
-            lines: [
-              {
-                description: 'Unused time on Gold after 15 Nov 2026',
-                amount: -900,
-                periodStart: '2026-11-15T09:30:00.000Z',
-                periodEnd: '2026-12-15T09:30:00.000Z',
-                proration: true,
-              },
-              {
-                description: 'Remaining time on 3 × Gold after 15 Nov 2026',
-                amount: 2_700,
-                periodStart: '2026-11-15T09:30:00.000Z',
-                periodEnd: '2026-12-15T09:30:00.000Z',
-                proration: true,
-              },
-            ],
-          }),
+          200: answer('The invoice that will contain the change.', PreviewSchema, previewExample),
           ...problems(
             'not_found',
             'plan_archived',
@@ -92,6 +94,7 @@ export function registerSubscriptionPreviewRoutes(
             'subscription_ended',
             'subscription_incomplete',
             'subscription_ending',
+            'payment_due',
             'already_subscribed',
             ...bodyFailures,
             ...processorFailures,
