@@ -4,7 +4,7 @@ import { isMissing } from '../wire/attempt.ts';
 import { fetchPages, mapPages } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { createInvoicePaymentCalls } from './invoice-payment.ts';
-import { coversUntilOf, mapInvoice, mapInvoicePayment } from './map-invoice.ts';
+import { coversUntilOf, isFirstInvoice, mapInvoice, mapInvoicePayment } from './map-invoice.ts';
 
 /** A thousand lines: an invoice has at most 250 of its own, and some more for changes within the period. */
 const linePagesMax = 10;
@@ -24,14 +24,20 @@ export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
   };
   return {
     read: async (processorInvoiceId) => {
-      const invoice = await call('invoices.read', {
+      const found = await call('invoices.read', {
         kind: 'read',
         send: (options) => stripe.invoices.retrieve(processorInvoiceId, {}, options),
-        take: mapInvoice,
+        take: (response, asOf) => ({
+          invoice: mapInvoice(response, asOf),
+          isFirst: isFirstInvoice(response),
+        }),
         refused: (refusal) => (isMissing(refusal) ? null : undefined),
       });
-      if (invoice === null || invoice.coversUntil !== undefined) return invoice;
-      return { ...invoice, coversUntil: coversUntilOf(await readLines(processorInvoiceId)) ?? null };
+      if (found === null) return null;
+      const { invoice, isFirst } = found;
+      if (invoice.coversUntil !== undefined) return invoice;
+      const lines = await readLines(processorInvoiceId);
+      return { ...invoice, coversUntil: coversUntilOf(lines, { isFirst }) ?? null };
     },
 
     ...createInvoicePaymentCalls(context),
