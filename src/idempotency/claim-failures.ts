@@ -48,6 +48,7 @@ const refusals: readonly FailureCode[] = [
   'subscription_incomplete',
   'subscription_ending',
   'payment_due',
+  'concurrent_change',
 ];
 
 /**

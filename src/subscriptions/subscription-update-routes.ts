@@ -110,6 +110,7 @@ function registerPatch(
             'subscription_incomplete',
             'subscription_ending',
             'payment_due',
+            'concurrent_change',
             'already_subscribed',
             ...bodyFailures,
             ...keyFailures,
