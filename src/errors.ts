@@ -22,6 +22,8 @@ export const failureTitles = {
   subscription_ended: 'Subscription ended',
   subscription_incomplete: 'Subscription incomplete',
   subscription_ending: 'Subscription about to end',
+  payment_due: 'Payment due',
+  concurrent_change: 'Changed by another request',
   payment_not_cancelable: 'Payment not cancelable',
   payment_not_capturable: 'Payment not capturable',
   capture_exceeds_authorized: 'Capture exceeds the authorised amount',

@@ -47,6 +47,8 @@ const refusals: readonly FailureCode[] = [
   'subscription_ended',
   'subscription_incomplete',
   'subscription_ending',
+  'payment_due',
+  'concurrent_change',
 ];
 
 /**

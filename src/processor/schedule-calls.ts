@@ -11,7 +11,8 @@ export interface ScheduleCalls {
   create(order: Keyed & { readonly processorSubscriptionId: string }): Promise<Attempt<null>>;
   /**
    * Plans a change for the end of the period, instead of any that the schedule has. Discounts, the payment method and a
-   * requested end stay. Does nothing if the subscription has no schedule any more.
+   * requested end stay. Does nothing if the subscription has no schedule any more. `wrong_state` also if it has another
+   * price.
    */
   planChange(change: Keyed & PlannedChange): Promise<Attempt<null>>;
   /** Sets the payment method of the subscription and of everything that its schedule plans. */

@@ -6,6 +6,7 @@ import { notReached } from '../processor/refused-write.ts';
 import type { ChangeableSubscription } from '../processor/subscription-change-calls.ts';
 import { type ChangePlans, readChangeable, type Target, targetOf } from './change-terms.ts';
 import { dropPendingChange, dropPendingUpdate } from './drop-pending-change.ts';
+import { concurrentChange } from './retry-overtaken.ts';
 import { followedItem, type SubscriptionFacts } from './subscription.ts';
 import type { MadeChange } from './subscription-change.ts';
 import type { SubscriptionParts } from './subscription-creation.ts';
@@ -19,11 +20,11 @@ export async function changeAtPeriodEnd(
   parts: SubscriptionParts,
   change: ChangeAtPeriodEnd,
   plans: ChangePlans,
+  before: ChangeableSubscription,
   write: OperationWrite,
 ): Promise<MadeChange> {
   const { processor } = parts;
   const { subscription } = plans;
-  const before = await readChangeable(processor, subscription);
   targetOf(before, change, plans);
   refuseIfEnding(before.subscription);
   await dropPendingUpdate(processor, before, write);
@@ -33,7 +34,15 @@ export async function changeAtPeriodEnd(
   if (target.isPresent) await dropPendingChange(processor, found, write);
   else await planUnderSchedule(parts, target, { plans, found }, write);
   const { subscription: facts } = await readChangeable(processor, subscription);
+  refuseOtherTime(facts);
   return { facts, subscription, clientSecret: null };
+}
+
+/** Fails if another request has started a period while the change was planned for the end of the one before. */
+function refuseOtherTime(facts: SubscriptionFacts): void {
+  const at = facts.pendingChange?.at?.getTime();
+  const { currentPeriodEnd } = followedItem(facts, () => undefined);
+  if (at !== undefined && at < currentPeriodEnd.getTime()) throw concurrentChange();
 }
 
 interface Planned {
@@ -51,13 +60,13 @@ async function planUnderSchedule(
   try {
     await plan(parts, target, plans, write);
   } catch (error) {
-    // Without a change, the new schedule would only be in the way of other changes.
-    if (found.processorScheduleId === null && isRefusal(error))
-      await dropPendingChange(
-        parts.processor,
-        await readChangeable(parts.processor, plans.subscription),
-        write,
-      );
+    if (!isRefusal(error)) throw error;
+    const present = await readChangeable(parts.processor, plans.subscription);
+    // Another request has released the schedule meanwhile.
+    if (present.processorScheduleId === null) throw concurrentChange();
+    // Without a change, a new schedule would only be in the way of others. Another request may have planned one.
+    if (found.processorScheduleId === null && present.subscription.pendingChange === null)
+      await dropPendingChange(parts.processor, present, write);
     throw error;
   }
 }
@@ -83,14 +92,14 @@ async function ensureSchedule(
 ): Promise<void> {
   if (processorScheduleId !== null) return;
   const { processor } = parts;
-  const attempt = await processor.schedules.create({
-    processorSubscriptionId,
-    idempotencyKey: `${idempotencyKey}-schedule`,
-  });
-  if (attempt.outcome === 'done') return;
-  // Another request may have created one at the same time.
+  const create = (key: string) =>
+    processor.schedules.create({ processorSubscriptionId, idempotencyKey: `${idempotencyKey}-${key}` });
+  if ((await create('schedule')).outcome === 'done') return;
+  // Another request may have created one at the same time, and may even have released it.
   const present = await readChangeable(processor, { processorSubscriptionId });
-  if (present.processorScheduleId === null) throw await refusal(parts, attempt, processorSubscriptionId);
+  if (present.processorScheduleId !== null) return;
+  const attempt = await create('schedule-again');
+  if (attempt.outcome !== 'done') throw await refusal(parts, attempt, processorSubscriptionId);
 }
 
 async function plan(

@@ -5,11 +5,11 @@ import { notReached } from '../processor/refused-write.ts';
 import type { ChangeableSubscription, InvoiceCharge } from '../processor/subscription-change-calls.ts';
 import { type ChangePlans, itemChange, readChangeable, type Target, targetOf } from './change-terms.ts';
 import { dropPendingChange, voidChangeInvoice } from './drop-pending-change.ts';
+import { refuseWhilePaymentDue } from './payment-due.ts';
 import type { Subscription } from './subscription.ts';
 import type { MadeChange } from './subscription-change.ts';
 import type { SubscriptionParts } from './subscription-creation.ts';
 import type { ChangeNow } from './subscription-patch.ts';
-import type { PendingItemFacts } from './subscription-terms.ts';
 
 /**
  * Changes plan or quantity now. Every step depends on what the processor shows, so that a repeated request goes on where
@@ -19,14 +19,15 @@ export async function changeNow(
   parts: SubscriptionParts,
   change: ChangeNow,
   plans: ChangePlans,
+  before: ChangeableSubscription,
   write: OperationWrite,
 ): Promise<MadeChange> {
   const { processor } = parts;
   const { subscription } = plans;
-  const before = await readChangeable(processor, subscription);
   const waiting = targetOf(before, change, plans);
   // The first call of a repeated request may have made the change that waits.
   if (write.isRepeated && isFor(before, waiting)) return settleCharge(parts, plans, before, write);
+  await refuseWhilePaymentDue(processor, before, change, waiting);
   // A change that the processor will refuse drops nothing.
   const isDropped = isWithinPeriod(before, change) && (await dropPendingChange(processor, before, write));
   // The change that waited may have been paid meanwhile, and so be made.
@@ -65,7 +66,7 @@ async function makeChange(
   { subscription }: ChangePlans,
   { idempotencyKey }: OperationWrite,
 ): Promise<ChangeableSubscription> {
-  const { planId } = change;
+  const { planId, quantity } = change;
   const attempt = await processor.subscriptionChanges
     .change({ ...itemChange(change, target, subscription), idempotencyKey })
     .catch(async (error: unknown) => {
@@ -76,8 +77,14 @@ async function makeChange(
     throw notReached(attempt, 'subscription', 'unchanged');
   }
   const { pendingUpdate, items } = attempt.value;
-  if (pendingUpdate === null && !includes(items, target))
-    throw notReached(attempt, 'subscription', 'unchanged');
+  // Another request may have changed what this one leaves as it is.
+  const isMade = items.some(
+    (item) =>
+      item.processorItemId === target.item.processorItemId &&
+      (planId === undefined || item.processorPriceId === target.processorPriceId) &&
+      (quantity === undefined || item.quantity === quantity),
+  );
+  if (pendingUpdate === null && !isMade) throw notReached(attempt, 'subscription', 'unchanged');
   return attempt.value;
 }
 
@@ -113,10 +120,7 @@ function isVoidable({ status }: InvoiceCharge): boolean {
   return status === 'open' || status === 'uncollectible';
 }
 
-function isFor({ pendingUpdate }: ChangeableSubscription, target: Target): boolean {
-  return includes(pendingUpdate?.items ?? [], target);
-}
-
-function includes(items: readonly PendingItemFacts[], { processorPriceId, quantity }: Target): boolean {
+function isFor({ pendingUpdate }: ChangeableSubscription, { processorPriceId, quantity }: Target): boolean {
+  const items = pendingUpdate?.items ?? [];
   return items.some((item) => item.processorPriceId === processorPriceId && item.quantity === quantity);
 }

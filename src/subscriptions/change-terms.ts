@@ -34,6 +34,8 @@ export interface Target {
    * subscription's billing mode the processor would not do so by itself.
    */
   readonly startsPeriod: boolean;
+  /** A period costs less than before, or the processor does not show what it costs now. */
+  readonly isCheaper: boolean;
 }
 
 /** Reads the plans of a change. Fails if the subscription has ended, or cannot get the plan. */
@@ -77,7 +79,8 @@ export function targetOf(
   const item = itemOf(found, present);
   const quantity = wantedQuantity ?? item.quantity;
   const processorPriceId = wanted?.processorPriceId ?? item.processorPriceId;
-  const isFreeNow = item.unitAmount === 0;
+  const { unitAmount } = item;
+  const isFreeNow = unitAmount === 0;
   const isOtherInterval = wanted !== null && `${wanted.intervalCount} ${wanted.interval}` !== item.interval;
   return {
     item,
@@ -88,6 +91,7 @@ export function targetOf(
     // A trial has no paid period that could start: its plan counts from the end of the trial.
     startsPeriod:
       status !== 'trialing' && (isOtherInterval || (isFreeNow && wanted !== null && wanted.amount > 0)),
+    isCheaper: unitAmount === null || (wanted?.amount ?? unitAmount) * quantity < unitAmount * item.quantity,
   };
 }
 

@@ -7,6 +7,7 @@ import type {
 } from '../processor/subscription-change-calls.ts';
 import { refuseIfEnding } from './change-at-period-end.ts';
 import { itemChange, plansOfChange, readChangeable, type Target, targetOf } from './change-terms.ts';
+import { refuseWhilePaymentDue } from './payment-due.ts';
 import { refuseTakenGroup } from './reserve-group.ts';
 import type { Subscription } from './subscription.ts';
 import type { SubscriptionParts } from './subscription-creation.ts';
@@ -40,6 +41,7 @@ export async function previewChange(
   const found = await readChangeable(processor, subscription);
   const target = targetOf(found, change, plans);
   if (change.kind === 'periodEnd') refuseIfEnding(found.subscription);
+  await refuseWhilePaymentDue(processor, found, change, target);
   const order = itemChange(change, target, subscription);
   const attempt = await processor.subscriptionChanges.preview(
     // A change to the present plan and quantity bills nothing, whatever it says about proration.

@@ -95,6 +95,7 @@ export function registerSubscriptionPreviewRoutes(
             'subscription_ended',
             'subscription_incomplete',
             'subscription_ending',
+            'payment_due',
             'already_subscribed',
             ...bodyFailures,
             ...processorFailures,

@@ -23,13 +23,13 @@ import type { SettingsChange } from './subscription-patch.ts';
 export async function changeSettings(
   parts: SubscriptionParts,
   change: SettingsChange,
+  found: ChangeableSubscription,
   subscription: Subscription,
   write: OperationWrite,
 ): Promise<MadeChange> {
   const { processor } = parts;
   const { paymentMethodId } = change;
   if (paymentMethodId !== undefined && !isPaymentMethodId(paymentMethodId)) throw paymentMethodNotFound();
-  const found = await readChangeable(processor, subscription);
   refuseChangeIn(found.subscription.status);
   const isDropped = change.cancelAtPeriodEnd === true && (await dropPendingChange(processor, found, write));
   const facts = await update(parts, valuesOf(change, found), { subscription, found }, write);

@@ -72,6 +72,9 @@ const description = [
   'What is billed now is charged at once. If it is paid, the plan is changed. If it is declined, nothing is ' +
     'changed and the response is `payment_declined`. If the customer must authenticate, the change waits as ' +
     '`pendingChange`, and the frontend confirms it with `clientSecret`.',
+  'While an invoice of a `past_due` or `unpaid` subscription is open, a change that would be billed now, or that would ' +
+    'credit a part of the unpaid period, is refused with `payment_due`. Pay first, or use `proration: none` or ' +
+    '`when: periodEnd`.',
   'A change replaces one that waits. A change to the present plan and quantity drops it, and so does ' +
     '`cancelAtPeriodEnd: true`.',
   'While the status is `incomplete`, and after the subscription has ended, you can only change `metadata`.',
@@ -107,6 +110,8 @@ function registerPatch(
             'subscription_ended',
             'subscription_incomplete',
             'subscription_ending',
+            'payment_due',
+            'concurrent_change',
             'already_subscribed',
             ...bodyFailures,
             ...keyFailures,

@@ -14,6 +14,7 @@ import { changeMetadata } from './change-metadata.ts';
 import { changeNow, dropDeclinedChange } from './change-now.ts';
 import { plansOfChange, readChangeable } from './change-terms.ts';
 import { reserveGroup } from './reserve-group.ts';
+import { retryIfOvertaken } from './retry-overtaken.ts';
 import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
 import type { ChangedSubscription, MadeChange } from './subscription-change.ts';
 import type { SubscriptionParts } from './subscription-creation.ts';
@@ -49,15 +50,25 @@ export class SubscriptionUpdate
     const subscription = await this.#find(parts.database, subscriptionId);
     if (change.kind === 'now') {
       const plans = await plansOfChange(parts.plans, subscription, change);
-      return (write) => changeNow(parts, change, plans, write);
+      return (write) =>
+        retryIfOvertaken(parts, subscription, write, (found, keyed) =>
+          changeNow(parts, change, plans, found, keyed),
+        );
     }
     if (change.kind === 'periodEnd') {
       const plans = await plansOfChange(parts.plans, subscription, change);
-      return (write) => changeAtPeriodEnd(parts, change, plans, write);
+      return (write) =>
+        retryIfOvertaken(parts, subscription, write, (found, keyed) =>
+          changeAtPeriodEnd(parts, change, plans, found, keyed),
+        );
     }
     if (change.metadata !== undefined)
       await parts.customers.refuseMetadataChange(subscription, change.metadata);
-    if (change.kind === 'settings') return (write) => changeSettings(parts, change, subscription, write);
+    if (change.kind === 'settings')
+      return (write) =>
+        retryIfOvertaken(parts, subscription, write, (found, keyed) =>
+          changeSettings(parts, change, found, subscription, keyed),
+        );
     return (write) => changeMetadata(parts, change, subscription, write);
   }
 

@@ -225,6 +225,32 @@ describe('grace', () => {
     nowMs = undefined;
   });
 
+  test('is not longer because a change within the unpaid period is paid', async () => {
+    const subscription = await failToRenew();
+    const { processorSubscriptionId: id } = subscription;
+    const path = `/subscriptions/${subscription.id}`;
+    await readJson(await call('PATCH', path, { quantity: 5 }), 200);
+    const { customer, status } = await till.stripe.subscriptions.retrieve(id);
+    assert.equal(status, 'past_due');
+    const { id: card } = await till.stripe.paymentMethods.attach('pm_card_visa', {
+      customer: String(customer),
+    });
+    // Somebody bills what waits for the next invoice, and the customer pays it.
+    const bill = await till.stripe.invoices.create({
+      ...{ customer: String(customer), subscription: id, pending_invoice_items_behavior: 'include' },
+    });
+    await till.stripe.invoices.finalizeInvoice(String(bill.id), { auto_advance: false });
+    await till.stripe.invoices.pay(String(bill.id), { payment_method: card });
+    await till.settle();
+    const shown = await readSubscription(till, subscription);
+    assert.equal(shown.status, 'past_due');
+    nowMs = Date.parse(subscription.currentPeriodEnd ?? '') + graceDays * dayMs;
+    const { entitled, subscriptions } = await entitlementsOf({ id: subscription.customerId });
+    assert.deepEqual([entitled, subscriptions[0]?.reason], [false, 'past_due']);
+    assert.equal(subscriptions[0]?.until, new Date(nowMs).toISOString());
+    nowMs = undefined;
+  });
+
   test('ends with an ETag of its own, though no event arrives', async () => {
     const subscription = await failToRenew();
     await till.settle();

@@ -27,6 +27,8 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   subscription_ended: 409,
   subscription_incomplete: 409,
   subscription_ending: 409,
+  payment_due: 409,
+  concurrent_change: 409,
   payment_not_cancelable: 409,
   payment_not_capturable: 409,
   capture_exceeds_authorized: 409,
@@ -174,6 +176,9 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
     'The first payment of the subscription is not complete. Complete it before you change the subscription.',
   subscription_ending:
     'The subscription ends with the current period. Set cancelAtPeriodEnd to false before you plan a change.',
+  concurrent_change: 'Other requests changed the subscription at the same time. Repeat this request.',
+  payment_due:
+    'An invoice of the subscription is not paid. Pay it first with POST /api/v1/subscriptions/{id}/pay.',
   already_subscribed:
     'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it first.',
   nothing_to_pay: 'The subscription is active, and no invoice of it is open.',

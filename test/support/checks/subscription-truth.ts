@@ -78,13 +78,10 @@ function paidUntilTruth(
   return paid[0]?.until ?? null;
 }
 
-/** Where the last period ends that the lines of the subscription bill. */
+/** Where the last period ends that the lines of the subscription pay for. Changes within a period do not count. */
 export function coversUntilTruth({ lines }: Stripe.Invoice): number | null {
   const ends = lines.data
-    .filter(({ parent, amount }) => {
-      const isOfPlan = parent?.type === 'subscription_item_details';
-      return amount >= 0 && (isOfPlan || parent?.invoice_item_details?.proration === true);
-    })
+    .filter(({ parent, amount }) => amount >= 0 && parent?.subscription_item_details?.proration === false)
     .map(({ period }) => period.end);
   return ends.length === 0 ? null : Math.max(...ends);
 }

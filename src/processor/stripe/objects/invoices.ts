@@ -5,22 +5,27 @@ import { mapPages } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { readLines } from './invoice-lines.ts';
 import { createInvoicePaymentCalls } from './invoice-payment.ts';
-import { coversUntilOf, mapInvoice, mapInvoicePayment } from './map-invoice.ts';
+import { coversUntilOf, isFirstInvoice, mapInvoice, mapInvoicePayment } from './map-invoice.ts';
 
 export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
   const { stripe, call } = context;
   return {
     read: async (processorInvoiceId) => {
-      const invoice = await call('invoices.read', {
+      const found = await call('invoices.read', {
         kind: 'read',
         send: (options) => stripe.invoices.retrieve(processorInvoiceId, {}, options),
-        take: mapInvoice,
+        take: (response, asOf) => ({
+          invoice: mapInvoice(response, asOf),
+          isFirst: isFirstInvoice(response),
+        }),
         refused: (refusal) => (isMissing(refusal) ? null : undefined),
       });
-      if (invoice === null || invoice.coversUntil !== undefined) return invoice;
+      if (found === null) return null;
+      const { invoice, isFirst } = found;
+      if (invoice.coversUntil !== undefined) return invoice;
       // The lines no longer change once the invoice is paid.
       const lines = await readLines(context, processorInvoiceId);
-      return { ...invoice, coversUntil: coversUntilOf(lines) ?? null };
+      return { ...invoice, coversUntil: coversUntilOf(lines, { isFirst }) ?? null };
     },
 
     ...createInvoicePaymentCalls(context),

@@ -9,8 +9,11 @@ import { mapInvoice } from './map-invoice.ts';
 const event = JSON.parse(eventFixture('invoice.paid.newer'));
 
 /** Until when an invoice with these lines pays, in seconds; the stored event must say the same. */
-function coversUntil(lines: unknown): number | null | undefined {
-  const object = { ...event.data.object, ...(lines === undefined ? {} : { lines }) };
+function coversUntil(lines: unknown, billingReason = 'subscription_cycle'): number | null | undefined {
+  const object = {
+    ...{ ...event.data.object, billing_reason: billingReason },
+    ...(lines === undefined ? {} : { lines }),
+  };
   const { coversUntil } = mapInvoice(object, atSecond(1_000));
   const stored = readEvent(redactPayload({ ...event, data: { object } }).payload);
   assert(stored.subject === 'invoice');
@@ -40,9 +43,21 @@ test('an invoice pays until the last period that the lines of its subscription b
 test('what somebody added to the invoice, and credits for unused time, do not count', () => {
   assert.equal(coversUntil(list(line(900, extra(false)), line(100, item()))), 100);
   assert.equal(coversUntil(list(line(900, null), line(100, item()))), 100);
-  assert.equal(coversUntil(list(line(900, extra(true), { amount: -5 }), line(100, extra(true)))), 100);
+  assert.equal(coversUntil(list(line(900, item(true), { amount: -5 }), line(100, item()))), 100);
   assert.equal(coversUntil(list(line(900, extra(false)))), null);
   assert.equal(coversUntil(list()), null);
+});
+
+test('a charge for a change within a period does not pay for the period', () => {
+  for (const prorated of [item(true), extra(true)]) {
+    assert.equal(coversUntil(list(line(900, prorated))), null);
+    assert.equal(coversUntil(list(line(50, prorated, { amount: -5 }), line(900, prorated))), null);
+    assert.equal(coversUntil(list(line(900, prorated), line(100, item()))), 100);
+    // A first period that is shorter than the others is billed in this way.
+    assert.equal(coversUntil(list(line(900, prorated)), 'subscription_create'), 900);
+  }
+  // The change to another interval credits the old period, and bills the new one.
+  assert.equal(coversUntil(list(line(900, item(true), { amount: -5 }), line(300, item()))), 300);
 });
 
 test('lines of the older shape count in the same way', () => {
@@ -51,7 +66,8 @@ test('lines of the older shape count in the same way', () => {
     return rest;
   };
   const lines = [older(300, 'invoiceitem', false), older(200, 'invoiceitem', true)];
-  assert.equal(coversUntil(list(older(100, 'subscription', false), ...lines)), 200);
+  assert.equal(coversUntil(list(older(100, 'subscription', false), ...lines)), 100);
+  assert.equal(coversUntil(list(older(100, 'subscription', true), ...lines)), null);
 });
 
 test('it is unknown without lines, with more of them than shown, or with lines of an older release', () => {

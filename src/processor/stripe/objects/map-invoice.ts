@@ -16,9 +16,8 @@ const statuses = {
 
 export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
   const invoice = WireObject.parse(value, 'invoice').expectKind('invoice');
-  const coversUntil = hasMoreLines(invoice)
-    ? undefined
-    : coversUntilOf(ifReadable(() => invoice.list('lines')));
+  const lines = hasMoreLines(invoice) ? null : ifReadable(() => invoice.list('lines'));
+  const coversUntil = coversUntilOf(lines, { isFirst: isFirstInvoice(value) });
   return {
     processorInvoiceId: invoice.text('id'),
     processorCustomerId: invoice.referenceOrNull('customer'),
@@ -80,32 +79,41 @@ function subscriptionDetailsOf(invoice: WireObject): WireObject | null {
   return holder?.has('subscription_details') ? holder.objectOrNull('subscription_details') : null;
 }
 
+/** The invoice that starts a subscription. Its first period may be shorter, and is then billed as a proration. */
+export function isFirstInvoice(value: unknown): boolean {
+  return WireObject.parse(value, 'invoice').optionalText('billing_reason') === 'subscription_create';
+}
+
 /**
- * The end of the last period that these lines bill. A credit for time that is not used does not count, and neither does
- * an item that somebody added to the invoice. Undefined if a line does not show its period.
+ * The end of the last period that these lines pay for. A proration does not count: a charge only pays for a change within
+ * a period that another invoice bills, and a credit gives time back. Neither does an item that somebody added to the
+ * invoice. Undefined if a line does not show its period.
  */
-export function coversUntilOf(lines: readonly WireObject[] | null): Date | null | undefined {
+export function coversUntilOf(
+  lines: readonly WireObject[] | null,
+  { isFirst }: { readonly isFirst: boolean },
+): Date | null | undefined {
   if (lines === null) return undefined;
   const ends = lines
-    .filter(isBilledPeriod)
+    .filter((line) => isBilledPeriod(line, isFirst))
     .map((line) => ifReadable(() => line.object('period').moment('end')));
   if (!ends.every((end) => end !== null) || lines.some((line) => !line.has('amount'))) return undefined;
   return ends.reduce<Date | null>((last, end) => (last === null || end > last ? end : last), null);
 }
 
 /** Since 2025-03-31 `parent` says where a line comes from; before, the line itself did. */
-function isBilledPeriod(line: WireObject): boolean {
+function isBilledPeriod(line: WireObject, isFirst: boolean): boolean {
   const amount = ifReadable(() => line.wholeNumber('amount'));
   if (amount !== null && amount < 0) return false;
-  if (!line.has('parent')) return isOfSubscription(line, line.optionalText('type') === 'subscription');
+  if (!line.has('parent')) return paysPeriod(line, line.optionalText('type') === 'subscription', isFirst);
   const parent = ifReadable(() => line.object('parent'));
   if (parent === null) return false;
   const type = parent.optionalText('type') ?? '';
   const details = ifReadable(() => parent.object(type));
-  return details !== null && isOfSubscription(details, type === 'subscription_item_details');
+  return details !== null && paysPeriod(details, type === 'subscription_item_details', isFirst);
 }
 
-/** The regular line of a subscription, or the charge for a change within its period. */
-function isOfSubscription(details: WireObject, isRegular: boolean): boolean {
-  return isRegular || ifReadable(() => details.flag('proration')) === true;
+function paysPeriod(details: WireObject, isOfSubscription: boolean, isFirst: boolean): boolean {
+  const isProration = ifReadable(() => details.flag('proration')) === true;
+  return isProration ? isFirst : isOfSubscription;
 }

@@ -28,9 +28,11 @@ export function createScheduleCalls(context: AdapterContext): ScheduleCalls {
       }),
 
     planChange: ({ processorSubscriptionId, idempotencyKey, ...change }) =>
-      setPhases(processorSubscriptionId, idempotencyKey, (subscription) => ({
-        phases: phasesWithChange(subscription, change),
-      })),
+      setPhases(processorSubscriptionId, idempotencyKey, (subscription) =>
+        hasPrice(subscription, change.presentPriceId)
+          ? { phases: phasesWithChange(subscription, change) }
+          : null,
+      ),
 
     setPaymentMethod: ({ processorSubscriptionId, paymentMethodId, idempotencyKey }) =>
       setPhases(processorSubscriptionId, idempotencyKey, (subscription) => ({
@@ -69,7 +71,7 @@ function createSetPhases({ stripe, call }: AdapterContext) {
   return async (
     processorSubscriptionId: string,
     idempotencyKey: string,
-    phasesOf: (subscription: WireObject) => NewPhases,
+    phasesOf: (subscription: WireObject) => NewPhases | null,
   ): Promise<Attempt<null>> => {
     const planned = await call('subscriptions.read', {
       kind: 'read',
@@ -80,11 +82,13 @@ function createSetPhases({ stripe, call }: AdapterContext) {
         const schedule = subscription.objectOrNull('schedule');
         if (schedule === null) return null;
         const cancelAt = ifReadable(() => subscription.wholeNumber('cancel_at'));
-        return { id: schedule.id(), hasEnd: cancelAt !== null, ...phasesOf(subscription) };
+        const wanted = phasesOf(subscription);
+        return wanted === null ? overtaken : { id: schedule.id(), hasEnd: cancelAt !== null, ...wanted };
       },
     });
     // The schedule was released after the caller found or created it, by a change that is newer than this one.
     if (planned === null) return done(null);
+    if ('outcome' in planned) return planned;
     const { id, hasEnd, phases, paymentMethodId } = planned;
     return call('subscription_schedules.update', {
       kind: 'write',
@@ -110,6 +114,17 @@ function createSetPhases({ stripe, call }: AdapterContext) {
       refused: refusedChange,
     });
   };
+}
+
+/** Another request has changed the item. */
+const overtaken = {
+  outcome: 'wrong_state',
+  processorCode: null,
+  message: 'The subscription no longer has the price that the change replaces.',
+} as const;
+
+function hasPrice(subscription: WireObject, processorPriceId: string): boolean {
+  return subscription.list('items').some((item) => item.reference('price') === processorPriceId);
 }
 
 function scheduleOf(response: unknown): WireObject {

@@ -1,0 +1,63 @@
+import { Failure, isDefiniteRefusal } from '../errors.ts';
+import type { OperationWrite } from '../idempotency/operation.ts';
+import type { Processor } from '../processor/processor.ts';
+import type { ChangeableSubscription } from '../processor/subscription-change-calls.ts';
+import { readChangeable } from './change-terms.ts';
+import type { Subscription } from './subscription.ts';
+import type { MadeChange } from './subscription-change.ts';
+
+/** One try for the request itself, and one for each of two others that come between its calls. */
+const triesMax = 3;
+
+/**
+ * Makes a change that takes several calls. If the processor refuses it and the subscription is not what the calls assumed,
+ * another request was faster: the change starts again from what the processor shows now. A refusal has no effect, so the
+ * next try has keys of its own.
+ */
+export async function retryIfOvertaken(
+  { processor }: { readonly processor: Pick<Processor, 'subscriptionChanges'> },
+  subscription: Subscription,
+  write: OperationWrite,
+  change: (found: ChangeableSubscription, write: OperationWrite) => Promise<MadeChange>,
+): Promise<MadeChange> {
+  for (let tries = 1; ; tries += 1) {
+    const found = await readChangeable(processor, subscription);
+    const key = write.idempotencyKey;
+    try {
+      return await change(found, tries === 1 ? write : { ...write, idempotencyKey: `${key}-try${tries}` });
+    } catch (error) {
+      const isOvertaken =
+        isConcurrentChange(error) ||
+        (isDefiniteRefusal(error) &&
+          stateOf(await readChangeable(processor, subscription)) !== stateOf(found));
+      if (!isOvertaken) throw error;
+      if (tries === triesMax) throw concurrentChange();
+    }
+  }
+}
+
+/** Another request changed the subscription between the calls of this one. */
+export function concurrentChange(): Failure {
+  return new Failure(
+    'concurrent_change',
+    'Other requests changed the subscription at the same time. Repeat this request.',
+  );
+}
+
+function isConcurrentChange(error: unknown): boolean {
+  return error instanceof Failure && error.code === 'concurrent_change';
+}
+
+/** What the calls of a change depend on, as a text to compare. */
+function stateOf({
+  subscription,
+  items,
+  processorScheduleId,
+  pendingUpdate,
+}: ChangeableSubscription): string {
+  const { status, cancelAt, cancelAtPeriodEnd, items: facts } = subscription;
+  return JSON.stringify({
+    ...{ status, cancelAt, cancelAtPeriodEnd, items, processorScheduleId, pendingUpdate },
+    periods: facts.map(({ currentPeriodStart, currentPeriodEnd }) => [currentPeriodStart, currentPeriodEnd]),
+  });
+}
