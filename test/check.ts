@@ -35,6 +35,7 @@ const loadTests = [`test/${folders.load}/**/*.test.ts`];
 const longTests = [
   'test/{faults,load,fuzz,security}/**/*.test.ts',
   'test/webhooks/{model,kills,permutations,event-list,retention-locks}.test.ts',
+  'test/events/{feed-order,streams}.test.ts',
   'test/api/lists.test.ts',
 ];
 /** Most tests wait as much as they work, so two more at a time than there are cores keep the cores busy. */
