@@ -1,0 +1,16 @@
+import type { Refund } from './refund.ts';
+
+/** A refund as the API shows it. */
+export function refundView(refund: Refund) {
+  return {
+    id: refund.id,
+    processorRefundId: refund.processorRefundId ?? '',
+    paymentId: refund.paymentId,
+    amount: refund.amount,
+    currency: refund.currency,
+    status: refund.status,
+    reason: refund.reason,
+    createdAt: refund.createdAt.toISOString(),
+    updatedAt: refund.updatedAt.toISOString(),
+  };
+}
