@@ -9,7 +9,8 @@ import { idTime, isOurId } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import { type Customer, type CustomerFacts, eraseCustomer } from './customer.ts';
-import type { CustomerStore } from './customer-store.ts';
+import type { CustomerStore, DeletedCustomer } from './customer-store.ts';
+import { customerView } from './customer-view.ts';
 import type { ExternalIdStore } from './external-id-store.ts';
 import { type TakenExternalIds, takeExternalIds } from './external-ids.ts';
 
@@ -21,6 +22,8 @@ interface CustomerMirrorParts {
   readonly clock: Clock;
   /** Called in the transaction that creates rows for lost customers. */
   readonly onRecovered: (tx: Transaction, customers: readonly Customer[]) => Promise<void>;
+  /** Called in a transaction that deletes customers, or erases again what belongs to them. */
+  readonly onErased: (tx: Transaction, customerIds: readonly string[]) => Promise<void>;
 }
 
 export class CustomerMirror implements Mirror<CustomerFacts> {
@@ -36,14 +39,22 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   }
 
   async apply(tx: Transaction, facts: readonly CustomerFacts[], source: Source): Promise<Applied> {
-    const { store, externalIds, clock } = this.#parts;
+    const { store, externalIds, onErased, clock } = this.#parts;
     const { keyOf } = this;
     const rows = await lockRows(tx, store, facts, keyOf);
     const taken = await takeExternalIds(tx, externalIds, rows);
     const inserted = await this.#insert(tx, rows.unknown, source, taken);
-    const folding = { rows, inserted, source, keyOf, take: taken.take, now: clock.now() };
+    const folding = { rows, inserted, source, keyOf, take: taken.take, view: customerView, now: clock.now() };
     const { applied, written } = await applyToRows(tx, store, folding);
     await taken.freeUnused(written);
+    const deleted = written.filter(
+      ({ before, after }) => before.deletedAt === null && after.deletedAt !== null,
+    );
+    if (deleted.length > 0)
+      await onErased(
+        tx,
+        deleted.map(({ after }) => after.id),
+      );
     return applied;
   }
 
@@ -81,12 +92,22 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
 
   /** Removes the personal data. False if the row has none left. */
   erase(key: string): Promise<boolean> {
-    const { database, store, clock } = this.#parts;
+    const { database, store, onErased, clock } = this.#parts;
     return database.transaction(async (tx) => {
       const [customer] = await store.lockByKeys(tx, [key]);
       if (customer === undefined || customer.deletedAt !== null) return false;
-      store.update(tx, [eraseCustomer(customer, clock.now())]);
+      store.update(tx, [{ before: customer, after: eraseCustomer(customer, clock.now()) }]);
+      await onErased(tx, [customer.id]);
       return true;
+    });
+  }
+
+  /** Records a finished search for personal data, and erases once more what belongs to the customer. */
+  async markErased(customer: DeletedCustomer): Promise<void> {
+    const { database, store, onErased } = this.#parts;
+    await database.transaction(async (tx) => {
+      await store.markErased(tx, customer);
+      await onErased(tx, [customer.id]);
     });
   }
 

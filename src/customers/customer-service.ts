@@ -161,6 +161,6 @@ export class CustomerService {
 
   /** Records a finished search. The first search schedules a second one. */
   async markErased(customer: DeletedCustomer): Promise<void> {
-    await this.#parts.store.markErased(this.#parts.database, customer);
+    await this.#parts.mirror.markErased(customer);
   }
 }

@@ -1,5 +1,7 @@
 import type { Customer } from './customer.ts';
 
+export type CustomerView = ReturnType<typeof customerView>;
+
 /** A customer as the API shows it. */
 export function customerView(customer: Customer) {
   return {

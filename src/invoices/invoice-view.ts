@@ -1,5 +1,7 @@
 import type { Invoice } from './invoice.ts';
 
+export type InvoiceView = ReturnType<typeof invoiceView>;
+
 /** An invoice as the API shows it. */
 export function invoiceView(invoice: Invoice) {
   return {

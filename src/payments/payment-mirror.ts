@@ -26,6 +26,7 @@ import {
   takePaymentFacts,
 } from './payment.ts';
 import type { PaymentStore } from './payment-store.ts';
+import { paymentView } from './payment-view.ts';
 import type { SubscriptionCharge, SubscriptionCharges } from './subscription-charges.ts';
 
 /** A row is normally written within a second of its payment. It is late after a crash or the restore of a backup. */
@@ -80,7 +81,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const inserted = await (charge === undefined
       ? this.#insert(tx, rows, source, now)
       : this.#insertCharges(tx, rows.unknown, charge, now));
-    const folding = { rows, inserted, source, keyOf, take: takePaymentFacts, now };
+    const folding = { rows, inserted, source, keyOf, take: takePaymentFacts, view: paymentView, now };
     const { applied, written } = await applyToRows(tx, store, folding);
     const made = inserted?.made ?? [];
     const turned = written.filter(({ before, after }) => before.intentStatus !== after.intentStatus);
@@ -152,7 +153,15 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const rows = await lockRows<Payment, ChargeFacts>(tx, store, facts, keyOf);
     const lost = rows.unknown.filter(({ localId }) => isOurId(localId)).map(keyOf);
     const inserted = lost.length === 0 ? undefined : { made: [], lost };
-    const folding = { rows, inserted, source, keyOf, take: takeChargeFacts<Payment>, now: clock.now() };
+    const folding = {
+      rows,
+      inserted,
+      source,
+      keyOf,
+      take: takeChargeFacts<Payment>,
+      view: paymentView,
+      now: clock.now(),
+    };
     return (await applyToRows(tx, store, folding)).applied;
   }
 

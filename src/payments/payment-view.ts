@@ -1,5 +1,7 @@
 import type { Payment } from './payment.ts';
 
+export type PaymentView = ReturnType<typeof paymentView>;
+
 /** A payment as the API shows it. */
 export function paymentView(payment: Payment) {
   return {

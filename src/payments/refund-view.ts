@@ -1,5 +1,7 @@
 import type { Refund } from './refund.ts';
 
+export type RefundView = ReturnType<typeof refundView>;
+
 /** A refund as the API shows it. */
 export function refundView(refund: Refund) {
   return {

@@ -1,5 +1,7 @@
 import type { Plan } from './plan.ts';
 
+export type PlanView = ReturnType<typeof planView>;
+
 /** A plan as the API shows it. */
 export function planView(plan: Plan) {
   return {

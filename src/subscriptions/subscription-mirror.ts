@@ -35,6 +35,7 @@ import {
 } from './subscription.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 import { noTerms, type PlanIdOf, termsOf } from './subscription-terms.ts';
+import { subscriptionView } from './subscription-view.ts';
 
 interface SubscriptionMirrorParts {
   readonly database: Database;
@@ -139,7 +140,9 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     const inserted = await this.#insert(tx, rows.unknown, planIdOf, now);
     const take: Take<Subscription, SubscriptionFacts> = (subscription, next, origin, at) =>
       takeSubscriptionFacts(subscription, next, planIdOf, origin, at);
-    const { applied } = await applyToRows(tx, store, { rows, inserted, source, keyOf, take, now });
+    // Whether it entitles its customer follows from what else it shows.
+    const view = (subscription: Subscription) => subscriptionView(subscription, false);
+    const { applied } = await applyToRows(tx, store, { rows, inserted, source, keyOf, take, view, now });
     const lost = createdWithoutMetadata(source, rows, inserted, keyOf);
     return { applied: withRecovery(applied, { lost }), planIdOf };
   }

@@ -1,6 +1,8 @@
 import type { Subscription } from './subscription.ts';
 import type { Discount } from './subscription-terms.ts';
 
+export type SubscriptionView = ReturnType<typeof subscriptionView>;
+
 /** A subscription as the API shows it. */
 export function subscriptionView(subscription: Subscription, entitled: boolean) {
   const { discount } = subscription;

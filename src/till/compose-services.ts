@@ -5,6 +5,10 @@ import { CustomerService } from '../customers/customer-service.ts';
 import { CustomerStore, customerList } from '../customers/customer-store.ts';
 import { ExternalIdStore } from '../customers/external-id-store.ts';
 import { LostCustomers } from '../customers/lost-customers.ts';
+import { Outbox } from '../events/outbox.ts';
+import { OutboxStore } from '../events/outbox-store.ts';
+import { SubscriptionLinks } from '../events/subscription-links.ts';
+import { toldObjects } from '../events/told-objects.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { IdempotencyService } from '../idempotency/idempotency-service.ts';
@@ -101,6 +105,7 @@ export function composeServices(parts: ServiceParts) {
   };
   const { mirrors, lostCustomers } = composeMirrors(parts, stores);
   const domain = composeDomain({ ...parts, idempotency }, stores, mirrors);
+  const outbox = composeOutbox(parts, stores, domain.entitlements);
   const sweeper = new Sweeper({
     database,
     claims,
@@ -125,7 +130,7 @@ export function composeServices(parts: ServiceParts) {
   const stop = async (): Promise<void> => {
     await Promise.all([idempotency.stop(), webhooks.worker.stop()]);
   };
-  return { ...domain, mirrors, idempotency, sweeper, ...webhooks, stop };
+  return { ...domain, mirrors, idempotency, sweeper, outbox, ...webhooks, stop };
 }
 
 interface Stores {
@@ -145,6 +150,10 @@ function composeMirrors(parts: ServiceParts, stores: Stores) {
     store: stores.customers,
     externalIds: stores.externalIds,
     onRecovered: (tx, recovered) => invoices.attach(tx, recovered),
+    onErased: async (tx, customerIds) => {
+      await stores.payments.reportErased(tx, customerIds);
+      await stores.subscriptions.reportErased(tx, customerIds);
+    },
   });
   const lostCustomers = new LostCustomers({ ...parts, mirror: customers });
   const plans = new PlanMirror({ ...parts, store: stores.plans });
@@ -166,6 +175,17 @@ function composeMirrors(parts: ServiceParts, stores: Stores) {
     ...{ customers, plans, payments, invoicePayments, disputes, refunds, subscriptions, invoices },
   };
   return { mirrors, lostCustomers };
+}
+
+/** Tells applications of every change that any part makes. */
+function composeOutbox({ database }: ServiceParts, stores: Stores, entitlements: EntitlementService): Outbox {
+  const outbox = new Outbox({
+    store: new OutboxStore(),
+    objects: toldObjects({ ...stores, judge: (terms) => entitlements.judge(terms) }),
+    links: new SubscriptionLinks(stores),
+  });
+  database.setBeforeCommit((tx, rows) => outbox.write(tx, rows));
+  return outbox;
 }
 
 /** The services behind the API. */

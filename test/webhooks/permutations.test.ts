@@ -403,6 +403,7 @@ function fold<Row extends MirrorRow, Facts>(
     source,
     keyOf: () => key,
     take,
+    view: (shown) => shown,
     now,
   });
   const after = written[0]?.after ?? row;
@@ -561,7 +562,7 @@ function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
   return {
     events,
     born: ({ asOf, status, ...facts }) => ({
-      ...{ ...facts, ...born, paymentId: 'p', ...rowTime(asOf) },
+      ...{ ...facts, ...born, paymentId: 'p', customerId: 'c', ...rowTime(asOf) },
       status: status === 'unknown' ? 'pending' : status,
     }),
     take: (row, facts, origin) => takeRefundFacts(row, facts, origin, now),
