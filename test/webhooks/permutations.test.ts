@@ -216,7 +216,7 @@ test('a sample of the orders ends the same through the inbox, the workers and th
     }
     await till.drainAll();
   }
-  await run.assertMirrored(backend.sql);
+  await run.assertMirrored(till, backend.sql);
 });
 
 /** Each life is lived so many times, and its events arrive in another order each time. */

@@ -10,6 +10,7 @@ import {
 import { assertEntitledNotOlder, type ShownEntitlement } from '../../support/checks/entitlement-staleness.ts';
 import { assertMirrored } from '../../support/checks/mirrors.ts';
 import { assertNotOlder, readProcessedEvents, readRows } from '../../support/checks/staleness.ts';
+import { assertTold } from '../../support/checks/told.ts';
 import type { Client } from '../../support/client.ts';
 import { createRandom } from '../../support/random.ts';
 import { type LineOptions, TcpLine } from '../../support/tcp-line.ts';
@@ -151,14 +152,19 @@ export class ModelRun {
     return shown;
   }
 
-  async assertMirrored(sql: Sql): Promise<void> {
-    // As the second search for a deleted customer's data does minutes later: it erases the metadata that a change, under way
-    // at the deletion, has written since.
-    await sql('update till.customers set erase_at = clock_timestamp() where deleted_at is not null');
+  /** The mirrors are true at the end, and the events tell what they show. */
+  async assertMirrored(till: TillInProcess, sql: Sql): Promise<void> {
+    // The second search for a deleted customer's data, minutes later, erases the metadata that a change, under way at the
+    // deletion, has written since.
+    for (let searches = 0; searches < 2; searches += 1) {
+      await sql('update till.customers set erase_at = clock_timestamp() where deleted_at is not null');
+      await till.services.erasure.run();
+    }
     await assertMirrored(this.#backend.stripe, sql, {
       customers: new Set(this.#players.map(({ processorCustomerId }) => processorCustomerId)),
       paymentIntents: this.paymentIntents,
     });
+    await assertTold(till, sql);
   }
 
   /** Those that Till made. */
