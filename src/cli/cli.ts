@@ -124,6 +124,7 @@ async function withServices(
       logger,
       crashPoints: noCrashPoints,
       retentionDays: config.webhookRetentionDays,
+      eventRetentionDays: config.eventRetentionDays,
       entitlementGraceDays: config.entitlementGraceDays,
     });
     await work(services, async () => {

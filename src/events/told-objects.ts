@@ -19,6 +19,7 @@ import {
   refundEventType,
   subscriptionEventType,
 } from './most-telling-type.ts';
+import { belongingFields, personalFields } from './personal-data.ts';
 import { type ToldObject, told } from './told-object.ts';
 
 interface Reader<Row> {
@@ -35,9 +36,6 @@ export interface ToldObjectParts {
   /** Whether a subscription entitles its customer now. */
   readonly judge: (terms: EntitlementTerms) => Entitlement;
 }
-
-const personalFields = ['email', 'name', 'phone', 'externalId', 'metadata'];
-const ownedFields = ['metadata'];
 
 /** Every kind of object whose changes are told. */
 export function toldObjects(parts: ToldObjectParts): readonly ToldObject[] {
@@ -92,7 +90,7 @@ function toldPayments({ payments }: ToldObjectParts): ToldObject {
       id: row.id,
       customerId: row.customerId,
       view: paymentView(row),
-      erased: row.metadata === null ? ownedFields : [],
+      erased: row.metadata === null ? belongingFields : [],
       ids: present(
         row.id,
         row.processorPaymentIntentId,
@@ -133,7 +131,7 @@ function toldSubscriptions({ subscriptions, judge }: ToldObjectParts): ToldObjec
         id: row.id,
         customerId: row.customerId,
         view: subscriptionView(row, entitled),
-        erased: row.metadata === null ? ownedFields : [],
+        erased: row.metadata === null ? belongingFields : [],
         changesAt: reason === 'grace' ? until : null,
         ids: [row.id, row.processorSubscriptionId, row.customerId],
       };

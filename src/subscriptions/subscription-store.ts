@@ -113,6 +113,14 @@ export class SubscriptionStore extends MirrorStore<Subscription> {
     return rows.map(({ key }) => key);
   }
 
+  listPastDueAfter(db: Queryable, id: string | null, limit: number): Promise<readonly Subscription[]> {
+    return db.query(
+      `select ${columns} from till.subscriptions where status = 'past_due' and ($1::uuid is null or id > $1)
+       order by id limit $2`,
+      [id, limit],
+    );
+  }
+
   async markChecked(db: Queryable, key: string): Promise<void> {
     const sql = 'update till.subscriptions set checked_at = now() where processor_subscription_id = $1';
     await db.query(sql, [key]);

@@ -5,10 +5,8 @@ import { CustomerService } from '../customers/customer-service.ts';
 import { CustomerStore, customerList } from '../customers/customer-store.ts';
 import { ExternalIdStore } from '../customers/external-id-store.ts';
 import { LostCustomers } from '../customers/lost-customers.ts';
-import { Outbox } from '../events/outbox.ts';
-import { OutboxStore } from '../events/outbox-store.ts';
-import { SubscriptionLinks } from '../events/subscription-links.ts';
-import { toldObjects } from '../events/told-objects.ts';
+import { EventErasureStore } from '../events/event-erasure-store.ts';
+import { EventWeeksStore } from '../events/event-weeks-store.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { IdempotencyService } from '../idempotency/idempotency-service.ts';
@@ -68,6 +66,8 @@ import { registerWebhookEventRoutes } from '../webhooks/webhook-event-routes.ts'
 import { WebhookEventService } from '../webhooks/webhook-event-service.ts';
 import { WebhookEventStore } from '../webhooks/webhook-event-store.ts';
 import { registerWebhookRoutes } from '../webhooks/webhook-routes.ts';
+import { composeEvents } from './compose-events.ts';
+import type { Stores } from './stores.ts';
 
 /**
  * As long as the deadline of a processor call. Slower work may be taken over, which does no harm: see decision 0007.
@@ -83,6 +83,7 @@ interface ServiceParts {
   readonly logger: Logger;
   readonly crashPoints: CrashPoints;
   readonly retentionDays: number;
+  readonly eventRetentionDays: number;
   readonly entitlementGraceDays: number;
 }
 
@@ -105,7 +106,7 @@ export function composeServices(parts: ServiceParts) {
   };
   const { mirrors, lostCustomers } = composeMirrors(parts, stores);
   const domain = composeDomain({ ...parts, idempotency }, stores, mirrors);
-  const outbox = composeOutbox(parts, stores, domain.entitlements);
+  const { outbox, eventUpkeep } = composeEvents({ ...parts, stores, entitlements: domain.entitlements });
   const sweeper = new Sweeper({
     database,
     claims,
@@ -130,18 +131,7 @@ export function composeServices(parts: ServiceParts) {
   const stop = async (): Promise<void> => {
     await Promise.all([idempotency.stop(), webhooks.worker.stop()]);
   };
-  return { ...domain, mirrors, idempotency, sweeper, outbox, ...webhooks, stop };
-}
-
-interface Stores {
-  readonly customers: CustomerStore;
-  readonly externalIds: ExternalIdStore;
-  readonly plans: PlanStore;
-  readonly payments: PaymentStore;
-  readonly refunds: RefundStore;
-  readonly subscriptions: SubscriptionStore;
-  readonly groups: GroupReservationStore;
-  readonly invoices: InvoiceStore;
+  return { ...domain, mirrors, idempotency, sweeper, outbox, eventUpkeep, ...webhooks, stop };
 }
 
 function composeMirrors(parts: ServiceParts, stores: Stores) {
@@ -175,17 +165,6 @@ function composeMirrors(parts: ServiceParts, stores: Stores) {
     ...{ customers, plans, payments, invoicePayments, disputes, refunds, subscriptions, invoices },
   };
   return { mirrors, lostCustomers };
-}
-
-/** Tells applications of every change that any part makes. */
-function composeOutbox({ database }: ServiceParts, stores: Stores, entitlements: EntitlementService): Outbox {
-  const outbox = new Outbox({
-    store: new OutboxStore(),
-    objects: toldObjects({ ...stores, judge: (terms) => entitlements.judge(terms) }),
-    links: new SubscriptionLinks(stores),
-  });
-  database.setBeforeCommit((tx, rows) => outbox.write(tx, rows));
-  return outbox;
 }
 
 /** The services behind the API. */
@@ -254,8 +233,12 @@ function composeWebhooks(parts: WebhookParts) {
     staleMirrors: [parts.mirrors.payments, parts.mirrors.subscriptions],
     resync: (afterEachPage) => resync.all(afterEachPage),
   });
-  const retention = new Retention({ ...parts, store: new RetentionStore() });
-  const erasure = new Erasure({ ...parts, store: new ErasureStore() });
+  const retention = new Retention({
+    ...parts,
+    store: new RetentionStore(),
+    eventWeeks: new EventWeeksStore(),
+  });
+  const erasure = new Erasure({ ...parts, store: new ErasureStore(), events: new EventErasureStore() });
   return { inbox, worker, eventApplier, webhookEvents, resync, recovery, retention, erasure };
 }
 
