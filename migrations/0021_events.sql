@@ -30,6 +30,15 @@ create table till.event_objects (
 ) with (fillfactor = 80);
 create index on till.event_objects (changes_at) where changes_at is not null;
 
+-- The types of objects that existed before events did, as far as they are not recorded in till.event_objects yet, and the
+-- last one that is. A background task records the rest, and deletes the row at the end.
+create table till.event_baselines (
+  object_type text primary key,
+  last_id uuid
+);
+insert into till.event_baselines (object_type)
+values ('customer'), ('plan'), ('payment'), ('refund'), ('subscription'), ('invoice');
+
 -- Starts below the first position, so that every position is greater than a value read before it was drawn.
 create sequence till.event_positions minvalue 0 start 0;
 select nextval('till.event_positions');

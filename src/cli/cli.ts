@@ -130,6 +130,7 @@ async function withServices(
       logger,
       crashPoints: noCrashPoints,
       retentionDays: config.webhookRetentionDays,
+      eventRetentionDays: config.eventRetentionDays,
       entitlementGraceDays: config.entitlementGraceDays,
     });
     await work(services, async () => {

@@ -5,10 +5,10 @@ import { CustomerService } from '../customers/customer-service.ts';
 import { CustomerStore, customerList } from '../customers/customer-store.ts';
 import { ExternalIdStore } from '../customers/external-id-store.ts';
 import { LostCustomers } from '../customers/lost-customers.ts';
-import { EventFeed } from '../events/event-feed.ts';
+import { EventErasureStore } from '../events/event-erasure-store.ts';
 import { registerEventRoutes } from '../events/event-routes.ts';
-import { EventStore } from '../events/event-store.ts';
 import type { StreamLimits } from '../events/event-streams.ts';
+import { EventWeeksStore } from '../events/event-weeks-store.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { IdempotencyService } from '../idempotency/idempotency-service.ts';
@@ -71,6 +71,8 @@ import { registerWebhookEventRoutes } from '../webhooks/webhook-event-routes.ts'
 import { WebhookEventService } from '../webhooks/webhook-event-service.ts';
 import { WebhookEventStore } from '../webhooks/webhook-event-store.ts';
 import { registerWebhookRoutes } from '../webhooks/webhook-routes.ts';
+import { composeEvents } from './compose-events.ts';
+import type { Stores } from './stores.ts';
 
 /**
  * As long as the deadline of a processor call. Slower work may be taken over, which does no harm: see decision 0007.
@@ -86,6 +88,7 @@ interface ServiceParts {
   readonly logger: Logger;
   readonly crashPoints: CrashPoints;
   readonly retentionDays: number;
+  readonly eventRetentionDays: number;
   readonly entitlementGraceDays: number;
 }
 
@@ -108,6 +111,11 @@ export function composeServices(parts: ServiceParts) {
   };
   const { mirrors, lostCustomers } = composeMirrors(parts, stores);
   const domain = composeDomain({ ...parts, idempotency }, stores, mirrors);
+  const { outbox, eventUpkeep, eventFeed } = composeEvents({
+    ...parts,
+    stores,
+    entitlements: domain.entitlements,
+  });
   const sweeper = new Sweeper({
     database,
     claims,
@@ -129,23 +137,11 @@ export function composeServices(parts: ServiceParts) {
     logger,
   });
   const webhooks = composeWebhooks({ ...parts, ...domain, mirrors, lostCustomers });
-  const eventFeed = new EventFeed({ ...parts, store: new EventStore() });
   /** Waits for the work that continues after responses: completing claims, and the worker if it was started. */
   const stop = async (): Promise<void> => {
     await Promise.all([idempotency.stop(), webhooks.worker.stop(), eventFeed.stop()]);
   };
-  return { ...domain, mirrors, idempotency, sweeper, ...webhooks, eventFeed, stop };
-}
-
-interface Stores {
-  readonly customers: CustomerStore;
-  readonly externalIds: ExternalIdStore;
-  readonly plans: PlanStore;
-  readonly payments: PaymentStore;
-  readonly refunds: RefundStore;
-  readonly subscriptions: SubscriptionStore;
-  readonly groups: GroupReservationStore;
-  readonly invoices: InvoiceStore;
+  return { ...domain, mirrors, idempotency, sweeper, outbox, eventUpkeep, eventFeed, ...webhooks, stop };
 }
 
 function composeMirrors(parts: ServiceParts, stores: Stores) {
@@ -154,6 +150,10 @@ function composeMirrors(parts: ServiceParts, stores: Stores) {
     store: stores.customers,
     externalIds: stores.externalIds,
     onRecovered: (tx, recovered) => invoices.attach(tx, recovered),
+    onErased: async (tx, customerIds) => {
+      await stores.payments.reportErased(tx, customerIds);
+      await stores.subscriptions.reportErased(tx, customerIds);
+    },
   });
   const lostCustomers = new LostCustomers({ ...parts, mirror: customers });
   const plans = new PlanMirror({ ...parts, store: stores.plans });
@@ -244,8 +244,12 @@ function composeWebhooks(parts: WebhookParts) {
     staleMirrors: [parts.mirrors.payments, parts.mirrors.subscriptions],
     resync: (afterEachPage) => resync.all(afterEachPage),
   });
-  const retention = new Retention({ ...parts, store: new RetentionStore() });
-  const erasure = new Erasure({ ...parts, store: new ErasureStore() });
+  const retention = new Retention({
+    ...parts,
+    store: new RetentionStore(),
+    eventWeeks: new EventWeeksStore(),
+  });
+  const erasure = new Erasure({ ...parts, store: new ErasureStore(), events: new EventErasureStore() });
   return { inbox, worker, eventApplier, webhookEvents, resync, recovery, retention, erasure };
 }
 

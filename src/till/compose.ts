@@ -47,6 +47,10 @@ const retentionDelayMs = 3_600_000;
 const erasureDelayMs = 60_000;
 /** Indexes are missing only after an upgrade. */
 const indexDelayMs = 3_600_000;
+/** The end of a grace period is told within a minute. */
+const dueEventsDelayMs = 20_000;
+/** Objects that are older than events are exist only after an upgrade. */
+const olderObjectsDelayMs = 3_600_000;
 export const metricLabels = {
   eventTypes: [...eventTypes, 'other'],
   processorOperations,
@@ -96,6 +100,7 @@ async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
     logger,
     crashPoints,
     retentionDays: config.webhookRetentionDays,
+    eventRetentionDays: config.eventRetentionDays,
     entitlementGraceDays: config.entitlementGraceDays,
   });
   const startBackgroundWork = composeBackgroundWork(from, services, { account, databaseUrl });
@@ -122,7 +127,7 @@ function composeBackgroundWork(
   services: Services,
   { account, databaseUrl }: { readonly account: AccountGuard; readonly databaseUrl: string },
 ): () => void {
-  const { worker, sweeper, recovery, retention, erasure } = services;
+  const { worker, sweeper, recovery, retention, erasure, eventUpkeep } = services;
   const processorRepeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
@@ -138,6 +143,18 @@ function composeBackgroundWork(
       name: 'erasure',
       delayMs: erasureDelayMs,
       work: (signal) => erasure.run(signal),
+      logger,
+    }),
+    new Repeater({
+      name: 'due events',
+      delayMs: dueEventsDelayMs,
+      work: (signal) => eventUpkeep.tellDue(signal),
+      logger,
+    }),
+    new Repeater({
+      name: 'older objects',
+      delayMs: olderObjectsDelayMs,
+      work: (signal) => eventUpkeep.recordOlder(signal),
       logger,
     }),
     new Repeater({

@@ -26,6 +26,8 @@ export interface Config {
   readonly rateLimitPerMinute: number;
   readonly trustProxy: readonly string[];
   readonly webhookRetentionDays: number;
+  /** How long events for applications are kept. */
+  readonly eventRetentionDays: number;
   /** How long a `past_due` subscription still entitles its customer after the paid period. */
   readonly entitlementGraceDays: number;
   /**
@@ -93,6 +95,8 @@ export function loadConfig(environment: Environment, workingDir: string): Config
     trustProxy: env.addresses('TRUST_PROXY'),
     // The processor can resend or list an event for 30 days: deleting one sooner could apply it twice.
     webhookRetentionDays: env.integer('WEBHOOK_RETENTION_DAYS', { default: 90, min: 35, max: 36_500 }),
+    // A delivery is retried for three days, and a reader may be away for a long weekend.
+    eventRetentionDays: env.integer('EVENT_RETENTION_DAYS', { default: 90, min: 7, max: 36_500 }),
     // A year is longer than any processor retries a payment.
     entitlementGraceDays: env.integer('ENTITLEMENT_GRACE_DAYS', { default: 0, min: 0, max: 365 }),
     // Load balancers check every few seconds. Without one, a delay only wastes time.

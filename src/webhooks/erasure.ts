@@ -1,4 +1,5 @@
 import type { CustomerService } from '../customers/customer-service.ts';
+import { runAs } from '../platform/cause.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import {
@@ -24,10 +25,19 @@ interface ErasureParts {
   readonly store: ErasureStore;
   readonly processor: Processor;
   readonly customers: Pick<CustomerService, 'listToErase' | 'markErased'>;
+  readonly events: EventsToErase;
+}
+
+/** The events for applications. */
+interface EventsToErase {
+  eraseOfCustomer(
+    db: Database,
+    search: { readonly customerId: string; readonly after: number; readonly limit: number },
+  ): Promise<{ readonly count: number; readonly last: number | null }>;
 }
 
 /**
- * Removes personal data from the inbox: of deleted customers, of customers that do not belong to Till, and data that an
+ * Removes personal data from the inbox and from the events for applications: of deleted customers, of customers that do not belong to Till, and data that an
  * older release stored. The remaining work follows from the tables, so a run can stop anywhere, and several processes
  * can run at once.
  */
@@ -38,7 +48,11 @@ export class Erasure {
     this.#parts = parts;
   }
 
-  async run(signal?: AbortSignal): Promise<void> {
+  run(signal?: AbortSignal): Promise<void> {
+    return runAs('sweeper', () => this.#run(signal));
+  }
+
+  async #run(signal: AbortSignal | undefined): Promise<void> {
     const { store } = this.#parts;
     await this.#eraseDeleted({ batches: batchesPerRunMax }, signal);
     await this.#rewrite({ batches: uncheckedBatchesPerRunMax }, signal, (tx, after) =>
@@ -58,10 +72,31 @@ export class Erasure {
           );
           if (!isDone) return;
         }
+        if (!(await this.#eraseEvents(customer.id, budget, signal))) return;
         await customers.markErased(customer);
       }
       if (due.length < customersPerPage) return;
     }
+  }
+
+  /** Removes personal data from the events for applications. False if the run has to stop earlier. */
+  async #eraseEvents(
+    customerId: string,
+    budget: { batches: number },
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
+    const { database, events } = this.#parts;
+    let after = 0;
+    for (; budget.batches > 0 && !signal?.aborted; budget.batches -= 1) {
+      const { count, last } = await events.eraseOfCustomer(database, {
+        customerId,
+        after,
+        limit: eventsPerBatch,
+      });
+      if (count < eventsPerBatch || last === null) return true;
+      after = last;
+    }
+    return false;
   }
 
   /** Rewrites batches until one is not full. False if the run has to stop earlier. */

@@ -45,6 +45,7 @@ export interface ProcessOptions {
   readonly poolSize?: number;
   readonly limits?: Partial<CallLimits>;
   readonly retentionDays?: number;
+  readonly eventRetentionDays?: number;
   readonly entitlementGraceDays?: number;
   /** The API's rate limit for each key. 0 turns it off. */
   readonly requestsPerMinute?: number;
@@ -105,6 +106,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     clock,
     crashPoints: options.crashPoints ?? noCrashPoints,
     retentionDays: options.retentionDays ?? 90,
+    eventRetentionDays: options.eventRetentionDays ?? 90,
     entitlementGraceDays: options.entitlementGraceDays ?? 0,
   });
   ends.push(() => services.stop());
