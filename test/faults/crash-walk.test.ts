@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { type ChangeCase, changeCases } from '../support/change-cases.ts';
+import { assertTold } from '../support/checks/told.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { allCrashPoints } from '../support/crash-points.ts';
 import {
@@ -64,6 +65,8 @@ test('a process killed at any crash point leaves what the same request finishes,
       );
     });
   }
+  // No row without its event, and no event without its row.
+  await assertTold(survivor, backend.sql);
 });
 
 /** Sends every kind of creation to a process that dies when all of them are at the crash point. */
