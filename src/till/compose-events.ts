@@ -9,7 +9,7 @@ import { UpkeepStore } from '../events/upkeep-store.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { EntitlementService } from '../subscriptions/entitlement-service.ts';
-import type { Stores } from './stores.ts';
+import type { Stores } from './compose-stores.ts';
 
 interface EventParts {
   readonly database: Database;

@@ -72,7 +72,7 @@ import { WebhookEventService } from '../webhooks/webhook-event-service.ts';
 import { WebhookEventStore } from '../webhooks/webhook-event-store.ts';
 import { registerWebhookRoutes } from '../webhooks/webhook-routes.ts';
 import { composeEvents } from './compose-events.ts';
-import type { Stores } from './stores.ts';
+import type { Stores } from './compose-stores.ts';
 
 /**
  * As long as the deadline of a processor call. Slower work may be taken over, which does no harm: see decision 0007.

@@ -44,6 +44,10 @@ export const seeds: Readonly<Record<string, string>> = {
   '0019': `
     insert into till.group_reservations (customer_id, group_name, claim_id)
       select id, 'seed', '018f0000-0000-7000-8000-000000000007' from till.customers;`,
+  '0021': `
+    select till.append_events('[{"type": "plan.created", "objectType": "plan", "customerId": null, "changesAt": null,
+      "objectId": "018f0000-0000-7000-8000-000000000002", "data": {"name": "Seed"}, "previous": {},
+      "cause": {"kind": "api", "keyName": "seed", "requestId": null, "processorEventId": null}}]');`,
   '0022': `
     insert into till.api_keys (id, name, scopes, digest, created_at)
       values ('018f0000-0000-7000-8000-000000000022', 'seed', '{read}', sha256('seed'), now());`,
