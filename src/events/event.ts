@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { isSameValue } from '../mirrors/transition.ts';
 
 /** Every type of event, in the order of the contract. */
 export const eventTypes = [
@@ -37,14 +37,18 @@ export type ObjectType = 'customer' | 'plan' | 'payment' | 'refund' | 'subscript
 /** An object as the API shows it, in the form of JSON. */
 export type View = Readonly<Record<string, unknown>>;
 
-/** The old values of the fields that differ. A field that only `after` has was not shown before, and is left out. */
-export function changedFields(before: View, after: View): View {
-  const changed = Object.entries(before).filter(([field, value]) => !isDeepStrictEqual(value, after[field]));
-  return Object.fromEntries(changed);
-}
-
-/** Whether two views show the same. */
-export function isSameView(before: View, after: View): boolean {
-  const fields = new Set([...Object.keys(before), ...Object.keys(after)]);
-  return [...fields].every((field) => isDeepStrictEqual(before[field], after[field]));
+/**
+ * The old values of the fields that differ. A field that was not shown before has no old value. Undefined if both views show
+ * the same.
+ */
+export function changedFields(before: View, after: View): View | undefined {
+  const changed: Record<string, unknown> = {};
+  let isSame = true;
+  for (const field of Object.keys(before)) {
+    if (isSameValue(before[field], after[field])) continue;
+    changed[field] = before[field];
+    isSame = false;
+  }
+  const isLonger = Object.keys(after).some((field) => !Object.hasOwn(before, field));
+  return isSame && !isLonger ? undefined : changed;
 }

@@ -1,5 +1,5 @@
 import type { Cause } from '../platform/cause.ts';
-import { changedFields, type EventType, isSameView, type View } from './event.ts';
+import { changedFields, type EventType, type View } from './event.ts';
 import type { Shown, ToldObject } from './told-object.ts';
 
 /** What the newest event of an object shows. */
@@ -55,13 +55,14 @@ export function tellChange(candidate: Candidate, data: string): Telling {
 }
 
 function compare(kind: ToldObject, before: View, shown: Shown): Telling {
-  if (isSameView(before, shown.view)) return record;
-  const previous = Object.entries(changedFields(before, shown.view));
-  return {
-    outcome: 'event',
-    type: kind.typeOf(before, shown),
-    previous: Object.fromEntries(previous.filter(([field]) => !shown.erased.includes(field))),
-  };
+  const changed = changedFields(before, shown.view);
+  if (changed === undefined) return record;
+  const previous = shown.erased.length === 0 ? changed : without(changed, shown.erased);
+  return { outcome: 'event', type: kind.typeOf(before, shown), previous };
+}
+
+function without(view: View, fields: readonly string[]): View {
+  return Object.fromEntries(Object.entries(view).filter(([field]) => !fields.includes(field)));
 }
 
 /** An event as `till.append_events` takes it. `data` is JSON already. */
