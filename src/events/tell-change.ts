@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { isSameValue } from '../mirrors/transition.ts';
 import type { Cause } from '../platform/cause.ts';
 import type { EventData, EventType } from './event.ts';
 import type { Shown, ToldObject } from './told-object.ts';
@@ -56,13 +56,14 @@ export function tellChange(candidate: Candidate, data: string): Telling {
 }
 
 function compare(kind: ToldObject, before: EventData, shown: Shown): Telling {
-  if (isSameView(before, shown.view)) return record;
-  const previous = Object.entries(changedFields(before, shown.view));
-  return {
-    outcome: 'event',
-    type: kind.typeOf(before, shown),
-    previous: Object.fromEntries(previous.filter(([field]) => !shown.erased.includes(field))),
-  };
+  const changed = changedFields(before, shown.view);
+  if (changed === undefined) return record;
+  const previous = shown.erased.length === 0 ? changed : without(changed, shown.erased);
+  return { outcome: 'event', type: kind.typeOf(before, shown), previous };
+}
+
+function without(view: EventData, fields: readonly string[]): EventData {
+  return Object.fromEntries(Object.entries(view).filter(([field]) => !fields.includes(field)));
 }
 
 /** An event as `till.append_events` takes it. `data` is JSON already. */
@@ -87,14 +88,18 @@ function recordOf(kind: ToldObject, { id }: Shown, changesAt: Date | null): obje
   return { objectType: kind.type, objectId: id, changesAt };
 }
 
-/** The old values of the fields that differ. A field that only `after` has was not shown before, and is left out. */
-function changedFields(before: EventData, after: EventData): EventData {
-  const changed = Object.entries(before).filter(([field, value]) => !isDeepStrictEqual(value, after[field]));
-  return Object.fromEntries(changed);
-}
-
-/** Whether two views show the same. */
-function isSameView(before: EventData, after: EventData): boolean {
-  const fields = new Set([...Object.keys(before), ...Object.keys(after)]);
-  return [...fields].every((field) => isDeepStrictEqual(before[field], after[field]));
+/**
+ * The old values of the fields that differ. A field that was not shown before has no old value. Undefined if both views
+ * show the same.
+ */
+function changedFields(before: EventData, after: EventData): EventData | undefined {
+  const changed: Record<string, unknown> = {};
+  let isSame = true;
+  for (const field of Object.keys(before)) {
+    if (isSameValue(before[field], after[field])) continue;
+    changed[field] = before[field];
+    isSame = false;
+  }
+  const isLonger = Object.keys(after).some((field) => !Object.hasOwn(before, field));
+  return isSame && !isLonger ? undefined : changed;
 }

@@ -37,8 +37,8 @@ function fold(rows: readonly Row[], facts: readonly Row[], source: Source = 'eve
 }
 
 /** Values in parentheses are not shown. */
-function view({ asOf, revision, value, ...shown }: Row) {
-  return { ...shown, value: value.replace(/\(.*\)/, '') };
+function view({ key, value, updatedAt }: Row) {
+  return { key, state: value.replace(/\(.*\)/, ''), updatedAt };
 }
 
 test('a row whose change is not shown keeps the time of its last change, and still counts as changed', () => {

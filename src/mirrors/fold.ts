@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Origin, Taken } from './transition.ts';
+import { isSameValue, type Origin, type Taken } from './transition.ts';
 
 /** The outcome of applying facts, by the keys of the objects. */
 export interface Applied {
@@ -97,8 +97,19 @@ export function foldFacts<Row extends MirrorRow, Facts>(folding: Folding<Row, Fa
 function withTime<Row extends MirrorRow>(before: Row, after: Row, view: View<Row>): Row {
   const { updatedAt } = before;
   if (after.updatedAt === updatedAt) return after;
-  const isShown = !isDeepStrictEqual(view(before), view({ ...after, updatedAt }));
+  const isShown =
+    hasShownChange(before, after, view) || !isDeepStrictEqual(view(before), view({ ...after, updatedAt }));
   return isShown ? after : { ...after, updatedAt };
+}
+
+/** The names of the fields that a view has, by the view. */
+const shownFields = new WeakMap<View<never>, readonly string[]>();
+
+/** Most changes are of a field that is shown under its own name. This is found out faster than by two views. */
+function hasShownChange<Row extends MirrorRow>(before: Row, after: Row, view: View<Row>): boolean {
+  const fields = shownFields.get(view) ?? Object.keys(view(before)).filter((name) => name !== 'updatedAt');
+  shownFields.set(view, fields);
+  return fields.some((name) => !isSameValue(Reflect.get(before, name), Reflect.get(after, name)));
 }
 
 function originOf(source: Source, key: string, revision: number): Origin {

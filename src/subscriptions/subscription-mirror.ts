@@ -140,8 +140,6 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     const inserted = await this.#insert(tx, rows.unknown, planIdOf, now);
     const take: Take<Subscription, SubscriptionFacts> = (subscription, next, origin, at) =>
       takeSubscriptionFacts(subscription, next, planIdOf, origin, at);
-    // Whether it entitles its customer follows from what else it shows.
-    const view = (subscription: Subscription) => subscriptionView(subscription, false);
     const beforeWrite = (written: readonly OwnedChange[]) => customers.hold(tx, written);
     const folding = { rows, inserted, source, keyOf, take, view, now, beforeWrite };
     const { applied } = await applyToRows(tx, store, folding);
@@ -230,6 +228,11 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     // A schedule names the price without its Till id.
     for (const { processorPriceId } of pendingChange?.items ?? []) await plans.recover(processorPriceId);
   }
+}
+
+/** Whether it entitles its customer follows from what else it shows. */
+function view(subscription: Subscription): object {
+  return subscriptionView(subscription, false);
 }
 
 function pricesOf({ items, pendingChange }: SubscriptionFacts): readonly string[] {

@@ -44,6 +44,7 @@ test('an empty environment gives the documented defaults', () => {
     rateLimitPerMinute: 6000,
     trustProxy: [],
     webhookRetentionDays: 90,
+    eventRetentionDays: 90,
     entitlementGraceDays: 0,
     stopDelaySeconds: 0,
   });
@@ -68,6 +69,7 @@ test('every setting is read from its variable', () => {
       RATE_LIMIT_PER_MINUTE: '0',
       TRUST_PROXY: '10.0.0.0/8, ::1, loopback',
       WEBHOOK_RETENTION_DAYS: '35',
+      EVENT_RETENTION_DAYS: '7',
       ENTITLEMENT_GRACE_DAYS: '7',
     },
     '/srv/till',
@@ -83,7 +85,10 @@ test('every setting is read from its variable', () => {
   assert.deepEqual(config.processor.webhookSecrets, ['whsec_new', 'whsec_old']);
   assert.equal(config.processor.apiBase, 'http://127.0.0.1:12111');
   assert.deepEqual(config.trustProxy, ['10.0.0.0/8', '::1', 'loopback']);
-  assert.deepEqual([config.rateLimitPerMinute, config.webhookRetentionDays], [0, 35]);
+  assert.deepEqual(
+    [config.rateLimitPerMinute, config.webhookRetentionDays, config.eventRetentionDays],
+    [0, 35, 7],
+  );
   assert.equal(config.entitlementGraceDays, 7);
 });
 
@@ -100,6 +105,7 @@ test('every mistake is reported at once, one line each, naming variable, value a
     RATE_LIMIT_PER_MINUTE: '-1',
     DATABASE_POOL_SIZE: '1e3',
     WEBHOOK_RETENTION_DAYS: '34',
+    EVENT_RETENTION_DAYS: '6',
     ENTITLEMENT_GRACE_DAYS: '1.5',
     TRUST_PROXY: '10.0.0.0/33',
     PROCESSOR_API_BASE: 'https://example.test/v1',
@@ -109,6 +115,7 @@ test('every mistake is reported at once, one line each, naming variable, value a
   assert.deepEqual(mistakes.map((line) => line.split(' ')[0]).sort(), [
     'DATABASE_POOL_SIZE',
     'ENTITLEMENT_GRACE_DAYS',
+    'EVENT_RETENTION_DAYS',
     'HOST',
     'LOG_LEVEL',
     'PORT',
