@@ -23,6 +23,7 @@ const pagePolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** The groups of operations, in the order in which the reference shows them. */
 const tags = [
   { name: 'customers', description: 'People or companies that pay you.' },
   { name: 'payment methods', description: 'Saved cards, passed through from the processor.' },

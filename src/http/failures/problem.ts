@@ -141,8 +141,16 @@ export function rawProblemResponse(failure: Failure, requestId: string): string 
   return `${lines.join('\r\n')}\r\n\r\n${text}`;
 }
 
-/** An example for the documentation, one per failure code. */
+/** An example for the documentation, one per failure code. Most routes name most codes, so each is built once. */
 export function problemExample(code: FailureCode): Problem {
+  const example = examples.get(code) ?? buildExample(code);
+  examples.set(code, example);
+  return example;
+}
+
+const examples = new Map<FailureCode, Problem>();
+
+function buildExample(code: FailureCode): Problem {
   const { body } = problemResponse(
     new Failure(code, exampleDetails[code], exampleExtras[code]),
     exampleRequestId,
