@@ -5,6 +5,7 @@ import {
   fastify,
   LogController,
 } from 'fastify';
+import { type Cause, runWithCause } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { ApiGuard } from './access/api-guard.ts';
@@ -116,6 +117,12 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.addHook('preValidation', (request, _reply, done) => {
     done(isApi(request) ? undeclaredInput(request) : undefined);
   });
+  // The last hook of the frame: events of the socket, such as those that deliver the body, run outside of a context that an
+  // earlier hook enters.
+  app.addHook('preHandler', (request, _reply, done) => {
+    if (isApi(request)) runWithCause(causeOf(request), done);
+    else done();
+  });
 
   if (parts.servesApi) await registerDocs(app);
   registerHealth(app, parts.dependencies, parts.isStopping);
@@ -160,6 +167,10 @@ function createServer(parts: AppParts): FastifyInstance {
   });
   app.server.maxConnections = limits.connectionsMax;
   return app;
+}
+
+function causeOf({ id, keyName }: FastifyRequest): Cause {
+  return { kind: 'api', keyName: keyName ?? null, requestId: id, processorEventId: null };
 }
 
 /** Checks the route's own pattern where there is one, so that no spelling of a URL bypasses the key. */

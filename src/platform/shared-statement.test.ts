@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Failure } from '../errors.ts';
+import { type Cause, currentCause, runWithCause } from './cause.ts';
 import { SharedReads, SharedStatement } from './shared-statement.ts';
 
 /** A table whose statements end when the test ends them. */
@@ -100,4 +101,22 @@ test('work that no caller waits for is gathered before its statement starts', as
   t.mock.timers.tick(1);
   assert.deepEqual(await Promise.all([first, second]), ['a', 'b']);
   assert.deepEqual(statements, [['a', 'b']]);
+});
+
+test('a shared statement has no cause, and each of its callers keeps its own', async () => {
+  const seen: (Cause | undefined)[] = [];
+  const statement = new SharedStatement<string, string>({
+    run: async (items) => {
+      seen.push(currentCause());
+      return items;
+    },
+  });
+  const callers = ['first', 'second'].map((requestId) =>
+    runWithCause({ kind: 'api', keyName: 'shop', requestId, processorEventId: null }, async () => {
+      await statement.add(requestId);
+      return currentCause()?.requestId;
+    }),
+  );
+  assert.deepEqual(await Promise.all(callers), ['first', 'second']);
+  assert.deepEqual(seen, [undefined]);
 });

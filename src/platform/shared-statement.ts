@@ -1,4 +1,5 @@
 import { Failure } from '../errors.ts';
+import { runWithCause } from './cause.ts';
 import { isOutage } from './postgres.ts';
 
 /** More items in one statement save little, and delay its first caller. */
@@ -29,7 +30,8 @@ interface SharedStatementOptions<Item, Result> {
  * Combines database work of concurrent requests. Items that arrive together, or while another statement runs, share one
  * statement: a round trip costs far more than a row, and a commit even more. A statement always starts after its items
  * were added, so it sees everything committed by then. One bad item does not fail the others: when a shared statement
- * fails, each item is retried alone, unless the database is unreachable.
+ * fails, each item is retried alone, unless the database is unreachable. A statement has no cause: an item that needs its
+ * own carries it.
  */
 export class SharedStatement<Item, Result> {
   readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>;
@@ -64,7 +66,8 @@ export class SharedStatement<Item, Result> {
     this.#isScheduled = true;
     const begin = () => {
       this.#isScheduled = false;
-      void this.#work();
+      // The statement serves several requests, and must not be attributed to the first of them.
+      runWithCause(undefined, () => void this.#work());
     };
     if (this.#gatherMs > 0) setTimeout(begin, this.#gatherMs);
     else setImmediate(begin);

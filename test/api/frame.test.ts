@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '../../src/errors.ts';
+import { currentCause } from '../../src/platform/cause.ts';
 import { testKey } from '../support/client.ts';
 import { startFrame } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';
@@ -371,6 +372,41 @@ test('one log line per request: method, route, status, duration, key name and re
   assert.equal(typeof line?.['durationMs'], 'number');
   assert.ok(!JSON.stringify(lines).includes(id) && !JSON.stringify(lines).includes('eve@'));
   assert.ok(!JSON.stringify(lines).includes(testKey));
+});
+
+test('every API request knows its key and its id, after any body, hook and wait, also beside others', async (t) => {
+  const both = Promise.withResolvers<void>();
+  let arrived = 0;
+  const { call, url } = await startFrame(t, async (app) => {
+    const preHandler = async () => void (await new Promise((resolve) => setImmediate(resolve)));
+    app.post('/api/v1/causes', { preHandler, schema: { body: Type.String() } }, async () => {
+      arrived += 1;
+      if (arrived === 2) both.resolve();
+      await both.promise;
+      return currentCause();
+    });
+    app.get('/causes', async () => ({ cause: currentCause() ?? null }));
+  });
+  const streamed = (size: number): RequestInit => ({
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-request-id': `r${size}` },
+    // In two parts, so that the second arrives in an event of the socket.
+    body: ReadableStream.from([Buffer.from('"'), Buffer.from(`${'x'.repeat(size)}"`)]),
+    duplex: 'half',
+  });
+  const causes = await Promise.all(
+    [10, 100_000].map(async (size) => (await call('/api/v1/causes', streamed(size))).json()),
+  );
+  assert.deepEqual(
+    causes,
+    ['r10', 'r100000'].map((requestId) => ({
+      kind: 'api',
+      keyName: 'tests',
+      requestId,
+      processorEventId: null,
+    })),
+  );
+  assert.deepEqual(await (await fetch(`${url}/causes`)).json(), { cause: null });
 });
 
 test('400: HTTP/1.1 without a host is refused with a problem', async (t) => {
