@@ -1,0 +1,62 @@
+import type { Cause } from '../platform/cause.ts';
+
+/** The kinds of objects whose changes are events. */
+export const eventObjectTypes = ['customer', 'plan', 'payment', 'refund', 'subscription', 'invoice'] as const;
+
+export type EventObjectType = (typeof eventObjectTypes)[number];
+
+/** A change has one event, with the type that tells most. `updated` is for changes that no other type describes. */
+export const eventTypes = [
+  'customer.created',
+  'customer.updated',
+  'customer.deleted',
+  'plan.created',
+  'plan.updated',
+  'plan.archived',
+  'payment.created',
+  'payment.updated',
+  'payment.succeeded',
+  'payment.failed',
+  'payment.canceled',
+  'payment.refunded',
+  'payment.disputed',
+  'refund.created',
+  'refund.updated',
+  'refund.failed',
+  'subscription.created',
+  'subscription.updated',
+  'subscription.entitled',
+  'subscription.unentitled',
+  'subscription.canceled',
+  'invoice.created',
+  'invoice.updated',
+  'invoice.paid',
+  'invoice.payment_failed',
+] as const;
+
+export type EventType = (typeof eventTypes)[number];
+
+/** An object as the API shows it. */
+export type EventData = Readonly<Record<string, unknown>>;
+
+/** What `till.append_events` takes. PostgreSQL adds the position and the time. */
+export interface NewEvent {
+  readonly type: EventType;
+  readonly objectType: EventObjectType;
+  readonly objectId: string;
+  /** The customer that the object belongs to; of a customer, its own id. Null for a plan. */
+  readonly customerId: string | null;
+  /** The object after the change. */
+  readonly data: EventData;
+  /** The old values of the fields that changed. Empty on creation. */
+  readonly previous: EventData;
+  readonly cause: Cause;
+  /** When the object will change without being written. */
+  readonly changesAt: string | null;
+}
+
+const knownTypes: ReadonlySet<string> = new Set(eventTypes);
+
+export function isEventType(text: string): text is EventType {
+  return knownTypes.has(text);
+}
