@@ -50,6 +50,7 @@ const domains = [
   'idempotency',
   'webhooks',
   'sync',
+  'events',
 ];
 const roleOf = (path: string) => /-(routes|service|store)\.ts$/.exec(path)?.[1];
 const moduleOf = (path: string) => (path.startsWith('src/') ? (path.split('/')[1] ?? '') : '');
@@ -282,6 +283,12 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'webhooks/erasure-store.ts',
   ],
   webhook_events_other: ['webhooks/retention-store.ts'],
+  events: ['events/delivery-store.ts', 'events/delivery-list-store.ts'],
+  event_endpoints: ['events/endpoint-store.ts', 'events/delivery-list-store.ts'],
+  // The queue; what is kept for the list.
+  event_retries: ['events/delivery-store.ts', 'events/delivery-list-store.ts'],
+  event_deliveries: ['events/delivery-store.ts', 'events/delivery-list-store.ts'],
+  event_deliveries_other: ['events/delivery-list-store.ts'],
 };
 
 /** The composition root must name the adapter's folder; the signature header has its name on the wire. */

@@ -13,7 +13,11 @@ export type ClaimOperation =
   | 'subscriptions.create'
   | 'subscriptions.update'
   | 'subscriptions.pay'
-  | 'payment_methods.create';
+  | 'payment_methods.create'
+  | 'event_endpoints.create'
+  | 'event_endpoints.update'
+  | 'event_endpoints.rotate'
+  | 'event_endpoints.replay';
 
 export interface Claim {
   readonly operation: ClaimOperation;

@@ -90,7 +90,8 @@ function describeQuery<Row extends object>(
   return JSON.stringify([name, filters, createdAfter ?? null, createdBefore ?? null]);
 }
 
-function readCursor(cursor: string, query: string): Position {
+/** Reads the cursor of a request. `query` is the list and its filters. */
+export function readCursor(cursor: string, query: string): Position {
   const position = decodeCursor(cursor, query);
   if (position !== undefined) return position;
   const [path, message] = ['query.cursor', 'is not a cursor of this list with these filters'];

@@ -5,6 +5,7 @@ import { CustomerService } from '../customers/customer-service.ts';
 import { CustomerStore, customerList } from '../customers/customer-store.ts';
 import { ExternalIdStore } from '../customers/external-id-store.ts';
 import { LostCustomers } from '../customers/lost-customers.ts';
+import { registerEndpointRoutes } from '../events/endpoint-routes.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { IdempotencyService } from '../idempotency/idempotency-service.ts';
@@ -64,6 +65,7 @@ import { registerWebhookEventRoutes } from '../webhooks/webhook-event-routes.ts'
 import { WebhookEventService } from '../webhooks/webhook-event-service.ts';
 import { WebhookEventStore } from '../webhooks/webhook-event-store.ts';
 import { registerWebhookRoutes } from '../webhooks/webhook-routes.ts';
+import { composeEvents, type EventSettings } from './compose-events.ts';
 
 /**
  * As long as the deadline of a processor call. Slower work may be taken over, which does no harm: see decision 0007.
@@ -80,6 +82,7 @@ interface ServiceParts {
   readonly crashPoints: CrashPoints;
   readonly retentionDays: number;
   readonly entitlementGraceDays: number;
+  readonly events: EventSettings;
 }
 
 export type Services = ReturnType<typeof composeServices>;
@@ -101,6 +104,7 @@ export function composeServices(parts: ServiceParts) {
   };
   const { mirrors, lostCustomers } = composeMirrors(parts, stores);
   const domain = composeDomain({ ...parts, idempotency }, stores, mirrors);
+  const events = composeEvents({ ...parts, idempotency });
   const sweeper = new Sweeper({
     database,
     claims,
@@ -117,15 +121,30 @@ export function composeServices(parts: ServiceParts) {
       'subscriptions.update': domain.subscriptions.updating,
       'subscriptions.pay': domain.subscriptions.paying,
       'payment_methods.create': domain.paymentMethods.creation,
+      'event_endpoints.create': events.endpoints.creation,
+      'event_endpoints.update': events.endpoints.updating,
+      'event_endpoints.rotate': events.endpoints.rotation,
+      'event_endpoints.replay': events.endpoints.replaying,
     },
     logger,
   });
-  const webhooks = composeWebhooks({ ...parts, ...domain, mirrors, lostCustomers });
+  const webhooks = composeWebhooks({
+    ...parts,
+    ...domain,
+    mirrors,
+    lostCustomers,
+    eraseCustomer: (customerId) => events.deliveryRetention.eraseCustomer(customerId),
+  });
+  /** Updates the gauges. */
+  const measure = async (): Promise<void> => {
+    parts.metrics.webhookQueueDepth.set(await webhooks.webhookEvents.countPending());
+    await events.measureDeliveries();
+  };
   /** Waits for the work that continues after responses: completing claims, and the worker if it was started. */
   const stop = async (): Promise<void> => {
-    await Promise.all([idempotency.stop(), webhooks.worker.stop()]);
+    await Promise.all([idempotency.stop(), webhooks.worker.stop(), events.dispatcher.stop()]);
   };
-  return { ...domain, mirrors, idempotency, sweeper, ...webhooks, stop };
+  return { ...domain, ...events, mirrors, idempotency, sweeper, ...webhooks, measure, stop };
 }
 
 interface Stores {
@@ -214,6 +233,8 @@ type Domain = ReturnType<typeof composeDomain>;
 interface WebhookParts extends ServiceParts, Domain {
   readonly mirrors: Mirrors;
   readonly lostCustomers: LostCustomers;
+  /** Erases what other tables keep of a deleted customer. False if work is left. */
+  readonly eraseCustomer: (customerId: string) => Promise<boolean>;
 }
 
 function composeWebhooks(parts: WebhookParts) {
@@ -266,6 +287,7 @@ export async function registerRoutes(
   registerSubscriptionPaymentRoutes(app, subscriptions, entitlements);
   registerSubscriptionPreviewRoutes(app, subscriptions);
   registerInvoiceRoutes(app, invoices);
+  registerEndpointRoutes(app, services.endpoints);
   registerWebhookEventRoutes(app, services.webhookEvents);
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
 }

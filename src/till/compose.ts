@@ -96,6 +96,7 @@ async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
     crashPoints,
     retentionDays: config.webhookRetentionDays,
     entitlementGraceDays: config.entitlementGraceDays,
+    events: config.events,
   });
   const startBackgroundWork = composeBackgroundWork(from, services, { account, databaseUrl });
   const app = await composeApp(from, { database, cache, metrics, keys, services, processor });
@@ -121,7 +122,7 @@ function composeBackgroundWork(
   services: Services,
   { account, databaseUrl }: { readonly account: AccountGuard; readonly databaseUrl: string },
 ): () => void {
-  const { worker, sweeper, recovery, retention, erasure } = services;
+  const { worker, sweeper, recovery, retention, erasure, dispatcher, deliveryRetention } = services;
   const processorRepeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
@@ -133,6 +134,12 @@ function composeBackgroundWork(
   ];
   const repeaters = [
     new Repeater({ name: 'retention', delayMs: retentionDelayMs, work: () => retention.run(), logger }),
+    new Repeater({
+      name: 'retention of deliveries',
+      delayMs: retentionDelayMs,
+      work: () => deliveryRetention.run(),
+      logger,
+    }),
     new Repeater({
       name: 'erasure',
       delayMs: erasureDelayMs,
@@ -150,7 +157,7 @@ function composeBackgroundWork(
     Promise.all([services, ...repeaters, ...processorRepeaters].map((part) => part.stop())),
   );
   return () => {
-    for (const part of [worker, ...repeaters]) part.start();
+    for (const part of [worker, dispatcher, ...repeaters]) part.start();
     void account.comparison.then((comparison) => {
       if (shutdown.hasBegun) return;
       if (comparison === 'same') for (const repeater of processorRepeaters) repeater.start();
@@ -184,7 +191,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     trustProxy: config.trustProxy,
     isStopping: () => shutdown.hasBegun,
     servesApi: config.role !== 'worker',
-    beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
+    beforeScrape: () => services.measure(),
     registerRoutes: (scope) => registerRoutes(scope, services, { processor, clock: systemClock }),
   });
   const stopDelayMs = config.stopDelaySeconds * 1_000;

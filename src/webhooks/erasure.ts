@@ -24,10 +24,12 @@ interface ErasureParts {
   readonly store: ErasureStore;
   readonly processor: Processor;
   readonly customers: Pick<CustomerService, 'listToErase' | 'markErased'>;
+  /** Erases what other tables keep of a customer. False if work is left. */
+  readonly eraseCustomer: (customerId: string) => Promise<boolean>;
 }
 
 /**
- * Removes personal data from the inbox: of deleted customers, of customers that do not belong to Till, and data that an
+ * Removes personal data, mostly from the inbox: of deleted customers, of customers that do not belong to Till, and data that an
  * older release stored. The remaining work follows from the tables, so a run can stop anywhere, and several processes
  * can run at once.
  */
@@ -47,7 +49,7 @@ export class Erasure {
   }
 
   async #eraseDeleted(budget: { batches: number }, signal: AbortSignal | undefined): Promise<void> {
-    const { store, customers } = this.#parts;
+    const { store, customers, eraseCustomer } = this.#parts;
     while (budget.batches > 0 && !signal?.aborted) {
       const due = await customers.listToErase(customersPerPage);
       for (const customer of due) {
@@ -58,6 +60,7 @@ export class Erasure {
           );
           if (!isDone) return;
         }
+        if (!(await eraseCustomer(customer.id))) return;
         await customers.markErased(customer);
       }
       if (due.length < customersPerPage) return;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
+import { eventId } from '../../src/events/event-id.ts';
 import { eventFixture } from '../fixtures/event-fixture.ts';
 import { testKey } from '../support/client.ts';
 import {
@@ -14,6 +15,7 @@ import {
   saveCard,
 } from '../support/objects.ts';
 import { type Documented, loadOpenapi, type Schema } from '../support/openapi-document.ts';
+import { appendEvents } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 
 interface Request {
@@ -84,6 +86,7 @@ async function rightRequest(operation: Documented): Promise<Request> {
   if (operation.path === '/api/v1/entitlements') return { ...made, query: await makeExternalId() };
   if (example === undefined) return made;
   const ids = {
+    ...('after' in example ? { after: (await appendEvents(sql, [{}]))[0] } : {}),
     ...('paymentMethodId' in example ? card : {}),
     ...('customerId' in example ? { customerId: (await createCustomer(till)).id } : {}),
     ...('planId' in example ? { planId: (await createPlan(till)).id } : {}),
@@ -108,6 +111,7 @@ async function makeTarget(path: string): Promise<string> {
     subscriptions: () => makeSubscription(action),
     invoices: makeInvoice,
     'webhook-events': makeWebhookEvent,
+    'event-endpoints': makeEndpoint,
   };
   const make = makers[resource];
   assert.ok(make !== undefined, `nobody makes ${resource}: ${path}`);
@@ -143,6 +147,13 @@ async function makeInvoice(): Promise<string> {
      values (gen_random_uuid(), 'in_' || gen_random_uuid(), 1900, 0, 'eur', 'open', now(), now(), now()) returning id`,
   );
   return row?.id ?? '';
+}
+
+async function makeEndpoint(): Promise<string> {
+  // There is a maximum.
+  await sql('delete from till.event_endpoints');
+  const { id } = await till.post<{ id: string }>('/event-endpoints', { url: 'https://shop.example.com/' });
+  return id;
 }
 
 async function makeWebhookEvent(): Promise<string> {
@@ -254,7 +265,7 @@ test('404: an id that nobody has, one that is no UUID, and one in a body', async
   }
 });
 
-test('402 and 409: a declined charge, and what the state of things forbids', async () => {
+test('402, 409 and 410: a declined charge, what the state of things forbids, and an event that is gone', async () => {
   const operation = (name: string) => {
     const found = api.find((candidate) => candidate.name === name);
     assert.ok(found !== undefined, name);
@@ -287,6 +298,8 @@ test('402 and 409: a declined charge, and what the state of things forbids', asy
   assert.equal(await send(signUp, { body }), 201);
   assert.equal(await send(signUp, { body }), 200);
   assert.equal(await send(signUp, { body: { ...(body as object), email: 'other@example.com' } }), 409);
+  const replay = { id: await makeEndpoint(), body: { after: eventId({ position: 1, createdAtMs: 1 }) } };
+  assert.equal(await send(operation('POST /api/v1/event-endpoints/{id}/replay'), replay), 410);
   const { externalId } = Object(body);
   const other = await createCustomer(till);
   const change = { id: other.id, body: { externalId } };
@@ -311,7 +324,13 @@ test('422: a key that was used for another request', async () => {
     assert.ok((await send(operation, { ...(await rightRequest(operation)), headers })) < 300);
     const other = await rightRequest(operation);
     const change =
-      'amount' in fields ? { amount: 1_001 } : 'email' in fields ? { email: 'b@example.com' } : {};
+      'amount' in fields
+        ? { amount: 1_001 }
+        : 'email' in fields
+          ? { email: 'b@example.com' }
+          : 'url' in fields
+            ? { url: 'https://b.example.com/' }
+            : {};
     const body = { ...(other.body as object), ...change };
     assert.equal(await send(operation, { ...other, body, headers }), 422, operation.name);
   }

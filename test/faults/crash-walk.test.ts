@@ -12,12 +12,15 @@ import {
   creationCases,
   type Prerequisites,
 } from '../support/creation-cases.ts';
+import { createEndpoints, type EndpointCase, endpointCases } from '../support/endpoint-cases.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
-type WalkedCase = CreationCase | ChangeCase;
+/** Also checks what the processor has; of an endpoint, that is the row. */
+type WalkedCase = CreationCase | ChangeCase | (EndpointCase & Pick<CreationCase, 'countAtProcessor'>);
 
-const walkedCases: readonly WalkedCase[] = [...creationCases, ...changeCases];
+const localCases = endpointCases.map((local) => ({ ...local, countAtProcessor: local.countRows }));
+const walkedCases: readonly WalkedCase[] = [...creationCases, ...changeCases, ...localCases];
 
 const isPayment = ({ operation }: ChangeCase) => operation === 'subscriptions.pay';
 const payments = changeCases.filter(isPayment);
@@ -33,6 +36,13 @@ const madeBy = new Set([
   'answer.before',
 ]);
 
+/** What the processor has no part in exists from its commit on. */
+const committedBy = new Set(['record.after', 'answer.before']);
+
+function isMade({ operation }: WalkedCase, crashPoint: string): boolean {
+  return (operation.startsWith('event_endpoints.') ? committedBy : madeBy).has(crashPoint);
+}
+
 /** A payment's claim is completed after the answer; what a crash before that leaves is the same as at `record.row`. */
 function isAnswered({ operation }: WalkedCase, crashPoint: string): boolean {
   return operation === 'payments.create' && crashPoint === 'record.completed';
@@ -40,19 +50,20 @@ function isAnswered({ operation }: WalkedCase, crashPoint: string): boolean {
 
 test('a process killed at any crash point leaves what the same request finishes, once', async (t) => {
   const backend = await startBackend(t);
-  const survivor = await startTill({ in: 'process', on: backend });
+  const survivor = await startTill({ in: 'process', on: backend, events: { allowPrivate: true } });
 
   for (const crashPoint of allCrashPoints) {
     await t.test(`killed at ${crashPoint}`, async () => {
       const prerequisites = await createPrerequisites(backend, survivor);
+      await createEndpoints(backend, prerequisites);
       const key = `killed-at-${crashPoint}`;
       // Apart, because two creations of one kind could wait for each other's list counter while they stand still, and
       // events about one subscription for the row of another.
-      for (const cases of [creationCases, otherChanges, payments])
+      for (const cases of [creationCases, [...otherChanges, ...localCases], payments])
         await crash(backend, prerequisites, crashPoint, key, cases);
       for (const creation of walkedCases) {
         const made = await creation.countAtProcessor(backend, prerequisites);
-        assert.equal(made, madeBy.has(crashPoint) ? 1 : 0, `${creation.operation} before the retry`);
+        assert.equal(made, isMade(creation, crashPoint) ? 1 : 0, `${creation.operation} before the retry`);
       }
       // That the owner is gone is known at once: were its lease waited for, this request would end in a 409.
       await backend.sql(
@@ -77,7 +88,11 @@ async function crash(
   const doomed = await startTill({
     in: 'child',
     on: backend,
-    environment: { CRASH_AT: crashPoint, CRASH_COUNT: String(cases.length) },
+    environment: {
+      CRASH_AT: crashPoint,
+      CRASH_COUNT: String(cases.length),
+      EVENT_ENDPOINTS_ALLOW_PRIVATE: 'true',
+    },
     command: [process.execPath, 'test/support/crashing-till.ts'],
   });
   const died = once(doomed.child, 'exit');

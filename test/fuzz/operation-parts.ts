@@ -12,6 +12,7 @@ export const resources = [
   'invoices',
   'webhook-events',
   'payment-methods',
+  'event-endpoints',
 ] as const;
 export type Resource = (typeof resources)[number];
 
@@ -88,6 +89,11 @@ function rightField(name: string, schema: Schema): fc.Arbitrary<unknown> {
         { weight: 3, arbitrary: fc.constant(knownText) },
         { weight: 1, arbitrary: rightValues(schema, testCards) },
       );
+    case 'url':
+      return fc.constantFrom('https://shop.example.com/', 'https://b.example.com:8443/hook?a=b');
+    case 'after':
+      // Only the service makes ids of events.
+      return Array.isArray(schema.type) ? fc.constant(null) : rightValues(schema, testCards);
     default:
       return rightValues(
         schema,

@@ -14,6 +14,8 @@ export interface Schema {
   readonly pattern?: string;
   readonly format?: string;
   readonly enum?: readonly unknown[];
+  readonly items?: Schema;
+  readonly minItems?: number;
   readonly anyOf?: readonly Schema[];
   /** The values of an object whose keys are the caller's own, and the rule for those keys. */
   readonly additionalProperties?: Schema | boolean;

@@ -11,6 +11,7 @@ import { createStripeProcessor } from '../../src/processor/stripe/stripe-process
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 import { Worker } from '../../src/sync/worker.ts';
 import { metricLabels } from '../../src/till/compose.ts';
+import type { EventSettings } from '../../src/till/compose-events.ts';
 import { composeServices, registerRoutes, type Services } from '../../src/till/compose-services.ts';
 import { type Backend, type Lifetime, startBackend, webhookSecrets } from './backend.ts';
 import { type Client, createClient, readSuccess } from './client.ts';
@@ -24,6 +25,17 @@ const patientLimits: CallLimits = {
   tryTimeoutMs: 30_000,
   retriesMax: 2,
   retryDelayMs: 1,
+};
+
+/** No name server is asked. */
+const eventSettings: EventSettings = {
+  retentionDays: 90,
+  allowPrivate: false,
+  secretKeys: [],
+  resolve: async (host) => {
+    if (/(^|\.)example\.com$/.test(host)) return ['93.184.215.14'];
+    throw new Error(`${host} is not known`);
+  },
 };
 
 /** One call to the processor and its retries. A fault must outlast them all to be seen. */
@@ -44,6 +56,10 @@ export interface ProcessOptions {
   readonly limits?: Partial<CallLimits>;
   readonly retentionDays?: number;
   readonly entitlementGraceDays?: number;
+  /** Settings of event endpoints. By default, every name below example.com resolves to a public address. */
+  readonly events?: Partial<EventSettings>;
+  /** Whether events are delivered in the background. */
+  readonly delivers?: boolean;
   /** The API's rate limit for each key. 0 turns it off. */
   readonly requestsPerMinute?: number;
   readonly clock?: Clock;
@@ -101,6 +117,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     crashPoints: options.crashPoints ?? noCrashPoints,
     retentionDays: options.retentionDays ?? 90,
     entitlementGraceDays: options.entitlementGraceDays ?? 0,
+    events: { ...eventSettings, ...options.events },
   });
   ends.push(() => services.stop());
   const app = await buildApp({
@@ -111,12 +128,13 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     trustProxy: [],
     isStopping: () => false,
     servesApi: true,
-    beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
+    beforeScrape: () => services.measure(),
     registerRoutes: (scope) => registerRoutes(scope, services, { processor, clock: systemClock }),
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   ends.push(() => app.close());
   backend.deliverTo(() => url);
+  if (options.delivers === true) services.dispatcher.start();
   const workers = startWorkers(services, logger, options.workers ?? 0);
   ends.push(() => workers.stop());
   if (options.mustNotLogErrors) backend.atEnd(() => assertNoErrors(lines));

@@ -90,6 +90,18 @@ export const CustomerIdFilter = Type.Optional(
 /** Three times the length of a cursor, so that a later release can put more into it. */
 const cursorLengthMax = 180;
 
+export const Cursor = Type.Optional(
+  Type.String({
+    maxLength: cursorLengthMax,
+    description:
+      'The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows ' +
+      'each object that existed when it began exactly once, and every page takes the same time.',
+  }),
+);
+export const NextCursor = nullable(
+  Type.String({ description: 'The `cursor` of the next page. Null on the last page.' }),
+);
+
 /** The parameters of a list: its own filters, and those that every list has. */
 export function listQuery<Filters extends TProperties>(filters: Filters) {
   return Type.Object(
@@ -104,14 +116,7 @@ export function listQuery<Filters extends TProperties>(filters: Filters) {
       createdBefore: Type.Optional(
         Type.String({ format: 'date-time', description: 'Return only objects created before this time.' }),
       ),
-      cursor: Type.Optional(
-        Type.String({
-          maxLength: cursorLengthMax,
-          description:
-            'The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows ' +
-            'each object that existed when it began exactly once, and every page takes the same time.',
-        }),
-      ),
+      cursor: Cursor,
       page: Type.Optional(
         Type.Integer({ minimum: 1, maximum: pageMax, description: 'Default: 1. Not allowed with `cursor`.' }),
       ),
@@ -140,9 +145,7 @@ export function listOf<Item extends TSchema>(item: Item) {
     }),
     totalCapped: Type.Boolean({ description: 'True if there are more objects than `total`.' }),
     page: Type.Integer({ description: 'The number of this page. In a walk by cursor it counts from 1.' }),
-    nextCursor: nullable(
-      Type.String({ description: 'The `cursor` of the next page. Null on the last page.' }),
-    ),
+    nextCursor: NextCursor,
   });
 }
 
@@ -225,7 +228,7 @@ export function problemsWithoutKey(...codes: readonly FailureCode[]) {
 /** The failure of an operation that needs neither input nor the database. */
 export const malformedRequest = problemsOf(['malformed_request']);
 
-function problemsOf(codes: readonly FailureCode[]) {
+export function problemsOf(codes: readonly FailureCode[]) {
   const byStatus = Map.groupBy(codes, (code) => failureStatus[code]);
   const entries = [...byStatus].map(([status, group]) => {
     const examples = Object.fromEntries(group.map((code) => [code, { value: problemExample(code) }]));

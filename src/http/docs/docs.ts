@@ -41,6 +41,7 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
         { name: 'payments', description: 'One-time payments and their refunds.' },
         { name: 'subscriptions', description: 'Recurring payments.' },
         { name: 'invoices', description: 'Bills for subscriptions. Read-only.' },
+        { name: 'event endpoints', description: 'Where Till sends events to your applications.' },
         { name: 'webhook events', description: 'Events received from the processor. For operators.' },
         {
           name: 'operations',

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { type Static, Type } from 'typebox';
 import { Failure, type FailureCode, failureTitles } from '../../errors.ts';
+import { tooManyEndpoints } from '../../events/endpoint.ts';
 import { objectMissing } from '../../processor/refused-write.ts';
 import { promotionCodeInvalid } from '../../subscriptions/promotion-code.ts';
 import { securityHeaders } from '../security-headers.ts';
@@ -22,6 +23,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   plan_archived: 409,
   already_subscribed: 409,
   nothing_to_pay: 409,
+  too_many_event_endpoints: 409,
   currency_mismatch: 409,
   subscription_ended: 409,
   subscription_incomplete: 409,
@@ -33,6 +35,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   payment_method_in_use: 409,
   refund_in_flight: 409,
   refund_exceeds_remaining: 409,
+  event_expired: 410,
   payload_too_large: 413,
   unsupported_media_type: 415,
   idempotency_key_reused: 422,
@@ -173,6 +176,7 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   already_subscribed:
     'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it first.',
   nothing_to_pay: 'The subscription is active, and no invoice of it is open.',
+  too_many_event_endpoints: tooManyEndpoints().message,
   payment_not_cancelable: 'The payment is succeeded. You can only cancel a payment that is still open.',
   payment_not_capturable: 'The payment is succeeded. You can only capture a payment that is authorised.',
   capture_exceeds_authorized: 'Only 20.00 EUR is authorised. Send an amount of at most 2000.',
@@ -182,6 +186,7 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   refund_in_flight:
     'A refund of 5.00 EUR is still pending. Retry later, or repeat this request with the same idempotency key.',
   refund_exceeds_remaining: 'Only 5.00 EUR of the payment remains. Send an amount of at most 500.',
+  event_expired: 'The event is older than the events that are kept.',
   payload_too_large: 'Send a body of at most 1048576 bytes.',
   unsupported_media_type: 'Send the body as application/json.',
   idempotency_key_reused:
