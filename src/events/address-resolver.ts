@@ -1,5 +1,6 @@
 import { promises as dns } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
+import type { LookupFunction } from 'node:net';
+import { isIP } from 'node:net';
 import { withDeadline } from '../platform/deadline.ts';
 import { type AddressPolicy, addressMistake, literalAddress } from './endpoint-address.ts';
 

@@ -9,7 +9,7 @@ import { createRandom } from '../support/random.ts';
 import { seedOf } from '../support/seeds.ts';
 import { startTill } from '../support/till.ts';
 
-const eventsCount = effort({ short: 400, long: 10_000 });
+const eventsCount = effort({ short: 200, long: 10_000 });
 const objectsCount = 25;
 const eventsPerTransaction = 20;
 /** Longer than an attempt holds the position back. */
@@ -36,7 +36,7 @@ test(`an object's event is never sent before those before it were accepted, amon
     // What was accepted before is a repetition, which only a crash or a replay may cause.
     if (id !== expected) early.push(id);
     const chance = random();
-    if (chance < 0.02) await setTimeout(slowMs);
+    if (chance < 0.01) await setTimeout(slowMs);
     if (chance > 0.85) return void response.writeHead(500).end();
     accepted.set(objectId, [...before, id]);
     acceptedCount += 1;
