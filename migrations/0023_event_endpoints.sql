@@ -30,7 +30,7 @@ create table till.event_endpoints (
 -- Deliveries that wait for an attempt: at most one for each object at an endpoint, for its oldest event that is neither
 -- delivered nor failed. The later events of the object wait behind it, without rows of their own.
 create table till.event_retries (
-  endpoint_id uuid not null references till.event_endpoints on delete cascade,
+  endpoint_id uuid not null,
   object_id uuid not null,
   id uuid not null,
   position bigint not null,

@@ -57,7 +57,7 @@ export const outboundDelivery: Scenario = {
         baseline: runs.peer.ratePerSecond,
         baselineCpu: runs.peer,
         goal: { atLeast: 1 },
-        note: 'one endpoint, ten at a time, 500 objects; the baseline is graphile-worker with a named queue per object',
+        note: 'one endpoint, ten at a time, 500 objects; the baseline is graphile-worker with named queues',
       },
     ];
   },

@@ -55,7 +55,7 @@ function registerCreation(fastify: FastifyInstance, endpoints: EndpointService):
             EndpointWithSecretSchema,
             endpointWithSecretExample,
           ),
-          ...problems('too_many_event_endpoints', ...bodyFailures, ...keyFailures),
+          ...problems('not_found', 'too_many_event_endpoints', ...bodyFailures, ...keyFailures),
         },
       },
     },

@@ -23,6 +23,9 @@ import { newSecret, type SecretBox } from './endpoint-secret.ts';
 import type { EndpointStore } from './endpoint-store.ts';
 import { replayPosition } from './replay-position.ts';
 
+/** Positions of events begin above it. */
+const beforeAllEvents = 0;
+
 interface EndpointParts {
   readonly database: Database;
   readonly store: EndpointStore;
@@ -155,8 +158,13 @@ export class EndpointService {
   }
 
   async remove(id: string): Promise<void> {
-    const { store, database, onChanged } = this.#parts;
-    if (!isUuid(id) || !(await store.delete(database, id))) throw endpointNotFound();
+    const { store, deliveries, database, onChanged } = this.#parts;
+    if (!isUuid(id)) throw endpointNotFound();
+    await database.transaction(async (tx) => {
+      // First the endpoint: its lock lets a delivery that is being recorded finish.
+      if (!(await store.delete(tx, id))) throw endpointNotFound();
+      deliveries.deleteWaitingAfter(tx, id, beforeAllEvents);
+    });
     onChanged();
   }
 
@@ -194,7 +202,7 @@ export class EndpointService {
 
   async #goBack(tx: Transaction, { endpointId, after }: ReplayRequest): Promise<EventEndpoint> {
     const { store, deliveries } = this.#parts;
-    const position = after === null ? 0 : await this.#positionOf(after);
+    const position = after === null ? beforeAllEvents : await this.#positionOf(after);
     const endpoint = foundEndpoint(await store.goBack(tx, endpointId, position));
     deliveries.deleteWaitingAfter(tx, endpointId, position);
     return endpoint;

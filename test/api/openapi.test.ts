@@ -156,6 +156,14 @@ async function makeEndpoint(): Promise<string> {
   return id;
 }
 
+/** The endpoint that the first request with the key created is gone. */
+async function createDeleted(operation: Documented, right: Request): Promise<void> {
+  const request = { ...right, headers: { 'idempotency-key': 'deleted-meanwhile' } };
+  assert.equal(await send(operation, request), 201);
+  await sql('delete from till.event_endpoints');
+  assert.equal(await send(operation, request), 404);
+}
+
 async function makeWebhookEvent(): Promise<string> {
   const [row] = await sql<{ id: string }>(
     `insert into till.webhook_events (id, type, created_at, payload, state, next_try_at, received_at)
@@ -260,6 +268,7 @@ test('404: an id that nobody has, one that is no UUID, and one in a body', async
       const body = { ...(right.body as object), [name]: unknownId };
       assert.equal(await send(operation, { ...right, body }), 404, operation.name);
     }
+    if (operation.name === 'POST /api/v1/event-endpoints') await createDeleted(operation, right);
     if (operation.path === '/api/v1/entitlements')
       assert.equal(await send(operation, { query: '?externalId=unknown' }), 404, operation.name);
   }

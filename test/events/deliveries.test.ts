@@ -30,6 +30,7 @@ const { append, deliveriesOf, recorded, retryNow } = deliveryCalls(till);
 let life = createLifetime();
 afterEach(async () => {
   await sql('delete from till.event_endpoints');
+  await sql('delete from till.event_retries');
   dispatcher.endpointsChanged();
   await life.end();
   life = createLifetime();
