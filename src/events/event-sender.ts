@@ -47,7 +47,7 @@ export class EventSender {
     const exchange = new Exchange(signal, this.#timeoutMs);
     const url = new URL(message.url);
     if (this.#addresses.literalMistake(url) !== undefined) exchange.fail('ADDRESS_REFUSED');
-    else this.#start(url, message, exchange);
+    else this.#startSafely(url, message, exchange);
     const { status, body, error } = await exchange.ended;
     if (signal.aborted && error !== null) return undefined;
     return {
@@ -62,6 +62,15 @@ export class EventSender {
   close(): void {
     this.#agents.http.destroy();
     this.#agents.https.destroy();
+  }
+
+  /** A request that cannot even be made is a failed attempt, and not the end of the process. */
+  #startSafely(url: URL, message: Message, exchange: Exchange): void {
+    try {
+      this.#start(url, message, exchange);
+    } catch (error) {
+      exchange.fail(error instanceof Error ? error.name : 'Error');
+    }
   }
 
   #start(url: URL, message: Message, exchange: Exchange, isSecond = false): void {
