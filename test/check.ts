@@ -53,6 +53,7 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   ],
   'recovery and retention': ['test/webhooks/{event-list,recovery,restore,retention,retention-locks}.test.ts'],
   security: ['test/security/*.test.ts'],
+  'event deliveries': ['test/events/{delivery-leases,delivery-order,event-sender}.test.ts'],
   platform: ['test/platform/{migrate,owner-lock,partitioned-indexes,postgres}.test.ts'],
   'wire formats': ['test/fuzz/{raw-http,sandbox-wire}.test.ts'],
   claims: [
