@@ -52,6 +52,7 @@ const domains = [
   'events',
   'webhooks',
   'sync',
+  'events',
 ];
 const roleOf = (path: string) => /-(routes|service|store)\.ts$/.exec(path)?.[1];
 const moduleOf = (path: string) => (path.startsWith('src/') ? (path.split('/')[1] ?? '') : '');
@@ -284,7 +285,13 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   ],
   group_reservations: ['subscriptions/group-reservation-store.ts'],
   invoices: ['invoices/invoice-store.ts', 'subscriptions/subscription-store.ts', 'payments/payment-store.ts'],
-  events: ['events/event-store.ts', 'events/event-erasure-store.ts'],
+  // Readers; erasure; the queue of deliveries; their list.
+  events: [
+    'events/event-store.ts',
+    'events/event-erasure-store.ts',
+    'events/delivery-store.ts',
+    'events/delivery-list-store.ts',
+  ],
   events_other: ['events/event-weeks-store.ts'],
   event_objects: ['events/outbox-store.ts', 'events/upkeep-store.ts'],
   event_baselines: ['events/upkeep-store.ts'],
@@ -301,6 +308,11 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'webhooks/erasure-store.ts',
   ],
   webhook_events_other: ['webhooks/retention-store.ts'],
+  event_endpoints: ['events/endpoint-store.ts', 'events/delivery-list-store.ts'],
+  // The queue; what is kept for the list.
+  event_retries: ['events/delivery-store.ts', 'events/delivery-list-store.ts'],
+  event_deliveries: ['events/delivery-store.ts', 'events/delivery-list-store.ts'],
+  event_deliveries_other: ['events/delivery-list-store.ts'],
 };
 
 const mirrorWrite =

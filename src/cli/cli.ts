@@ -130,8 +130,8 @@ async function withServices(
       logger,
       crashPoints: noCrashPoints,
       retentionDays: config.webhookRetentionDays,
-      eventRetentionDays: config.eventRetentionDays,
       entitlementGraceDays: config.entitlementGraceDays,
+      events: config.events,
     });
     await work(services, async () => {
       const difference = await compareAccount({ database, store: new AccountStore(), logger }, processor);

@@ -31,7 +31,8 @@ import {
   openProcessor,
   type Start,
 } from './compose-parts.ts';
-import { composeServices, registerRoutes, type Services } from './compose-services.ts';
+import { registerRoutes } from './compose-routes.ts';
+import { composeServices, type Services } from './compose-services.ts';
 import type { Config } from './config.ts';
 import type { WelcomeFacts } from './welcome.ts';
 
@@ -100,8 +101,8 @@ async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
     logger,
     crashPoints,
     retentionDays: config.webhookRetentionDays,
-    eventRetentionDays: config.eventRetentionDays,
     entitlementGraceDays: config.entitlementGraceDays,
+    events: config.events,
   });
   const startBackgroundWork = composeBackgroundWork(from, services, { account, databaseUrl });
   const app = await composeApp(from, { database, cache, metrics, keys, services, processor });
@@ -127,7 +128,8 @@ function composeBackgroundWork(
   services: Services,
   { account, databaseUrl }: { readonly account: AccountGuard; readonly databaseUrl: string },
 ): () => void {
-  const { worker, sweeper, recovery, retention, erasure, eventUpkeep } = services;
+  const { worker, sweeper, recovery, retention, erasure, eventUpkeep, dispatcher, deliveryRetention } =
+    services;
   const processorRepeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
@@ -139,6 +141,12 @@ function composeBackgroundWork(
   ];
   const repeaters = [
     new Repeater({ name: 'retention', delayMs: retentionDelayMs, work: () => retention.run(), logger }),
+    new Repeater({
+      name: 'retention of deliveries',
+      delayMs: retentionDelayMs,
+      work: () => deliveryRetention.run(),
+      logger,
+    }),
     new Repeater({
       name: 'erasure',
       delayMs: erasureDelayMs,
@@ -168,7 +176,7 @@ function composeBackgroundWork(
     Promise.all([services, ...repeaters, ...processorRepeaters].map((part) => part.stop())),
   );
   return () => {
-    for (const part of [worker, ...repeaters]) part.start();
+    for (const part of [worker, dispatcher, ...repeaters]) part.start();
     void account.comparison.then((comparison) => {
       if (shutdown.hasBegun) return;
       if (comparison === 'same') for (const repeater of processorRepeaters) repeater.start();
@@ -207,7 +215,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     trustProxy: config.trustProxy,
     isStopping: () => shutdown.hasBegun,
     servesApi: config.role !== 'worker',
-    beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
+    beforeScrape: () => services.measure(),
     registerRoutes: (scope) =>
       registerRoutes(scope, services, { processor, clock: systemClock, logger, metrics }),
   });

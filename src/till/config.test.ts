@@ -44,8 +44,8 @@ test('an empty environment gives the documented defaults', () => {
     rateLimitPerMinute: 6000,
     trustProxy: [],
     webhookRetentionDays: 90,
-    eventRetentionDays: 90,
     entitlementGraceDays: 0,
+    events: { retentionDays: 90, allowPrivate: false, secretKeys: [] },
     stopDelaySeconds: 0,
   });
 });
@@ -86,7 +86,7 @@ test('every setting is read from its variable', () => {
   assert.equal(config.processor.apiBase, 'http://127.0.0.1:12111');
   assert.deepEqual(config.trustProxy, ['10.0.0.0/8', '::1', 'loopback']);
   assert.deepEqual(
-    [config.rateLimitPerMinute, config.webhookRetentionDays, config.eventRetentionDays],
+    [config.rateLimitPerMinute, config.webhookRetentionDays, config.events.retentionDays],
     [0, 35, 7],
   );
   assert.equal(config.entitlementGraceDays, 7);
@@ -188,4 +188,17 @@ test('a role other than all has no embedded parts', () => {
       ['DATABASE_URL', 'PROCESSOR_SECRET_KEY'],
     );
   }
+});
+
+test('keys for the secrets of event endpoints are long, and no mistake quotes them', () => {
+  const [first, second] = ['a'.repeat(32), 'b'.repeat(40)];
+  assert.deepEqual(loadConfig({ EVENT_SECRET_KEYS: `${first}, ${second}` }, '/srv/till').events.secretKeys, [
+    first,
+    second,
+  ]);
+  const [mistake = ''] = mistakesOf({ EVENT_SECRET_KEYS: `${first},hunter2` });
+  assert.match(mistake, /^EVENT_SECRET_KEYS .*at least 32 characters/);
+  assert.ok(!mistake.includes('hunter2'));
+  assert.match(mistakesOf({ EVENT_ENDPOINTS_ALLOW_PRIVATE: 'yes' })[0] ?? '', /one of true, false/);
+  assert.match(mistakesOf({ EVENT_RETENTION_DAYS: '6' })[0] ?? '', /from 7 to/);
 });

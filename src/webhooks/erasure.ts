@@ -26,6 +26,8 @@ interface ErasureParts {
   readonly processor: Processor;
   readonly customers: Pick<CustomerService, 'listToErase' | 'markErased'>;
   readonly events: EventsToErase;
+  /** Erases what deliveries keep of a customer. False if work is left. */
+  readonly eraseDeliveries: (customerId: string) => Promise<boolean>;
 }
 
 /** The events for applications. */
@@ -37,9 +39,9 @@ interface EventsToErase {
 }
 
 /**
- * Removes personal data from the inbox and from the events for applications: of deleted customers, of customers that do not belong to Till, and data that an
- * older release stored. The remaining work follows from the tables, so a run can stop anywhere, and several processes
- * can run at once.
+ * Removes personal data from the inbox, from the events for applications and from their deliveries: of deleted customers,
+ * of customers that do not belong to Till, and data that an older release stored. The remaining work follows from the
+ * tables, so a run can stop anywhere, and several processes can run at once.
  */
 export class Erasure {
   readonly #parts: ErasureParts;
@@ -61,7 +63,7 @@ export class Erasure {
   }
 
   async #eraseDeleted(budget: { batches: number }, signal: AbortSignal | undefined): Promise<void> {
-    const { store, customers } = this.#parts;
+    const { store, customers, eraseDeliveries } = this.#parts;
     while (budget.batches > 0 && !signal?.aborted) {
       const due = await customers.listToErase(customersPerPage);
       for (const customer of due) {
@@ -73,6 +75,7 @@ export class Erasure {
           if (!isDone) return;
         }
         if (!(await this.#eraseEvents(customer.id, budget, signal))) return;
+        if (!(await eraseDeliveries(customer.id))) return;
         await customers.markErased(customer);
       }
       if (due.length < customersPerPage) return;

@@ -42,7 +42,12 @@ test('objects of an older release are remembered in the background, and what was
 });
 
 test('events are dropped whole weeks at a time once they are older than they are kept, and what they showed is remembered', async (t) => {
-  const till = await startTill({ in: 'process', for: t, mustNotLogErrors: true, eventRetentionDays: 90 });
+  const till = await startTill({
+    in: 'process',
+    for: t,
+    mustNotLogErrors: true,
+    events: { retentionDays: 90 },
+  });
   const { sql, services } = till;
   const payment = await createPayment(till);
   const old = `now() - interval '120 days'`;

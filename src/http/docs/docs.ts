@@ -36,6 +36,7 @@ const tags = [
     description: 'Keys for applications, each with a name and the scopes that it needs.',
   },
   { name: 'events', description: 'What changed, for applications.' },
+  { name: 'event endpoints', description: 'Where Till sends events to your applications.' },
   { name: 'webhook events', description: 'Events received from the processor. For operators.' },
   {
     name: 'operations',
