@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { deliveryCalls } from '../support/deliveries.ts';
+import { deliveryCalls, until } from '../support/deliveries.ts';
 import { effort } from '../support/effort.ts';
 import { startEventSink } from '../support/event-sink.ts';
 import { createRandom } from '../support/random.ts';
@@ -15,7 +15,7 @@ const eventsPerTransaction = 20;
 /** Longer than an attempt holds the position back. */
 const slowMs = 1_100;
 
-test(`an object's event is never sent before those before it were accepted, among ${eventsCount} events with failures and slow responses`, async (t) => {
+test(`an object's event is never sent before those before it were accepted, among ${eventsCount} events with failures, slow responses and lost database connections`, async (t) => {
   const seed = seedOf('MODEL');
   t.diagnostic(`MODEL_SEED=${seed}`);
   const random = createRandom(seed);
@@ -57,9 +57,22 @@ test(`an object's event is never sent before those before it were accepted, amon
   }
   // Only now, because the ids must be known when the events arrive.
   await till.call('PATCH', `/event-endpoints/${endpoint.id}`, { enabled: true });
+  const outages = [0.3, 0.6];
   while (acceptedCount < eventsCount) {
-    await retryNow();
-    await sink.arrived(sink.received.length + 1);
+    if (acceptedCount > eventsCount * (outages[0] ?? 1)) {
+      outages.shift();
+      // What was sent meanwhile is recorded once the database is back, so nothing is sent twice.
+      await till.sql(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where application_name = 'till' and datname = current_database()`,
+      );
+    }
+    const before = sink.received.length;
+    // Again and again: an attempt that fails just now waits for seconds once it is recorded.
+    await until(async () => {
+      await retryNow();
+      return sink.received.length > before;
+    });
   }
   assert.deepEqual(early, []);
   assert.deepEqual(accepted, expectedOf);

@@ -59,8 +59,10 @@ test(`through ${kills} kills in the middle of deliveries every event arrives, ea
     const arrived = () => new Set(sink.received.map(({ body }) => body.id));
     while (ids.some((id) => !arrived().has(id))) {
       const before = sink.received.length;
-      await backend.sql('update till.event_retries set next_attempt_at = now()');
-      await backend.sql('update till.event_endpoints set updated_at = now()');
+      // In one transaction, and the endpoint first, as Till locks them.
+      await backend.sql(
+        'update till.event_endpoints set updated_at = now(); update till.event_retries set next_attempt_at = now()',
+      );
       await sink.arrived(before + 1);
     }
   }

@@ -51,8 +51,11 @@ export function deliveryCalls(till: TillInProcess) {
       ),
     /** As if the time of the next attempt had come. */
     retryNow: async (change = '') => {
-      await sql(`update till.event_retries set next_attempt_at = now() ${change}`);
-      await sql('update till.event_endpoints set updated_at = clock_timestamp()');
+      // In one transaction, and the endpoint first, as Till locks them: otherwise both could wait for each other.
+      await sql(
+        `update till.event_endpoints set updated_at = clock_timestamp();
+         update till.event_retries set next_attempt_at = now() ${change}`,
+      );
       dispatcher.endpointsChanged();
     },
   };
