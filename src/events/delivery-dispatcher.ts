@@ -6,6 +6,7 @@ import { DeliveryLane, type LaneEndpoint, type LaneParts } from './delivery-lane
 import type { EventEndpoint } from './endpoint.ts';
 import type { SecretBox } from './endpoint-secret.ts';
 import type { LeasableEndpoint } from './endpoint-store.ts';
+import type { EventStore } from './event-store.ts';
 
 /** How soon events and changes of endpoints of other processes are noticed. Those of its own process wake it at once. */
 const pollDelayMs = 500;
@@ -27,6 +28,7 @@ const leaseMarginMs = 5_000;
 interface DispatcherParts extends LaneParts {
   readonly database: Database;
   readonly ownerLock: Pick<OwnerLock, 'owner'>;
+  readonly events: EventStore;
   readonly secrets: SecretBox;
   readonly logger: Logger;
 }
@@ -95,12 +97,12 @@ export class DeliveryDispatcher {
 
   /** Returns when to look again. */
   async #tick(): Promise<number> {
-    const { database, deliveries } = this.#parts;
+    const { database, events } = this.#parts;
     this.#isNudged = false;
     if (this.#isChanged || performance.now() >= this.#reloadAtMs) await this.#reload();
     if (this.#lanes.size === 0) return this.#hasEndpoints ? standbyDelayMs : idleDelayMs;
     if (performance.now() >= this.#renewAtMs) await this.#renew();
-    const horizon = await deliveries.horizon(database);
+    const horizon = await events.horizon(database);
     for (const lane of this.#lanes.values()) lane.advanceTo(horizon);
     return pollDelayMs;
   }

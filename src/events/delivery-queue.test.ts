@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { StoredEvent } from './delivery.ts';
 import { DeliveryQueue, newDelivery } from './delivery-queue.ts';
+import type { StoredEvent } from './stored-event.ts';
 
 function delivery(position: number, objectId: string) {
-  const rest = { type: 'plan.updated', objectType: 'plan', customerId: null };
+  const rest = { type: 'plan.updated', objectType: 'plan', customerId: null } as const;
   const event: StoredEvent = {
-    ...{ position, objectId, createdAt: new Date(0), ...rest },
+    ...{ position, objectId, createdAtMs: 0, ...rest },
     ...{ data: '{}', previous: '{}', cause: '{}' },
   };
   return newDelivery(event, new Date());

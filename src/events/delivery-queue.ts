@@ -1,5 +1,5 @@
 import { newId } from '../platform/id.ts';
-import type { StoredEvent } from './delivery.ts';
+import type { StoredEvent } from './stored-event.ts';
 
 /** An event in memory, on its way to an endpoint. */
 export interface QueuedDelivery {

@@ -1,7 +1,8 @@
 import type { Queryable, Transaction } from '../platform/postgres.ts';
-import type { Outcome, StoredEvent } from './delivery.ts';
+import type { Outcome } from './delivery.ts';
 import type { EventEndpoint } from './endpoint.ts';
-import type { EventPlace } from './event-id.ts';
+import { eventColumns, millisOf } from './event-store.ts';
+import type { StoredEvent } from './stored-event.ts';
 
 type WithTypes = Pick<EventEndpoint, 'id' | 'types'>;
 
@@ -21,7 +22,7 @@ export interface WaitingDelivery {
 /** What is known of a delivery after an attempt, or when it begins to wait. */
 export interface DeliveryRecord {
   readonly id: string;
-  readonly event: Pick<StoredEvent, 'position' | 'createdAt' | 'objectId' | 'customerId'>;
+  readonly event: Pick<StoredEvent, 'position' | 'createdAtMs' | 'objectId' | 'customerId'>;
   readonly attempt: number;
   readonly createdAt: Date;
   /** Null if it begins to wait without an attempt. */
@@ -36,21 +37,8 @@ export interface SettledObject {
   readonly nextId: string;
 }
 
-const eventColumns = `events.position, events.created_at as "createdAt", type, object_type as "objectType",
-  events.object_id as "objectId", events.customer_id as "customerId", data::text, previous::text, cause::text`;
-
 /** All SQL for the delivery of events: what is to be sent, what waits and what is finished. */
 export class DeliveryStore {
-  /** No event at this position or below appears later. The statement that reads events must begin after this one. */
-  async horizon(db: Queryable): Promise<number> {
-    const [row] = await db.query<{ horizon: number }>(
-      'select till.event_horizon() as horizon',
-      [],
-      'event_horizon',
-    );
-    return row?.horizon ?? 0;
-  }
-
   /** The events of an endpoint in a range of positions, in order, without those of objects that wait there. */
   readEvents(
     db: Queryable,
@@ -80,7 +68,7 @@ export class DeliveryStore {
       `select waiting.id as "deliveryId", waiting.created_at as "deliveryCreatedAt", attempt,
          coalesce(give_up_at <= now(), false) as "isLast", events.position is not null as "isKept",
          extract(epoch from next_attempt_at - now())::float8 * 1000 as "dueInMs",
-         waiting.position, event_created_at as "createdAt", waiting.object_id as "objectId",
+         waiting.position, ${millisOf('event_created_at')} as "createdAtMs", waiting.object_id as "objectId",
          waiting.customer_id as "customerId", type, object_type as "objectType", data::text, previous::text, cause::text
        from (select * from till.event_retries where endpoint_id = $1 and object_id <> all($2)
            order by next_attempt_at limit $3) as waiting
@@ -174,24 +162,6 @@ export class DeliveryStore {
     ]);
   }
 
-  async hasEvent(db: Queryable, { position, createdAtMs }: EventPlace): Promise<boolean> {
-    const rows = await db.query('select 1 from till.events where position = $1 and created_at = $2', [
-      position,
-      new Date(createdAtMs),
-    ]);
-    return rows.length > 0;
-  }
-
-  /** The beginning of the oldest week of events that is kept. */
-  async oldestWeekMs(db: Queryable): Promise<number> {
-    const [row] = await db.query<{ ms: number | null }>(
-      `select extract(epoch from min(to_date(right(relname, 8), 'YYYYMMDD')))::bigint * 1000 as ms
-       from pg_catalog.pg_class join pg_catalog.pg_inherits on inhrelid = pg_class.oid
-       where inhparent = 'till.events'::regclass and relname ~ '^events_[0-9]{8}$'`,
-    );
-    return row?.ms ?? 0;
-  }
-
   /** How many objects wait at an endpoint, up to a limit. */
   async countWaiting(db: Queryable, endpointId: string, limit: number): Promise<number> {
     const [row] = await db.query<{ count: number }>(
@@ -220,7 +190,7 @@ function toJson(records: readonly (DeliveryRecord & { readonly delayMs?: number 
   return JSON.stringify(
     records.map(({ id, event, attempt, createdAt, outcome, delayMs }) => ({
       ...{ id, attempt, createdAt, delayMs, ...outcome },
-      ...{ position: event.position, eventCreatedAt: event.createdAt },
+      ...{ position: event.position, eventCreatedAt: new Date(event.createdAtMs) },
       ...{ objectId: event.objectId, customerId: event.customerId },
     })),
   );

@@ -1,5 +1,3 @@
-import { eventId } from './event-id.ts';
-
 export const deliveryStatuses = ['pending', 'succeeded', 'failed'] as const;
 
 /** An event at an endpoint, as the list of deliveries shows it. */
@@ -18,19 +16,6 @@ export interface Delivery {
   readonly nextAttemptAt: Date | null;
 }
 
-/** An event as it is read from the table. The three JSON values stay text. */
-export interface StoredEvent {
-  readonly position: number;
-  readonly createdAt: Date;
-  readonly type: string;
-  readonly objectType: string;
-  readonly objectId: string;
-  readonly customerId: string | null;
-  readonly data: string;
-  readonly previous: string;
-  readonly cause: string;
-}
-
 /** What came of an attempt. */
 export interface Outcome {
   readonly succeeded: boolean;
@@ -39,24 +24,6 @@ export interface Outcome {
   readonly durationMs: number;
   /** Why there was no complete response, for the log. */
   readonly error: string | null;
-}
-
-/** The id that an event has everywhere: in the feed, in deliveries, and in the `webhook-id` header. */
-export function idOfEvent({ position, createdAt }: Pick<StoredEvent, 'position' | 'createdAt'>): string {
-  return eventId({ position, createdAtMs: createdAt.getTime() });
-}
-
-/** The body of a delivery: the event as the feed shows it. */
-export function bodyOf(event: StoredEvent): string {
-  const head = JSON.stringify({
-    id: idOfEvent(event),
-    type: event.type,
-    createdAt: event.createdAt.toISOString(),
-    objectType: event.objectType,
-    objectId: event.objectId,
-    customerId: event.customerId,
-  });
-  return `${head.slice(0, -1)},"data":${event.data},"previous":${event.previous},"cause":${event.cause}}`;
 }
 
 const retryDelayMs = 5_000;

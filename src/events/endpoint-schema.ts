@@ -10,10 +10,11 @@ import {
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { optionalBody } from '../http/input/validator.ts';
-import { type Delivery, deliveryStatuses, idOfEvent } from './delivery.ts';
+import { type Delivery, deliveryStatuses } from './delivery.ts';
 import { disabledReasons, type EventEndpoint } from './endpoint.ts';
 import { urlLengthMax } from './endpoint-address.ts';
 import { type EventType, eventTypes } from './event.ts';
+import { eventId } from './event-id.ts';
 
 const descriptionLengthMax = 500;
 
@@ -197,7 +198,7 @@ export function deliveryAnswer(delivery: Delivery): Static<typeof DeliverySchema
   const { id, position, attempt, status, responseStatus, responseBody, durationMs } = delivery;
   return {
     ...{ id, attempt, status, responseStatus, responseBody, durationMs },
-    eventId: idOfEvent({ position, createdAt: delivery.eventCreatedAt }),
+    eventId: eventId({ position, createdAtMs: delivery.eventCreatedAt.getTime() }),
     createdAt: delivery.createdAt.toISOString(),
     nextAttemptAt: delivery.nextAttemptAt?.toISOString() ?? null,
   };

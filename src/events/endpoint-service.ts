@@ -21,7 +21,8 @@ import { type AddressPolicy, urlMistake } from './endpoint-address.ts';
 import { EndpointOperation } from './endpoint-operation.ts';
 import { newSecret, type SecretBox } from './endpoint-secret.ts';
 import type { EndpointStore } from './endpoint-store.ts';
-import { replayPosition } from './replay-position.ts';
+import type { EventStore } from './event-store.ts';
+import { locateEvent } from './locate-event.ts';
 
 /** Positions of events begin above it. */
 const beforeAllEvents = 0;
@@ -30,6 +31,7 @@ interface EndpointParts {
   readonly database: Database;
   readonly store: EndpointStore;
   readonly deliveries: DeliveryStore;
+  readonly events: EventStore;
   readonly deliveryList: DeliveryListStore;
   readonly idempotency: IdempotencyService;
   readonly secrets: SecretBox;
@@ -209,8 +211,8 @@ export class EndpointService {
   }
 
   #positionOf(eventId: string): Promise<number> {
-    const { database, deliveries } = this.#parts;
-    return replayPosition({ database, store: deliveries }, eventId);
+    const { database, events } = this.#parts;
+    return locateEvent({ database, store: events }, eventId, { field: 'body.after', toStart: 'send null' });
   }
 
   async #checkUrl(text: string): Promise<void> {

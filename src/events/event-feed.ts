@@ -1,11 +1,11 @@
-import { Failure } from '../errors.ts';
 import { isUuid } from '../platform/id.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { EventSelection } from './event.ts';
-import { type EventPlace, parseEventId } from './event-id.ts';
+import type { EventPlace } from './event-id.ts';
 import type { EventStore } from './event-store.ts';
 import { EventTail } from './event-tail.ts';
 import { FeedEvent } from './feed-event.ts';
+import { locateEvent } from './locate-event.ts';
 
 /**
  * How many readers read the table at the same time. Readers at the end of the feed share one read, so this is for readers
@@ -61,11 +61,10 @@ export class EventFeed {
   /** The position of the event with this id. Without an id, the one before the first event. */
   async locate(id: string | undefined, field: string): Promise<number> {
     if (id === undefined) return 0;
-    const place = parseEventId(id);
-    if (place === undefined) throw unknownId(field);
-    if (await this.#store.has(this.#database, place)) return place.position;
-    if (place.createdAtMs < (await this.#store.oldestWeekMs(this.#database))) throw expiredId(field);
-    throw unknownId(field);
+    return locateEvent({ database: this.#database, store: this.#store }, id, {
+      field,
+      toStart: 'leave it out',
+    });
   }
 
   /** What is committed now. */
@@ -158,21 +157,4 @@ function isImpossible({ objectId, customerId }: EventSelection): boolean {
 
 function isNarrow({ objectId, customerId }: EventSelection): boolean {
   return objectId !== undefined || customerId !== undefined;
-}
-
-function unknownId(path: string): Failure {
-  const message = 'is not the id of an event';
-  return new Failure(
-    'invalid_request',
-    `${path} ${message}. Send the id of an event or nextCursor unchanged, or leave it out to start with the oldest event.`,
-    { errors: [{ path, message }] },
-  );
-}
-
-function expiredId(path: string): Failure {
-  return new Failure(
-    'event_expired',
-    `The event of ${path} is older than the events that are kept, so you may have missed some. ` +
-      'Read the objects again, and leave it out to start with the oldest event.',
-  );
 }

@@ -1,17 +1,7 @@
 import type { Queryable } from '../platform/postgres.ts';
-import type { EventSelection, EventType } from './event.ts';
+import type { EventSelection } from './event.ts';
 import type { EventPlace } from './event-id.ts';
-
-/** An event as it is stored. The three JSON values stay text: the feed passes them on unchanged. */
-export interface StoredEvent extends EventPlace {
-  readonly type: EventType;
-  readonly objectType: string;
-  readonly objectId: string;
-  readonly customerId: string | null;
-  readonly data: string;
-  readonly previous: string;
-  readonly cause: string;
-}
+import type { StoredEvent } from './stored-event.ts';
 
 /** The events after one position, up to another, which the horizon has passed. */
 export interface EventRange {
@@ -34,9 +24,13 @@ export interface EventRows {
  */
 export const scannedMax = 10_000;
 
-const millis = '(extract(epoch from created_at) * 1000)::bigint';
-const columns = `position, ${millis} as "createdAtMs", type, object_type as "objectType", object_id as "objectId",
-  customer_id as "customerId", data::text as data, previous::text as previous, cause::text as cause`;
+/** A time of an event, in the form that `EventPlace` has. */
+export const millisOf = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
+const millis = millisOf('created_at');
+/** The select list of events. */
+export const eventColumns = `events.position, ${millisOf('events.created_at')} as "createdAtMs", type,
+  object_type as "objectType", events.object_id as "objectId", events.customer_id as "customerId",
+  data::text as data, previous::text as previous, cause::text as cause`;
 
 /** The SQL that reads events. `till.append_events` writes them. */
 export class EventStore {
@@ -123,7 +117,7 @@ export function eventStatement(
   ];
   const selected = `from till.events
     where ${['position > $1', 'position <= $2', ...conditions].join(' and ')} order by position`;
-  if (types === undefined) return { text: `select ${columns} ${selected} limit $3`, values };
+  if (types === undefined) return { text: `select ${eventColumns} ${selected} limit $3`, values };
   const text = `
     with scanned as materialized (
       select position, created_at, type ${selected} limit ${scannedMax}
@@ -135,7 +129,7 @@ export function eventStatement(
     select (select count(*) from scanned) as scanned, (select position from last) as "lastPosition",
       (select ms from last) as "lastMs", event.*
     from (values (1)) as one
-    left join (select ${columns} from found join till.events using (position, created_at)) as event on true
+    left join (select ${eventColumns} from found join till.events using (position, created_at)) as event on true
     order by event.position`;
   return { text, values };
 }

@@ -1,6 +1,6 @@
 import type { EventSelection } from './event.ts';
 import { type EventPlace, eventId } from './event-id.ts';
-import type { StoredEvent } from './event-store.ts';
+import { bodyOf, type StoredEvent } from './stored-event.ts';
 
 /** An event of the feed. Its text is made once, also if hundreds of readers get it. */
 export class FeedEvent implements EventPlace {
@@ -16,7 +16,7 @@ export class FeedEvent implements EventPlace {
   constructor(stored: StoredEvent) {
     this.position = stored.position;
     this.createdAtMs = stored.createdAtMs;
-    this.json = toJson(stored);
+    this.json = bodyOf(stored);
     this.#stored = stored;
   }
 
@@ -35,18 +35,4 @@ export class FeedEvent implements EventPlace {
       (customerId === undefined || customerId === stored.customerId)
     );
   }
-}
-
-/** Puts the stored JSON into the body without parsing it. */
-function toJson(event: StoredEvent): string {
-  const { type, objectType, objectId, customerId, data, previous, cause } = event;
-  const head = JSON.stringify({
-    id: eventId(event),
-    type,
-    createdAt: new Date(event.createdAtMs).toISOString(),
-    objectType,
-    objectId,
-    customerId,
-  });
-  return `${head.slice(0, -1)},"data":${data},"previous":${previous},"cause":${cause}}`;
 }

@@ -7,6 +7,7 @@ import { SecretBox } from '../events/endpoint-secret.ts';
 import { EndpointService } from '../events/endpoint-service.ts';
 import { EndpointStore } from '../events/endpoint-store.ts';
 import { EventSender } from '../events/event-sender.ts';
+import { EventStore } from '../events/event-store.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -37,18 +38,20 @@ interface EventParts {
 
 /** Wires up the endpoints of applications and the delivery of events to them. */
 export function composeEndpoints(parts: EventParts) {
-  const { database, metrics, events } = parts;
-  const addressPolicy = { allowPrivate: events.allowPrivate };
-  const addresses = new AddressResolver(addressPolicy, events.resolve);
-  const secrets = new SecretBox(events.secretKeys);
+  const { database, metrics, events: settings } = parts;
+  const addressPolicy = { allowPrivate: settings.allowPrivate };
+  const addresses = new AddressResolver(addressPolicy, settings.resolve);
+  const secrets = new SecretBox(settings.secretKeys);
   const store = new EndpointStore();
   const deliveries = new DeliveryStore();
+  const events = new EventStore();
   const deliveryList = new DeliveryListStore();
-  const sender = new EventSender(addresses, events.attemptTimeoutMs);
+  const sender = new EventSender(addresses, settings.attemptTimeoutMs);
   const dispatcher = new DeliveryDispatcher({
     ...parts,
     endpoints: store,
     deliveries,
+    events,
     sender,
     secrets,
     random: Math.random,
@@ -57,6 +60,7 @@ export function composeEndpoints(parts: EventParts) {
     ...parts,
     store,
     deliveries,
+    events,
     deliveryList,
     secrets,
     addresses,
@@ -66,7 +70,7 @@ export function composeEndpoints(parts: EventParts) {
   const deliveryRetention = new DeliveryRetention({
     ...parts,
     store: deliveryList,
-    retentionDays: events.retentionDays,
+    retentionDays: settings.retentionDays,
   });
   const measureDeliveries = async () =>
     metrics.eventDeliveryAge.set(await deliveryList.oldestUndeliveredSeconds(database));

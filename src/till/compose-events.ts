@@ -26,7 +26,6 @@ export function composeEvents({ database, clock, stores, entitlements }: EventPa
     links: new SubscriptionLinks(stores),
   });
   const eventFeed = new EventFeed({ database, store: new EventStore() });
-  outbox.onAppended(() => eventFeed.nudge());
   database.setBeforeCommit((tx, rows) => outbox.write(tx, rows));
   const { customers, plans, payments, refunds, subscriptions, invoices } = stores;
   const eventUpkeep = new EventUpkeep({

@@ -99,6 +99,10 @@ export function composeServices(parts: ServiceParts) {
     entitlements: domain.entitlements,
   });
   const endpoints = composeEndpoints({ ...parts, idempotency });
+  outbox.onAppended(() => {
+    eventFeed.nudge();
+    endpoints.dispatcher.nudge();
+  });
   const sweeper = new Sweeper({
     database,
     claims,

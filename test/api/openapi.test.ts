@@ -350,7 +350,7 @@ test('402, 409 and 410: a declined charge, what the state of things forbids, and
 });
 
 test('410: an event that is no longer kept', async () => {
-  for (const operation of api.filter(({ responses }) => '410' in responses)) {
+  for (const operation of api.filter(({ method, responses }) => method === 'GET' && '410' in responses)) {
     const query = `?after=${eventId({ position: 1, createdAtMs: 0 })}`;
     assert.equal(await send(operation, { query }), 410, operation.name);
   }

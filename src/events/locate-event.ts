@@ -1,0 +1,41 @@
+import { Failure } from '../errors.ts';
+import type { Database } from '../platform/postgres.ts';
+import { parseEventId } from './event-id.ts';
+import type { EventStore } from './event-store.ts';
+
+interface Parts {
+  readonly database: Database;
+  readonly store: Pick<EventStore, 'has' | 'oldestWeekMs'>;
+}
+
+/** Where the id comes from, and how the caller starts with the oldest event instead. */
+interface Source {
+  readonly field: string;
+  readonly toStart: 'leave it out' | 'send null';
+}
+
+/** The position of the event with this id. Fails if there is no such event, or if it is no longer kept. */
+export async function locateEvent(
+  { database, store }: Parts,
+  id: string,
+  { field, toStart }: Source,
+): Promise<number> {
+  const place = parseEventId(id);
+  if (place === undefined) throw unknownId(field, toStart);
+  if (await store.has(database, place)) return place.position;
+  if (place.createdAtMs >= (await store.oldestWeekMs(database))) throw unknownId(field, toStart);
+  throw new Failure(
+    'event_expired',
+    `The event of ${field} is older than the events that are kept, so you may have missed some. ` +
+      `Read the objects again, and ${toStart} to start with the oldest event.`,
+  );
+}
+
+function unknownId(path: string, toStart: Source['toStart']): Failure {
+  const message = 'is not the id of an event';
+  return new Failure(
+    'invalid_request',
+    `${path} ${message}. Send the id of an event or nextCursor unchanged, or ${toStart} to start with the oldest event.`,
+    { errors: [{ path, message }] },
+  );
+}
