@@ -105,6 +105,10 @@ async function pathOf({ path }: Documented): Promise<string> {
   if (!path.includes('{id}')) return path;
   if (path.startsWith('/api/v1/subscriptions/'))
     return path.replace('{id}', (await createSubscription(till, { trialPeriodDays: 7 })).subscription.id);
+  if (path.startsWith('/api/v1/event-endpoints/')) {
+    const { id } = await till.post<{ id: string }>('/event-endpoints', { url: 'https://shop.example.com/' });
+    return path.replace('{id}', id);
+  }
   assert.ok(path.startsWith('/api/v1/payments/{id}/'), `nothing is made for ${path}`);
   const { id } = path.endsWith('/refund') ? await createPaidPayment(till) : await createPayment(till);
   return path.replace('{id}', id);
