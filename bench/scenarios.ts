@@ -5,6 +5,7 @@ import { ingestGrowth } from './scenarios/ingest-growth.ts';
 import { listFilters } from './scenarios/list-filters.ts';
 import { lists } from './scenarios/lists.ts';
 import { memory } from './scenarios/memory.ts';
+import { outboundDelivery } from './scenarios/outbound-delivery.ts';
 import { reads } from './scenarios/reads.ts';
 import { sameKeyStorm } from './scenarios/same-key-storm.ts';
 import { scaleOut } from './scenarios/scale-out.ts';
@@ -19,6 +20,7 @@ export const scenarios: readonly Scenario[] = [
   webhookEndToEnd,
   reads,
   webhookLag,
+  outboundDelivery,
   creates,
   sameKeyStorm,
   events,

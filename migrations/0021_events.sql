@@ -30,6 +30,15 @@ create table till.event_objects (
 ) with (fillfactor = 80);
 create index on till.event_objects (changes_at) where changes_at is not null;
 
+-- The types of objects that existed before events did, as far as they are not recorded in till.event_objects yet, and the
+-- last one that is. A background task records the rest, and deletes the row at the end.
+create table till.event_baselines (
+  object_type text primary key,
+  last_id uuid
+);
+insert into till.event_baselines (object_type)
+values ('customer'), ('plan'), ('payment'), ('refund'), ('subscription'), ('invoice');
+
 -- Starts below the first position, so that every position is greater than a value read before it was drawn.
 create sequence till.event_positions minvalue 0 start 0;
 select nextval('till.event_positions');
@@ -47,16 +56,18 @@ create function till.append_events(new_events json) returns void
 language plpgsql security definer set search_path = '' as $$
 begin
   perform pg_catalog.pg_advisory_xact_lock_shared(till.event_lock(last_value)) from till.event_positions;
-  insert into till.events (position, created_at, type, object_type, object_id, customer_id, data, previous, cause)
-  select pg_catalog.nextval('till.event_positions'),
-    pg_catalog.date_trunc('milliseconds', pg_catalog.clock_timestamp()),
-    v.type, v."objectType", v."objectId", v."customerId", v.data, v.previous, v.cause
-  from pg_catalog.json_to_recordset(new_events) as v (type text, "objectType" text, "objectId" uuid, "customerId" uuid,
-    data json, previous json, cause json);
+  with v as materialized (
+    select * from pg_catalog.json_to_recordset(new_events) as v (type text, "objectType" text, "objectId" uuid,
+      "customerId" uuid, data json, previous json, cause json, "changesAt" timestamptz)
+  ), appended as (
+    insert into till.events (position, created_at, type, object_type, object_id, customer_id, data, previous, cause)
+    select pg_catalog.nextval('till.event_positions'),
+      pg_catalog.date_trunc('milliseconds', pg_catalog.clock_timestamp()),
+      v.type, v."objectType", v."objectId", v."customerId", v.data, v.previous, v.cause
+    from v
+  )
   insert into till.event_objects (object_id, object_type, data, changes_at)
-  select v."objectId", v."objectType", v.data, v."changesAt"
-  from pg_catalog.json_to_recordset(new_events) as v ("objectId" uuid, "objectType" text, data json,
-    "changesAt" timestamptz)
+  select v."objectId", v."objectType", v.data, v."changesAt" from v
   order by v."objectId"
   on conflict (object_id) do update set data = excluded.data, changes_at = excluded.changes_at;
 end $$;

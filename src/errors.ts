@@ -18,6 +18,7 @@ export const failureTitles = {
   plan_archived: 'Plan archived',
   already_subscribed: 'Already subscribed',
   nothing_to_pay: 'Nothing to pay',
+  too_many_event_endpoints: 'Too many event endpoints',
   currency_mismatch: 'Currency differs',
   subscription_ended: 'Subscription ended',
   subscription_incomplete: 'Subscription incomplete',

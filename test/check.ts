@@ -20,9 +20,7 @@ const unitTests = [
   'bench/{lab,load}/*.test.ts',
   'test/*.test.ts',
 ];
-/** They start nothing but the sandbox and HTTP servers in their own process, so they can share one. */
-const folders = { oneProcess: 'sandbox|processor|contract', faults: 'faults', load: 'load' };
-const oneProcessTests = [...unitTests, `test/@(${folders.oneProcess})/**/*.test.ts`];
+const folders = { faults: 'faults', load: 'load' };
 /** They measure how long Till takes to notice a fault and to recover, so they don't share the machine with the others. */
 const timedFaults = 'disk-full|failover|postgres|processor-faults|redis|rig|rolling-restart|till-faults';
 const faultTests = [`test/${folders.faults}/@(${timedFaults}).test.ts`];
@@ -33,10 +31,10 @@ const serverTests = [
 /** It measures latencies under load, so it has the machine to itself. */
 const loadTests = [`test/${folders.load}/**/*.test.ts`];
 const longTests = [
-  'test/{faults,load,fuzz,security}/**/*.test.ts',
+  'test/{faults,load,fuzz,security,sandbox,processor,contract}/**/*.test.ts',
   'test/webhooks/{model,kills,permutations,event-list,retention-locks}.test.ts',
   'test/events/{feed-order,streams}.test.ts',
-  'test/api/lists.test.ts',
+  'test/api/{lists,odd-responses}.test.ts',
 ];
 /** Most tests wait as much as they work, so two more at a time than there are cores keep the cores busy. */
 const serverConcurrency = availableParallelism() + 2;
@@ -46,42 +44,57 @@ const faultConcurrency = 2;
  * run one after the other. A file that is in no group has a process of its own.
  */
 const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
-  'the API, a to o': ['test/api/[a-o]*.test.ts'],
+  'the API, a to c': ['test/api/[a-c]*.test.ts'],
+  'the API, d to o': ['test/api/[d-o]*.test.ts'],
   'the API, p': ['test/api/p*.test.ts'],
   'the API, q to z': ['test/api/[q-z]*.test.ts'],
   'webhook events': [
     'test/webhooks/{answers,concurrency,events,inbox,operators,poison,receive,worker}.test.ts',
   ],
   'events for applications': ['test/events/*.test.ts'],
-  'recovery and retention': ['test/webhooks/{event-list,recovery,restore,retention,retention-locks}.test.ts'],
+  'mirrors of events': [
+    'test/webhooks/{charges,disputes,external-ids,lost-disputes,lost-rows,owned-metadata}.test.ts',
+    'test/webhooks/{subscription-charges,subscription-terms}.test.ts',
+  ],
+  'recovery and restore': ['test/webhooks/{recovery,restore}.test.ts'],
+  retention: ['test/webhooks/{event-list,retention,retention-locks}.test.ts'],
   security: ['test/security/*.test.ts'],
-  platform: ['test/platform/{migrate,owner-lock,partitioned-indexes,postgres}.test.ts'],
-  'wire formats': ['test/fuzz/{raw-http,sandbox-wire}.test.ts'],
+  platform: ['test/platform/{deferred-indexes,migrate,owner-lock,partitioned-indexes,postgres}.test.ts'],
+  processes: ['test/process/{cli-values,privacy,processor-account,services-stop}.test.ts'],
+  'hostile input': ['test/fuzz/*.test.ts'],
   claims: [
     'test/faults/{claim-fence,connections,frozen-transaction,idempotency,key-names,key-storm,overtaking,sweeper,takeover}.test.ts',
   ],
+  'killed payments': ['test/faults/{crash-walk,declined-payments}.test.ts'],
+  'killed changes': ['test/faults/{external-ids,plan-groups,planned-changes,subscription-changes}.test.ts'],
+  sandbox: ['test/sandbox/*.test.ts'],
+  'the adapter': ['test/{contract,processor}/*.test.ts'],
 };
 /** What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. */
 const longestFirst = [
-  'test/faults/crash-walk.test.ts',
-  'recovery and retention',
-  'webhook events',
+  'recovery and restore',
   'claims',
-  'the API, q to z',
+  'killed changes',
+  'webhook events',
+  'the API, d to o',
   'the API, p',
-  'the API, a to o',
-  'test/webhooks/permutations.test.ts',
+  'the API, q to z',
+  'hostile input',
+  'killed payments',
+  'sandbox',
   'test/process/start-stop.test.ts',
-  'test/process/processor-account.test.ts',
-  'test/webhooks/model.test.ts',
   'security',
+  'retention',
+  'processes',
+  'mirrors of events',
+  'test/webhooks/model.test.ts',
+  'the API, a to c',
   'test/platform/embedded-postgres.test.ts',
+  'test/faults/upgrade.test.ts',
   'test/acceptance/restore.test.ts',
   'test/webhooks/recovery-progress.test.ts',
-  'test/faults/upgrade.test.ts',
-  'test/fuzz/api.test.ts',
   'test/webhooks/kills.test.ts',
-  'test/fuzz/webhooks.test.ts',
+  'test/webhooks/permutations.test.ts',
   'test/faults/till-faults.test.ts',
   'test/faults/rolling-restart.test.ts',
   'test/faults/processor-faults.test.ts',
@@ -98,13 +111,9 @@ const [mode, ...files] = positionals;
 if (mode === 'faults') process.env[effortVariable] = 'long';
 if (files.length === 0) {
   // In one process, because most of these files take less time than a process needs to start.
-  const inOneProcess = [
-    '--test',
-    '--test-isolation=none',
-    ...(mode === 'quick' ? unitTests : oneProcessTests),
-  ];
+  const inOneProcess = ['--test', '--test-isolation=none', ...unitTests];
   await Promise.all([
-    step('tests in one process', process.execPath, inOneProcess),
+    step('tests without servers', process.execPath, inOneProcess),
     mode === 'faults' ? undefined : checkSource(),
   ]);
 }

@@ -131,6 +131,7 @@ async function withServices(
       crashPoints: noCrashPoints,
       retentionDays: config.webhookRetentionDays,
       entitlementGraceDays: config.entitlementGraceDays,
+      events: config.events,
     });
     await work(services, async () => {
       const difference = await compareAccount({ database, store: new AccountStore(), logger }, processor);

@@ -1,7 +1,7 @@
 import { applyToRows, type Inserted, lockRows } from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
-import { noMetadata, ownersOfNewMetadata, type WrittenRow } from '../mirrors/metadata.ts';
+import { noMetadata, type OwnedChange, ownersOfNewMetadata } from '../mirrors/metadata.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -9,7 +9,8 @@ import { idTime, isOurId } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import { type Customer, type CustomerFacts, eraseCustomer } from './customer.ts';
-import type { CustomerStore } from './customer-store.ts';
+import type { CustomerStore, DeletedCustomer } from './customer-store.ts';
+import { customerView } from './customer-view.ts';
 import type { ExternalIdStore } from './external-id-store.ts';
 import { type TakenExternalIds, takeExternalIds } from './external-ids.ts';
 
@@ -21,6 +22,8 @@ interface CustomerMirrorParts {
   readonly clock: Clock;
   /** Called in the transaction that creates rows for lost customers. */
   readonly onRecovered: (tx: Transaction, customers: readonly Customer[]) => Promise<void>;
+  /** Called in a transaction that deletes customers, or erases again what belongs to them. */
+  readonly onErased: (tx: Transaction, customerIds: readonly string[]) => Promise<void>;
 }
 
 export class CustomerMirror implements Mirror<CustomerFacts> {
@@ -36,17 +39,23 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   }
 
   async apply(tx: Transaction, facts: readonly CustomerFacts[], source: Source): Promise<Applied> {
-    const { store, externalIds, clock } = this.#parts;
+    const { store, externalIds, onErased, clock } = this.#parts;
     const { keyOf } = this;
     const rows = await lockRows(tx, store, facts, keyOf);
     const taken = await takeExternalIds(tx, externalIds, rows);
     const inserted = await this.#insert(tx, rows.unknown, source, taken);
-    const folding = { rows, inserted, source, keyOf, take: taken.take, now: clock.now() };
+    const folding = { rows, inserted, source, keyOf, take: taken.take, view: customerView, now: clock.now() };
     const { applied, written } = await applyToRows(tx, store, folding);
     await taken.freeUnused(written);
-    // What belongs to a customer that was just deleted is erased after the commit, by a refresh.
-    const deleted = source === 'events' ? written.filter(isDeletion).map(({ after }) => keyOf(after)) : [];
-    return { ...applied, unsettled: [...new Set([...applied.unsettled, ...deleted])] };
+    const deleted = written.filter(isDeletion).map(({ after }) => after);
+    if (deleted.length === 0) return applied;
+    await onErased(
+      tx,
+      deleted.map(({ id }) => id),
+    );
+    // What belongs to a customer that was just deleted is erased again after the commit, by a refresh.
+    const again = source === 'events' ? deleted.map(keyOf) : [];
+    return { ...applied, unsettled: [...new Set([...applied.unsettled, ...again])] };
   }
 
   /** If another customer still has the external id that this one has at the processor, refreshes that customer too. */
@@ -87,11 +96,12 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
 
   /** Removes the personal data. False if the row has none left. */
   async erase(key: string): Promise<boolean> {
-    const { database, store, clock } = this.#parts;
+    const { database, store, onErased, clock } = this.#parts;
     const isErased = await database.transaction(async (tx) => {
       const [customer] = await store.lockByKeys(tx, [key]);
       if (customer === undefined || customer.deletedAt !== null) return false;
-      store.update(tx, [eraseCustomer(customer, clock.now())]);
+      store.update(tx, [{ before: customer, after: eraseCustomer(customer, clock.now()) }]);
+      await onErased(tx, [customer.id]);
       return true;
     });
     if (isErased) await this.#eraseOwned(key);
@@ -99,7 +109,7 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   }
 
   /** Call it before rows that belong to customers are written with new metadata. See `#eraseOwned`. */
-  hold(tx: Transaction, written: readonly WrittenRow[]): void {
+  hold(tx: Transaction, written: readonly OwnedChange[]): void {
     this.#parts.store.hold(tx, ownersOfNewMetadata(written));
   }
 
@@ -108,9 +118,19 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
    * metadata holds the customer first. If it does so before this wait, its row is found; if after, it sees the deletion.
    */
   async #eraseOwned(key: string): Promise<void> {
-    const { database, store } = this.#parts;
+    const { database, store, onErased } = this.#parts;
     await store.awaitHolders(database, key);
-    await store.eraseOwned(database, key);
+    await database.transaction(async (tx) => onErased(tx, await store.eraseOwned(tx, key)));
+  }
+
+  /** Records a finished search for personal data, and erases once more what belongs to the customer. */
+  async markErased(customer: DeletedCustomer): Promise<void> {
+    const { database, store, onErased } = this.#parts;
+    await store.awaitHolders(database, customer.processorCustomerId);
+    await database.transaction(async (tx) => {
+      await store.markErased(tx, customer);
+      await onErased(tx, [customer.id]);
+    });
   }
 
   /** The customers with these keys, including deleted ones. */

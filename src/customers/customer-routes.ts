@@ -21,8 +21,8 @@ import { component } from '../http/docs/components.ts';
 import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { registerListRoute } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
-import type { Customer } from './customer.ts';
 import type { CustomerService } from './customer-service.ts';
+import { customerView } from './customer-view.ts';
 
 const Email = Type.String({ format: 'email', maxLength: 254 });
 const Name = Type.String({ minLength: 1, maxLength: 256 });
@@ -129,7 +129,7 @@ function registerWrites(fastify: FastifyInstance, customers: CustomerService): v
       const { customer, isExisting } = result;
       return answerCreated(reply, replayed)
         .code(isExisting ? 200 : 201)
-        .send(toAnswer(customer));
+        .send(customerView(customer));
     },
   );
   app.patch(
@@ -158,7 +158,7 @@ function registerWrites(fastify: FastifyInstance, customers: CustomerService): v
       const { idempotencyKey, ...change } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
       const { result, replayed } = await customers.update(request.params.id, change, key);
-      return markReplay(reply, replayed).send(toAnswer(result));
+      return markReplay(reply, replayed).send(customerView(result));
     },
   );
 }
@@ -211,7 +211,7 @@ function registerReads(fastify: FastifyInstance, customers: CustomerService): vo
       email: Type.Optional({ ...Email, description: 'Return only customers with this email, in any case.' }),
     },
     list: (request) => customers.list(request),
-    toAnswer,
+    toAnswer: customerView,
   });
   app.get(
     `${path}/:id`,
@@ -225,20 +225,6 @@ function registerReads(fastify: FastifyInstance, customers: CustomerService): vo
         response: { 200: answer('The customer.', CustomerSchema, example), ...problems('not_found') },
       },
     },
-    async (request) => toAnswer(await customers.read(request.params.id)),
+    async (request) => customerView(await customers.read(request.params.id)),
   );
-}
-
-function toAnswer(customer: Customer): Static<typeof CustomerSchema> {
-  return {
-    id: customer.id,
-    processorCustomerId: customer.processorCustomerId,
-    email: customer.email ?? '',
-    name: customer.name,
-    phone: customer.phone,
-    externalId: customer.externalId,
-    metadata: customer.metadata,
-    createdAt: customer.createdAt.toISOString(),
-    updatedAt: customer.updatedAt.toISOString(),
-  };
 }

@@ -162,8 +162,6 @@ export class CustomerService {
 
   /** Erases what belongs to the customer, and records a finished search. The first search schedules a second one. */
   async markErased(customer: DeletedCustomer): Promise<void> {
-    const { database, store } = this.#parts;
-    await store.awaitHolders(database, customer.processorCustomerId);
-    await store.markErased(database, customer);
+    await this.#parts.mirror.markErased(customer);
   }
 }

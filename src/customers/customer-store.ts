@@ -84,13 +84,17 @@ export class CustomerStore extends MirrorStore<Customer> {
     await database.query('select id from till.customers where processor_customer_id = $1 for update', [key]);
   }
 
-  /** A trigger erases what belongs to the customer. A search that has ended has already done so. */
-  async eraseOwned(db: Queryable, key: string): Promise<void> {
-    await db.query(
+  /**
+   * A trigger erases what belongs to the customer. A search that has ended has already done so. Returns the id of the
+   * customer, or nothing if there was nothing to do.
+   */
+  async eraseOwned(tx: Transaction, key: string): Promise<readonly string[]> {
+    const rows = await tx.query<{ id: string }>(
       `update till.customers set erase_at = clock_timestamp()
-       where processor_customer_id = $1 and deleted_at is not null and first_erased_at is null`,
+       where processor_customer_id = $1 and deleted_at is not null and first_erased_at is null returning id`,
       [key],
     );
+    return rows.map(({ id }) => id);
   }
 
   /** Deleted customers whose events have to be searched now, the longest overdue first. */

@@ -14,6 +14,10 @@ export type ClaimOperation =
   | 'subscriptions.update'
   | 'subscriptions.pay'
   | 'payment_methods.create'
+  | 'event_endpoints.create'
+  | 'event_endpoints.update'
+  | 'event_endpoints.rotate'
+  | 'event_endpoints.replay'
   | 'api_keys.create';
 
 /** The key of a request. It belongs to an application: the same key of another one is another key. */

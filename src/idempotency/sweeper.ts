@@ -1,3 +1,4 @@
+import { runAs } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { ClaimOperation } from './claim.ts';
@@ -33,7 +34,11 @@ export class Sweeper {
     this.#parts = parts;
   }
 
-  async sweep(signal?: AbortSignal): Promise<void> {
+  sweep(signal?: AbortSignal): Promise<void> {
+    return runAs('sweeper', () => this.#sweep(signal));
+  }
+
+  async #sweep(signal: AbortSignal | undefined): Promise<void> {
     const { database, claims, logger } = this.#parts;
     for (const claim of await claims.listAbandoned(database, idleMs, claimsPerSweep)) {
       signal?.throwIfAborted();

@@ -20,6 +20,7 @@ import {
   takeInvoiceFacts,
 } from './invoice.ts';
 import type { InvoiceStore } from './invoice-store.ts';
+import { invoiceView } from './invoice-view.ts';
 
 interface InvoiceMirrorParts {
   readonly database: Database;
@@ -101,7 +102,15 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
     const inserted = made.length === 0 ? undefined : { made, lost: [] };
     const take: Take<Invoice, InvoiceFacts> = (invoice, next, origin, at) =>
       takeInvoiceFacts(invoice, next, customerIdOf(next), origin, at);
-    const { applied } = await applyToRows(tx, store, { rows, inserted, source, keyOf, take, now });
+    const { applied } = await applyToRows(tx, store, {
+      rows,
+      inserted,
+      source,
+      keyOf,
+      take,
+      view: invoiceView,
+      now,
+    });
     return withRecovery(applied, { lost: [...lost] });
   }
 }

@@ -3,8 +3,9 @@ import { type Static, Type } from 'typebox';
 import { CustomerIdFilter, DateTime, Id, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
-import { type Invoice, invoiceStatuses } from './invoice.ts';
+import { invoiceStatuses } from './invoice.ts';
 import type { InvoiceService } from './invoice-service.ts';
+import { invoiceView } from './invoice-view.ts';
 
 const InvoiceSchema = component('Invoice', {
   id: Id,
@@ -69,31 +70,6 @@ export function registerInvoiceRoutes(app: FastifyInstance, invoices: InvoiceSer
     },
     list: (request) => invoices.list(request),
     read: (id) => invoices.read(id),
-    toAnswer,
+    toAnswer: invoiceView,
   });
-}
-
-function toAnswer(invoice: Invoice): Static<typeof InvoiceSchema> {
-  return {
-    id: invoice.id,
-    processorInvoiceId: invoice.processorInvoiceId,
-    customerId: invoice.customerId,
-    processorCustomerId: invoice.processorCustomerId,
-    processorSubscriptionId: invoice.processorSubscriptionId,
-    subscriptionId: invoice.subscriptionId,
-    number: invoice.number,
-    amountDue: invoice.amountDue,
-    amountPaid: invoice.amountPaid,
-    amountRemaining: invoice.amountRemaining,
-    currency: invoice.currency,
-    status: invoice.status,
-    attemptCount: invoice.attemptCount,
-    nextPaymentAttemptAt: invoice.nextPaymentAttemptAt?.toISOString() ?? null,
-    periodStart: invoice.periodStart?.toISOString() ?? null,
-    periodEnd: invoice.periodEnd?.toISOString() ?? null,
-    hostedInvoiceUrl: invoice.hostedInvoiceUrl,
-    invoicePdfUrl: invoice.invoicePdfUrl,
-    createdAt: invoice.createdAt.toISOString(),
-    updatedAt: invoice.updatedAt.toISOString(),
-  };
 }

@@ -2,7 +2,7 @@ import type { List } from '../mirrors/list.ts';
 import { byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
-import type { Queryable } from '../platform/postgres.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Invoice } from './invoice.ts';
 
@@ -51,6 +51,8 @@ const invoiceTable = defineTable<Invoice>(
   { insertOrder: 'processorInvoiceId' },
 );
 
+const { columns } = invoiceTable;
+
 /** Invoices name their subscription by the processor's id, because it may have no row. */
 const subscriptionKey = (id: string) =>
   `(select processor_subscription_id from till.subscriptions where id = ${id})`;
@@ -73,16 +75,26 @@ export class InvoiceStore extends MirrorStore<Invoice> {
 
   /** Sets the customer of invoices that were stored before their customer had a row. */
   async attach(
-    tx: Queryable,
+    tx: Transaction,
     customers: readonly { readonly id: string; readonly processorCustomerId: string }[],
     now: Date,
   ): Promise<void> {
-    await tx.query(
+    const attached = await tx.query<Pick<Invoice, 'id' | 'processorSubscriptionId'>>(
       `update till.invoices set customer_id = v.id, revision = revision + 1, updated_at = $3
        from unnest($1::uuid[], $2::text[]) as v (id, processor_customer_id)
-       where invoices.customer_id is null and invoices.processor_customer_id = v.processor_customer_id`,
+       where invoices.customer_id is null and invoices.processor_customer_id = v.processor_customer_id
+       returning invoices.id, invoices.processor_subscription_id as "processorSubscriptionId"`,
       [customers.map(({ id }) => id), customers.map(({ processorCustomerId }) => processorCustomerId), now],
     );
+    tx.written.add(
+      invoiceTable.name,
+      attached.map((row) => ({ row })),
+    );
+  }
+
+  findOfSubscriptions(db: Queryable, keys: readonly string[]): Promise<readonly Invoice[]> {
+    const sql = `select ${columns} from till.invoices where processor_subscription_id = any($1)`;
+    return db.query(sql, [keys], 'find_invoices_of_subscriptions');
   }
 
   list(db: Queryable, request: ListRequest): Promise<ListPage<Invoice>> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Transaction } from '../platform/postgres.ts';
+import { WrittenRows } from '../platform/written-rows.ts';
 import { applyToRows, lockRows, type RowStore, withRecovery } from './apply-facts.ts';
 
 interface Row {
@@ -23,7 +24,7 @@ async function apply(table: Map<string, Row>, facts: readonly Facts[], creatable
   const written: Row[] = [];
   const store: RowStore<Row> = {
     lockByKeys: async (_, keys) => keys.flatMap((key) => table.get(key) ?? []),
-    update: (_, rows) => written.push(...rows),
+    update: (_, changes) => written.push(...changes.map(({ after }) => after)),
   };
   const rows = await lockRows(tx, store, facts, keyOf);
   const made = rows.unknown
@@ -40,6 +41,7 @@ async function apply(table: Map<string, Row>, facts: readonly Facts[], creatable
       verdict: value > before.value ? 'take' : 'keep',
       row: { ...before, value, updatedAt: new Date(value) },
     }),
+    view: (shown) => shown,
     now: new Date(),
   });
   return { applied, written, seen: rows.unknown };
@@ -50,6 +52,7 @@ const tx: Transaction = {
   query: () => assert.fail('no statement is expected'),
   send: () => assert.fail('no statement is expected'),
   afterCommit: () => assert.fail('no hook is expected'),
+  written: new WrittenRows(),
 };
 
 test('a row is created from the first facts of an object without one, and the others are folded into it', async () => {

@@ -6,14 +6,16 @@ import {
   foldFacts,
   groupFacts,
   type MirrorRow,
+  type RowChange,
   type Source,
   type Take,
+  type View,
 } from './fold.ts';
 
 /** The statements that applying facts needs. A `MirrorStore` has them. */
 export interface RowStore<Row> {
   lockByKeys(tx: Transaction, keys: readonly string[]): Promise<readonly Row[]>;
-  update(tx: Transaction, rows: readonly Row[]): void;
+  update(tx: Transaction, changes: readonly RowChange<Row>[]): void;
 }
 
 /** The locked rows that facts are about. */
@@ -51,6 +53,7 @@ interface Applying<Row, Facts> {
   readonly source: Source;
   readonly keyOf: (item: Row | Facts) => string;
   readonly take: Take<Row, Facts>;
+  readonly view: View<Row>;
   readonly now: Date;
   /** Called before the rows are written. */
   readonly beforeWrite?: (written: Folded<Row>['written']) => void;
@@ -60,16 +63,13 @@ interface Applying<Row, Facts> {
 export async function applyToRows<Row extends MirrorRow, Facts>(
   tx: Transaction,
   store: RowStore<Row>,
-  { rows: { groups, known }, inserted, source, keyOf, take, now, beforeWrite }: Applying<Row, Facts>,
+  { rows: { groups, known }, inserted, source, keyOf, take, view, now, beforeWrite }: Applying<Row, Facts>,
 ): Promise<Folded<Row>> {
   // A row may also have been inserted by another transaction.
   const rows = inserted === undefined ? known : await store.lockByKeys(tx, [...groups.keys()]);
-  const { written, applied } = foldFacts({ rows, groups, source, keyOf, take, now });
+  const { written, applied } = foldFacts({ rows, groups, source, keyOf, take, view, now });
   beforeWrite?.(written);
-  store.update(
-    tx,
-    written.map(({ after }) => after),
-  );
+  store.update(tx, written);
   const made = inserted?.made.map(keyOf) ?? [];
   return { applied: withRecovery(applied, { made, lost: inserted?.lost ?? [] }), written };
 }

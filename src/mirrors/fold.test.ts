@@ -32,8 +32,24 @@ function fact(key: string, value: string, second: number): Row {
 }
 
 function fold(rows: readonly Row[], facts: readonly Row[], source: Source = 'events') {
-  return foldFacts({ rows, groups: groupFacts(facts, keyOf), source, keyOf, take, now: new Date() });
+  const groups = groupFacts(facts, keyOf);
+  return foldFacts({ rows, groups, source, keyOf, take, view, now: new Date() });
 }
+
+/** Values in parentheses are not shown. */
+function view({ key, value, updatedAt }: Row) {
+  return { key, state: value.replace(/\(.*\)/, ''), updatedAt };
+}
+
+test('a row whose change is not shown keeps the time of its last change, and still counts as changed', () => {
+  const row = fact('a', 'open (once)', 1);
+  const { written, applied } = fold([row], [fact('a', 'open (twice)', 2)]);
+  assert.deepEqual(
+    written.map(({ after }) => [after.value, after.updatedAt]),
+    [['open (twice)', row.updatedAt]],
+  );
+  assert.deepEqual(applied.changed, ['a']);
+});
 
 test("each object's facts are folded into its own row, and only rows that changed are written", () => {
   const [a, b] = [fact('a', 'draft', 1), fact('b', 'draft', 1)];

@@ -1,4 +1,5 @@
-import type { Origin, Taken } from './transition.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { isSameValue, type Origin, type Taken } from './transition.ts';
 
 /** The outcome of applying facts, by the keys of the objects. */
 export interface Applied {
@@ -36,13 +37,22 @@ interface Folding<Row extends MirrorRow, Facts> {
   readonly source: Source;
   readonly keyOf: (row: Row) => string;
   readonly take: Take<Row, Facts>;
+  /** The row as the API shows it. `updatedAt` tells of changes of that, and of no others. */
+  readonly view: View<Row>;
   readonly now: Date;
 }
 
+export type View<Row> = (row: Row) => object;
+
 export type Take<Row, Facts> = (row: Row, facts: Facts, origin: Origin, now: Date) => Taken<Row>;
 
+export interface RowChange<Row> {
+  readonly before: Row;
+  readonly after: Row;
+}
+
 export interface Folded<Row> {
-  readonly written: readonly { readonly before: Row; readonly after: Row }[];
+  readonly written: readonly RowChange<Row>[];
   readonly applied: Applied;
 }
 
@@ -51,8 +61,9 @@ export type FactGroups<Facts> = ReadonlyMap<string, readonly [Facts, ...Facts[]]
 
 /** Folds each object's facts into its row, one after the other, and returns the rows to write. */
 export function foldFacts<Row extends MirrorRow, Facts>(folding: Folding<Row, Facts>): Folded<Row> {
-  const { rows, groups, source, keyOf, take, now } = folding;
-  const written: { before: Row; after: Row }[] = [];
+  const { rows, groups, source, keyOf, take, view, now } = folding;
+  const written: RowChange<Row>[] = [];
+  const changed: string[] = [];
   const unsettled: string[] = [];
   for (const before of rows) {
     const key = keyOf(before);
@@ -65,19 +76,40 @@ export function foldFacts<Row extends MirrorRow, Facts>(folding: Folding<Row, Fa
       if (taken.verdict !== 'keep') needsRefresh = taken.verdict === 'refresh';
       if (taken.verdict === 'take') after = taken.row;
     }
-    if (after !== before) written.push({ before, after });
+    if (after !== before) {
+      if (after.updatedAt !== before.updatedAt) changed.push(key);
+      written.push({ before, after: withTime(before, after, view) });
+    }
     if (needsRefresh || (source === 'events' && after.isIncomplete === true)) unsettled.push(key);
   }
   const known = new Set(rows.map(keyOf));
-  const changed = written.filter(({ before, after }) => before.updatedAt !== after.updatedAt);
   return {
     written,
     applied: {
-      changed: changed.map(({ after }) => keyOf(after)),
+      changed,
       ignored: [...groups.keys()].filter((key) => !known.has(key)),
       unsettled,
     },
   };
+}
+
+/** A row whose change the API does not show keeps the time of its last change. */
+function withTime<Row extends MirrorRow>(before: Row, after: Row, view: View<Row>): Row {
+  const { updatedAt } = before;
+  if (after.updatedAt === updatedAt) return after;
+  const isShown =
+    hasShownChange(before, after, view) || !isDeepStrictEqual(view(before), view({ ...after, updatedAt }));
+  return isShown ? after : { ...after, updatedAt };
+}
+
+/** The names of the fields that a view has, by the view. */
+const shownFields = new WeakMap<View<never>, readonly string[]>();
+
+/** Most changes are of a field that is shown under its own name. This is found out faster than by two views. */
+function hasShownChange<Row extends MirrorRow>(before: Row, after: Row, view: View<Row>): boolean {
+  const fields = shownFields.get(view) ?? Object.keys(view(before)).filter((name) => name !== 'updatedAt');
+  shownFields.set(view, fields);
+  return fields.some((name) => !isSameValue(Reflect.get(before, name), Reflect.get(after, name)));
 }
 
 function originOf(source: Source, key: string, revision: number): Origin {

@@ -66,7 +66,7 @@ export function takeMetadata(before: OwnedMetadata, { metadata }: MetadataFacts)
 }
 
 /** A row that belongs to a customer, as it is written: new if there is none before. */
-export interface WrittenRow {
+export interface OwnedChange {
   readonly before?: Owned;
   readonly after: Owned;
 }
@@ -77,8 +77,8 @@ interface Owned {
 }
 
 /** The customers whose rows get metadata that they did not have. A deletion finds all other rows with metadata. */
-export function ownersOfNewMetadata(written: readonly WrittenRow[]): readonly string[] {
-  const isNew = ({ before, after }: WrittenRow) =>
+export function ownersOfNewMetadata(written: readonly OwnedChange[]): readonly string[] {
+  const isNew = ({ before, after }: OwnedChange) =>
     !isEmpty(after.metadata) && (before === undefined || isEmpty(before.metadata));
   return [...new Set(written.filter(isNew).map(({ after }) => after.customerId))];
 }

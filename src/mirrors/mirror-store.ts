@@ -1,5 +1,9 @@
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { columnOf, recordSet, type Table } from '../platform/table.ts';
+import type { RowChange } from './fold.ts';
+
+/** Below every id. */
+const nilId = '00000000-0000-0000-0000-000000000000';
 
 /** The statements that every mirror needs for its table. */
 export class MirrorStore<Row extends { readonly id: string }> {
@@ -34,15 +38,38 @@ export class MirrorStore<Row extends { readonly id: string }> {
     return tx.query(sql, [keys], `lock_${name}`);
   }
 
-  /** Does not change existing rows. Returns the new rows. */
-  insert(db: Queryable, rows: readonly Row[]): Promise<readonly Row[]> {
+  /** Does not change existing rows. Returns the new rows. `isFirst`: no row ever had one of these ids. */
+  async insert(
+    tx: Transaction,
+    rows: readonly Row[],
+    { isFirst = false }: { readonly isFirst?: boolean } = {},
+  ): Promise<readonly Row[]> {
     const { name, columns, insert } = this.#table;
-    if (rows.length === 0) return Promise.resolve([]);
-    return db.query(`${insert} returning ${columns}`, [recordSet(rows)], `insert_${name}`);
+    if (rows.length === 0) return [];
+    const made = await tx.query<Row>(`${insert} returning ${columns}`, [recordSet(rows)], `insert_${name}`);
+    tx.written.add(
+      name,
+      made.map((row) => ({ row, isNew: true, isStored: true, isFirst })),
+    );
+    return made;
   }
 
-  update(tx: Transaction, rows: readonly Row[]): void {
+  /** The rows must be locked. */
+  update(tx: Transaction, changes: readonly RowChange<Row>[]): void {
     const { name, update } = this.#table;
-    if (rows.length > 0) tx.send(update, [recordSet(rows)], `update_${name}`);
+    if (changes.length === 0) return;
+    tx.send(update, [recordSet(changes.map(({ after }) => after))], `update_${name}`);
+    tx.written.add(
+      name,
+      changes.map(({ before, after }) => ({ row: after, before })),
+    );
+  }
+
+  /** Locks the next rows in the order of their ids, but not those that other transactions have locked. */
+  lockAfter(tx: Queryable, id: string | null, limit: number): Promise<readonly Row[]> {
+    const { name, columns } = this.#table;
+    const sql = `select ${columns} from till.${name} where id > coalesce($1, '${nilId}'::uuid)
+      order by id limit $2 for no key update skip locked`;
+    return tx.query(sql, [id, limit]);
   }
 }

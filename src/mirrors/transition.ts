@@ -76,7 +76,7 @@ export function takeValues<Row extends DatedRow>(
 }
 
 /** Comparing whole objects is slow, and few values are objects other than times. */
-function isSameValue(a: unknown, b: unknown): boolean {
+export function isSameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (a instanceof Date && b instanceof Date) return a.getTime() === b.getTime();
   return typeof a === 'object' && a !== null && isDeepStrictEqual(a, b);

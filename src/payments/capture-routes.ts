@@ -13,8 +13,9 @@ import {
 import { idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { emptyIfAbsent, optionalBody } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
-import { PaymentSchema, paymentAnswer, paymentExample } from './payment-routes.ts';
+import { PaymentSchema, paymentExample } from './payment-routes.ts';
 import type { PaymentService } from './payment-service.ts';
+import { paymentView } from './payment-view.ts';
 
 const CaptureBody = Type.Object(
   {
@@ -74,7 +75,7 @@ export function registerCaptureRoutes(fastify: FastifyInstance, payments: Paymen
       const { amount = null, idempotencyKey } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
       const { result, replayed } = await payments.capture({ paymentId: request.params.id, amount }, key);
-      return markReplay(reply, replayed).send(paymentAnswer(result));
+      return markReplay(reply, replayed).send(paymentView(result));
     },
   );
 }

@@ -9,6 +9,7 @@ import { type DisputeFacts, takeDispute, type UnlinkedDisputeFacts } from './dis
 import type { Payment } from './payment.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import type { PaymentStore } from './payment-store.ts';
+import { paymentView } from './payment-view.ts';
 
 interface DisputeMirrorParts {
   readonly database: Database;
@@ -48,7 +49,15 @@ export class DisputeMirror implements Mirror<DisputeFacts> {
     // has already recovered every payment that does.
     const lost = source === 'events' ? rows.unknown.map(keyOf) : [];
     const inserted = lost.length === 0 ? undefined : { made: [], lost };
-    const folding = { rows, inserted, source, keyOf, take: takeDispute<Payment>, now: clock.now() };
+    const folding = {
+      rows,
+      inserted,
+      source,
+      keyOf,
+      take: takeDispute<Payment>,
+      view: paymentView,
+      now: clock.now(),
+    };
     const { applied, written } = await applyToRows(tx, paymentStore, folding);
     payments.countDisputed(tx, written);
     return applied;

@@ -1,6 +1,5 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import { nullable } from '../http/docs/api-schema.ts';
-import type { Payment } from './payment.ts';
 
 /** What a payment shows of its newest dispute. */
 export const DisputeSchema = Type.Object(
@@ -23,10 +22,3 @@ export const DisputeSchema = Type.Object(
       "The payment's newest dispute. Null if there is none. A dispute never changes the payment's `status`.",
   },
 );
-
-/** An amount in another currency would look like one in the payment's. */
-export function disputeAnswer({ dispute, currency }: Payment): Static<typeof DisputeSchema> | null {
-  if (dispute === null) return null;
-  const { status, reason, evidenceDueBy } = dispute;
-  return { status, amount: dispute.currency === currency ? dispute.amount : null, reason, evidenceDueBy };
-}

@@ -3,6 +3,7 @@ import type { CustomerService } from '../customers/customer-service.ts';
 import type { CheckedOperation, FoundClaim, OperationWrite, Recorded } from '../idempotency/operation.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { explainMethodRefusal } from '../payment-methods/explain-method-refusal.ts';
+import { type Cause, currentCause, runWithCauses } from '../platform/cause.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
@@ -33,6 +34,12 @@ export interface PaymentParts {
   readonly clock: Clock;
 }
 
+/** A row to insert, and which request it is for. */
+interface NewRow {
+  readonly payment: Payment;
+  readonly cause: Cause | undefined;
+}
+
 /** What the call to the processor needs. */
 type Prepared = Pick<Customer, 'processorCustomerId'>;
 
@@ -43,16 +50,12 @@ export class PaymentCreation
   readonly name = 'payments.create';
   readonly #parts: PaymentParts;
   /** Inserts the rows of concurrent requests in one statement. Undefined for a row that already exists. */
-  readonly #inserting: SharedStatement<Payment, Payment | undefined>;
+  readonly #inserting: SharedStatement<NewRow, Payment | undefined>;
 
   constructor(parts: PaymentParts) {
     this.#parts = parts;
     this.#inserting = new SharedStatement({
-      run: async (payments) => {
-        const inserted = await parts.mirror.insertMade(payments);
-        const made = new Map(inserted.map((row) => [row.id, row]));
-        return payments.map(({ id }) => made.get(id));
-      },
+      run: (rows) => this.#insertAll(rows),
       // The payment exists at the processor, so no row is refused. The limit on concurrent calls bounds the queue.
       waitingMax: Number.POSITIVE_INFINITY,
     });
@@ -89,7 +92,10 @@ export class PaymentCreation
     const { clock, mirror } = this.#parts;
     // An earlier call made the payment, and it was disputed since. Recording it also reads the dispute.
     if (payment.isDisputed === true) return undefined;
-    const inserted = await this.#inserting.add(toPayment(id, payment, customerId, clock.now()));
+    const inserted = await this.#inserting.add({
+      payment: toPayment(id, payment, customerId, clock.now()),
+      cause: currentCause(),
+    });
     if (inserted === undefined) return undefined;
     mirror.countSucceeded([inserted]);
     return { payment: inserted, clientSecret };
@@ -127,6 +133,17 @@ export class PaymentCreation
     if (present === null) throw objectMissing('payment');
     await applyResponse(database, mirror, present.payment, payment);
     return { payment: await this.#read(id), clientSecret: present.clientSecret };
+  }
+
+  async #insertAll(rows: readonly NewRow[]): Promise<readonly (Payment | undefined)[]> {
+    const causes = new Map(rows.map(({ payment, cause }) => [payment.id, cause]));
+    const payments = rows.map(({ payment }) => payment);
+    const inserted = await runWithCauses(
+      ([id = '']) => causes.get(id),
+      () => this.#parts.mirror.insertMade(payments),
+    );
+    const made = new Map(inserted.map((row) => [row.id, row]));
+    return payments.map(({ id }) => made.get(id));
   }
 
   async #read(id: string): Promise<Payment> {

@@ -8,7 +8,7 @@ import {
   lockRows,
 } from '../mirrors/apply-facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
-import { ownersOfNewMetadata, type WrittenRow } from '../mirrors/metadata.ts';
+import type { OwnedChange } from '../mirrors/metadata.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, noRevisions, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -20,6 +20,7 @@ import { type ChargeFacts, takeChargeFacts } from './charge.ts';
 import { isAttempted, type Payment, type PaymentFacts, takePaymentFacts } from './payment.ts';
 import { toChargedPayment, toPayment } from './payment-row.ts';
 import type { PaymentStore } from './payment-store.ts';
+import { paymentView } from './payment-view.ts';
 import type { SubscriptionCharge, SubscriptionCharges } from './subscription-charges.ts';
 
 /** A row is normally written within a second of its payment. It is late after a crash or the restore of a backup. */
@@ -74,8 +75,9 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const inserted = await (charge === undefined
       ? this.#insert(tx, rows, source, now)
       : this.#insertCharges(tx, rows.unknown, charge, now));
-    const beforeWrite = (written: readonly WrittenRow[]) => customers.hold(tx, written);
-    const folding = { rows, inserted, source, keyOf, take: takePaymentFacts, now, beforeWrite };
+    const beforeWrite = (written: readonly OwnedChange[]) => customers.hold(tx, written);
+    const take = takePaymentFacts;
+    const folding = { rows, inserted, source, keyOf, take, view: paymentView, now, beforeWrite };
     const { applied, written } = await applyToRows(tx, store, folding);
     const made = inserted?.made ?? [];
     const turned = written.filter(({ before, after }) => before.intentStatus !== after.intentStatus);
@@ -93,12 +95,9 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     return { ...applied, unsettled: [...new Set([...applied.unsettled, ...incomplete])], late };
   }
 
-  /** Inserts payments that were just made. Those without metadata need no transaction. Returns those that had no row. */
+  /** Inserts payments that were just made. Returns those that had no row. */
   insertMade(rows: readonly Payment[]): Promise<readonly Payment[]> {
-    const { database, store } = this.#parts;
-    return ownersOfNewMetadata(rows.map((after) => ({ after }))).length === 0
-      ? store.insert(database, rows)
-      : database.transaction((tx) => this.#insertRows(tx, rows));
+    return this.#parts.database.transaction((tx) => this.#insertRows(tx, rows, { isFirst: true }));
   }
 
   /**
@@ -155,7 +154,15 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const rows = await lockRows<Payment, ChargeFacts>(tx, store, facts, keyOf);
     const lost = rows.unknown.filter(({ localId }) => isOurId(localId)).map(keyOf);
     const inserted = lost.length === 0 ? undefined : { made: [], lost };
-    const folding = { rows, inserted, source, keyOf, take: takeChargeFacts<Payment>, now: clock.now() };
+    const folding = {
+      rows,
+      inserted,
+      source,
+      keyOf,
+      take: takeChargeFacts<Payment>,
+      view: paymentView,
+      now: clock.now(),
+    };
     return (await applyToRows(tx, store, folding)).applied;
   }
 
@@ -251,13 +258,17 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     return { made: await this.#insertRows(tx, payments), lost: lost.map(this.keyOf) };
   }
 
-  #insertRows(tx: Transaction, rows: readonly Payment[]): Promise<readonly Payment[]> {
+  #insertRows(
+    tx: Transaction,
+    rows: readonly Payment[],
+    options: { readonly isFirst?: boolean } = {},
+  ): Promise<readonly Payment[]> {
     const { store, customers } = this.#parts;
     customers.hold(
       tx,
       rows.map((after) => ({ after })),
     );
-    return store.insert(tx, rows);
+    return store.insert(tx, rows, options);
   }
 }
 

@@ -22,10 +22,11 @@ import { component } from '../http/docs/components.ts';
 import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
-import { DisputeSchema, disputeAnswer } from './dispute-schema.ts';
-import { type Payment, paymentSources, paymentStatuses } from './payment.ts';
+import { DisputeSchema } from './dispute-schema.ts';
+import { paymentSources, paymentStatuses } from './payment.ts';
 import type { NewPaymentRequest } from './payment-creation.ts';
 import type { PaymentService } from './payment-service.ts';
+import { paymentView } from './payment-view.ts';
 
 /** The contract's limit. It is enough for a sentence, and the processor accepts it. */
 const descriptionLengthMax = 500;
@@ -186,7 +187,7 @@ export function registerPaymentRoutes(fastify: FastifyInstance, payments: Paymen
     },
     list: (request) => payments.list(request),
     read: (id) => payments.read(id),
-    toAnswer: paymentAnswer,
+    toAnswer: paymentView,
   });
 }
 
@@ -221,7 +222,7 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
       const key = idempotencyKeyOf(request, request.body.idempotencyKey);
       const { result, replayed } = await payments.create(newPaymentOf(request.body), key);
       const { payment, clientSecret } = result;
-      return answerCreated(reply, replayed).send({ payment: paymentAnswer(payment), clientSecret });
+      return answerCreated(reply, replayed).send({ payment: paymentView(payment), clientSecret });
     },
   );
   app.post(
@@ -239,7 +240,7 @@ function registerWrites(fastify: FastifyInstance, payments: PaymentService): voi
         },
       },
     },
-    async (request) => paymentAnswer(await payments.cancel(request.params.id)),
+    async (request) => paymentView(await payments.cancel(request.params.id)),
   );
 }
 
@@ -265,28 +266,4 @@ function newPaymentOf(body: Static<typeof CreateBody>): NewPaymentRequest {
 
 function invalid(path: string, message: string): Failure {
   return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
-}
-
-export function paymentAnswer(payment: Payment): Static<typeof PaymentSchema> {
-  return {
-    id: payment.id,
-    processorPaymentIntentId: payment.processorPaymentIntentId,
-    customerId: payment.customerId,
-    amount: payment.amount,
-    currency: payment.currency,
-    status: payment.status,
-    amountReceived: payment.amountReceived,
-    amountRefunded: payment.amountRefunded,
-    amountCapturable: payment.amountCapturable,
-    captureBefore: payment.amountCapturable > 0 ? (payment.captureBefore?.toISOString() ?? null) : null,
-    description: payment.description,
-    metadata: payment.metadata ?? {},
-    failure: payment.failure,
-    paymentMethod: payment.paymentMethod,
-    invoiceId: payment.invoiceId,
-    subscriptionId: payment.subscriptionId,
-    dispute: disputeAnswer(payment),
-    createdAt: payment.createdAt.toISOString(),
-    updatedAt: payment.updatedAt.toISOString(),
-  };
 }

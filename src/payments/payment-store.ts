@@ -2,7 +2,7 @@ import type { List } from '../mirrors/list.ts';
 import { byId, byText, type FilterValues } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
-import type { Queryable } from '../platform/postgres.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Payment } from './payment.ts';
 
@@ -106,9 +106,9 @@ export class PaymentStore extends MirrorStore<Payment> {
   }
 
   /** Recomputes the refunded and the reserved amount. The rows must be locked. */
-  async addUpRefunds(tx: Queryable, ids: readonly string[], now: Date): Promise<void> {
-    if (ids.length === 0) return;
-    await tx.query(
+  async addUpRefunds(tx: Transaction, payments: readonly Payment[], now: Date): Promise<void> {
+    if (payments.length === 0) return;
+    const changed = await tx.query<{ id: string }>(
       `update till.payments set amount_refunded = sums.refunded, amount_reserved = sums.reserved,
          updated_at = case when amount_refunded = sums.refunded then updated_at else $2 end
        from (
@@ -121,8 +121,17 @@ export class PaymentStore extends MirrorStore<Payment> {
          group by payments.id
        ) sums
        where payments.id = sums.id
-         and (payments.amount_refunded, payments.amount_reserved) <> (sums.refunded, sums.reserved)`,
-      [ids, now],
+         and (payments.amount_refunded, payments.amount_reserved) <> (sums.refunded, sums.reserved)
+       returning payments.id`,
+      [payments.map(({ id }) => id), now],
+    );
+    const locked = new Map(payments.map((payment) => [payment.id, payment]));
+    tx.written.add(
+      paymentTable.name,
+      changed.flatMap(({ id }) => {
+        const before = locked.get(id);
+        return before === undefined ? [] : [{ row: before, before }];
+      }),
     );
   }
 
@@ -144,11 +153,42 @@ export class PaymentStore extends MirrorStore<Payment> {
     await db.query(sql, [key]);
   }
 
+  /** Reports the rows of deleted customers whose metadata was erased. The database erases it with the customer. */
+  async reportErased(tx: Transaction, customerIds: readonly string[]): Promise<void> {
+    const rows = await tx.query<Pick<Payment, 'id' | 'processorSubscriptionId'>>(
+      `select id, processor_subscription_id as "processorSubscriptionId" from till.payments
+       where customer_id = any($1) and metadata is null`,
+      [customerIds],
+    );
+    tx.written.add(
+      paymentTable.name,
+      rows.map((row) => ({ row })),
+    );
+  }
+
   /** The number of payments that were disputed. Slow for many millions of rows. */
   async countDisputed(db: Queryable): Promise<number> {
     const sql = 'select count(*)::integer as count from till.payments where dispute is not null';
     const [row] = await db.query<{ count: number }>(sql);
     return row?.count ?? 0;
+  }
+
+  /** What these subscriptions charged, by the processor's ids. */
+  findOfSubscriptions(db: Queryable, keys: readonly string[]): Promise<readonly Payment[]> {
+    const sql = `select ${columns} from till.payments
+      where processor_invoice_id is not null and processor_subscription_id = any($1)`;
+    return db.query(sql, [keys], 'find_payments_of_subscriptions');
+  }
+
+  /** What was charged for these invoices of these subscriptions. */
+  findOfInvoices(
+    db: Queryable,
+    subscriptionKeys: readonly string[],
+    invoiceKeys: readonly string[],
+  ): Promise<readonly Payment[]> {
+    const sql = `select ${columns} from till.payments
+      where processor_subscription_id = any($1) and processor_invoice_id = any($2)`;
+    return db.query(sql, [subscriptionKeys, invoiceKeys], 'find_payments_of_invoices');
   }
 
   list(db: Queryable, request: ListRequest): Promise<ListPage<Payment>> {

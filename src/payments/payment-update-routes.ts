@@ -15,8 +15,9 @@ import {
 } from '../http/docs/api-schema.ts';
 import { idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
-import { PaymentSchema, paymentAnswer, paymentExample } from './payment-routes.ts';
+import { PaymentSchema, paymentExample } from './payment-routes.ts';
 import type { PaymentService } from './payment-service.ts';
+import { paymentView } from './payment-view.ts';
 
 const UpdateBody = Type.Object(
   { metadata: Type.Optional(ChangedMetadata), idempotencyKey: Type.Optional(IdempotencyKey) },
@@ -56,7 +57,7 @@ export function registerPaymentUpdateRoutes(fastify: FastifyInstance, payments: 
       const { idempotencyKey, ...change } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
       const { result, replayed } = await payments.update(request.params.id, change, key);
-      return markReplay(reply, replayed).send(paymentAnswer(result));
+      return markReplay(reply, replayed).send(paymentView(result));
     },
   );
   app.post(

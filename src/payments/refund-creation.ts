@@ -78,6 +78,7 @@ export class RefundCreation
       id,
       processorRefundId: null,
       paymentId: payment.id,
+      customerId: payment.customerId,
       amount,
       currency: payment.currency,
       status: 'pending',
@@ -89,7 +90,7 @@ export class RefundCreation
       revision: 0,
     };
     await store.insert(tx, [refund]);
-    await paymentStore.addUpRefunds(tx, [payment.id], now);
+    await paymentStore.addUpRefunds(tx, [payment], now);
     return { payment, amount };
   }
 
@@ -128,10 +129,9 @@ export class RefundCreation
 
   async release(tx: Transaction, claim: FoundClaim): Promise<void> {
     const { paymentStore, store, clock } = this.#parts;
-    const paymentId = parentOf(claim);
-    await paymentStore.lock(tx, paymentId);
+    const payment = await paymentStore.lock(tx, parentOf(claim));
     await store.removeReservation(tx, claim.resourceId);
-    await paymentStore.addUpRefunds(tx, [paymentId], clock.now());
+    if (payment !== undefined) await paymentStore.addUpRefunds(tx, [payment], clock.now());
   }
 
   replay(id: string): Promise<RefundedPayment> {

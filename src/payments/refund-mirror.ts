@@ -11,6 +11,7 @@ import type { PaymentMirror } from './payment-mirror.ts';
 import type { PaymentStore } from './payment-store.ts';
 import { type Refund, type RefundedPaymentFacts, type RefundFacts, takeRefundFacts } from './refund.ts';
 import type { RefundStore } from './refund-store.ts';
+import { refundView } from './refund-view.ts';
 
 interface RefundMirrorParts {
   readonly database: Database;
@@ -48,12 +49,10 @@ export class RefundMirror implements Mirror<RefundFacts> {
       facts.flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []),
     );
     const payments = await paymentStore.lockByKeys(tx, [...intentIds]);
-    const paymentIds = new Map(
-      payments.map(({ processorPaymentIntentId, id }) => [processorPaymentIntentId, id]),
-    );
+    const byIntent = new Map(payments.map((payment) => [payment.processorPaymentIntentId, payment]));
     const known = facts.flatMap((one) => {
-      const paymentId = one.processorPaymentIntentId && paymentIds.get(one.processorPaymentIntentId);
-      return paymentId ? [{ ...one, paymentId }] : [];
+      const payment = byIntent.get(one.processorPaymentIntentId ?? '');
+      return payment === undefined ? [] : [{ ...one, paymentId: payment.id, customerId: payment.customerId }];
     });
     const reserved = keysOfReserved(known);
     // A reservation does not carry the processor's id yet.
@@ -64,9 +63,9 @@ export class RefundMirror implements Mirror<RefundFacts> {
     const rows = await lockRows(tx, rowStore, known, keyOf);
     const created = rows.unknown.map((first) => toRefund(first, now));
     const inserted = created.length === 0 ? undefined : { made: await store.insert(tx, created), lost: [] };
-    const folding = { rows, inserted, source, keyOf, take: takeRefundFacts, now };
+    const folding = { rows, inserted, source, keyOf, take: takeRefundFacts, view: refundView, now };
     const { applied } = await applyToRows(tx, rowStore, folding);
-    await paymentStore.addUpRefunds(tx, [...paymentIds.values()], now);
+    await paymentStore.addUpRefunds(tx, payments, now);
     const knownKeys = new Set(known.map(this.keyOf));
     const others = facts.filter((one) => !knownKeys.has(this.keyOf(one)));
     return withRecovery(
@@ -89,7 +88,7 @@ export class RefundMirror implements Mirror<RefundFacts> {
     const { store } = this.#parts;
     return {
       lockByKeys: (tx, keys) => store.lockAny(tx, keys, [...reserved.keys()]),
-      update: (tx, refunds) => store.update(tx, refunds),
+      update: (tx, changes) => store.update(tx, changes),
     };
   }
 
@@ -135,6 +134,7 @@ export class RefundMirror implements Mirror<RefundFacts> {
 /** A refund whose payment has a row. */
 interface KnownRefund extends RefundFacts {
   readonly paymentId: string;
+  readonly customerId: string;
 }
 
 function intentIdOf({ processorPaymentIntentId }: RefundedPaymentFacts): string {
@@ -156,6 +156,7 @@ function toRefund(facts: KnownRefund, now: Date): Refund {
     id: isOurId(localId) ? localId : derivedId('refund', processorRefundId, createdAt),
     processorRefundId,
     paymentId: facts.paymentId,
+    customerId: facts.customerId,
     amount: facts.amount,
     currency: facts.currency,
     status: facts.status === 'unknown' ? 'pending' : facts.status,

@@ -17,9 +17,11 @@ import { idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { emptyIfAbsent, optionalBody } from '../http/input/validator.ts';
 import { registerListRoute } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
-import { PaymentSchema, paymentAnswer, paymentExample } from './payment-routes.ts';
-import { type Refund, refundReasons, refundStatuses } from './refund.ts';
+import { PaymentSchema, paymentExample } from './payment-routes.ts';
+import { paymentView } from './payment-view.ts';
+import { refundReasons, refundStatuses } from './refund.ts';
 import type { RefundService } from './refund-service.ts';
+import { refundView } from './refund-view.ts';
 
 const RefundSchema = component('Refund', {
   id: Id,
@@ -101,8 +103,8 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
         key,
       );
       return markReplay(reply, replayed).send({
-        ...paymentAnswer(result.payment),
-        refund: refundAnswer(result.refund),
+        ...paymentView(result.payment),
+        refund: refundView(result.refund),
       });
     },
   );
@@ -116,20 +118,6 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
     example,
     filters: {},
     list: (request, paymentId) => refunds.list(paymentId, request),
-    toAnswer: refundAnswer,
+    toAnswer: refundView,
   });
-}
-
-function refundAnswer(refund: Refund): Static<typeof RefundSchema> {
-  return {
-    id: refund.id,
-    processorRefundId: refund.processorRefundId ?? '',
-    paymentId: refund.paymentId,
-    amount: refund.amount,
-    currency: refund.currency,
-    status: refund.status,
-    reason: refund.reason,
-    createdAt: refund.createdAt.toISOString(),
-    updatedAt: refund.updatedAt.toISOString(),
-  };
 }

@@ -10,6 +10,10 @@ const refundTable = defineTable<Refund>('refunds', {
   id: immutable('uuid'),
   processorRefundId: mutable('text'),
   paymentId: immutable('uuid'),
+  customerId: computed(
+    'uuid',
+    '(select payments.customer_id from till.payments where payments.id = refunds.payment_id)',
+  ),
   amount: mutable('bigint'),
   currency: mutable('text'),
   status: mutable('text'),

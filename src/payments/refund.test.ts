@@ -15,6 +15,7 @@ const refund: Refund = {
   id: '0199c1f2-4c7d-7a90-a3b1-0e9f8d7c6b5a',
   processorRefundId: 're_1',
   paymentId: '0199c1f1-02ab-7e31-b1c4-5d8e9f0a1b2c',
+  customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
   amount: 500,
   currency: 'eur',
   status: 'pending',

@@ -14,6 +14,8 @@ export interface Refund extends DatedRow {
   /** Null for a reservation, which the processor has not confirmed yet. */
   readonly processorRefundId: string | null;
   readonly paymentId: string;
+  /** The payment's. */
+  readonly customerId: string;
   readonly amount: number;
   readonly currency: string;
   readonly status: RefundStatus;

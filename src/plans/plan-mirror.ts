@@ -18,6 +18,7 @@ import {
   takeProductFacts,
 } from './plan.ts';
 import type { PlanStore } from './plan-store.ts';
+import { planView } from './plan-view.ts';
 
 interface PlanMirrorParts {
   readonly database: Database;
@@ -39,7 +40,7 @@ export class PlanMirror implements Mirror<PlanFacts> {
     this.#parts = parts;
     const byProduct: RowStore<Plan> = {
       lockByKeys: (tx, keys) => store.lockByProductIds(tx, keys),
-      update: (tx, plans) => store.update(tx, plans),
+      update: (tx, changes) => store.update(tx, changes),
     };
     this.products = {
       resource: 'plan',
@@ -117,7 +118,8 @@ export class PlanMirror implements Mirror<PlanFacts> {
   ): Promise<Applied> {
     const rows = await lockRows(tx, store, facts, keyOf);
     const lost = rows.unknown.filter((first) => isOurId(localIdOf(first))).map(keyOf);
-    const folding = { rows, inserted: undefined, source, keyOf, take, now: this.#parts.clock.now() };
+    const { clock } = this.#parts;
+    const folding = { rows, inserted: undefined, source, keyOf, take, view: planView, now: clock.now() };
     const { applied } = await applyToRows(tx, store, folding);
     return withRecovery(applied, { lost });
   }
@@ -127,7 +129,7 @@ export class PlanMirror implements Mirror<PlanFacts> {
     const { localId, processorPriceId } = facts.price;
     const plan = isOurId(localId) ? toPlan(localId, facts, clock.now()) : undefined;
     if (plan === undefined) return false;
-    await store.insert(database, [plan]);
+    await database.transaction((tx) => store.insert(tx, [plan]));
     return (await store.findByKeys(database, [processorPriceId])).length > 0;
   }
 

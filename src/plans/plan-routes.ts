@@ -21,7 +21,7 @@ import { component } from '../http/docs/components.ts';
 import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
 import type { PlanValues } from '../processor/processor.ts';
-import { intervalCountMax, type Plan, planIntervals, refuseLongPeriod } from './plan.ts';
+import { intervalCountMax, planIntervals, refuseLongPeriod } from './plan.ts';
 import {
   featureKeyLengthMax,
   featureKeyPattern,
@@ -33,6 +33,7 @@ import {
   type PlanFeatures,
 } from './plan-features.ts';
 import type { PlanService } from './plan-service.ts';
+import { planView } from './plan-view.ts';
 
 const Name = Type.String({ minLength: 1, maxLength: 256 });
 
@@ -181,7 +182,7 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
     async (request, reply) => {
       const key = idempotencyKeyOf(request, request.body.idempotencyKey);
       const { result, replayed } = await plans.create(newPlanOf(request.body), key);
-      return answerCreated(reply, replayed).send(toAnswer(result));
+      return answerCreated(reply, replayed).send(planView(result));
     },
   );
   app.patch(
@@ -204,7 +205,7 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
       const { idempotencyKey, ...change } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
       const { result, replayed } = await plans.update(request.params.id, change, key);
-      return markReplay(reply, replayed).send(toAnswer(result));
+      return markReplay(reply, replayed).send(planView(result));
     },
   );
   app.post(
@@ -223,7 +224,7 @@ function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
         },
       },
     },
-    async (request) => toAnswer(await plans.archive(request.params.id)),
+    async (request) => planView(await plans.archive(request.params.id)),
   );
 }
 
@@ -244,7 +245,7 @@ function registerReads(fastify: FastifyInstance, plans: PlanService): void {
         },
       },
     },
-    async (request) => (await plans.list(request.query.activeOnly === 'true')).map(toAnswer),
+    async (request) => (await plans.list(request.query.activeOnly === 'true')).map(planView),
   );
   app.get(
     `${path}/:id`,
@@ -258,7 +259,7 @@ function registerReads(fastify: FastifyInstance, plans: PlanService): void {
         response: { 200: answer('The plan.', PlanSchema, example), ...problems('not_found') },
       },
     },
-    async (request) => toAnswer(await plans.read(request.params.id)),
+    async (request) => planView(await plans.read(request.params.id)),
   );
 }
 
@@ -275,24 +276,5 @@ function newPlanOf(body: Static<typeof CreateBody>): PlanValues {
     ...(Object.keys(features).length === 0 ? {} : { features }),
     ...(group === null ? {} : { group }),
     ...(metadata === undefined ? {} : { metadata }),
-  };
-}
-
-function toAnswer(plan: Plan): Static<typeof PlanSchema> {
-  return {
-    id: plan.id,
-    processorProductId: plan.processorProductId,
-    processorPriceId: plan.processorPriceId,
-    name: plan.name,
-    amount: plan.amount,
-    currency: plan.currency,
-    interval: plan.interval,
-    intervalCount: plan.intervalCount,
-    features: plan.features,
-    group: plan.groupName,
-    active: plan.active,
-    metadata: plan.metadata,
-    createdAt: plan.createdAt.toISOString(),
-    updatedAt: plan.updatedAt.toISOString(),
   };
 }

@@ -9,15 +9,39 @@ export interface Cause {
   readonly processorEventId: string | null;
 }
 
+/** Finds the cause of one of several changes that are made together, by the ids that the changed row contains. */
+export type CauseOf = (ids: readonly string[]) => Cause | undefined;
+
 /** Follows the work through every await, so that no function in between needs to pass the cause on. */
-const causes = new AsyncLocalStorage<Cause | undefined>();
+const causes = new AsyncLocalStorage<Cause | CauseOf | undefined>();
 
 /** Everything that `work` starts has this cause, also after `work` has returned. Undefined: it has none. */
 export function runWithCause<Result>(cause: Cause | undefined, work: () => Result): Result {
   return causes.run(cause, work);
 }
 
+/** The same for work that serves several requests or events at once. */
+export function runWithCauses<Result>(causeOf: CauseOf, work: () => Result): Result {
+  return causes.run(causeOf, work);
+}
+
+/** The same for work of this kind that no request and no event caused. */
+export function runAs<Result>(kind: Cause['kind'], work: () => Result): Result {
+  return causes.run(causeOfKind(kind), work);
+}
+
+export function causeOfKind(kind: Cause['kind']): Cause {
+  return { kind, keyName: null, requestId: null, processorEventId: null };
+}
+
 /** The cause of the work that calls this. Undefined for work that has none, or that serves several requests at once. */
 export function currentCause(): Cause | undefined {
-  return causes.getStore();
+  const current = causes.getStore();
+  return typeof current === 'function' ? undefined : current;
+}
+
+/** The cause of the change of a row that contains these ids. */
+export function currentCauseOf(ids: readonly string[]): Cause | undefined {
+  const current = causes.getStore();
+  return typeof current === 'function' ? current(ids) : current;
 }

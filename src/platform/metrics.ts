@@ -26,6 +26,7 @@ export function createMetrics(labels: MetricLabels) {
     registry,
     ...createWebhookMetrics([registry], labels),
     ...createPaymentMetrics([registry]),
+    ...createDeliveryMetrics([registry]),
     ...createRequestMetrics([registry], labels),
   };
 }
@@ -92,6 +93,24 @@ function createPaymentMetrics(registers: Registry[]) {
     paymentsDisputed: new Counter({
       name: 'payments_disputed_total',
       help: 'Payments that were disputed, each counted once',
+      registers,
+    }),
+  };
+}
+
+function createDeliveryMetrics(registers: Registry[]) {
+  const eventDeliveries = new Counter({
+    name: 'event_deliveries_total',
+    help: 'Attempts to deliver events to endpoints: succeeded, to be retried, or failed for good',
+    labelNames: ['outcome'],
+    registers,
+  });
+  for (const outcome of ['succeeded', 'retried', 'failed']) eventDeliveries.inc({ outcome }, 0);
+  return {
+    eventDeliveries,
+    eventDeliveryAge: new Gauge({
+      name: 'event_delivery_oldest_seconds',
+      help: 'The age of the oldest event that an enabled endpoint has not received, at scrape time',
       registers,
     }),
   };

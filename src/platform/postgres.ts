@@ -2,6 +2,7 @@ import pg from 'pg';
 import { Failure } from '../errors.ts';
 import { withDeadline } from './deadline.ts';
 import type { Logger } from './logger.ts';
+import { type WrittenRow, WrittenRows } from './written-rows.ts';
 
 /** How long a request waits for a connection before it fails with `database_unavailable`. */
 const connectTimeoutMs = 5_000;
@@ -43,7 +44,12 @@ export interface Transaction extends Queryable {
   send(text: string, values?: readonly unknown[], name?: string): void;
   /** Runs `work` once the transaction is committed, and never if it is rolled back. `work` must not throw. */
   afterCommit(work: () => void): void;
+  /** Reports rows that a statement wrote. The database passes them on before the commit. */
+  readonly written: WrittenRows;
 }
+
+/** Runs at the end of a transaction that wrote rows. It can still fail the transaction. */
+type BeforeCommit = (tx: Transaction, rows: readonly WrittenRow[]) => Promise<void>;
 
 interface TransactionOptions {
   /**
@@ -60,6 +66,7 @@ export class Database implements Queryable {
   readonly #pool: pg.Pool;
   readonly #waitingMax: number;
   #fullAtMs = Number.NEGATIVE_INFINITY;
+  #beforeCommit: BeforeCommit = async () => {};
 
   constructor(options: { readonly url: string; readonly poolSize: number; readonly logger: Logger }) {
     this.#waitingMax = options.poolSize * waitingPerConnectionMax;
@@ -131,11 +138,14 @@ export class Database implements Queryable {
       },
       send: (text, values = [], name) => void run(toQuery(text, values, name)),
       afterCommit: (hook) => void committed.push(hook),
+      written: new WrittenRows(),
     };
     let failure: unknown;
     try {
       if (!startsWithRead) await begun;
       const result = await work(tx);
+      // Last, after all locks on rows, so that what it locks never leads to a deadlock with them.
+      if (tx.written.size > 0) await this.#beforeCommit(tx, tx.written.all());
       const { command } = await run({ text: 'commit' });
       // PostgreSQL reports the commit of a failed transaction as a rollback, not as an error.
       if (command !== 'COMMIT' || firstFailure !== undefined)
@@ -151,6 +161,11 @@ export class Database implements Queryable {
       const isBroken = failure !== undefined && (isUnreachable || (await rollbackFails(client)));
       client.release(isBroken);
     }
+  }
+
+  /** Sets what runs before the commit of every transaction that wrote rows. */
+  setBeforeCommit(hook: BeforeCommit): void {
+    this.#beforeCommit = hook;
   }
 
   /** Rejects unless the database responds and, as far as is known, accepts writes. */

@@ -50,7 +50,12 @@ export class EntitlementService {
 
   /** Whether a subscription entitles its customer now. */
   isEntitled(terms: EntitlementTerms): boolean {
-    return this.#judge(terms).entitled;
+    return this.judge(terms).entitled;
+  }
+
+  judge(terms: EntitlementTerms): Entitlement {
+    const { clock, entitlementGraceDays: days } = this.#parts;
+    return entitlementOf(terms, { days, now: clock.now() });
   }
 
   async ofCustomer(id: string): Promise<CustomerEntitlements> {
@@ -66,15 +71,10 @@ export class EntitlementService {
     return this.#toEntitlements(customer);
   }
 
-  #judge(terms: EntitlementTerms): Entitlement {
-    const { clock, entitlementGraceDays: days } = this.#parts;
-    return entitlementOf(terms, { days, now: clock.now() });
-  }
-
   #toEntitlements({ customerId, externalId, subscriptions }: EntitledCustomer): CustomerEntitlements {
     const judged = subscriptions.map(({ subscriptionId, planId, status, features, ...terms }) => ({
       ...{ subscriptionId, planId, status, features },
-      ...this.#judge({ status, ...terms }),
+      ...this.judge({ status, ...terms }),
     }));
     const entitled = judged.filter((one) => one.entitled);
     const ends = entitled.flatMap(({ until }) => until?.getTime() ?? []);

@@ -9,7 +9,7 @@ import {
 } from '../mirrors/apply-facts.ts';
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source, Take } from '../mirrors/fold.ts';
-import { noMetadata, type WrittenRow } from '../mirrors/metadata.ts';
+import { noMetadata, type OwnedChange } from '../mirrors/metadata.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import {
   ignoredAll,
@@ -35,6 +35,7 @@ import {
 } from './subscription.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 import { noTerms, type PlanIdOf, termsOf } from './subscription-terms.ts';
+import { subscriptionView } from './subscription-view.ts';
 
 interface SubscriptionMirrorParts {
   readonly database: Database;
@@ -139,8 +140,8 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     const inserted = await this.#insert(tx, rows.unknown, planIdOf, now);
     const take: Take<Subscription, SubscriptionFacts> = (subscription, next, origin, at) =>
       takeSubscriptionFacts(subscription, next, planIdOf, origin, at);
-    const beforeWrite = (written: readonly WrittenRow[]) => customers.hold(tx, written);
-    const folding = { rows, inserted, source, keyOf, take, now, beforeWrite };
+    const beforeWrite = (written: readonly OwnedChange[]) => customers.hold(tx, written);
+    const folding = { rows, inserted, source, keyOf, take, view, now, beforeWrite };
     const { applied } = await applyToRows(tx, store, folding);
     const lost = createdWithoutMetadata(source, rows, inserted, keyOf);
     return { applied: withRecovery(applied, { lost }), planIdOf };
@@ -227,6 +228,11 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     // A schedule names the price without its Till id.
     for (const { processorPriceId } of pendingChange?.items ?? []) await plans.recover(processorPriceId);
   }
+}
+
+/** Whether it entitles its customer follows from what else it shows. */
+function view(subscription: Subscription): object {
+  return subscriptionView(subscription, false);
 }
 
 function pricesOf({ items, pendingChange }: SubscriptionFacts): readonly string[] {

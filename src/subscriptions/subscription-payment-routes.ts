@@ -14,8 +14,9 @@ import { idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { emptyIfAbsent, optionalBody } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
 import type { EntitlementService } from './entitlement-service.ts';
-import { activeExample, SubscriptionSchema, subscriptionAnswer } from './subscription-schema.ts';
+import { activeExample, SubscriptionSchema } from './subscription-schema.ts';
 import type { SubscriptionService } from './subscription-service.ts';
+import { subscriptionView } from './subscription-view.ts';
 
 const PayBody = Type.Object(
   {
@@ -74,7 +75,7 @@ export function registerSubscriptionPaymentRoutes(
       const { idempotencyKey, ...payment } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
       const { result, replayed } = await subscriptions.pay(request.params.id, payment, key);
-      return markReplay(reply, replayed).send(subscriptionAnswer(result, entitlements.isEntitled(result)));
+      return markReplay(reply, replayed).send(subscriptionView(result, entitlements.isEntitled(result)));
     },
   );
 }

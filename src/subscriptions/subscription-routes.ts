@@ -22,13 +22,9 @@ import type { EntitlementService } from './entitlement-service.ts';
 import { promotionCodeLengthMax } from './promotion-code.ts';
 import { type Subscription, subscriptionStatuses } from './subscription.ts';
 import type { NewSubscriptionRequest } from './subscription-creation.ts';
-import {
-  activeExample,
-  SubscriptionSchema,
-  subscriptionAnswer,
-  subscriptionExample,
-} from './subscription-schema.ts';
+import { activeExample, SubscriptionSchema, subscriptionExample } from './subscription-schema.ts';
 import type { SubscriptionService } from './subscription-service.ts';
+import { subscriptionView } from './subscription-view.ts';
 
 /** The processor's own limit. */
 const quantityMax = 1_000_000;
@@ -103,7 +99,7 @@ export function registerSubscriptionRoutes(
   entitlements: EntitlementService,
 ): void {
   const toAnswer = (subscription: Subscription) =>
-    subscriptionAnswer(subscription, entitlements.isEntitled(subscription));
+    subscriptionView(subscription, entitlements.isEntitled(subscription));
   registerCreate(fastify, subscriptions, toAnswer);
   registerCancel(fastify, subscriptions, toAnswer);
   registerReadRoutes(fastify, {

@@ -1,8 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { DateTime, Id, MetadataAnswer, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { type Subscription, subscriptionStatuses } from './subscription.ts';
-import type { Discount } from './subscription-terms.ts';
+import { subscriptionStatuses } from './subscription.ts';
 
 const time = (description: string) => nullable(Type.String({ format: 'date-time', description }));
 
@@ -97,43 +96,3 @@ export const activeExample: Static<typeof SubscriptionSchema> = {
     at: '2026-12-15T09:30:00.000Z',
   },
 };
-
-export function subscriptionAnswer(
-  subscription: Subscription,
-  entitled: boolean,
-): Static<typeof SubscriptionSchema> {
-  const { discount } = subscription;
-  return {
-    id: subscription.id,
-    processorSubscriptionId: subscription.processorSubscriptionId,
-    customerId: subscription.customerId,
-    planId: subscription.planId,
-    quantity: subscription.quantity,
-    status: subscription.status,
-    entitled,
-    currentPeriodStart: subscription.currentPeriodStart?.toISOString() ?? null,
-    currentPeriodEnd: subscription.currentPeriodEnd?.toISOString() ?? null,
-    trialEnd: subscription.trialEnd?.toISOString() ?? null,
-    cancelAtPeriodEnd: subscription.cancelAtPeriodEnd,
-    cancelAt: subscription.cancelAt?.toISOString() ?? null,
-    canceledAt: subscription.canceledAt?.toISOString() ?? null,
-    endedAt: subscription.endedAt?.toISOString() ?? null,
-    latestInvoiceId: subscription.latestInvoiceId,
-    defaultPaymentMethodId: subscription.defaultPaymentMethodId,
-    discount: discount === null ? null : showDiscount(discount),
-    pendingChange: subscription.pendingChange,
-    metadata: subscription.metadata ?? {},
-    createdAt: subscription.createdAt.toISOString(),
-    updatedAt: subscription.updatedAt.toISOString(),
-  };
-}
-
-function showDiscount({
-  code,
-  percentOff,
-  amountOff,
-  currency,
-  endsAt,
-}: Discount): Static<typeof DiscountSchema> {
-  return { code, percentOff, amountOff, currency, endsAt };
-}

@@ -2,7 +2,7 @@ import type { List } from '../mirrors/list.ts';
 import { byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
-import type { Queryable } from '../platform/postgres.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Subscription } from './subscription.ts';
 
@@ -113,9 +113,30 @@ export class SubscriptionStore extends MirrorStore<Subscription> {
     return rows.map(({ key }) => key);
   }
 
+  listPastDueAfter(db: Queryable, id: string | null, limit: number): Promise<readonly Subscription[]> {
+    return db.query(
+      `select ${columns} from till.subscriptions where status = 'past_due' and ($1::uuid is null or id > $1)
+       order by id limit $2`,
+      [id, limit],
+    );
+  }
+
   async markChecked(db: Queryable, key: string): Promise<void> {
     const sql = 'update till.subscriptions set checked_at = now() where processor_subscription_id = $1';
     await db.query(sql, [key]);
+  }
+
+  /** Reports the rows of deleted customers whose metadata was erased. The database erases it with the customer. */
+  async reportErased(tx: Transaction, customerIds: readonly string[]): Promise<void> {
+    const rows = await tx.query<Pick<Subscription, 'id' | 'processorSubscriptionId'>>(
+      `select id, processor_subscription_id as "processorSubscriptionId" from till.subscriptions
+       where customer_id = any($1) and metadata is null`,
+      [customerIds],
+    );
+    tx.written.add(
+      subscriptionTable.name,
+      rows.map((row) => ({ row })),
+    );
   }
 
   list(db: Queryable, request: ListRequest): Promise<ListPage<Subscription>> {

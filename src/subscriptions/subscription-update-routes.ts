@@ -20,8 +20,9 @@ import { typed } from '../http/typed-app.ts';
 import type { EntitlementService } from './entitlement-service.ts';
 import { parsePatch } from './subscription-patch.ts';
 import { termsFields } from './subscription-patch-schema.ts';
-import { SubscriptionSchema, subscriptionAnswer, subscriptionExample } from './subscription-schema.ts';
+import { SubscriptionSchema, subscriptionExample } from './subscription-schema.ts';
 import type { SubscriptionService } from './subscription-service.ts';
+import { subscriptionView } from './subscription-view.ts';
 
 const UpdateBody = Type.Object(
   {
@@ -127,7 +128,7 @@ function registerPatch(
       const { result, replayed } = await subscriptions.update(request.params.id, change, key);
       const { subscription, clientSecret } = result;
       return markReplay(reply, replayed).send({
-        subscription: subscriptionAnswer(subscription, entitlements.isEntitled(subscription)),
+        subscription: subscriptionView(subscription, entitlements.isEntitled(subscription)),
         clientSecret,
       });
     },

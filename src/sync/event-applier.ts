@@ -1,6 +1,7 @@
 import type { Applied } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
+import { runWithCause, runWithCauses } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { type Database, isOutage, type Transaction } from '../platform/postgres.ts';
@@ -8,6 +9,7 @@ import { type Subject, UnmappableError } from '../processor/event-facts.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
 import { attemptsMax, retryAfterMs, type Settlement, type WebhookEvent } from '../webhooks/webhook-event.ts';
+import { BatchCauses, causeOfEvent } from './batch-causes.ts';
 import { countOutcomes, type Outcome } from './count-outcomes.ts';
 import { type Mirrors, type MirrorsBySubject, mirrorsBySubject, subjects } from './mirrors.ts';
 import { factsAbout, isFailedPayment, keysOf, type Reading } from './reading.ts';
@@ -71,16 +73,13 @@ export class EventApplier {
    * does not delay events that need no refresh.
    */
   async startBatch(): Promise<{ readonly size: number; readonly refreshed: Promise<void> }> {
-    const { database, inbox } = this.#parts;
+    const { inbox } = this.#parts;
     let events: readonly WebhookEvent[] = [];
     try {
-      const batch = await database.transaction(
-        async (tx) => {
-          events = await inbox.claim(tx, batchMax);
-          return this.#applyAll(tx, events);
-        },
-        { startsWithRead: true },
-      );
+      const batch = await this.#apply(async (tx) => {
+        events = await inbox.claim(tx, batchMax);
+        return events;
+      });
       return { size: events.length, refreshed: this.#finish(batch) };
     } catch (error) {
       if (isOutage(error) || events.length === 0) throw error;
@@ -91,11 +90,11 @@ export class EventApplier {
   }
 
   async #applyOne(event: WebhookEvent): Promise<void> {
-    const { database, inbox } = this.#parts;
+    const { inbox } = this.#parts;
     try {
-      const batch = await database.transaction(async (tx) => {
+      const batch = await this.#apply(async (tx) => {
         const current = await inbox.claimOne(tx, event);
-        return this.#applyAll(tx, current === undefined ? [] : [current]);
+        return current === undefined ? [] : [current];
       });
       await this.#finish(batch);
     } catch (error) {
@@ -104,7 +103,19 @@ export class EventApplier {
     }
   }
 
-  async #applyAll(tx: Transaction, events: readonly WebhookEvent[]): Promise<Batch> {
+  /** Each change has the newest event about its object as its cause. */
+  #apply(claim: (tx: Transaction) => Promise<readonly WebhookEvent[]>): Promise<Batch> {
+    const causes = new BatchCauses();
+    return runWithCauses(
+      (ids) => causes.find(ids),
+      () =>
+        this.#parts.database.transaction(async (tx) => this.#applyAll(tx, await claim(tx), causes), {
+          startsWithRead: true,
+        }),
+    );
+  }
+
+  async #applyAll(tx: Transaction, events: readonly WebhookEvent[], causes: BatchCauses): Promise<Batch> {
     const { inbox } = this.#parts;
     const outcomes: Outcome[] = [];
     const readings: Reading[] = [];
@@ -113,6 +124,7 @@ export class EventApplier {
       if ('state' in reading) outcomes.push(reading);
       else readings.push(reading);
     }
+    causes.set(readings);
     const refreshes: Refresh[] = [];
     for (const subject of subjects) {
       const own = readings.filter((reading) => reading.subject === subject);
@@ -208,7 +220,8 @@ export class EventApplier {
       let isOurs = false;
       for (const target of targets) {
         const name = `${target.subject} ${target.key}`;
-        const response = responses.get(name) ?? this.#settleByRefresh(target);
+        const response =
+          responses.get(name) ?? runWithCause(causeOfEvent(event), () => this.#settleByRefresh(target));
         responses.set(name, response);
         isOurs = (await response) || isOurs;
       }

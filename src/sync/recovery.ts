@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Failure, isOutageOfAll } from '../errors.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
+import { runAs } from '../platform/cause.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -56,7 +57,11 @@ export class Recovery {
   }
 
   /** Runs in one process at a time. False if another process holds the lease. */
-  async run(signal?: AbortSignal): Promise<boolean> {
+  run(signal?: AbortSignal): Promise<boolean> {
+    return runAs('recovery', () => this.#run(signal));
+  }
+
+  async #run(signal: AbortSignal | undefined): Promise<boolean> {
     const { database, store, logger } = this.#parts;
     const owner = randomInt(1, 2 ** 31 - 1);
     const lease = await this.#takeLease(owner);

@@ -10,6 +10,7 @@ import { noRevisions, untilSettled } from '../mirrors/refresh.ts';
 import type { PaymentService } from '../payments/payment-service.ts';
 import type { RefundService } from '../payments/refund-service.ts';
 import type { PlanService } from '../plans/plan-service.ts';
+import { runAs } from '../platform/cause.ts';
 import { isUuid } from '../platform/id.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -72,7 +73,23 @@ export class Resync {
   }
 
   /** Returns the objects that could not be compared. */
-  async all(report: Report = () => {}): Promise<readonly Skipped[]> {
+  all(report: Report = () => {}): Promise<readonly Skipped[]> {
+    return runAs('resync', () => this.#all(report));
+  }
+
+  /** Counts the rows of every list, which is slow for many millions of rows. */
+  async correctTotals(): Promise<readonly TotalCorrection[]> {
+    const totals = await correctListTotals(this.#parts.database, this.#parts.countedLists);
+    for (const correction of totals) this.#parts.logger.warn(correction, 'list total corrected');
+    return totals;
+  }
+
+  /** Returns the objects that could not be compared. */
+  ofCustomer(id: string, report: Report = () => {}): Promise<readonly Skipped[]> {
+    return runAs('resync', () => this.#ofCustomer(id, report));
+  }
+
+  async #all(report: Report): Promise<readonly Skipped[]> {
     const { processor, mirrors, customers, plans, refunds } = this.#parts;
     const run: Run = { report, skipped: [] };
     const listed = new Set<string>();
@@ -92,15 +109,7 @@ export class Resync {
     return run.skipped;
   }
 
-  /** Counts the rows of every list, which is slow for many millions of rows. */
-  async correctTotals(): Promise<readonly TotalCorrection[]> {
-    const totals = await correctListTotals(this.#parts.database, this.#parts.countedLists);
-    for (const correction of totals) this.#parts.logger.warn(correction, 'list total corrected');
-    return totals;
-  }
-
-  /** Returns the objects that could not be compared. */
-  async ofCustomer(id: string, report: Report = () => {}): Promise<readonly Skipped[]> {
+  async #ofCustomer(id: string, report: Report): Promise<readonly Skipped[]> {
     const { mirrors, customers, payments } = this.#parts;
     const run: Run = { report, skipped: [] };
     const known = isUuid(id) ? await customers.findAny(id) : undefined;

@@ -1,42 +1,30 @@
-import type { FastifyInstance } from 'fastify';
 import { CustomerMirror } from '../customers/customer-mirror.ts';
-import { registerCustomerRoutes } from '../customers/customer-routes.ts';
 import { CustomerService } from '../customers/customer-service.ts';
 import { CustomerStore, customerList } from '../customers/customer-store.ts';
 import { ExternalIdStore } from '../customers/external-id-store.ts';
 import { LostCustomers } from '../customers/lost-customers.ts';
-import { EventFeed } from '../events/event-feed.ts';
-import { registerEventRoutes } from '../events/event-routes.ts';
-import { EventStore } from '../events/event-store.ts';
-import type { StreamLimits } from '../events/event-streams.ts';
+import { EventErasureStore } from '../events/event-erasure-store.ts';
+import { EventWeeksStore } from '../events/event-weeks-store.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { Sweeper } from '../idempotency/sweeper.ts';
 import { InvoiceMirror } from '../invoices/invoice-mirror.ts';
-import { registerInvoiceRoutes } from '../invoices/invoice-routes.ts';
 import { InvoiceService } from '../invoices/invoice-service.ts';
 import { InvoiceStore, invoiceList } from '../invoices/invoice-store.ts';
-import { registerKeyRoutes } from '../keys/key-routes.ts';
 import { KeyService } from '../keys/key-service.ts';
 import { KeyStore } from '../keys/key-store.ts';
-import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
 import { PaymentMethodService } from '../payment-methods/payment-method-service.ts';
-import { registerCaptureRoutes } from '../payments/capture-routes.ts';
 import { DisputeMirror } from '../payments/dispute-mirror.ts';
 import { InvoicePaymentMirror } from '../payments/invoice-payment-mirror.ts';
 import { PaymentMirror } from '../payments/payment-mirror.ts';
-import { registerPaymentRoutes } from '../payments/payment-routes.ts';
 import { PaymentService } from '../payments/payment-service.ts';
 import { PaymentStore, paymentList } from '../payments/payment-store.ts';
-import { registerPaymentUpdateRoutes } from '../payments/payment-update-routes.ts';
 import { RefundMirror } from '../payments/refund-mirror.ts';
-import { registerRefundRoutes } from '../payments/refund-routes.ts';
 import { RefundService } from '../payments/refund-service.ts';
 import { RefundStore } from '../payments/refund-store.ts';
 import { SubscriptionCharges } from '../payments/subscription-charges.ts';
 import { PlanMirror } from '../plans/plan-mirror.ts';
-import { registerPlanRoutes } from '../plans/plan-routes.ts';
 import { PlanService } from '../plans/plan-service.ts';
 import { PlanStore } from '../plans/plan-store.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -45,17 +33,12 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
-import { registerEntitlementRoutes } from '../subscriptions/entitlement-routes.ts';
 import { EntitlementService } from '../subscriptions/entitlement-service.ts';
 import { EntitlementStore } from '../subscriptions/entitlement-store.ts';
 import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
-import { registerSubscriptionPaymentRoutes } from '../subscriptions/subscription-payment-routes.ts';
-import { registerSubscriptionPreviewRoutes } from '../subscriptions/subscription-preview-routes.ts';
-import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import { SubscriptionStore, subscriptionList } from '../subscriptions/subscription-store.ts';
-import { registerSubscriptionUpdateRoutes } from '../subscriptions/subscription-update-routes.ts';
 import { EventApplier } from '../sync/event-applier.ts';
 import type { Mirrors } from '../sync/mirrors.ts';
 import { Recovery } from '../sync/recovery.ts';
@@ -67,10 +50,11 @@ import { ErasureStore } from '../webhooks/erasure-store.ts';
 import { Inbox } from '../webhooks/inbox.ts';
 import { Retention } from '../webhooks/retention.ts';
 import { RetentionStore } from '../webhooks/retention-store.ts';
-import { registerWebhookEventRoutes } from '../webhooks/webhook-event-routes.ts';
 import { WebhookEventService } from '../webhooks/webhook-event-service.ts';
 import { WebhookEventStore } from '../webhooks/webhook-event-store.ts';
-import { registerWebhookRoutes } from '../webhooks/webhook-routes.ts';
+import { composeEndpoints, type EventSettings } from './compose-endpoints.ts';
+import { composeEvents } from './compose-events.ts';
+import type { Stores } from './compose-stores.ts';
 
 /**
  * As long as the deadline of a processor call. Slower work may be taken over, which does no harm: see decision 0007.
@@ -87,6 +71,7 @@ interface ServiceParts {
   readonly crashPoints: CrashPoints;
   readonly retentionDays: number;
   readonly entitlementGraceDays: number;
+  readonly events: EventSettings;
 }
 
 export type Services = ReturnType<typeof composeServices>;
@@ -108,6 +93,12 @@ export function composeServices(parts: ServiceParts) {
   };
   const { mirrors, lostCustomers } = composeMirrors(parts, stores);
   const domain = composeDomain({ ...parts, idempotency }, stores, mirrors);
+  const { outbox, eventUpkeep, eventFeed } = composeEvents({
+    ...parts,
+    stores,
+    entitlements: domain.entitlements,
+  });
+  const endpoints = composeEndpoints({ ...parts, idempotency });
   const sweeper = new Sweeper({
     database,
     claims,
@@ -125,27 +116,32 @@ export function composeServices(parts: ServiceParts) {
       'subscriptions.pay': domain.subscriptions.paying,
       'payment_methods.create': domain.paymentMethods.creation,
       'api_keys.create': domain.keys.creation,
+      'event_endpoints.create': endpoints.endpoints.creation,
+      'event_endpoints.update': endpoints.endpoints.updating,
+      'event_endpoints.rotate': endpoints.endpoints.rotation,
+      'event_endpoints.replay': endpoints.endpoints.replaying,
     },
     logger,
   });
-  const webhooks = composeWebhooks({ ...parts, ...domain, mirrors, lostCustomers });
-  const eventFeed = new EventFeed({ ...parts, store: new EventStore() });
+  const webhooks = composeWebhooks({
+    ...parts,
+    ...domain,
+    mirrors,
+    lostCustomers,
+    eraseDeliveries: (customerId) => endpoints.deliveryRetention.eraseCustomer(customerId),
+  });
+  /** Updates the gauges. */
+  const measure = async (): Promise<void> => {
+    parts.metrics.webhookQueueDepth.set(await webhooks.webhookEvents.countPending());
+    await endpoints.measureDeliveries();
+  };
   /** Waits for the work that continues after responses: completing claims, and the worker if it was started. */
   const stop = async (): Promise<void> => {
-    await Promise.all([idempotency.stop(), webhooks.worker.stop(), eventFeed.stop()]);
+    const parts = [idempotency, webhooks.worker, eventFeed, endpoints.dispatcher];
+    await Promise.all(parts.map((part) => part.stop()));
   };
-  return { ...domain, mirrors, idempotency, sweeper, ...webhooks, eventFeed, stop };
-}
-
-interface Stores {
-  readonly customers: CustomerStore;
-  readonly externalIds: ExternalIdStore;
-  readonly plans: PlanStore;
-  readonly payments: PaymentStore;
-  readonly refunds: RefundStore;
-  readonly subscriptions: SubscriptionStore;
-  readonly groups: GroupReservationStore;
-  readonly invoices: InvoiceStore;
+  const events = { outbox, eventUpkeep, eventFeed };
+  return { ...domain, ...events, ...endpoints, mirrors, idempotency, sweeper, ...webhooks, measure, stop };
 }
 
 function composeMirrors(parts: ServiceParts, stores: Stores) {
@@ -154,6 +150,10 @@ function composeMirrors(parts: ServiceParts, stores: Stores) {
     store: stores.customers,
     externalIds: stores.externalIds,
     onRecovered: (tx, recovered) => invoices.attach(tx, recovered),
+    onErased: async (tx, customerIds) => {
+      await stores.payments.reportErased(tx, customerIds);
+      await stores.subscriptions.reportErased(tx, customerIds);
+    },
   });
   const lostCustomers = new LostCustomers({ ...parts, mirror: customers });
   const plans = new PlanMirror({ ...parts, store: stores.plans });
@@ -224,6 +224,8 @@ type Domain = ReturnType<typeof composeDomain>;
 interface WebhookParts extends ServiceParts, Domain {
   readonly mirrors: Mirrors;
   readonly lostCustomers: LostCustomers;
+  /** Erases what other tables keep of a deleted customer. False if work is left. */
+  readonly eraseDeliveries: (customerId: string) => Promise<boolean>;
 }
 
 function composeWebhooks(parts: WebhookParts) {
@@ -244,47 +246,12 @@ function composeWebhooks(parts: WebhookParts) {
     staleMirrors: [parts.mirrors.payments, parts.mirrors.subscriptions],
     resync: (afterEachPage) => resync.all(afterEachPage),
   });
-  const retention = new Retention({ ...parts, store: new RetentionStore() });
-  const erasure = new Erasure({ ...parts, store: new ErasureStore() });
-  return { inbox, worker, eventApplier, webhookEvents, resync, recovery, retention, erasure };
-}
-
-interface RouteParts {
-  readonly processor: Processor;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly streamLimits?: Partial<StreamLimits> | undefined;
-}
-
-export async function registerRoutes(
-  app: FastifyInstance,
-  services: Services,
-  parts: RouteParts,
-): Promise<void> {
-  const { customers, plans, payments, refunds, subscriptions, invoices, entitlements } = services;
-  registerCustomerRoutes(app, {
-    customers,
-    correctSubscriptions: (customerId) => subscriptions.correctOfCustomer(customerId),
-  });
-  registerPaymentMethodRoutes(app, services.paymentMethods);
-  registerPlanRoutes(app, plans);
-  registerPaymentRoutes(app, payments);
-  registerPaymentUpdateRoutes(app, payments);
-  registerCaptureRoutes(app, payments);
-  registerRefundRoutes(app, refunds);
-  registerSubscriptionRoutes(app, subscriptions, entitlements);
-  registerEntitlementRoutes(app, entitlements);
-  registerSubscriptionUpdateRoutes(app, subscriptions, entitlements);
-  registerSubscriptionPaymentRoutes(app, subscriptions, entitlements);
-  registerSubscriptionPreviewRoutes(app, subscriptions);
-  registerInvoiceRoutes(app, invoices);
-  registerEventRoutes(app, {
+  const retention = new Retention({
     ...parts,
-    feed: services.eventFeed,
-    limits: parts.streamLimits ?? {},
+    store: new RetentionStore(),
+    eventWeeks: new EventWeeksStore(),
+    eventRetentionDays: parts.events.retentionDays,
   });
-  registerWebhookEventRoutes(app, services.webhookEvents);
-  registerKeyRoutes(app, services.keys);
-  await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
+  const erasure = new Erasure({ ...parts, store: new ErasureStore(), events: new EventErasureStore() });
+  return { inbox, worker, eventApplier, webhookEvents, resync, recovery, retention, erasure };
 }

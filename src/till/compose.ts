@@ -31,7 +31,8 @@ import {
   openProcessor,
   type Start,
 } from './compose-parts.ts';
-import { composeServices, registerRoutes, type Services } from './compose-services.ts';
+import { registerRoutes } from './compose-routes.ts';
+import { composeServices, type Services } from './compose-services.ts';
 import type { Config } from './config.ts';
 import type { WelcomeFacts } from './welcome.ts';
 
@@ -47,6 +48,10 @@ const retentionDelayMs = 3_600_000;
 const erasureDelayMs = 60_000;
 /** Indexes are missing only after an upgrade. */
 const indexDelayMs = 3_600_000;
+/** The end of a grace period is told within a minute. */
+const dueEventsDelayMs = 20_000;
+/** Objects that are older than events are exist only after an upgrade. */
+const olderObjectsDelayMs = 3_600_000;
 export const metricLabels = {
   eventTypes: [...eventTypes, 'other'],
   processorOperations,
@@ -97,6 +102,7 @@ async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
     crashPoints,
     retentionDays: config.webhookRetentionDays,
     entitlementGraceDays: config.entitlementGraceDays,
+    events: config.events,
   });
   const startBackgroundWork = composeBackgroundWork(from, services, { account, databaseUrl });
   const app = await composeApp(from, { database, cache, metrics, keys, services, processor });
@@ -122,7 +128,8 @@ function composeBackgroundWork(
   services: Services,
   { account, databaseUrl }: { readonly account: AccountGuard; readonly databaseUrl: string },
 ): () => void {
-  const { worker, sweeper, recovery, retention, erasure } = services;
+  const { worker, sweeper, recovery, retention, erasure, eventUpkeep, dispatcher, deliveryRetention } =
+    services;
   const processorRepeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
@@ -135,9 +142,27 @@ function composeBackgroundWork(
   const repeaters = [
     new Repeater({ name: 'retention', delayMs: retentionDelayMs, work: () => retention.run(), logger }),
     new Repeater({
+      name: 'retention of deliveries',
+      delayMs: retentionDelayMs,
+      work: () => deliveryRetention.run(),
+      logger,
+    }),
+    new Repeater({
       name: 'erasure',
       delayMs: erasureDelayMs,
       work: (signal) => erasure.run(signal),
+      logger,
+    }),
+    new Repeater({
+      name: 'due events',
+      delayMs: dueEventsDelayMs,
+      work: (signal) => eventUpkeep.tellDue(signal),
+      logger,
+    }),
+    new Repeater({
+      name: 'older objects',
+      delayMs: olderObjectsDelayMs,
+      work: (signal) => eventUpkeep.recordOlder(signal),
       logger,
     }),
     new Repeater({
@@ -151,7 +176,7 @@ function composeBackgroundWork(
     Promise.all([services, ...repeaters, ...processorRepeaters].map((part) => part.stop())),
   );
   return () => {
-    for (const part of [worker, ...repeaters]) part.start();
+    for (const part of [worker, dispatcher, ...repeaters]) part.start();
     void account.comparison.then((comparison) => {
       if (shutdown.hasBegun) return;
       if (comparison === 'same') for (const repeater of processorRepeaters) repeater.start();
@@ -190,7 +215,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     trustProxy: config.trustProxy,
     isStopping: () => shutdown.hasBegun,
     servesApi: config.role !== 'worker',
-    beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
+    beforeScrape: () => services.measure(),
     registerRoutes: (scope) =>
       registerRoutes(scope, services, { processor, clock: systemClock, logger, metrics }),
   });

@@ -45,6 +45,7 @@ test('an empty environment gives the documented defaults', () => {
     trustProxy: [],
     webhookRetentionDays: 90,
     entitlementGraceDays: 0,
+    events: { retentionDays: 90, allowPrivate: false, secretKeys: [] },
     stopDelaySeconds: 0,
   });
 });
@@ -68,6 +69,7 @@ test('every setting is read from its variable', () => {
       RATE_LIMIT_PER_MINUTE: '0',
       TRUST_PROXY: '10.0.0.0/8, ::1, loopback',
       WEBHOOK_RETENTION_DAYS: '35',
+      EVENT_RETENTION_DAYS: '7',
       ENTITLEMENT_GRACE_DAYS: '7',
     },
     '/srv/till',
@@ -83,7 +85,10 @@ test('every setting is read from its variable', () => {
   assert.deepEqual(config.processor.webhookSecrets, ['whsec_new', 'whsec_old']);
   assert.equal(config.processor.apiBase, 'http://127.0.0.1:12111');
   assert.deepEqual(config.trustProxy, ['10.0.0.0/8', '::1', 'loopback']);
-  assert.deepEqual([config.rateLimitPerMinute, config.webhookRetentionDays], [0, 35]);
+  assert.deepEqual(
+    [config.rateLimitPerMinute, config.webhookRetentionDays, config.events.retentionDays],
+    [0, 35, 7],
+  );
   assert.equal(config.entitlementGraceDays, 7);
 });
 
@@ -100,6 +105,7 @@ test('every mistake is reported at once, one line each, naming variable, value a
     RATE_LIMIT_PER_MINUTE: '-1',
     DATABASE_POOL_SIZE: '1e3',
     WEBHOOK_RETENTION_DAYS: '34',
+    EVENT_RETENTION_DAYS: '6',
     ENTITLEMENT_GRACE_DAYS: '1.5',
     TRUST_PROXY: '10.0.0.0/33',
     PROCESSOR_API_BASE: 'https://example.test/v1',
@@ -109,6 +115,7 @@ test('every mistake is reported at once, one line each, naming variable, value a
   assert.deepEqual(mistakes.map((line) => line.split(' ')[0]).sort(), [
     'DATABASE_POOL_SIZE',
     'ENTITLEMENT_GRACE_DAYS',
+    'EVENT_RETENTION_DAYS',
     'HOST',
     'LOG_LEVEL',
     'PORT',
@@ -181,4 +188,17 @@ test('a role other than all has no embedded parts', () => {
       ['DATABASE_URL', 'PROCESSOR_SECRET_KEY'],
     );
   }
+});
+
+test('keys for the secrets of event endpoints are long, and no mistake quotes them', () => {
+  const [first, second] = ['a'.repeat(32), 'b'.repeat(40)];
+  assert.deepEqual(loadConfig({ EVENT_SECRET_KEYS: `${first}, ${second}` }, '/srv/till').events.secretKeys, [
+    first,
+    second,
+  ]);
+  const [mistake = ''] = mistakesOf({ EVENT_SECRET_KEYS: `${first},hunter2` });
+  assert.match(mistake, /^EVENT_SECRET_KEYS .*at least 32 characters/);
+  assert.ok(!mistake.includes('hunter2'));
+  assert.match(mistakesOf({ EVENT_ENDPOINTS_ALLOW_PRIVATE: 'yes' })[0] ?? '', /one of true, false/);
+  assert.match(mistakesOf({ EVENT_RETENTION_DAYS: '6' })[0] ?? '', /from 7 to/);
 });

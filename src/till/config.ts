@@ -26,12 +26,22 @@ export interface Config {
   readonly rateLimitPerMinute: number;
   readonly trustProxy: readonly string[];
   readonly webhookRetentionDays: number;
+  /** How long events for applications are kept. */
   /** How long a `past_due` subscription still entitles its customer after the paid period. */
   readonly entitlementGraceDays: number;
+  readonly events: EventConfig;
   /**
    * How long requests are still accepted after a stop signal, while /health makes load balancers send them elsewhere.
    */
   readonly stopDelaySeconds: number;
+}
+
+interface EventConfig {
+  readonly retentionDays: number;
+  /** Whether event endpoints may be inside private networks, and use http. */
+  readonly allowPrivate: boolean;
+  /** Encrypt the secrets of event endpoints. Empty: they are stored as they are. */
+  readonly secretKeys: readonly string[];
 }
 
 interface ProcessorConfig {
@@ -56,6 +66,7 @@ export const secretVariables = [
   'REDIS_URL',
   'PROCESSOR_SECRET_KEY',
   'PROCESSOR_WEBHOOK_SECRET',
+  'EVENT_SECRET_KEYS',
 ] as const;
 
 /** The settings are invalid. Each mistake is one line that names the variable, its value and what is allowed. */
@@ -93,8 +104,15 @@ export function loadConfig(environment: Environment, workingDir: string): Config
     trustProxy: env.addresses('TRUST_PROXY'),
     // The processor can resend or list an event for 30 days: deleting one sooner could apply it twice.
     webhookRetentionDays: env.integer('WEBHOOK_RETENTION_DAYS', { default: 90, min: 35, max: 36_500 }),
+    // A delivery is retried for three days, and a reader may be away for a long weekend.
     // A year is longer than any processor retries a payment.
     entitlementGraceDays: env.integer('ENTITLEMENT_GRACE_DAYS', { default: 0, min: 0, max: 365 }),
+    events: {
+      // Retries take three days, so a week is the least with which no event is lost while it is retried.
+      retentionDays: env.integer('EVENT_RETENTION_DAYS', { default: 90, min: 7, max: 36_500 }),
+      allowPrivate: env.oneOf('EVENT_ENDPOINTS_ALLOW_PRIVATE', ['true', 'false'], 'false') === 'true',
+      secretKeys: readSecretKeys(env),
+    },
     // Load balancers check every few seconds. Without one, a delay only wastes time.
     stopDelaySeconds: env.integer('STOP_DELAY_SECONDS', { default: production ? 5 : 0, min: 0, max: 60 }),
   };
@@ -111,6 +129,18 @@ function readKeys(env: EnvironmentReader, name: string, production: boolean): re
   env.mistakes.push(...mistakes);
   if (production) env.mistakes.push(...shortKeyMistakes(keys, name));
   return keys;
+}
+
+/** A short key could be guessed by who has a copy of the database. */
+const secretKeyLengthMin = 32;
+
+function readSecretKeys(env: EnvironmentReader): readonly string[] {
+  const keys = env.secrets('EVENT_SECRET_KEYS');
+  if (keys.every((key) => key.length >= secretKeyLengthMin)) return keys;
+  env.mistakes.push(
+    `EVENT_SECRET_KEYS is (hidden); allowed: keys of at least ${secretKeyLengthMin} characters`,
+  );
+  return [];
 }
 
 function readProcessor(env: EnvironmentReader): ProcessorConfig {

@@ -1,4 +1,5 @@
 import type { CustomerService } from '../customers/customer-service.ts';
+import { runAs } from '../platform/cause.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import {
@@ -24,12 +25,23 @@ interface ErasureParts {
   readonly store: ErasureStore;
   readonly processor: Processor;
   readonly customers: Pick<CustomerService, 'listToErase' | 'markErased'>;
+  readonly events: EventsToErase;
+  /** Erases what deliveries keep of a customer. False if work is left. */
+  readonly eraseDeliveries: (customerId: string) => Promise<boolean>;
+}
+
+/** The events for applications. */
+interface EventsToErase {
+  eraseOfCustomer(
+    db: Database,
+    search: { readonly customerId: string; readonly after: number; readonly limit: number },
+  ): Promise<{ readonly count: number; readonly last: number | null }>;
 }
 
 /**
- * Removes personal data from the inbox: of deleted customers, of customers that do not belong to Till, and data that an
- * older release stored. The remaining work follows from the tables, so a run can stop anywhere, and several processes
- * can run at once.
+ * Removes personal data from the inbox, from the events for applications and from their deliveries: of deleted customers,
+ * of customers that do not belong to Till, and data that an older release stored. The remaining work follows from the
+ * tables, so a run can stop anywhere, and several processes can run at once.
  */
 export class Erasure {
   readonly #parts: ErasureParts;
@@ -38,7 +50,11 @@ export class Erasure {
     this.#parts = parts;
   }
 
-  async run(signal?: AbortSignal): Promise<void> {
+  run(signal?: AbortSignal): Promise<void> {
+    return runAs('sweeper', () => this.#run(signal));
+  }
+
+  async #run(signal: AbortSignal | undefined): Promise<void> {
     const { store } = this.#parts;
     await this.#eraseDeleted({ batches: batchesPerRunMax }, signal);
     await this.#rewrite({ batches: uncheckedBatchesPerRunMax }, signal, (tx, after) =>
@@ -47,7 +63,7 @@ export class Erasure {
   }
 
   async #eraseDeleted(budget: { batches: number }, signal: AbortSignal | undefined): Promise<void> {
-    const { store, customers } = this.#parts;
+    const { store, customers, eraseDeliveries } = this.#parts;
     while (budget.batches > 0 && !signal?.aborted) {
       const due = await customers.listToErase(customersPerPage);
       for (const customer of due) {
@@ -58,10 +74,32 @@ export class Erasure {
           );
           if (!isDone) return;
         }
+        if (!(await this.#eraseEvents(customer.id, budget, signal))) return;
+        if (!(await eraseDeliveries(customer.id))) return;
         await customers.markErased(customer);
       }
       if (due.length < customersPerPage) return;
     }
+  }
+
+  /** Removes personal data from the events for applications. False if the run has to stop earlier. */
+  async #eraseEvents(
+    customerId: string,
+    budget: { batches: number },
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
+    const { database, events } = this.#parts;
+    let after = 0;
+    for (; budget.batches > 0 && !signal?.aborted; budget.batches -= 1) {
+      const { count, last } = await events.eraseOfCustomer(database, {
+        customerId,
+        after,
+        limit: eventsPerBatch,
+      });
+      if (count < eventsPerBatch || last === null) return true;
+      after = last;
+    }
+    return false;
   }
 
   /** Rewrites batches until one is not full. False if the run has to stop earlier. */

@@ -13,11 +13,22 @@ interface RetentionParts {
   readonly database: Database;
   readonly store: RetentionStore;
   readonly retentionDays: number;
+  readonly eventWeeks: EventWeeks;
+  readonly eventRetentionDays: number;
   readonly logger: Logger;
 }
 
+/** The weekly partitions of the events for applications. */
+interface EventWeeks {
+  makeWeeks(db: Database): Promise<void>;
+  listExpiredWeeks(db: Database, retentionDays: number): Promise<readonly string[]>;
+  dropWeek(db: Database, week: string): Promise<void>;
+  deleteExpiredOthers(db: Database, retentionDays: number, limit: number): Promise<number>;
+}
+
 /**
- * Creates weekly partitions for future events, and drops expired ones. Keeps failed events. No step waits for a lock
+ * Creates weekly partitions for future events, and drops expired ones: of the inbox, and of the events for applications.
+ * Keeps failed events of the inbox. No step waits for a lock
  * that others hold for long, such as the lock of a backup. A run can stop after any step, and the next run continues.
  */
 export class Retention {
@@ -38,7 +49,21 @@ export class Retention {
     outcomes.push(
       await this.#inBatches(() => store.deleteExpiredOthers(database, retentionDays, eventsPerBatch)),
     );
+    outcomes.push(...(await this.#keepEvents()));
     return outcomes.every((isDone) => isDone);
+  }
+
+  /** Events for applications are dropped whole weeks at a time. None is kept longer. */
+  async #keepEvents(): Promise<readonly boolean[]> {
+    const { database, eventWeeks, eventRetentionDays, logger } = this.#parts;
+    const outcomes = [await this.#unlessLocked(() => eventWeeks.makeWeeks(database))];
+    for (const week of await eventWeeks.listExpiredWeeks(database, eventRetentionDays)) {
+      const isDropped = await this.#unlessLocked(() => eventWeeks.dropWeek(database, week));
+      if (isDropped) logger.info({ week }, 'week of events dropped');
+      outcomes.push(isDropped);
+    }
+    const deleteOthers = () => eventWeeks.deleteExpiredOthers(database, eventRetentionDays, eventsPerBatch);
+    return [...outcomes, await this.#inBatches(deleteOthers)];
   }
 
   /**
@@ -71,7 +96,7 @@ export class Retention {
       return (await work()) !== false;
     } catch (error) {
       if (!isLockTimeout(error)) throw error;
-      this.#parts.logger.info({ err: error }, 'inbox maintenance postponed: table locked');
+      this.#parts.logger.info({ err: error }, 'maintenance of weeks postponed: table locked');
       return false;
     }
   }

@@ -16,6 +16,7 @@ import {
   saveCard,
 } from '../support/objects.ts';
 import { type Documented, loadOpenapi, type Schema } from '../support/openapi-document.ts';
+import { appendEvents } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 
 interface Request {
@@ -86,6 +87,7 @@ async function rightRequest(operation: Documented): Promise<Request> {
   if (operation.path === '/api/v1/entitlements') return { ...made, query: await makeExternalId() };
   if (example === undefined) return made;
   const ids = {
+    ...('after' in example ? { after: (await appendEvents(sql, [{}]))[0] } : {}),
     ...('paymentMethodId' in example ? card : {}),
     ...('customerId' in example ? { customerId: (await createCustomer(till)).id } : {}),
     ...('planId' in example ? { planId: (await createPlan(till)).id } : {}),
@@ -111,6 +113,7 @@ async function makeTarget(path: string): Promise<string> {
     invoices: makeInvoice,
     'webhook-events': makeWebhookEvent,
     'api-keys': async () => (await createKey(['read'])).id,
+    'event-endpoints': makeEndpoint,
   };
   const make = makers[resource];
   assert.ok(make !== undefined, `nobody makes ${resource}: ${path}`);
@@ -159,6 +162,21 @@ async function makeInvoice(): Promise<string> {
      values (gen_random_uuid(), 'in_' || gen_random_uuid(), 1900, 0, 'eur', 'open', now(), now(), now()) returning id`,
   );
   return row?.id ?? '';
+}
+
+async function makeEndpoint(): Promise<string> {
+  // There is a maximum.
+  await sql('delete from till.event_endpoints');
+  const { id } = await till.post<{ id: string }>('/event-endpoints', { url: 'https://shop.example.com/' });
+  return id;
+}
+
+/** The endpoint that the first request with the key created is gone. */
+async function createDeleted(operation: Documented, right: Request): Promise<void> {
+  const request = { ...right, headers: { 'idempotency-key': 'deleted-meanwhile' } };
+  assert.equal(await send(operation, request), 201);
+  await sql('delete from till.event_endpoints');
+  assert.equal(await send(operation, request), 404);
 }
 
 async function makeWebhookEvent(): Promise<string> {
@@ -284,12 +302,13 @@ test('404: an id that nobody has, one that is no UUID, and one in a body', async
       const body = { ...(right.body as object), [name]: unknownId };
       assert.equal(await send(operation, { ...right, body }), 404, operation.name);
     }
+    if (operation.name === 'POST /api/v1/event-endpoints') await createDeleted(operation, right);
     if (operation.path === '/api/v1/entitlements')
       assert.equal(await send(operation, { query: '?externalId=unknown' }), 404, operation.name);
   }
 });
 
-test('402 and 409: a declined charge, and what the state of things forbids', async () => {
+test('402, 409 and 410: a declined charge, what the state of things forbids, and an event that is gone', async () => {
   const operation = (name: string) => {
     const found = api.find((candidate) => candidate.name === name);
     assert.ok(found !== undefined, name);
@@ -322,6 +341,8 @@ test('402 and 409: a declined charge, and what the state of things forbids', asy
   assert.equal(await send(signUp, { body }), 201);
   assert.equal(await send(signUp, { body }), 200);
   assert.equal(await send(signUp, { body: { ...(body as object), email: 'other@example.com' } }), 409);
+  const replay = { id: await makeEndpoint(), body: { after: eventId({ position: 1, createdAtMs: 1 }) } };
+  assert.equal(await send(operation('POST /api/v1/event-endpoints/{id}/replay'), replay), 410);
   const { externalId } = Object(body);
   const other = await createCustomer(till);
   const change = { id: other.id, body: { externalId } };
@@ -359,7 +380,9 @@ test('422: a key that was used for another request', async () => {
           ? { email: 'b@example.com' }
           : 'scopes' in fields
             ? { name: 'another' }
-            : {};
+            : 'url' in fields
+              ? { url: 'https://b.example.com/' }
+              : {};
     const body = { ...(other.body as object), ...change };
     assert.equal(await send(operation, { ...other, body, headers }), 422, operation.name);
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { type ChangeCase, changeCases } from '../support/change-cases.ts';
+import { assertTold } from '../support/checks/told.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { allCrashPoints } from '../support/crash-points.ts';
 import {
@@ -13,13 +14,17 @@ import {
   type Prerequisites,
 } from '../support/creation-cases.ts';
 import { killAmid } from '../support/doomed-tills.ts';
+import { createEndpoints, endpointCases } from '../support/endpoint-cases.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
-type WalkedCase = CreationCase | ChangeCase | typeof keyCase;
+/** The processor has no part in writes to endpoints: what counts is the row. */
+const localCases = endpointCases.map((local) => ({ ...local, countAtProcessor: local.countRows }));
 
-const callingCases: readonly WalkedCase[] = [...creationCases, ...changeCases];
-const walkedCases: readonly WalkedCase[] = [...callingCases, keyCase];
+type WalkedCase = CreationCase | ChangeCase | (typeof localCases)[number] | typeof keyCase;
+
+const countedCases = [...creationCases, ...changeCases, ...localCases];
+const walkedCases: readonly WalkedCase[] = [...countedCases, keyCase];
 
 const isPayment = ({ operation }: ChangeCase) => operation === 'subscriptions.pay';
 const payments = changeCases.filter(isPayment);
@@ -34,6 +39,13 @@ const madeBy = new Set([
   'record.after',
   'answer.before',
 ]);
+
+/** What the processor has no part in exists from its commit on. */
+const committedBy = new Set(['record.after', 'answer.before']);
+
+function isMade({ operation }: WalkedCase, crashPoint: string): boolean {
+  return (operation.startsWith('event_endpoints.') ? committedBy : madeBy).has(crashPoint);
+}
 
 /** A payment's claim is completed after the answer; what a crash before that leaves is the same as at `record.row`. */
 function isAnswered({ operation }: WalkedCase, crashPoint: string): boolean {
@@ -51,8 +63,9 @@ interface Walk {
 
 async function prepare(t: TestContext, crashPoint: string): Promise<Walk> {
   const backend = await startBackend(t);
-  const survivor = await startTill({ in: 'process', on: backend });
+  const survivor = await startTill({ in: 'process', on: backend, events: { allowPrivate: true } });
   const prerequisites = await createPrerequisites(backend, survivor);
+  await createEndpoints(backend, prerequisites);
   return { crashPoint, backend, survivor, prerequisites, key: `killed-at-${crashPoint}` };
 }
 
@@ -60,13 +73,14 @@ test('a process killed at any crash point leaves what the same request finishes,
   const walks = await Promise.all(allCrashPoints.map((crashPoint) => prepare(t, crashPoint)));
   // Apart, because two creations of one kind could wait for each other's list counter while they stand still, and
   // events about one subscription for the row of another.
-  for (const cases of [[...creationCases, keyCase], otherChanges, payments]) await crash(walks, cases);
+  for (const cases of [[...creationCases, keyCase], [...otherChanges, ...localCases], payments])
+    await crash(walks, cases);
 
   for (const { crashPoint, backend, survivor, prerequisites, key } of walks) {
     await t.test(`killed at ${crashPoint}`, async () => {
-      for (const creation of callingCases) {
+      for (const creation of countedCases) {
         const made = await creation.countAtProcessor(backend, prerequisites);
-        assert.equal(made, madeBy.has(crashPoint) ? 1 : 0, `${creation.operation} before the retry`);
+        assert.equal(made, isMade(creation, crashPoint) ? 1 : 0, `${creation.operation} before the retry`);
       }
       // That the owner is gone is known at once: were its lease waited for, this request would end in a 409.
       await backend.sql(
@@ -76,6 +90,8 @@ test('a process killed at any crash point leaves what the same request finishes,
       await Promise.all(
         walkedCases.map((creation) => finish(backend, survivor, prerequisites, creation, key)),
       );
+      // No row without its event, and no event without its row.
+      await assertTold(survivor, backend.sql);
     });
   }
 });

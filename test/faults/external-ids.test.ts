@@ -4,6 +4,7 @@ import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
 import { type Doom, killAmid } from '../support/doomed-tills.ts';
+import { effort } from '../support/effort.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
 
@@ -17,7 +18,7 @@ test('fifty sign-ups at three processes make one customer and one 201', async (t
     await startTill({ in: 'process', on: backend }),
     await startTill({ in: 'process', on: backend }),
   ];
-  for (const externalId of ['one', 'two', 'three']) {
+  for (const externalId of effort({ short: ['one'], long: ['one', 'two', 'three'] })) {
     const answers = await Promise.all(tills.flatMap((till) => signUps(till, externalId)));
     await assertOneCustomer(backend, externalId, answers);
     // The processes share the keys, and a repeated key repeats its status.

@@ -25,8 +25,13 @@ const roundsAfterwards = effort({ short: 3, long: 300 });
 const served = effort({ short: 1, long: migrations.length });
 const extraMigrations = effort({ short: 1, long: 20 });
 
+/** The states to upgrade from. The short form has the oldest one, the newest two, which are still deployed, and some between. */
+const states = migrations
+  .map((_, index) => index + 1)
+  .filter((count) => effort({ short: count % 4 === 1 || count > migrations.length - 2, long: true }));
+
 // From nothing at all, a release starts in every other test.
-for (let known = 1; known <= migrations.length; known += 1)
+for (const known of states)
   test(`upgrades from ${migrations[known - 1]} while an older process goes on`, async (t) => {
     const { url, client } = await databaseAt(t, known);
     const older = await OlderProcess.start(url);

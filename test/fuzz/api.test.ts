@@ -13,7 +13,7 @@ import { requestsTo } from './request-values.ts';
 import { createWireClient, type WireAnswer } from './wire-client.ts';
 
 /** In the short form, of each seed more than the 942 inputs after which the first one finds its bug. */
-const amount = { short: 1_900, long: 20_000 };
+const amount = { short: 3_000, long: 20_000 };
 /** Requests cancel, delete, refund and archive what there is; after so many there is something fresh again. */
 const renewEvery = 60;
 

@@ -22,6 +22,7 @@ export class IdPool {
     'payment-methods': ['pm_unknown'],
     'api-keys': [unknownId],
     events: [],
+    'event-endpoints': [unknownId],
   };
 
   constructor(till: TillInProcess) {
@@ -39,6 +40,12 @@ export class IdPool {
     const [invoice] = await till.sql<{ id: string }>(
       'select id from till.invoices order by created_at desc, id desc limit 1',
     );
+    // There is a maximum.
+    await till.sql('delete from till.event_endpoints');
+    const endpoint = await till.post<{ id: string }>('/event-endpoints', {
+      url: 'https://shop.example.com/',
+    });
+    this.#add('event-endpoints', endpoint.id);
     this.#add('customers', customer.id, spare.customer.id);
     // At the place of its customer, so that the same number names both.
     this.#add('payment-methods', paymentMethodId, spare.paymentMethodId);

@@ -15,6 +15,7 @@ export const resources = [
   'payment-methods',
   'api-keys',
   'events',
+  'event-endpoints',
 ] as const;
 export type Resource = (typeof resources)[number];
 
@@ -94,10 +95,14 @@ function rightField(name: string, schema: Schema): fc.Arbitrary<unknown> {
     case 'after':
       return placeholder('events');
     case 'types':
-      return fc.subarray([...eventTypes], { minLength: 1 }).map((types) => types.join());
+      return fc
+        .subarray([...eventTypes], { minLength: 1 })
+        .map((types) => (schema.type === 'string' ? types.join() : types));
     case 'waitSeconds':
       // Any other wait would be one for nothing.
       return fc.constant(0);
+    case 'url':
+      return fc.constantFrom('https://shop.example.com/', 'https://b.example.com:8443/hook?a=b');
     default:
       return rightValues(
         schema,

@@ -8,6 +8,8 @@ import { hostileTexts } from './hostile-values.ts';
 const integerMax = Number.MAX_SAFE_INTEGER;
 /** Long texts are tried at their documented bound; beyond this they would only slow down the run. */
 const textLengthMax = 300;
+/** Longer lists are of the same kind. */
+const arrayLengthMax = 5;
 
 const ajv = new Ajv({ strict: false });
 formats.default(ajv);
@@ -33,7 +35,7 @@ export function rightValues(schema: Schema, ids: fc.Arbitrary<string>): fc.Arbit
     case 'array':
       return fc.uniqueArray(rightValues(schema.items ?? {}, ids), {
         minLength: schema.minItems ?? 0,
-        maxLength: schema.maxItems ?? 10,
+        maxLength: schema.maxItems ?? arrayLengthMax,
       });
     default:
       throw new Error(`nobody makes values for ${JSON.stringify(schema)}`);

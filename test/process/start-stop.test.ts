@@ -176,7 +176,7 @@ async function serveAndStop(
   return child;
 }
 
-test('wrong settings, and in production what is generated or embedded, stop the start with one line each, on stderr', async () => {
+test('production refuses what is generated or embedded, and any start wrong settings, with one line each on stderr', async () => {
   const wrong = { PORT: 'many', LOG_LEVEL: 'loud', NODE_ENV: 'production' };
   const { code, stderr } = await runTillUntilExit(wrong);
   assert.equal(code, 1);

@@ -8,8 +8,8 @@ import { parseForm } from '../../sandbox/wire/form.ts';
 import type { Call } from '../../sandbox/wire/operation.ts';
 import { effort } from '../support/effort.ts';
 
-const intentCount = effort({ short: 30_000, long: 100_000 });
-const customerCount = 1_000;
+const intentCount = effort({ short: 10_000, long: 100_000 });
+const customerCount = 200;
 const start = 1_800_000_000;
 
 function run(
@@ -29,7 +29,7 @@ function run(
   };
 }
 
-/** Paid intents of 1,000 customers and the three events of each, one second apart. */
+/** Paid intents of 200 customers and the three events of each, one second apart. */
 function filledStore(): { store: Store; intentIds: string[] } {
   const store = new Store();
   const intentIds: string[] = [];

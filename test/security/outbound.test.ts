@@ -30,7 +30,7 @@ test('no value of a caller becomes part of an address: ids are escaped on their 
   }
 });
 
-test('only the adapter makes requests of its own; nothing else in the service could reach out', () => {
+test('only the adapter makes requests of its own, besides the sender of events; nothing else in the service could reach out', () => {
   const reaching = globSync('src/**/*.ts')
     .filter((path) => !path.endsWith('.test.ts'))
     .filter((path) => {
@@ -44,6 +44,7 @@ test('only the adapter makes requests of its own; nothing else in the service co
       );
     });
   assert.deepEqual(reaching.toSorted(), [
+    'src/events/event-sender.ts',
     'src/http/failures/problem.ts',
     'src/processor/stripe/stripe-processor.ts',
     'src/processor/stripe/wire/http-client.ts',

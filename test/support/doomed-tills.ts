@@ -34,7 +34,7 @@ export async function killAmid(dooms: readonly Doom[]): Promise<void> {
     ({ on, crashAt, requests }): CrashPlan => ({
       crashAt,
       requests: requests.length,
-      environment: backendEnvironment(on),
+      environment: { ...backendEnvironment(on), EVENT_ENDPOINTS_ALLOW_PRIVATE: 'true' },
     }),
   );
   const host = await startInChild({

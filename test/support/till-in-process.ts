@@ -13,7 +13,9 @@ import { createStripeProcessor } from '../../src/processor/stripe/stripe-process
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 import { Worker } from '../../src/sync/worker.ts';
 import { metricLabels } from '../../src/till/compose.ts';
-import { composeServices, registerRoutes, type Services } from '../../src/till/compose-services.ts';
+import type { EventSettings } from '../../src/till/compose-endpoints.ts';
+import { registerRoutes } from '../../src/till/compose-routes.ts';
+import { composeServices, type Services } from '../../src/till/compose-services.ts';
 import { type Backend, type Lifetime, startBackend, webhookSecrets } from './backend.ts';
 import { type Client, createClient, readSuccess } from './client.ts';
 import { createGuard } from './frame.ts';
@@ -26,6 +28,17 @@ const patientLimits: CallLimits = {
   tryTimeoutMs: 30_000,
   retriesMax: 2,
   retryDelayMs: 1,
+};
+
+/** No name server is asked. */
+const eventSettings: EventSettings = {
+  retentionDays: 90,
+  allowPrivate: false,
+  secretKeys: [],
+  resolve: async (host) => {
+    if (/(^|\.)example\.com$/.test(host)) return ['93.184.215.14'];
+    throw new Error(`${host} is not known`);
+  },
 };
 
 /** One call to the processor and its retries. A fault must outlast them all to be seen. */
@@ -46,6 +59,10 @@ export interface ProcessOptions {
   readonly limits?: Partial<CallLimits>;
   readonly retentionDays?: number;
   readonly entitlementGraceDays?: number;
+  /** Settings of event endpoints. By default, every name below example.com resolves to a public address. */
+  readonly events?: Partial<EventSettings>;
+  /** Whether events are delivered in the background. */
+  readonly delivers?: boolean;
   /** The API's rate limit for each key. 0 turns it off. */
   readonly requestsPerMinute?: number;
   readonly clock?: Clock;
@@ -106,6 +123,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     crashPoints: options.crashPoints ?? noCrashPoints,
     retentionDays: options.retentionDays ?? 90,
     entitlementGraceDays: options.entitlementGraceDays ?? 0,
+    events: { ...eventSettings, ...options.events },
   });
   ends.push(() => services.stop());
   let isStopping = false;
@@ -118,7 +136,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     isStopping: () => isStopping,
     servesApi: true,
     ...pickFrameOptions(options),
-    beforeScrape: async () => metrics.webhookQueueDepth.set(await services.webhookEvents.countPending()),
+    beforeScrape: () => services.measure(),
     registerRoutes: (scope) =>
       registerRoutes(scope, services, {
         processor,
@@ -134,6 +152,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     return app.close();
   });
   backend.deliverTo(() => url);
+  if (options.delivers === true) services.dispatcher.start();
   const workers = startWorkers(services, logger, options.workers ?? 0);
   ends.push(() => workers.stop());
   if (options.mustNotLogErrors) backend.atEnd(() => assertNoErrors(lines));

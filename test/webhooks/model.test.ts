@@ -111,7 +111,7 @@ async function live(world: World, backend: ModelBackend): Promise<void> {
   await backend.clearFaults();
   await till.services.recovery.run();
   await till.drainAll();
-  await run.assertMirrored(backend.sql);
+  await run.assertMirrored(till, backend.sql);
   await assertCounted(till, run);
   assert.deepEqual(till.deadlocks, []);
   await till.stop();
@@ -215,5 +215,5 @@ async function assertMirroredAfterKill(backend: ModelBackend, run: ModelRun): Pr
   await backend.sql('update till.recovery set leased_until = now()');
   await till.services.recovery.run();
   await till.drainAll();
-  await run.assertMirrored(backend.sql);
+  await run.assertMirrored(till, backend.sql);
 }

@@ -216,7 +216,7 @@ test('a sample of the orders ends the same through the inbox, the workers and th
     }
     await till.drainAll();
   }
-  await run.assertMirrored(backend.sql);
+  await run.assertMirrored(till, backend.sql);
 });
 
 /** Each life is lived so many times, and its events arrive in another order each time. */
@@ -436,6 +436,7 @@ function fold<Row extends MirrorRow, Facts>(
     source,
     keyOf: () => key,
     take,
+    view: (shown) => shown,
     now,
   });
   const after = written[0]?.after ?? row;
@@ -595,7 +596,7 @@ function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
   return {
     events,
     born: ({ asOf, status, ...facts }) => ({
-      ...{ ...facts, ...born, paymentId: 'p', ...rowTime(asOf) },
+      ...{ ...facts, ...born, paymentId: 'p', customerId: 'c', ...rowTime(asOf) },
       status: status === 'unknown' ? 'pending' : status,
     }),
     take: (row, facts, origin) => takeRefundFacts(row, facts, origin, now),

@@ -210,7 +210,7 @@ test('behind a backup, weeks are made and dropped later, and requests are served
   assert.equal(result, false, 'it has to be repeated soon');
   assert.equal(await exists(till, row.name), false);
   assert.equal(await exists(till, expired), true);
-  assert.ok(till.lines.some(({ msg }) => msg === 'inbox maintenance postponed: table locked'));
+  assert.ok(till.lines.some(({ msg }) => msg === 'maintenance of weeks postponed: table locked'));
   await backup.query('commit');
   await backup.end();
   assert.equal(await till.services.retention.run(), true);

@@ -23,6 +23,27 @@ const pagePolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** The groups of operations, in the order in which the reference shows them. */
+const tags = [
+  { name: 'customers', description: 'People or companies that pay you.' },
+  { name: 'payment methods', description: 'Saved cards, passed through from the processor.' },
+  { name: 'plans', description: 'The price and the billing interval of a subscription.' },
+  { name: 'payments', description: 'One-time payments and their refunds.' },
+  { name: 'subscriptions', description: 'Recurring payments.' },
+  { name: 'invoices', description: 'Bills for subscriptions. Read-only.' },
+  {
+    name: 'api keys',
+    description: 'Keys for applications, each with a name and the scopes that it needs.',
+  },
+  { name: 'events', description: 'What changed, for applications.' },
+  { name: 'event endpoints', description: 'Where Till sends events to your applications.' },
+  { name: 'webhook events', description: 'Events received from the processor. For operators.' },
+  {
+    name: 'operations',
+    description: 'Health checks, metrics and the webhook endpoint. No API key needed.',
+  },
+];
+
 /** The interactive reference and its OpenAPI document, both generated from the schemas that validate and serialise. */
 export async function registerDocs(app: FastifyInstance): Promise<void> {
   const documented = hideProblems(app);
@@ -38,24 +59,7 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: '/', description: 'This service' }],
-      tags: [
-        { name: 'customers', description: 'People or companies that pay you.' },
-        { name: 'payment methods', description: 'Saved cards, passed through from the processor.' },
-        { name: 'plans', description: 'The price and the billing interval of a subscription.' },
-        { name: 'payments', description: 'One-time payments and their refunds.' },
-        { name: 'subscriptions', description: 'Recurring payments.' },
-        { name: 'invoices', description: 'Bills for subscriptions. Read-only.' },
-        {
-          name: 'api keys',
-          description: 'Keys for applications, each with a name and the scopes that it needs.',
-        },
-        { name: 'events', description: 'What changed, for applications.' },
-        { name: 'webhook events', description: 'Events received from the processor. For operators.' },
-        {
-          name: 'operations',
-          description: 'Health checks, metrics and the webhook endpoint. No API key needed.',
-        },
-      ],
+      tags,
       components: {
         securitySchemes: {
           apiKey: {

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { type Static, Type } from 'typebox';
 import { Failure, type FailureCode, failureTitles } from '../../errors.ts';
+import { tooManyEndpoints } from '../../events/endpoint.ts';
 import { objectMissing } from '../../processor/refused-write.ts';
 import { promotionCodeInvalid } from '../../subscriptions/promotion-code.ts';
 import { securityHeaders } from '../security-headers.ts';
@@ -23,6 +24,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   plan_archived: 409,
   already_subscribed: 409,
   nothing_to_pay: 409,
+  too_many_event_endpoints: 409,
   currency_mismatch: 409,
   subscription_ended: 409,
   subscription_incomplete: 409,
@@ -141,8 +143,16 @@ export function rawProblemResponse(failure: Failure, requestId: string): string 
   return `${lines.join('\r\n')}\r\n\r\n${text}`;
 }
 
-/** An example for the documentation, one per failure code. */
+/** An example for the documentation, one per failure code. Most routes name most codes, so each is built once. */
 export function problemExample(code: FailureCode): Problem {
+  const example = examples.get(code) ?? buildExample(code);
+  examples.set(code, example);
+  return example;
+}
+
+const examples = new Map<FailureCode, Problem>();
+
+function buildExample(code: FailureCode): Problem {
   const { body } = problemResponse(
     new Failure(code, exampleDetails[code], exampleExtras[code]),
     exampleRequestId,
@@ -182,6 +192,7 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   already_subscribed:
     'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it first.',
   nothing_to_pay: 'The subscription is active, and no invoice of it is open.',
+  too_many_event_endpoints: tooManyEndpoints().message,
   payment_not_cancelable: 'The payment is succeeded. You can only cancel a payment that is still open.',
   payment_not_capturable: 'The payment is succeeded. You can only capture a payment that is authorised.',
   capture_exceeds_authorized: 'Only 20.00 EUR is authorised. Send an amount of at most 2000.',

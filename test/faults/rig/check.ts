@@ -4,6 +4,7 @@ import type { Stripe } from 'stripe';
 import type { Sql } from '../../support/backend.ts';
 import { assertEventsKept, eventsSettled } from '../../support/checks/events.ts';
 import { assertMirrored, isOfTill, listAll, readMirroredIds } from '../../support/checks/mirrors.ts';
+import { assertTold } from '../../support/checks/told.ts';
 import type { Load, Made, MadeKind } from './load.ts';
 import { type Attempt, unparseable } from './load-client.ts';
 import type { Rig } from './rig.ts';
@@ -25,7 +26,10 @@ export interface CheckOptions {
   readonly killed?: boolean;
 }
 
-/** Nothing acknowledged is lost, nothing was done twice, the mirrors are true, and no answer was late or unreadable. */
+/**
+ * Nothing acknowledged is lost, nothing was done twice, the mirrors are true, events tell all of it, and no answer was late
+ * or unreadable.
+ */
 export async function checkRig(rig: Rig, load: Load, options: CheckOptions = {}): Promise<void> {
   for (const till of rig.tills) await till.assertAlive();
   await load.end();
@@ -40,6 +44,7 @@ export async function checkRig(rig: Rig, load: Load, options: CheckOptions = {})
   await assertNoneHalfDone(sql, options.killed ?? false);
   await assertMirrored(stripe, sql, await readMirroredIds(stripe));
   await assertTotals(rig);
+  await assertTold(rig.client, sql);
 }
 
 function assertAnswers(attempts: readonly Attempt[], failures: readonly number[]): void {

@@ -1,7 +1,14 @@
 import pg from 'pg';
 
-/** Kept by the service itself, in one row or by triggers: an older process writes them only by writing the others. */
-const keptTables = ['migrations', 'list_counts', 'recovery', 'processor_account'];
+/** Kept by the service itself, in one row, by triggers or functions: an older process writes them only by writing the others. */
+const keptTables = [
+  'migrations',
+  'list_counts',
+  'recovery',
+  'processor_account',
+  'events',
+  'event_baselines',
+];
 
 interface Table {
   readonly name: string;

@@ -44,7 +44,20 @@ export const seeds: Readonly<Record<string, string>> = {
   '0019': `
     insert into till.group_reservations (customer_id, group_name, claim_id)
       select id, 'seed', '018f0000-0000-7000-8000-000000000007' from till.customers;`,
+  '0021': `
+    select till.append_events('[{"type": "plan.created", "objectType": "plan", "customerId": null, "changesAt": null,
+      "objectId": "018f0000-0000-7000-8000-000000000002", "data": {"name": "Seed"}, "previous": {},
+      "cause": {"kind": "api", "keyName": "seed", "requestId": null, "processorEventId": null}}]');`,
   '0022': `
     insert into till.api_keys (id, name, scopes, digest, created_at)
       values ('018f0000-0000-7000-8000-000000000022', 'seed', '{read}', sha256('seed'), now());`,
+  '0023': `
+    insert into till.event_endpoints (id, url, enabled, disabled_at, disabled_reason, secret, position, created_at, updated_at)
+      values ('018f0000-0000-7000-8000-000000000008', 'https://shop.example.com/', false, now(), 'request', 'plain:whsec_c2VlZA==',
+        0, now(), now());
+    insert into till.event_retries (endpoint_id, object_id, id, position, event_created_at, attempt, next_attempt_at, created_at)
+      select id, '018f0000-0000-7000-8000-000000000001', '018f0000-0000-7000-8000-000000000009', 1, now(), 0, now(), now()
+      from till.event_endpoints;
+    insert into till.event_deliveries (endpoint_id, id, position, event_created_at, attempt, succeeded, created_at)
+      select id, '018f0000-0000-7000-8000-00000000000a', 1, now(), 1, true, now() from till.event_endpoints;`,
 };

@@ -10,6 +10,7 @@ import {
 import { assertEntitledNotOlder, type ShownEntitlement } from '../../support/checks/entitlement-staleness.ts';
 import { assertMirrored } from '../../support/checks/mirrors.ts';
 import { assertNotOlder, readProcessedEvents, readRows } from '../../support/checks/staleness.ts';
+import { assertTold } from '../../support/checks/told.ts';
 import type { Client } from '../../support/client.ts';
 import { createRandom } from '../../support/random.ts';
 import { type LineOptions, TcpLine } from '../../support/tcp-line.ts';
@@ -151,11 +152,13 @@ export class ModelRun {
     return shown;
   }
 
-  async assertMirrored(sql: Sql): Promise<void> {
+  /** The mirrors are true at the end, and the events tell what they show. */
+  async assertMirrored(till: TillInProcess, sql: Sql): Promise<void> {
     await assertMirrored(this.#backend.stripe, sql, {
       customers: new Set(this.#players.map(({ processorCustomerId }) => processorCustomerId)),
       paymentIntents: this.paymentIntents,
     });
+    await assertTold(till, sql);
   }
 
   /** Those that Till made. */

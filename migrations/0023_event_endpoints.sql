@@ -1,0 +1,110 @@
+-- Endpoints of applications: where Till sends events, and what became of each event there.
+set local lock_timeout = '5s';
+
+-- Each event up to `position` is delivered or failed, or waits: it, or an earlier event of the same object, has a row in
+-- till.event_retries. `secret` is encrypted if the operator configured a key. One process at a time delivers: the owner
+-- of the lease. `revision` changes when `position` goes back, so that the owner does not overwrite it.
+create table till.event_endpoints (
+  id uuid primary key,
+  url text not null,
+  types text[],
+  description text,
+  enabled boolean not null default true,
+  disabled_at timestamptz,
+  disabled_reason text check (disabled_reason in ('request', 'failing')),
+  secret text not null,
+  previous_secret text,
+  previous_secret_until timestamptz,
+  position bigint not null,
+  -- The first failure since the last success.
+  failing_since timestamptz,
+  revision integer not null default 0,
+  owner integer,
+  leased_until timestamptz not null default now(),
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  check (enabled = (disabled_at is null) and enabled = (disabled_reason is null)),
+  check ((previous_secret is null) = (previous_secret_until is null))
+) with (fillfactor = 50);
+
+-- Deliveries that wait for an attempt: at most one for each object at an endpoint, for its oldest event that is neither
+-- delivered nor failed. The later events of the object wait behind it, without rows of their own.
+create table till.event_retries (
+  endpoint_id uuid not null,
+  object_id uuid not null,
+  id uuid not null,
+  position bigint not null,
+  event_created_at timestamptz not null,
+  customer_id uuid,
+  attempt integer not null,
+  next_attempt_at timestamptz not null,
+  -- Null before the first attempt has failed.
+  give_up_at timestamptz,
+  response_status integer,
+  response_body text,
+  duration_ms integer,
+  created_at timestamptz not null,
+  primary key (endpoint_id, object_id)
+) with (fillfactor = 80);
+create index on till.event_retries (endpoint_id, next_attempt_at);
+create index on till.event_retries (customer_id) where response_body is not null and customer_id is not null;
+
+-- Finished deliveries, for the list. Rows are only added, and whole weeks are dropped.
+create table till.event_deliveries (
+  endpoint_id uuid not null,
+  id uuid not null,
+  position bigint not null,
+  event_created_at timestamptz not null,
+  customer_id uuid,
+  attempt integer not null,
+  succeeded boolean not null,
+  response_status integer,
+  response_body text,
+  duration_ms integer,
+  created_at timestamptz not null,
+  primary key (endpoint_id, id, created_at)
+) partition by range (created_at);
+create index on till.event_deliveries (customer_id) where response_body is not null and customer_id is not null;
+create table till.event_deliveries_other partition of till.event_deliveries default;
+
+-- Makes the weeks between two times that are missing, as till.make_event_weeks() does for events.
+create function till.make_delivery_weeks(from_time timestamptz, to_time timestamptz) returns void
+language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  week timestamptz := date_trunc('week', from_time at time zone 'utc') at time zone 'utc';
+  name text;
+begin
+  while week <= to_time loop
+    name := 'event_deliveries_' || to_char(week at time zone 'utc', 'YYYYMMDD');
+    if to_regclass('till.' || name) is null then
+      perform till.lock_event_weeks();
+      -- Another process may have made it by now.
+      if to_regclass('till.' || name) is null and not exists (select from till.event_deliveries_other
+        where created_at >= week and created_at < week + interval '7 days')
+      then
+        execute format('create table till.%I (like till.event_deliveries including all)', name);
+        execute format('alter table till.event_deliveries attach partition till.%I for values from (%L) to (%L)',
+          name, week, week + interval '7 days');
+      end if;
+    end if;
+    week := week + interval '7 days';
+  end loop;
+end $$;
+
+-- Drops a week. Rather than wait for its lock for long, it fails with lock_not_available.
+create function till.drop_delivery_week(week text) returns void
+language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
+begin
+  if week !~ '^event_deliveries_[0-9]{8}$' then
+    raise exception '% is not a week of deliveries', week;
+  end if;
+  perform till.lock_event_weeks();
+  -- Another process may have dropped it by now.
+  if to_regclass('till.' || week) is not null then
+    execute format('drop table till.%I', week);
+  end if;
+end $$;
+
+select till.make_delivery_weeks(now() - interval '1 week', now() + interval '4 weeks');
+
+revoke execute on function till.make_delivery_weeks, till.drop_delivery_week from public;

@@ -1,0 +1,102 @@
+import { promises as dns } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { isIP } from 'node:net';
+import { withDeadline } from '../platform/deadline.ts';
+import { type AddressPolicy, addressMistake, literalAddress } from './endpoint-address.ts';
+
+/** Resolves a name to addresses. It rejects if there are none. */
+export type Resolve = (host: string) => Promise<readonly string[]>;
+
+/** Each of two tries. A name server that does not respond by then rarely does. */
+const queryTimeoutMs = 2_000;
+const queryTriesMax = 2;
+/** How long the creation of an endpoint waits for its name. */
+const checkTimeoutMs = 5_000;
+
+/**
+ * Public names are resolved by DNS directly: the system's resolver has few threads, so that a few dead names would delay
+ * all others. Private names may be known only to the system, for example from /etc/hosts.
+ */
+export function systemResolve({ allowPrivate }: AddressPolicy): Resolve {
+  if (allowPrivate)
+    return async (host) => (await dns.lookup(host, { all: true })).map(({ address }) => address);
+  const resolver = new dns.Resolver({ timeout: queryTimeoutMs, tries: queryTriesMax });
+  return async (host) => {
+    const found = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+    const addresses = found.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+    const failure = found.find((result) => result.status === 'rejected');
+    if (addresses.length === 0) throw failure?.reason;
+    return addresses;
+  };
+}
+
+/** Decides which addresses Till connects to. */
+export class AddressResolver {
+  readonly #policy: AddressPolicy;
+  readonly #resolve: Resolve;
+  /** Connections to the same host that begin at the same time share one query. */
+  readonly #running = new Map<string, Promise<readonly string[]>>();
+
+  constructor(policy: AddressPolicy, resolve: Resolve = systemResolve(policy)) {
+    this.#policy = policy;
+    this.#resolve = resolve;
+  }
+
+  /** Why Till must not connect to the host of this URL now, as the end of a sentence. */
+  async mistakeOf(url: URL): Promise<string | undefined> {
+    const literal = this.literalMistake(url);
+    if (literal !== undefined || literalAddress(url) !== undefined) return literal;
+    try {
+      await withDeadline(this.#allowed(url.hostname), checkTimeoutMs, 'resolving the host');
+      return undefined;
+    } catch (error) {
+      if (error instanceof RefusedAddress)
+        return `has a host that Till must not connect to: ${error.message}`;
+      return 'has a host name that cannot be resolved now. Check the name';
+    }
+  }
+
+  /** The same for a host that is an address: then no name is resolved, and so `lookup` is not called. */
+  literalMistake(url: URL): string | undefined {
+    const literal = literalAddress(url);
+    const mistake = literal === undefined ? undefined : addressMistake(literal, this.#policy);
+    return mistake && `has a host that Till must not connect to: ${mistake}`;
+  }
+
+  /**
+   * Resolves a name for a connection, and refuses it if any address is not allowed. The connection uses these addresses,
+   * so a name that resolved to another address before cannot deceive it.
+   */
+  readonly lookup: LookupFunction = (host, options, done) => {
+    this.#allowed(host).then(
+      (addresses) => {
+        const all = addresses.map((address) => ({ address, family: isIP(address) }));
+        const [first] = all;
+        if (options.all === true || first === undefined) done(null, all);
+        else done(null, first.address, first.family);
+      },
+      (error: NodeJS.ErrnoException) => done(error, []),
+    );
+  };
+
+  async #allowed(host: string): Promise<readonly string[]> {
+    const running = this.#running.get(host) ?? this.#start(host);
+    const addresses = await running;
+    for (const address of addresses) {
+      const mistake = addressMistake(address, this.#policy);
+      if (mistake !== undefined) throw new RefusedAddress(mistake);
+    }
+    return addresses;
+  }
+
+  #start(host: string): Promise<readonly string[]> {
+    const started = this.#resolve(host).finally(() => this.#running.delete(host));
+    this.#running.set(host, started);
+    return started;
+  }
+}
+
+class RefusedAddress extends Error {
+  override readonly name = 'RefusedAddress';
+  readonly code = 'ADDRESS_REFUSED';
+}

@@ -1,0 +1,92 @@
+import type { Queryable } from '../platform/postgres.ts';
+import type { Delivery } from './delivery.ts';
+
+/** Greater than every id. */
+const afterAllIds = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+/** All SQL for what is kept of deliveries: the list, the age of the oldest, erasure and retention. */
+export class DeliveryListStore {
+  /** Newest first, from the one before `before` on. */
+  list(
+    db: Queryable,
+    endpointId: string,
+    before: string | null,
+    limit: number,
+  ): Promise<readonly Delivery[]> {
+    const columns = `id, position, event_created_at as "eventCreatedAt", attempt, response_status as "responseStatus",
+      response_body as "responseBody", duration_ms as "durationMs", created_at as "createdAt"`;
+    const page = 'where endpoint_id = $1 and id < $2 order by id desc limit $3';
+    return db.query(
+      `(select ${columns}, 'pending' as status, next_attempt_at as "nextAttemptAt" from till.event_retries ${page})
+       union all
+       (select ${columns}, case when succeeded then 'succeeded' else 'failed' end, null
+        from till.event_deliveries ${page})
+       order by id desc limit $3`,
+      [endpointId, before ?? afterAllIds, limit],
+    );
+  }
+
+  /** The age of the oldest event that an endpoint should have and does not have yet. 0 if there is none. */
+  async oldestUndeliveredSeconds(db: Queryable): Promise<number> {
+    const [row] = await db.query<{ seconds: number }>(
+      `select coalesce(extract(epoch from now() - min(oldest)), 0)::float8 as seconds from (
+         select min(event_created_at) as oldest from till.event_retries
+           join till.event_endpoints on event_endpoints.id = endpoint_id where enabled
+         union all
+         select following.created_at from till.event_endpoints
+           cross join lateral (select created_at from till.events where position > event_endpoints.position
+             order by position limit 1) as following
+         where enabled) as undelivered`,
+    );
+    return Math.max(0, row?.seconds ?? 0);
+  }
+
+  /** Removes what endpoints responded to events about a customer, up to a number of rows. Returns that number. */
+  async eraseResponses(db: Queryable, customerId: string, limit: number): Promise<number> {
+    const isTheirs = 'customer_id = $1 and response_body is not null';
+    const rows = await db.query(
+      `with waiting as (
+         update till.event_retries set response_body = null where ${isTheirs} returning 1),
+       finished as (
+         update till.event_deliveries set response_body = null where (endpoint_id, id, created_at) in (
+           select endpoint_id, id, created_at from till.event_deliveries where ${isTheirs} limit $2) returning 1)
+       select from waiting union all select from finished`,
+      [customerId, limit],
+    );
+    return rows.length;
+  }
+
+  /** Fails if it does not get its locks within 100 ms. */
+  async makeWeeks(db: Queryable): Promise<void> {
+    await db.query(`select till.make_delivery_weeks(now() - interval '1 week', now() + interval '4 weeks')`);
+  }
+
+  /** Weeks that ended before the retention period. */
+  async listExpiredWeeks(db: Queryable, retentionDays: number): Promise<readonly string[]> {
+    const rows = await db.query<{ name: string }>(
+      `select relname as name from pg_catalog.pg_class join pg_catalog.pg_inherits on inhrelid = pg_class.oid
+       where inhparent = 'till.event_deliveries'::regclass and relname ~ '^event_deliveries_[0-9]{8}$'
+         and to_date(right(relname, 8), 'YYYYMMDD') + 7 < (now() at time zone 'utc')::date - $1::int
+       order by relname`,
+      [retentionDays],
+    );
+    return rows.map(({ name }) => name);
+  }
+
+  /** Fails if it does not get its lock within 100 ms. */
+  async dropWeek(db: Queryable, week: string): Promise<void> {
+    await db.query('select till.drop_delivery_week($1)', [week]);
+  }
+
+  /** The default partition has deliveries whose week had been dropped when they ended. */
+  async deleteExpiredOthers(db: Queryable, retentionDays: number, limit: number): Promise<number> {
+    const rows = await db.query(
+      `delete from till.event_deliveries_other where (endpoint_id, id, created_at) in (
+         select endpoint_id, id, created_at from till.event_deliveries_other
+         where created_at < now() - make_interval(days => $1) limit $2)
+       returning 1 as deleted`,
+      [retentionDays, limit],
+    );
+    return rows.length;
+  }
+}

@@ -1,0 +1,50 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** Whether addresses inside private networks are allowed, and with them `http`. */
+export interface AddressPolicy {
+  readonly allowPrivate: boolean;
+}
+
+/** Longer addresses do not work everywhere, and nobody needs them. */
+export const urlLengthMax = 2_048;
+
+/** Why an endpoint must not have this URL, as the end of a sentence. Undefined if only its host is left to check. */
+export function urlMistake(text: string, { allowPrivate }: AddressPolicy): string | undefined {
+  const url = URL.parse(text);
+  if (url === null) return 'must be a valid URL';
+  if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:'))
+    return `must begin with https://${allowPrivate ? ' or http://' : ''}`;
+  if (url.username !== '' || url.password !== '') return 'must not contain a user or a password';
+  if (url.hash !== '' || text.includes('#')) return 'must not contain a fragment';
+  if (url.port === '0') return 'must not have the port 0';
+  return undefined;
+}
+
+/** The host of a URL that is an address itself. Undefined for a name. */
+export function literalAddress({ hostname }: URL): string | undefined {
+  // The URL parser has turned decimal, octal and hexadecimal forms of IPv4 into the usual one.
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  return isIP(host) === 0 ? undefined : host;
+}
+
+/**
+ * Why Till must not connect to this address, as the end of a sentence. Only addresses of the public internet are allowed:
+ * others could reach services that trust their own network.
+ */
+export function addressMistake(address: string, { allowPrivate }: AddressPolicy): string | undefined {
+  if (allowPrivate) return undefined;
+  const range = rangeOf(address);
+  return range === 'unicast' ? undefined : `${address} is in a range that is not public (${range})`;
+}
+
+/** Of IPv6, only these addresses are assigned to anybody. Others can be forms of an IPv4 address, such as `::127.0.0.1`. */
+const globalIpv6 = ipaddr.parseCIDR('2000::/3');
+
+/** The name of the range of an address. Forms of IPv6 that contain an IPv4 address have ranges of their own. */
+function rangeOf(address: string): string {
+  if (!ipaddr.isValid(address)) return 'unknown';
+  const parsed = ipaddr.parse(address);
+  const range = parsed.range();
+  return range === 'unicast' && parsed.kind() === 'ipv6' && !parsed.match(globalIpv6) ? 'unassigned' : range;
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Webhook } from 'standardwebhooks';
+import { newSecret, SecretBox, signatureOf } from './endpoint-secret.ts';
+
+test('a signature passes the official verification, for each of two secrets and no other', () => {
+  const [current, previous, other] = [newSecret(), newSecret(), newSecret()];
+  const message = { id: 'evt_1', timestamp: Math.floor(Date.now() / 1_000), body: '{"name":"Ada ✓"}' };
+  const headers = {
+    'webhook-id': message.id,
+    'webhook-timestamp': String(message.timestamp),
+    'webhook-signature': signatureOf(message, [current, previous]),
+  };
+  for (const secret of [current, previous])
+    assert.deepEqual(new Webhook(secret).verify(message.body, headers), { name: 'Ada ✓' });
+  assert.throws(() => new Webhook(other).verify(message.body, headers));
+  assert.throws(() => new Webhook(current).verify(`${message.body} `, headers));
+});
+
+test('a stored secret is encrypted if there is a key, and only for its own endpoint', () => {
+  const secret = newSecret();
+  const plain = new SecretBox([]).seal(secret, 'a');
+  assert.ok(plain.includes(secret));
+  const box = new SecretBox(['first key']);
+  const sealed = box.seal(secret, 'a');
+  assert.ok(!sealed.includes(secret));
+  assert.notEqual(box.seal(secret, 'a'), sealed);
+  assert.equal(box.open(sealed, 'a'), secret);
+  assert.equal(box.open(plain, 'a'), secret, 'what was stored before there was a key');
+  assert.equal(new SecretBox(['second key', 'first key']).open(sealed, 'a'), secret);
+  assert.equal(box.open(sealed, 'b'), undefined);
+  assert.equal(new SecretBox(['second key']).open(sealed, 'a'), undefined);
+  assert.equal(new SecretBox([]).open(sealed, 'a'), undefined);
+  assert.equal(box.open('aes:AAAA', 'a'), undefined);
+});

@@ -1,0 +1,72 @@
+import { Failure } from '../errors.ts';
+import type { EventType } from './event.ts';
+
+/** Each endpoint costs a delivery of each event. An installation has a few applications. */
+export const endpointsMax = 50;
+
+/** `request`: somebody turned it off. `failing`: nothing succeeded for three days. */
+export const disabledReasons = ['request', 'failing'] as const;
+
+/** Where an application wants to receive events. */
+export interface EventEndpoint {
+  readonly id: string;
+  readonly url: string;
+  /** Null: all types. */
+  readonly types: readonly EventType[] | null;
+  readonly description: string | null;
+  readonly enabled: boolean;
+  readonly disabledAt: Date | null;
+  readonly disabledReason: (typeof disabledReasons)[number] | null;
+  /** The first failure since the last success. */
+  readonly failingSince: Date | null;
+  /** As stored. */
+  readonly secret: string;
+  /** As stored. Null unless it is still valid after a rotation. */
+  readonly previousSecret: string | null;
+  /** Each event up to it is handled, or waits at this endpoint. */
+  readonly position: number;
+  /** Changes when the position goes back. */
+  readonly revision: number;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+export interface NewEndpoint {
+  readonly url: string;
+  readonly types: readonly EventType[] | null;
+  readonly description: string | null;
+}
+
+export interface EndpointChange extends Partial<NewEndpoint> {
+  readonly enabled?: boolean;
+}
+
+/** The values of an endpoint after a change. */
+export interface ChangedEndpoint extends NewEndpoint {
+  readonly disabledReason: EventEndpoint['disabledReason'];
+  /** It was turned on, or has another URL: the failures of the past no longer count. */
+  readonly startsAfresh: boolean;
+}
+
+export function changeEndpoint(endpoint: EventEndpoint, change: EndpointChange): ChangedEndpoint {
+  const { url, types, description, enabled } = { ...endpoint, ...change };
+  const disabledReason = enabled ? null : (endpoint.disabledReason ?? 'request');
+  const startsAfresh = enabled && (!endpoint.enabled || url !== endpoint.url);
+  return { url, types, description, disabledReason, startsAfresh };
+}
+
+export function foundEndpoint(endpoint: EventEndpoint | undefined): EventEndpoint {
+  if (endpoint === undefined) throw endpointNotFound();
+  return endpoint;
+}
+
+export function endpointNotFound(): Failure {
+  return new Failure('not_found', 'No event endpoint has this id. Check the id.');
+}
+
+export function tooManyEndpoints(): Failure {
+  return new Failure(
+    'too_many_event_endpoints',
+    `There are ${endpointsMax} event endpoints, which is the maximum. Delete one that is not needed.`,
+  );
+}

@@ -1,0 +1,8 @@
+/** What the API shows in place of the personal data of a deleted customer. */
+export const erasedCustomer = { email: '', name: null, phone: null, externalId: null, metadata: {} };
+
+/** The same for what belongs to the customer. */
+export const erasedBelonging = { metadata: {} };
+
+export const personalFields = Object.keys(erasedCustomer);
+export const belongingFields = Object.keys(erasedBelonging);

@@ -1,0 +1,105 @@
+import { isSameValue } from '../mirrors/transition.ts';
+import type { Cause } from '../platform/cause.ts';
+import type { EventData, EventType } from './event.ts';
+import type { Shown, ToldObject } from './told-object.ts';
+
+/** What the newest event of an object shows. */
+export interface Told {
+  readonly id: string;
+  /** JSON. */
+  readonly data: string;
+  readonly changesAt: Date | null;
+}
+
+/** An object of which there may be something to tell. */
+export interface Candidate {
+  readonly kind: ToldObject;
+  readonly shown: Shown;
+  /** Undefined if nothing was told of it yet. */
+  readonly told: Told | undefined;
+  /** Its row was created in this transaction. */
+  readonly isNew: boolean;
+  /** Its row before this transaction. Undefined if it is not known. */
+  readonly before: object | undefined;
+  /** Nothing says that it has changed. */
+  readonly isUnwritten: boolean;
+}
+
+/** `event`: tell it. `record`: remember what the API shows, without an event. `none`: there is nothing to tell. */
+export type Telling =
+  | { readonly outcome: 'none' }
+  | { readonly outcome: 'record' }
+  | { readonly outcome: 'event'; readonly type: EventType; readonly previous: EventData };
+
+const none: Telling = { outcome: 'none' };
+const record: Telling = { outcome: 'record' };
+
+/**
+ * Compares what the API shows of an object with what its newest event shows. An object without events either is new, or
+ * is older than events are: then it is compared with its row as it was before.
+ */
+export function tellChange(candidate: Candidate, data: string): Telling {
+  const { kind, shown, told, isNew, isUnwritten } = candidate;
+  if (told !== undefined) {
+    const isSameTime = told.changesAt?.getTime() === shown.changesAt?.getTime();
+    if (told.data === data) return isSameTime ? none : record;
+    const change = compare(kind, JSON.parse(told.data), shown);
+    return change.outcome === 'record' && isSameTime ? none : change;
+  }
+  const before = candidate.before === undefined ? undefined : kind.show(candidate.before);
+  if (!shown.isVisible) return before?.isVisible ? compare(kind, before.view, shown) : none;
+  if (isUnwritten) return record;
+  if (isNew || before?.isVisible === false)
+    return { outcome: 'event', type: `${kind.type}.created`, previous: {} };
+  if (before === undefined) return { outcome: 'event', type: `${kind.type}.updated`, previous: {} };
+  return compare(kind, before.view, shown);
+}
+
+function compare(kind: ToldObject, before: EventData, shown: Shown): Telling {
+  const changed = changedFields(before, shown.view);
+  if (changed === undefined) return record;
+  const previous = shown.erased.length === 0 ? changed : without(changed, shown.erased);
+  return { outcome: 'event', type: kind.typeOf(before, shown), previous };
+}
+
+function without(view: EventData, fields: readonly string[]): EventData {
+  return Object.fromEntries(Object.entries(view).filter(([field]) => !fields.includes(field)));
+}
+
+/** An event as `till.append_events` takes it. `data` is JSON already. */
+export function eventText(
+  { kind, shown }: Candidate,
+  { type, previous }: Extract<Telling, { outcome: 'event' }>,
+  data: string,
+  cause: Cause,
+): string {
+  const { customerId, changesAt } = shown;
+  const rest = JSON.stringify({ type, customerId, previous, cause, ...recordOf(kind, shown, changesAt) });
+  return `${rest.slice(0, -1)},"data":${data}}`;
+}
+
+/** What is to be remembered of an object, as the store takes it. */
+export function recordText({ kind, shown }: Candidate, data: string): string {
+  const rest = JSON.stringify(recordOf(kind, shown, shown.changesAt));
+  return `${rest.slice(0, -1)},"data":${data}}`;
+}
+
+function recordOf(kind: ToldObject, { id }: Shown, changesAt: Date | null): object {
+  return { objectType: kind.type, objectId: id, changesAt };
+}
+
+/**
+ * The old values of the fields that differ. A field that was not shown before has no old value. Undefined if both views
+ * show the same.
+ */
+function changedFields(before: EventData, after: EventData): EventData | undefined {
+  const changed: Record<string, unknown> = {};
+  let isSame = true;
+  for (const field of Object.keys(before)) {
+    if (isSameValue(before[field], after[field])) continue;
+    changed[field] = before[field];
+    isSame = false;
+  }
+  const isLonger = Object.keys(after).some((field) => !Object.hasOwn(before, field));
+  return isSame && !isLonger ? undefined : changed;
+}

@@ -1,0 +1,59 @@
+import type { Queryable } from '../platform/postgres.ts';
+import type { EventData, EventObjectType, EventType } from './event.ts';
+
+/** What there is to tell of an object. */
+export interface Shown {
+  readonly id: string;
+  /** The customer that it belongs to. */
+  readonly customerId: string | null;
+  readonly view: EventData;
+  /** False if the API does not show it: it is not there yet, or no more. */
+  readonly isVisible: boolean;
+  /** Fields of which no old values are told, because they were erased. */
+  readonly erased: readonly string[];
+  /** When it changes by time alone. */
+  readonly changesAt: Date | null;
+  /** Ids by which the cause of a change is found, its own first. */
+  readonly ids: readonly string[];
+}
+
+/** A kind of object whose changes are told. */
+export interface ToldObject {
+  readonly type: EventObjectType;
+  readonly table: string;
+  find(db: Queryable, ids: readonly string[]): Promise<readonly Shown[]>;
+  /** The row must be one of the table. */
+  show(row: object): Shown;
+  /** The most telling type of a change. */
+  typeOf(before: EventData, after: Shown): EventType;
+}
+
+interface Definition<Row, RowView> {
+  readonly type: EventObjectType;
+  readonly table: string;
+  readonly find: (db: Queryable, ids: readonly string[]) => Promise<readonly Row[]>;
+  readonly show: (
+    row: Row,
+  ) => Pick<Shown, 'id' | 'customerId' | 'ids'> &
+    Partial<Pick<Shown, 'isVisible' | 'erased' | 'changesAt'>> & { readonly view: RowView };
+  readonly typeOf: (before: RowView, after: RowView, isVisible: boolean) => EventType;
+}
+
+/** The types of rows and views are forgotten here, so that all kinds can be handled alike. */
+export function told<Row extends object, RowView extends EventData>(
+  definition: Definition<Row, RowView>,
+): ToldObject {
+  const { type, table } = definition;
+  const show = (row: object): Shown => {
+    const { view, isVisible = true, erased = [], changesAt = null, ...rest } = definition.show(row as Row);
+    return { ...rest, view: view as EventData, isVisible, erased, changesAt };
+  };
+  return {
+    type,
+    table,
+    find: async (db, ids) => (await definition.find(db, ids)).map(show),
+    show,
+    typeOf: (before, after) =>
+      definition.typeOf(before as unknown as RowView, after.view as unknown as RowView, after.isVisible),
+  };
+}

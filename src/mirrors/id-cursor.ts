@@ -1,0 +1,35 @@
+import { idTime } from '../platform/id.ts';
+import { encodeCursor } from './list-cursor.ts';
+import { readCursor } from './list-page.ts';
+
+/** One page of a list that is only walked by cursor. */
+export interface IdCursorPage<Row> {
+  readonly data: readonly Row[];
+  /** Null on the last page. */
+  readonly nextCursor: string | null;
+}
+
+const microsPerMs = 1_000n;
+
+/**
+ * Reads one page of a list that is ordered by Till's own ids, which contain their time, newest first. `read` returns rows
+ * from the one before `before` on; null: from the newest on. `list` names the list, so that a cursor is accepted only for
+ * the list that it was made for.
+ */
+export async function pageById<Row extends { readonly id: string }>(
+  list: string,
+  { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
+  read: (before: string | null, count: number) => Promise<readonly Row[]>,
+): Promise<IdCursorPage<Row>> {
+  const position = cursor === undefined ? undefined : readCursor(cursor, list);
+  // One row more than the page has shows whether there is a next page.
+  const rows = await read(position?.id ?? null, limit + 1);
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  const data = rows.slice(0, limit);
+  if (last === undefined) return { data, nextCursor: null };
+  const createdAt = BigInt(idTime(last.id).getTime()) * microsPerMs;
+  return {
+    data,
+    nextCursor: encodeCursor({ createdAt, id: last.id, page: (position?.page ?? 1) + 1 }, list),
+  };
+}

@@ -1,0 +1,18 @@
+import type { Refund } from './refund.ts';
+
+export type RefundView = ReturnType<typeof refundView>;
+
+/** A refund as the API shows it. */
+export function refundView(refund: Refund) {
+  return {
+    id: refund.id,
+    processorRefundId: refund.processorRefundId ?? '',
+    paymentId: refund.paymentId,
+    amount: refund.amount,
+    currency: refund.currency,
+    status: refund.status,
+    reason: refund.reason,
+    createdAt: refund.createdAt.toISOString(),
+    updatedAt: refund.updatedAt.toISOString(),
+  };
+}

@@ -1,0 +1,44 @@
+/** A row that a transaction wrote, as far as the statement knows it. */
+export interface WrittenRow {
+  readonly table: string;
+  /** The row after the write, or a part of it. */
+  readonly row: { readonly id: string };
+  /** The row before the write. Undefined if it is new, or not known. */
+  readonly before?: object;
+  readonly isNew: boolean;
+  /** The statement returned `row` as it is stored, in full. */
+  readonly isStored: boolean;
+  /** The id was never used before: this is the first that anybody hears of it. */
+  readonly isFirst: boolean;
+  /** Nothing was written: the row has to be looked at because of the time, or because nobody did so yet. */
+  readonly isUnwritten: boolean;
+}
+
+type Write = Pick<WrittenRow, 'row'> & Partial<Omit<WrittenRow, 'table' | 'row'>>;
+
+/** Collects the rows that a transaction writes, so that whoever tells others of changes learns of every one. */
+export class WrittenRows {
+  readonly #rows = new Map<string, WrittenRow>();
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  add(table: string, writes: readonly Write[]): void {
+    for (const write of writes) {
+      const key = `${table} ${write.row.id}`;
+      const earlier = this.#rows.get(key);
+      const { isNew = false, isStored = false, isFirst = false, isUnwritten = false } = write;
+      this.#rows.set(
+        key,
+        earlier === undefined
+          ? { ...write, table, isNew, isStored, isFirst, isUnwritten }
+          : { ...earlier, row: { ...earlier.row, ...write.row }, isStored: false, isUnwritten: false },
+      );
+    }
+  }
+
+  all(): readonly WrittenRow[] {
+    return [...this.#rows.values()];
+  }
+}

@@ -1,0 +1,36 @@
+import type { Subscription } from './subscription.ts';
+import type { Discount } from './subscription-terms.ts';
+
+export type SubscriptionView = ReturnType<typeof subscriptionView>;
+
+/** A subscription as the API shows it. */
+export function subscriptionView(subscription: Subscription, entitled: boolean) {
+  const { discount } = subscription;
+  return {
+    id: subscription.id,
+    processorSubscriptionId: subscription.processorSubscriptionId,
+    customerId: subscription.customerId,
+    planId: subscription.planId,
+    quantity: subscription.quantity,
+    status: subscription.status,
+    entitled,
+    currentPeriodStart: subscription.currentPeriodStart?.toISOString() ?? null,
+    currentPeriodEnd: subscription.currentPeriodEnd?.toISOString() ?? null,
+    trialEnd: subscription.trialEnd?.toISOString() ?? null,
+    cancelAtPeriodEnd: subscription.cancelAtPeriodEnd,
+    cancelAt: subscription.cancelAt?.toISOString() ?? null,
+    canceledAt: subscription.canceledAt?.toISOString() ?? null,
+    endedAt: subscription.endedAt?.toISOString() ?? null,
+    latestInvoiceId: subscription.latestInvoiceId,
+    defaultPaymentMethodId: subscription.defaultPaymentMethodId,
+    discount: discount === null ? null : discountView(discount),
+    pendingChange: subscription.pendingChange,
+    metadata: subscription.metadata ?? {},
+    createdAt: subscription.createdAt.toISOString(),
+    updatedAt: subscription.updatedAt.toISOString(),
+  };
+}
+
+function discountView({ code, percentOff, amountOff, currency, endsAt }: Discount) {
+  return { code, percentOff, amountOff, currency, endsAt };
+}

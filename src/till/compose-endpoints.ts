@@ -1,0 +1,74 @@
+import { AddressResolver, type Resolve } from '../events/address-resolver.ts';
+import { DeliveryDispatcher } from '../events/delivery-dispatcher.ts';
+import { DeliveryListStore } from '../events/delivery-list-store.ts';
+import { DeliveryRetention } from '../events/delivery-retention.ts';
+import { DeliveryStore } from '../events/delivery-store.ts';
+import { SecretBox } from '../events/endpoint-secret.ts';
+import { EndpointService } from '../events/endpoint-service.ts';
+import { EndpointStore } from '../events/endpoint-store.ts';
+import { EventSender } from '../events/event-sender.ts';
+import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { OwnerLock } from '../platform/owner-lock.ts';
+import type { Database } from '../platform/postgres.ts';
+
+/** The settings of event endpoints. */
+export interface EventSettings {
+  readonly retentionDays: number;
+  /** Whether endpoints may be inside private networks, and use http. */
+  readonly allowPrivate: boolean;
+  /** Encrypt the secrets of endpoints in the database. The first is for new ones. */
+  readonly secretKeys: readonly string[];
+  /** In place of DNS, for tests. */
+  readonly resolve?: Resolve | undefined;
+  /** How long an attempt may take, for tests. */
+  readonly attemptTimeoutMs?: number | undefined;
+}
+
+interface EventParts {
+  readonly database: Database;
+  readonly ownerLock: OwnerLock;
+  readonly idempotency: IdempotencyService;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly events: EventSettings;
+}
+
+/** Wires up the endpoints of applications and the delivery of events to them. */
+export function composeEndpoints(parts: EventParts) {
+  const { database, metrics, events } = parts;
+  const addressPolicy = { allowPrivate: events.allowPrivate };
+  const addresses = new AddressResolver(addressPolicy, events.resolve);
+  const secrets = new SecretBox(events.secretKeys);
+  const store = new EndpointStore();
+  const deliveries = new DeliveryStore();
+  const deliveryList = new DeliveryListStore();
+  const sender = new EventSender(addresses, events.attemptTimeoutMs);
+  const dispatcher = new DeliveryDispatcher({
+    ...parts,
+    endpoints: store,
+    deliveries,
+    sender,
+    secrets,
+    random: Math.random,
+  });
+  const endpoints = new EndpointService({
+    ...parts,
+    store,
+    deliveries,
+    deliveryList,
+    secrets,
+    addresses,
+    addressPolicy,
+    onChanged: () => dispatcher.endpointsChanged(),
+  });
+  const deliveryRetention = new DeliveryRetention({
+    ...parts,
+    store: deliveryList,
+    retentionDays: events.retentionDays,
+  });
+  const measureDeliveries = async () =>
+    metrics.eventDeliveryAge.set(await deliveryList.oldestUndeliveredSeconds(database));
+  return { endpoints, dispatcher, deliveryRetention, measureDeliveries };
+}

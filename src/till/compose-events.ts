@@ -1,0 +1,47 @@
+import { EventFeed } from '../events/event-feed.ts';
+import { EventStore } from '../events/event-store.ts';
+import { Outbox } from '../events/outbox.ts';
+import { OutboxStore } from '../events/outbox-store.ts';
+import { SubscriptionLinks } from '../events/subscription-links.ts';
+import { toldObjects } from '../events/told-objects.ts';
+import { EventUpkeep } from '../events/upkeep.ts';
+import { UpkeepStore } from '../events/upkeep-store.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Database } from '../platform/postgres.ts';
+import type { EntitlementService } from '../subscriptions/entitlement-service.ts';
+import type { Stores } from './compose-stores.ts';
+
+interface EventParts {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly stores: Stores;
+  readonly entitlements: EntitlementService;
+}
+
+/** Tells applications of every change that any part makes. */
+export function composeEvents({ database, clock, stores, entitlements }: EventParts) {
+  const outbox = new Outbox({
+    store: new OutboxStore(),
+    objects: toldObjects({ ...stores, judge: (terms) => entitlements.judge(terms) }),
+    links: new SubscriptionLinks(stores),
+  });
+  const eventFeed = new EventFeed({ database, store: new EventStore() });
+  outbox.onAppended(() => eventFeed.nudge());
+  database.setBeforeCommit((tx, rows) => outbox.write(tx, rows));
+  const { customers, plans, payments, refunds, subscriptions, invoices } = stores;
+  const eventUpkeep = new EventUpkeep({
+    database,
+    store: new UpkeepStore(),
+    clock,
+    readers: {
+      customer: { table: 'customers', store: customers },
+      plan: { table: 'plans', store: plans },
+      payment: { table: 'payments', store: payments },
+      refund: { table: 'refunds', store: refunds },
+      subscription: { table: 'subscriptions', store: subscriptions },
+      invoice: { table: 'invoices', store: invoices },
+    },
+    subscriptions,
+  });
+  return { outbox, eventUpkeep, eventFeed };
+}

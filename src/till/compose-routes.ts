@@ -1,0 +1,66 @@
+import type { FastifyInstance } from 'fastify';
+import { registerCustomerRoutes } from '../customers/customer-routes.ts';
+import { registerEndpointRoutes } from '../events/endpoint-routes.ts';
+import { registerEventRoutes } from '../events/event-routes.ts';
+import type { StreamLimits } from '../events/event-streams.ts';
+import { registerInvoiceRoutes } from '../invoices/invoice-routes.ts';
+import { registerKeyRoutes } from '../keys/key-routes.ts';
+import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
+import { registerCaptureRoutes } from '../payments/capture-routes.ts';
+import { registerPaymentRoutes } from '../payments/payment-routes.ts';
+import { registerPaymentUpdateRoutes } from '../payments/payment-update-routes.ts';
+import { registerRefundRoutes } from '../payments/refund-routes.ts';
+import { registerPlanRoutes } from '../plans/plan-routes.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Processor } from '../processor/processor.ts';
+import { registerEntitlementRoutes } from '../subscriptions/entitlement-routes.ts';
+import { registerSubscriptionPaymentRoutes } from '../subscriptions/subscription-payment-routes.ts';
+import { registerSubscriptionPreviewRoutes } from '../subscriptions/subscription-preview-routes.ts';
+import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
+import { registerSubscriptionUpdateRoutes } from '../subscriptions/subscription-update-routes.ts';
+import { registerWebhookEventRoutes } from '../webhooks/webhook-event-routes.ts';
+import { registerWebhookRoutes } from '../webhooks/webhook-routes.ts';
+import type { Services } from './compose-services.ts';
+
+interface RouteParts {
+  readonly processor: Processor;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly streamLimits?: Partial<StreamLimits> | undefined;
+}
+
+export async function registerRoutes(
+  app: FastifyInstance,
+  services: Services,
+  parts: RouteParts,
+): Promise<void> {
+  const { customers, plans, payments, refunds, subscriptions, invoices, entitlements } = services;
+  registerCustomerRoutes(app, {
+    customers,
+    correctSubscriptions: (customerId) => subscriptions.correctOfCustomer(customerId),
+  });
+  registerPaymentMethodRoutes(app, services.paymentMethods);
+  registerPlanRoutes(app, plans);
+  registerPaymentRoutes(app, payments);
+  registerPaymentUpdateRoutes(app, payments);
+  registerCaptureRoutes(app, payments);
+  registerRefundRoutes(app, refunds);
+  registerSubscriptionRoutes(app, subscriptions, entitlements);
+  registerEntitlementRoutes(app, entitlements);
+  registerSubscriptionUpdateRoutes(app, subscriptions, entitlements);
+  registerSubscriptionPaymentRoutes(app, subscriptions, entitlements);
+  registerSubscriptionPreviewRoutes(app, subscriptions);
+  registerInvoiceRoutes(app, invoices);
+  registerEventRoutes(app, {
+    ...parts,
+    feed: services.eventFeed,
+    limits: parts.streamLimits ?? {},
+  });
+  registerEndpointRoutes(app, services.endpoints);
+  registerWebhookEventRoutes(app, services.webhookEvents);
+  registerKeyRoutes(app, services.keys);
+  await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
+}

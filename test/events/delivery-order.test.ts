@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { deliveryCalls, until } from '../support/deliveries.ts';
+import { effort } from '../support/effort.ts';
+import { startEventSink } from '../support/event-sink.ts';
+import { createRandom } from '../support/random.ts';
+import { seedOf } from '../support/seeds.ts';
+import { startTill } from '../support/till.ts';
+
+const eventsCount = effort({ short: 200, long: 10_000 });
+const objectsCount = 25;
+const eventsPerTransaction = 20;
+/** Longer than an attempt holds the position back. */
+const slowMs = 1_100;
+
+test(`an object's event is never sent before those before it were accepted, among ${eventsCount} events with failures, slow responses and lost database connections`, async (t) => {
+  const seed = seedOf('MODEL');
+  t.diagnostic(`MODEL_SEED=${seed}`);
+  const random = createRandom(seed);
+  const till = await startTill({
+    in: 'process',
+    for: t,
+    delivers: true,
+    events: { allowPrivate: true },
+    mustNotLogErrors: true,
+  });
+  const { append, retryNow } = deliveryCalls(till);
+  const accepted = new Map<string, string[]>();
+  let acceptedCount = 0;
+  const early: string[] = [];
+  const sink = await startEventSink(t, async (response, { body: { id, objectId } }) => {
+    const before = accepted.get(objectId) ?? [];
+    const expected = (expectedOf.get(objectId) ?? [])[before.length];
+    // What was accepted before is a repetition, which only a crash or a replay may cause.
+    if (id !== expected) early.push(id);
+    const chance = random();
+    if (chance < 0.01) await setTimeout(slowMs);
+    if (chance > 0.85) return void response.writeHead(500).end();
+    accepted.set(objectId, [...before, id]);
+    acceptedCount += 1;
+    response.writeHead(204).end();
+  });
+  const expectedOf = new Map<string, string[]>();
+  const endpoint = await till.post<{ id: string }>('/event-endpoints', { url: sink.url });
+  await till.call('PATCH', `/event-endpoints/${endpoint.id}`, { enabled: false });
+  const objects = Array.from({ length: objectsCount }, () => randomUUID());
+  for (let count = 0; count < eventsCount; count += eventsPerTransaction) {
+    const chosen = Array.from(
+      { length: eventsPerTransaction },
+      () => objects[Math.floor(random() * objectsCount)] ?? '',
+    );
+    const ids = await append(...chosen.map((objectId) => ({ objectId })));
+    for (const [index, objectId] of chosen.entries())
+      expectedOf.set(objectId, [...(expectedOf.get(objectId) ?? []), ids[index] ?? '']);
+  }
+  // Only now, because the ids must be known when the events arrive.
+  await till.call('PATCH', `/event-endpoints/${endpoint.id}`, { enabled: true });
+  const outages = [0.3, 0.6];
+  while (acceptedCount < eventsCount) {
+    if (acceptedCount > eventsCount * (outages[0] ?? 1)) {
+      outages.shift();
+      // What was sent meanwhile is recorded once the database is back, so nothing is sent twice.
+      await till.sql(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where application_name = 'till' and datname = current_database()`,
+      );
+    }
+    const before = sink.received.length;
+    // Again and again: an attempt that fails just now waits for seconds once it is recorded.
+    await until(async () => {
+      await retryNow();
+      return sink.received.length > before;
+    });
+  }
+  assert.deepEqual(early, []);
+  assert.deepEqual(accepted, expectedOf);
+});

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, afterEach, test } from 'node:test';
+import { endpointsMax } from '../../src/events/endpoint.ts';
+import { eventTypes } from '../../src/events/event.ts';
+import { eventId } from '../../src/events/event-id.ts';
+import { readJson } from '../support/client.ts';
+import { dumpTables } from '../support/dump-tables.ts';
+import { assertMistake, assertRefused } from '../support/invalid.ts';
+import { readProblem } from '../support/problem.ts';
+import { appendEvents } from '../support/stored-events.ts';
+import { startTill } from '../support/till.ts';
+
+interface EndpointBody {
+  readonly id: string;
+  readonly url: string;
+  readonly types: readonly string[] | null;
+  readonly description: string | null;
+  readonly enabled: boolean;
+  readonly disabledAt: string | null;
+  readonly disabledReason: string | null;
+  readonly failingSince: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly secret?: string;
+}
+
+const path = '/event-endpoints';
+const url = 'https://shop.example.com/events?token=querysecret';
+const secretKeys = ['k'.repeat(32)];
+
+const till = await startTill({
+  in: 'process',
+  for: { after },
+  mustNotLogErrors: true,
+  events: { secretKeys },
+});
+const { call, sql } = till;
+
+afterEach(() => sql('delete from till.event_endpoints'));
+
+async function create(body: object = {}): Promise<EndpointBody> {
+  return readJson(await call('POST', path, { url, ...body }), 201);
+}
+
+test('an endpoint is created, read, listed, changed and deleted, and shows its secret once', async () => {
+  const { secret, ...endpoint } = await create({ types: ['plan.updated'], description: 'The shop' });
+  assert.match(String(secret), /^whsec_[A-Za-z0-9+/]{43}=$/);
+  const { id, createdAt, updatedAt, ...shown } = endpoint;
+  assert.deepEqual(shown, {
+    ...{ url, types: ['plan.updated'], description: 'The shop', enabled: true },
+    ...{ disabledAt: null, disabledReason: null, failingSince: null },
+  });
+  assert.equal(createdAt, updatedAt);
+  assert.deepEqual(await till.get(`${path}/${id}`), endpoint);
+  assert.deepEqual(await till.get(path), { data: [endpoint], nextCursor: null });
+
+  const change = { types: null, description: null, url: 'https://other.example.com/', enabled: false };
+  const changed = await readJson<EndpointBody>(await call('PATCH', `${path}/${id}`, change), 200);
+  assert.deepEqual({ ...changed, ...change }, changed);
+  assert.equal(changed.disabledReason, 'request');
+  assert.ok(changed.disabledAt !== null);
+  const on = await readJson<EndpointBody>(await call('PATCH', `${path}/${id}`, { enabled: true }), 200);
+  assert.deepEqual([on.enabled, on.disabledAt, on.disabledReason, on.url], [true, null, null, change.url]);
+  assert.deepEqual(await till.get(`${path}/${id}`), on);
+
+  assert.equal((await call('DELETE', `${path}/${id}`)).status, 204);
+  for (const answer of [await call('DELETE', `${path}/${id}`), await call('GET', `${path}/${id}`)])
+    await readProblem(answer, 404, 'not_found');
+});
+
+test('without types an endpoint gets all, and lists are walked by cursor, newest first', async () => {
+  const made = [];
+  for (let count = 0; count < 3; count += 1) made.push(await create());
+  assert.equal(made[0]?.types, null);
+  const ids = made.map(({ id }) => id).toSorted((a, b) => (a < b ? 1 : -1));
+  interface Page {
+    readonly data: readonly EndpointBody[];
+    readonly nextCursor: string | null;
+  }
+  const first = await till.get<Page>(`${path}?limit=2`);
+  const second = await till.get<Page>(`${path}?limit=2&cursor=${first.nextCursor}`);
+  assert.deepEqual(
+    [...first.data, ...second.data].map(({ id }) => id),
+    ids,
+  );
+  assert.equal(second.nextCursor, null);
+  assert.ok([...first.data, ...second.data].every((endpoint) => !('secret' in endpoint)));
+  await assertMistake(await call('GET', `${path}?cursor=x`), 'query.cursor');
+  await assertMistake(
+    await call('GET', `${path}/${ids[0]}/deliveries?cursor=${first.nextCursor}`),
+    'query.cursor',
+  );
+});
+
+test('400: values that no endpoint can have, and each refused URL says why', async () => {
+  const send = (change: object) => call('POST', path, { url, ...change });
+  await assertRefused(send, {
+    url: ['', 'x'.repeat(2_049), 'https://a b', 7, null],
+    description: ['x'.repeat(501), 7],
+    types: [[], 'plan.updated', {}],
+    idempotencyKey: ['a b'],
+  });
+  const unknown = await readProblem(await send({ types: ['plan.changed'] }), 400, 'invalid_request');
+  for (const type of eventTypes) assert.ok(unknown.detail.includes(type), type);
+  for (const [refused, reason] of [
+    ['http://shop.example.com', /https/],
+    ['https://user:password@shop.example.com', /user or a password/],
+    ['https://2130706433/', /127\.0\.0\.1 is in a range that is not public \(loopback\)/],
+    ['https://0177.0.0.1/', /loopback/],
+    ['https://[::ffff:10.0.0.1]/', /ipv4Mapped/],
+    ['https://169.254.169.254/latest/meta-data', /linkLocal/],
+    ['https://unknown.example.net', /cannot be resolved/],
+  ] as const)
+    for (const answer of [await send({ url: refused }), await patchNew({ url: refused })]) {
+      const { detail, errors } = await readProblem(answer, 400, 'invalid_request');
+      assert.match(detail, reason, refused);
+      assert.deepEqual(
+        errors?.map((mistake) => mistake.path),
+        ['body.url'],
+      );
+    }
+});
+
+async function patchNew(change: object): Promise<Response> {
+  return call('PATCH', `${path}/${(await create()).id}`, change);
+}
+
+test(`409: more than ${endpointsMax} endpoints, also if the last ones come at once`, async () => {
+  await Promise.all(Array.from({ length: endpointsMax - 2 }, () => create()));
+  const answers = await Promise.all(Array.from({ length: 6 }, () => call('POST', path, { url })));
+  assert.equal(answers.filter(({ status }) => status === 201).length, 2);
+  for (const answer of answers.filter(({ status }) => status !== 201))
+    await readProblem(answer, 409, 'too_many_event_endpoints');
+});
+
+test('a key makes each write happen once, and its repetition shows the same', async () => {
+  const first = await till.tryPost(path, { url }, 'create-once');
+  const again = await till.tryPost(path, { url }, 'create-once');
+  assert.deepEqual(again, { ...first, replayed: true });
+  assert.equal(first.status, 201);
+  assert.equal((await till.tryPost(path, { url: 'https://b.example.com' }, 'create-once')).status, 422);
+  const one = `${path}/${first.body['id']}`;
+  const rotated = await till.tryPost(`${one}/rotate-secret`, {}, 'rotate-once');
+  assert.notEqual(rotated.body['secret'], first.body['secret']);
+  assert.deepEqual(await till.tryPost(`${one}/rotate-secret`, {}, 'rotate-once'), {
+    ...rotated,
+    replayed: true,
+  });
+  const changed = await till.tryPatch(one, { enabled: false }, 'change-once');
+  assert.deepEqual(await till.tryPatch(one, { enabled: false }, 'change-once'), {
+    ...changed,
+    replayed: true,
+  });
+  const replayed = await till.tryPost(`${one}/replay`, { after: null }, 'replay-once');
+  assert.deepEqual(await till.tryPost(`${one}/replay`, { after: null }, 'replay-once'), {
+    ...replayed,
+    replayed: true,
+  });
+  assert.deepEqual(await sql('select revision from till.event_endpoints'), [{ revision: 1 }]);
+});
+
+test('a secret is found in no table and no log, and neither is the query of a URL in a log', async () => {
+  const { id, secret = '' } = await create();
+  const { secret: rotated = '' } = await readJson<EndpointBody>(
+    await call('POST', `${path}/${id}/rotate-secret`),
+    200,
+  );
+  const dump = await dumpTables(till.databaseUrl);
+  const log = JSON.stringify(till.lines);
+  for (const text of [secret, rotated, secret.slice(6), rotated.slice(6)]) {
+    assert.ok(!dump.includes(text));
+    assert.ok(!log.includes(text));
+  }
+  assert.ok(!log.includes('querysecret'));
+  const stored = await sql<{ secret: string; previous_secret: string }>(
+    'select secret, previous_secret from till.event_endpoints',
+  );
+  for (const text of Object.values(stored[0] ?? {})) assert.match(text, /^aes:/);
+});
+
+test('a replay needs an event: 400 for what is none, 410 for one that is no longer kept', async () => {
+  const { id } = await create();
+  const [event] = await appendEvents(sql, [{}]);
+  const replay = (after: unknown) => call('POST', `${path}/${id}/replay`, { after });
+  assert.equal((await replay(event)).status, 200);
+  assert.equal((await replay(null)).status, 200);
+  for (const wrong of ['', 'evt_1', randomUUID(), eventId({ position: 999_999, createdAtMs: Date.now() })])
+    await assertMistake(await replay(wrong), 'body.after');
+  for (const wrong of [7, undefined, 'x'.repeat(256)]) await assertMistake(await replay(wrong), 'body.after');
+  const expired = eventId({ position: 1, createdAtMs: Date.now() - 200 * 86_400_000 });
+  await readProblem(await replay(expired), 410, 'event_expired');
+  const unknown = `${path}/${randomUUID()}`;
+  for (const answer of [
+    await call('POST', `${unknown}/replay`, { after: null }),
+    await call('POST', `${unknown}/rotate-secret`),
+    await call('PATCH', unknown, { enabled: true }),
+    await call('GET', `${unknown}/deliveries`),
+    await call('GET', `${path}/x`),
+  ])
+    await readProblem(answer, 404, 'not_found');
+});

@@ -1,0 +1,357 @@
+/** Every change of what the API shows writes one event, whoever makes it, and nothing else does. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, describe, test } from 'node:test';
+import type { Stripe } from 'stripe';
+import { assertTold, readTold, type ToldEvent } from '../support/checks/told.ts';
+import { readJson } from '../support/client.ts';
+import {
+  type CustomerBody,
+  confirmPayment,
+  confirmSecret,
+  createCustomer,
+  createPayment,
+  createPlan,
+  createSubscription,
+  type InvoiceBody,
+  type PaymentBody,
+  type RefundedBody,
+  type SubscriptionBody,
+} from '../support/objects.ts';
+import { createPastDue, type PastDue } from '../support/past-due.ts';
+import { startTill } from '../support/till.ts';
+import { holdRows } from '../webhooks/row-lock.ts';
+
+const graceDays = 3;
+let nowMs: number | undefined;
+const till = await startTill({
+  in: 'process',
+  for: { after },
+  mustNotLogErrors: true,
+  entitlementGraceDays: graceDays,
+  clock: { now: () => new Date(nowMs ?? Date.now()) },
+});
+const { sql, stripe, services } = till;
+
+const toldOf = ({ id }: { readonly id: string }) => readTold(sql, id);
+const typesOf = async (object: { readonly id: string }) => (await toldOf(object)).map(({ type }) => type);
+/** Without `updated`: how many steps there are between two types depends on how the webhooks are batched. */
+const tellingTypesOf = async (object: { readonly id: string }) =>
+  (await typesOf(object)).filter((type) => !type.endsWith('.updated'));
+const lastOf = async (object: { readonly id: string }): Promise<ToldEvent> => {
+  const last = (await toldOf(object)).at(-1);
+  assert.ok(last !== undefined);
+  return last;
+};
+const countTold = async () => (await readTold(sql)).length;
+
+describe('types', () => {
+  test('of a customer: created, updated, deleted, and the last without personal data', async () => {
+    const customer = await createCustomer(till);
+    await till.call('PATCH', `/customers/${customer.id}`, { name: 'Ada King' });
+    await till.settle();
+    const [created, updated] = await toldOf(customer);
+    assert.deepEqual([created?.data, created?.previous, created?.customerId], [customer, {}, customer.id]);
+    assert.deepEqual(updated?.previous, { name: 'Ada', updatedAt: customer.updatedAt });
+    await till.fetch(`/api/v1/customers/${customer.id}`, { method: 'DELETE' });
+    await till.settle();
+    assert.deepEqual(await typesOf(customer), ['customer.created', 'customer.updated', 'customer.deleted']);
+    const { data, previous } = await lastOf(customer);
+    assert.deepEqual(data, { ...created?.data, email: '', name: null, updatedAt: data['updatedAt'] });
+    assert.deepEqual(Object.keys(previous), ['updatedAt']);
+  });
+
+  test('of a plan: created, updated, archived', async () => {
+    const plan = await createPlan(till);
+    await till.call('PATCH', `/plans/${plan.id}`, { name: 'Other' });
+    await till.post(`/plans/${plan.id}/archive`);
+    // The processor reports product and price one after the other. Only one of the two changes what the API shows.
+    await till.settle();
+    assert.deepEqual(await typesOf(plan), ['plan.created', 'plan.updated', 'plan.archived']);
+  });
+
+  test('of a payment and its refunds: created, failed, succeeded, refunded, disputed, canceled', async () => {
+    const payment = await createPayment(till);
+    await confirmPayment(till, payment, 'pm_card_chargeDeclined').catch(() => {});
+    await till.settle();
+    await confirmPayment(till, payment);
+    await till.settle();
+    const { refund } = await till.post<RefundedBody>(`/payments/${payment.id}/refund`, { amount: 500 });
+    await till.settle();
+    assert.deepEqual(await tellingTypesOf(payment), [
+      'payment.created',
+      'payment.failed',
+      'payment.succeeded',
+      'payment.refunded',
+    ]);
+    assert.equal((await lastOf(payment)).data['status'], 'succeeded');
+    assert.deepEqual(await typesOf(refund), ['refund.created']);
+    assert.equal((await lastOf(refund)).customerId, payment.customerId);
+
+    const disputed = await createPayment(till);
+    await confirmPayment(till, disputed, 'pm_card_createDispute');
+    await till.control('clock', { advanceSeconds: 0 });
+    await till.settle();
+    assert.ok((await typesOf(disputed)).includes('payment.disputed'));
+
+    const unpaid = await createPayment(till);
+    await till.post(`/payments/${unpaid.id}/cancel`);
+    await till.settle();
+    assert.deepEqual(await typesOf(unpaid), ['payment.created', 'payment.canceled']);
+  });
+
+  test('of a refund that fails: the refund, and the payment that is paid again', async () => {
+    const payment = await createPayment(till);
+    await confirmPayment(till, payment, 'pm_card_refundFail');
+    await till.settle();
+    const { refund } = await till.post<RefundedBody>(`/payments/${payment.id}/refund`);
+    await till.control('clock', { advanceSeconds: 60 });
+    await till.settle();
+    assert.deepEqual(
+      [(await typesOf(refund)).at(0), (await typesOf(refund)).at(-1)],
+      ['refund.created', 'refund.failed'],
+    );
+    assert.deepEqual((await typesOf(payment)).slice(-2), ['payment.refunded', 'payment.updated']);
+  });
+
+  test('of a subscription and its invoice: created, entitled, paid, canceled', async () => {
+    const { subscription, clientSecret } = await createSubscription(till);
+    await till.settle();
+    await confirmSecret(till, clientSecret);
+    await till.settle();
+    const { latestInvoiceId } = await till.get<SubscriptionBody>(`/subscriptions/${subscription.id}`);
+    assert.deepEqual(await tellingTypesOf({ id: String(latestInvoiceId) }), [
+      'invoice.created',
+      'invoice.paid',
+    ]);
+    await till.call('DELETE', `/subscriptions/${subscription.id}`);
+    await till.settle();
+    assert.deepEqual(await tellingTypesOf(subscription), [
+      'subscription.created',
+      'subscription.entitled',
+      'subscription.canceled',
+    ]);
+  });
+
+  test('of a renewal that is declined: unentitled only when the grace period ends, within a minute', async () => {
+    let made: PastDue | undefined;
+    const events = await eventsDuring(async () => {
+      made = await createPastDue(till);
+    });
+    const { subscription, invoiceId } = made ?? assert.fail();
+    const paidEndMs = await paidEndOf(subscription);
+    nowMs = paidEndMs + 3_600_000;
+    for (const event of events) await till.take(JSON.stringify(event));
+    await till.settle();
+    assert.equal((await lastOf(subscription)).data['entitled'], true);
+    const [invoice] = await sql<{ id: string }>(
+      'select id from till.invoices where processor_invoice_id = $1',
+      [invoiceId],
+    );
+    assert.ok((await typesOf(invoice ?? { id: '' })).includes('invoice.payment_failed'));
+    nowMs = paidEndMs + graceDays * 86_400_000 - 1;
+    const before = await countTold();
+    await services.eventUpkeep.tellDue();
+    assert.equal(await countTold(), before, 'nothing is due yet');
+    nowMs += 1;
+    await services.eventUpkeep.tellDue();
+    const last = await lastOf(subscription);
+    assert.deepEqual(
+      [last.type, last.previous, last.cause.kind],
+      ['subscription.unentitled', { entitled: true }, 'sweeper'],
+    );
+    await services.eventUpkeep.tellDue();
+    assert.equal(await countTold(), before + 1);
+    nowMs = undefined;
+  });
+
+  test('a longer grace period is told after the restart that sets it', async () => {
+    const { subscription } = await createPastDue(till);
+    await till.settle();
+    nowMs = (await paidEndOf(subscription)) + graceDays * 86_400_000 + 1;
+    await services.eventUpkeep.tellDue();
+    assert.equal((await lastOf(subscription)).type, 'subscription.unentitled');
+    const later = await startTill({
+      in: 'process',
+      on: till,
+      entitlementGraceDays: 2 * graceDays,
+      clock: { now: () => new Date(nowMs ?? 0) },
+    });
+    await later.services.eventUpkeep.tellDue();
+    assert.equal((await lastOf(subscription)).type, 'subscription.entitled');
+    await later.stop();
+    till.deliverTo(() => till.url);
+    nowMs = undefined;
+  });
+});
+
+async function paidEndOf({ processorSubscriptionId }: SubscriptionBody): Promise<number> {
+  const { data } = await stripe.invoices.list({ subscription: processorSubscriptionId, status: 'paid' });
+  return Math.max(...data.flatMap(({ lines }) => lines.data.map(({ period }) => period.end))) * 1_000;
+}
+
+describe('causes', () => {
+  const noCause = { keyName: null, requestId: null, processorEventId: null };
+
+  test('a request, with its key and its id, also where requests share a statement', async () => {
+    const customer = await createCustomer(till);
+    const order = { customerId: customer.id, amount: 900, currency: 'eur' };
+    const ids = ['first', 'second', 'third'].map((name) => `${name}-${randomUUID()}`);
+    const made = await Promise.all(
+      ids.map(async (id) =>
+        readJson<{ payment: PaymentBody }>(
+          await till.call('POST', '/payments', order, { 'x-request-id': id }),
+          201,
+        ),
+      ),
+    );
+    const causes = await Promise.all(made.map(async ({ payment }) => (await lastOf(payment)).cause));
+    assert.deepEqual(
+      causes,
+      ids.map((requestId) => ({ kind: 'api', keyName: 'tests', requestId, processorEventId: null })),
+    );
+  });
+
+  test('a webhook: the newest event about the object, of a refund for its payment, of an invoice for its subscription', async () => {
+    const { processorCustomerId, id: customerId } = await createCustomer(till);
+    const payment = await createPayment(till, { customerId });
+    await confirmPayment(till, payment);
+    await till.settle();
+    const made = await eventsDuring(async () => {
+      await stripe.refunds.create({ payment_intent: payment.processorPaymentIntentId, amount: 100 });
+      await stripe.customers.update(processorCustomerId, { name: 'Other' });
+    });
+    await till.settle();
+    const idOf = (type: string) => made.find((event) => event.type === type)?.id;
+    const { cause } = await lastOf({ id: customerId });
+    assert.deepEqual(cause, { ...noCause, kind: 'webhook', processorEventId: idOf('customer.updated') });
+    const refunded = (await toldOf(payment)).find(({ type }) => type === 'payment.refunded');
+    assert.equal(refunded?.cause.kind, 'webhook');
+    assert.ok(made.some(({ id }) => id === refunded?.cause.processorEventId));
+  });
+
+  test('resync and recovery', async () => {
+    const [one, two] = [await createPayment(till), await createPayment(till)];
+    await till.settle();
+    const made = await eventsDuring(async () => {
+      await confirmPayment(till, one);
+      await confirmPayment(till, two);
+    });
+    await sql(`update till.payments set created_at = now() - interval '1 hour' where id = $1`, [one.id]);
+    await services.resync.ofCustomer(two.customerId);
+    assert.deepEqual((await lastOf(two)).cause, { ...noCause, kind: 'resync' });
+    // Their events never arrive: the row of the first is checked because it is open for so long.
+    for (const { id } of made) await sql(`delete from till.webhook_events where id = $1`, [id]);
+    await services.recovery.run();
+    assert.deepEqual((await lastOf(one)).cause, { ...noCause, kind: 'recovery' });
+    await till.settle();
+  });
+});
+
+/** The processor's events from now on, oldest first. */
+async function eventsDuring(act: () => Promise<unknown>): Promise<readonly Stripe.Event[]> {
+  const [last] = (await stripe.events.list({ limit: 1 })).data;
+  await act();
+  const { data } = await stripe.events.list({ limit: 100, ...(last && { ending_before: last.id }) });
+  return data.toReversed();
+}
+
+test('no event for a webhook that is repeated or out of date, nor for a request that changes nothing', async () => {
+  const payment = await createPayment(till);
+  const made = await eventsDuring(() => confirmPayment(till, payment));
+  await till.settle();
+  await till.call('PATCH', `/payments/${payment.id}`, { metadata: { a: '1' } });
+  await till.settle();
+  const before = await countTold();
+  for (const event of made) {
+    const again = { ...event, id: `evt_${randomUUID()}` };
+    await till.take(JSON.stringify(event), JSON.stringify(again));
+  }
+  await till.call('PATCH', `/payments/${payment.id}`, { metadata: { a: '1' } });
+  await services.resync.ofCustomer(payment.customerId);
+  assert.equal(await countTold(), before);
+});
+
+describe('what rows show of each other', () => {
+  /** A subscription that was made at the processor, so that its events can arrive in any order. */
+  async function subscribeElsewhere() {
+    const [customer, plan] = [await createCustomer(till), await createPlan(till)];
+    const { id: card } = await stripe.paymentMethods.attach('pm_card_visa', {
+      customer: customer.processorCustomerId,
+    });
+    await till.settle();
+    const made = await eventsDuring(() =>
+      stripe.subscriptions.create({
+        customer: customer.processorCustomerId,
+        items: [{ price: plan.processorPriceId }],
+        default_payment_method: card,
+      }),
+    );
+    const last = (kind: string) =>
+      JSON.stringify(made.findLast(({ data }) => data.object.object === kind) ?? assert.fail(kind));
+    return { customer, subscription: last('subscription'), invoice: last('invoice') };
+  }
+
+  const ofCustomer = async ({ id }: CustomerBody) => {
+    const { data } = await till.get<{ data: readonly SubscriptionBody[] }>(
+      `/subscriptions?customerId=${id}&limit=1`,
+    );
+    const invoices = await till.get<{ data: readonly InvoiceBody[] }>(`/invoices?customerId=${id}&limit=1`);
+    const [subscription, invoice] = [data[0] ?? assert.fail(), invoices.data[0] ?? assert.fail()];
+    return { subscription, invoice };
+  };
+
+  test('the invoice first: its event, then both when the subscription comes', async () => {
+    const events = await subscribeElsewhere();
+    await till.take(events.invoice);
+    await till.take(events.subscription);
+    const { subscription, invoice } = await ofCustomer(events.customer);
+    const [created, updated] = await toldOf(invoice);
+    assert.deepEqual(
+      [created?.data['subscriptionId'], updated?.data['subscriptionId']],
+      [null, subscription.id],
+    );
+    assert.deepEqual(updated?.previous, { subscriptionId: null });
+    assert.equal(updated?.cause.processorEventId, JSON.parse(events.subscription).id);
+    assert.equal((await toldOf(subscription))[0]?.data['latestInvoiceId'], invoice.id);
+    await till.settle();
+    await assertTold(till, sql);
+  });
+
+  test('the subscription first: its event, then both when the invoice comes', async () => {
+    const events = await subscribeElsewhere();
+    await till.take(events.subscription);
+    await till.take(events.invoice);
+    const { subscription, invoice } = await ofCustomer(events.customer);
+    assert.equal((await toldOf(invoice))[0]?.data['subscriptionId'], subscription.id);
+    const [created, updated] = await toldOf(subscription);
+    assert.deepEqual(
+      [created?.data['latestInvoiceId'], updated?.data['latestInvoiceId']],
+      [null, invoice.id],
+    );
+    assert.equal(updated?.cause.processorEventId, JSON.parse(events.invoice).id);
+    await till.settle();
+    await assertTold(till, sql);
+  });
+
+  test('both at once, by transactions that do not see each other', async () => {
+    const events = await subscribeElsewhere();
+    // Stops each transaction when it remembers what it tells, just before its commit.
+    const lock = await holdRows(till, 'lock table till.event_objects in exclusive mode');
+    await till.send(events.invoice);
+    const first = services.eventApplier.applyBatch();
+    await lock.awaited(1);
+    await till.send(events.subscription);
+    const second = services.eventApplier.applyBatch();
+    await lock.awaited(2);
+    await lock.release();
+    await Promise.all([first, second]);
+    const { subscription, invoice } = await ofCustomer(events.customer);
+    assert.equal((await lastOf(invoice)).data['subscriptionId'], subscription.id);
+    assert.equal((await lastOf(subscription)).data['latestInvoiceId'], invoice.id);
+    await till.settle();
+    await assertTold(till, sql);
+  });
+});
+
+test('all that these tests did can be rebuilt from the events', () => assertTold(till, sql));

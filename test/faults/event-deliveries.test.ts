@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { startBackend } from '../support/backend.ts';
+import { effort } from '../support/effort.ts';
+import { startEventSink } from '../support/event-sink.ts';
+import { createRandom } from '../support/random.ts';
+import { seedOf } from '../support/seeds.ts';
+import { appendEvents } from '../support/stored-events.ts';
+import { startTill } from '../support/till.ts';
+
+const kills = effort({ short: 1, long: 20 });
+const eventsPerLife = 150;
+const objectsCount = 20;
+const environment = { EVENT_ENDPOINTS_ALLOW_PRIVATE: 'true' };
+
+test(`through ${kills} kills in the middle of deliveries every event arrives, each object's in order`, async (t) => {
+  const seed = seedOf('FAULT');
+  t.diagnostic(`FAULT_SEED=${seed}`);
+  const random = createRandom(seed);
+  const backend = await startBackend(t);
+  // Some attempts fail, so that some objects wait when the process dies.
+  const sink = await startEventSink(
+    t,
+    (response) => void response.writeHead(random() < 0.02 ? 500 : 204).end(),
+  );
+  const objects = Array.from({ length: objectsCount }, () => crypto.randomUUID());
+  const ids: string[] = [];
+  const append = async () => {
+    const events = Array.from({ length: eventsPerLife }, (_, index) => ({
+      objectId: objects[index % objectsCount] ?? '',
+    }));
+    ids.push(...(await appendEvents(backend.sql, events)));
+  };
+  for (let life = 0; life <= kills; life += 1) {
+    const till = await startTill({ in: 'child', on: backend, environment });
+    if (life === 0) await till.post('/event-endpoints', { url: sink.url });
+    const before = sink.received.length;
+    await append();
+    if (life === kills) break;
+    await sink.arrived(before + Math.floor(eventsPerLife / 2));
+    const died = once(till.child, 'exit');
+    till.child.kill('SIGKILL');
+    await died;
+  }
+  await allArrived();
+  for (const objectId of objects) {
+    const order = new Set(
+      sink.received.filter(({ body }) => body.objectId === objectId).map(({ body }) => body.id),
+    );
+    assert.deepEqual(
+      [...order],
+      ids.filter((id) => order.has(id)),
+    );
+  }
+
+  /** What has failed once does not have to wait here. */
+  async function allArrived(): Promise<void> {
+    const arrived = () => new Set(sink.received.map(({ body }) => body.id));
+    while (ids.some((id) => !arrived().has(id))) {
+      const before = sink.received.length;
+      // In one transaction, and the endpoint first, as Till locks them.
+      await backend.sql(
+        'update till.event_endpoints set updated_at = now(); update till.event_retries set next_attempt_at = now()',
+      );
+      await sink.arrived(before + 1);
+    }
+  }
+});

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { isDeepStrictEqual } from 'node:util';
+import type { Sql } from '../backend.ts';
+import type { Client } from '../client.ts';
+
+export interface ToldEvent {
+  readonly position: number;
+  readonly type: string;
+  readonly objectType: string;
+  readonly objectId: string;
+  readonly customerId: string | null;
+  readonly data: Body;
+  readonly previous: Body;
+  readonly cause: {
+    readonly kind: string;
+    readonly keyName: string | null;
+    readonly requestId: string | null;
+    readonly processorEventId: string | null;
+  };
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+interface Options {
+  /** Objects that are older than events are: their first event need not tell of their creation. */
+  readonly isOlder?: (id: string) => boolean;
+}
+
+/** All events, or those of one object, in their order. */
+export function readTold(sql: Sql, objectId?: string): Promise<readonly ToldEvent[]> {
+  return sql(
+    `select position, type, object_type as "objectType", object_id as "objectId", customer_id as "customerId",
+       data, previous, cause from till.events where $1::uuid is null or object_id = $1 order by position`,
+    [objectId ?? null],
+  );
+}
+
+/**
+ * The events tell all that the API shows: every object, rebuilt from its events, is as the API shows it. Each event
+ * follows from the one before it, and each changes something.
+ */
+export async function assertTold(
+  client: Pick<Client, 'get'>,
+  sql: Sql,
+  options: Options = {},
+): Promise<void> {
+  const { isOlder = () => false } = options;
+  const deleted = new Set(
+    (await sql<{ id: string }>('select id from till.customers where deleted_at is not null')).map(
+      ({ id }) => id,
+    ),
+  );
+  const shown = await readShown(client);
+  const events = await readTold(sql);
+  const byObject = Map.groupBy(events, ({ objectId }) => objectId);
+  const wrong: object[] = [];
+  for (const [id, own] of byObject) {
+    const isErased = own.some(({ customerId }) => customerId !== null && deleted.has(customerId));
+    wrong.push(...brokenLinks(own, isErased, isOlder(id)));
+    const last = own.at(-1);
+    const isDeleted = last?.type === 'customer.deleted';
+    if (isDeleted !== (last?.objectType === 'customer' && deleted.has(id)))
+      wrong.push({ id, reason: 'a deleted customer and its last event', last: last?.type });
+    if (!isDeleted && !isDeepStrictEqual(last?.data, shown.get(id)))
+      wrong.push({ id, reason: 'the last event is not what the API shows', last, shown: shown.get(id) });
+  }
+  const recorded = await readRecorded(sql);
+  for (const [id, body] of shown) {
+    if (!byObject.has(id) && !isOlder(id)) wrong.push({ id, reason: 'nothing was told of it', shown: body });
+    if (recorded.has(id) && !isDeepStrictEqual(recorded.get(id), body))
+      wrong.push({ id, reason: 'what was told is not remembered', recorded: recorded.get(id), shown: body });
+  }
+  assert.deepEqual(wrong.slice(0, 3), [], `${wrong.length} objects of ${shown.size} are not as events tell`);
+}
+
+/** Personal data that no event of a deleted customer, and of what belongs to it, shows in the end. */
+const personalFields = ['email', 'name', 'phone', 'externalId', 'metadata'];
+
+function brokenLinks(events: readonly ToldEvent[], isErased: boolean, isOlder: boolean): readonly object[] {
+  const visible = (body: Body) =>
+    isErased
+      ? Object.fromEntries(Object.entries(body).filter(([field]) => !personalFields.includes(field)))
+      : body;
+  return events.flatMap((event, index) => {
+    const { type, data, previous } = event;
+    const before = events[index - 1];
+    const isCreation = type.endsWith('.created');
+    if (!type.startsWith(`${event.objectType}.`))
+      return [{ ...event, reason: 'the type is of another object' }];
+    if (before === undefined) {
+      if (isOlder && !isCreation) return [];
+      return isCreation && isDeepStrictEqual(previous, {})
+        ? []
+        : [{ ...event, reason: 'the first event does not tell of the creation' }];
+    }
+    if (isCreation) return [{ ...event, reason: 'an object was created twice' }];
+    const rebuilt = visible({ ...data, ...previous });
+    if (!isDeepStrictEqual(rebuilt, visible(before.data)))
+      return [{ ...event, reason: 'it does not follow from the event before', before: before.data }];
+    const isChange = isErased || !isDeepStrictEqual(data, before.data);
+    const isMinimal = Object.entries(previous).every(
+      ([field, value]) => !isDeepStrictEqual(data[field], value),
+    );
+    return isChange && isMinimal ? [] : [{ ...event, reason: 'nothing has changed', before: before.data }];
+  });
+}
+
+interface Page {
+  readonly data: readonly Body[];
+  readonly nextCursor: string | null;
+}
+
+/** Everything that the API shows, by id. */
+async function readShown(client: Pick<Client, 'get'>): Promise<ReadonlyMap<string, Body>> {
+  const shown = new Map<string, Body>();
+  const add = (body: Body) => shown.set(String(body['id']), body);
+  const readAll = async (path: string) => {
+    let cursor: string | null = null;
+    do {
+      const separator = path.includes('?') ? '&' : '?';
+      const page: Page = await client.get(
+        `${path}${separator}limit=100${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+      );
+      for (const body of page.data) add(body);
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+  };
+  for (const path of ['/customers', '/payments?source=all', '/subscriptions', '/invoices'])
+    await readAll(path);
+  for (const plan of await client.get<readonly Body[]>('/plans')) add(plan);
+  for (const { id, amountRefunded, amountReceived } of [...shown.values()])
+    if (amountRefunded !== undefined && Number(amountReceived) > 0) await readAll(`/payments/${id}/refunds`);
+  return shown;
+}
+
+async function readRecorded(sql: Sql): Promise<ReadonlyMap<string, Body>> {
+  const rows = await sql<{ id: string; data: Body }>('select object_id as id, data from till.event_objects');
+  return new Map(rows.map(({ id, data }) => [id, data]));
+}

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { appendEvents } from './stored-events.ts';
+import type { TillInProcess } from './till-in-process.ts';
+
+export interface DeliveryBody {
+  readonly id: string;
+  readonly eventId: string;
+  readonly attempt: number;
+  readonly status: 'pending' | 'succeeded' | 'failed';
+  readonly responseStatus: number | null;
+  readonly responseBody: string | null;
+  readonly durationMs: number | null;
+  readonly createdAt: string;
+  readonly nextAttemptAt: string | null;
+}
+
+interface Endpoint {
+  readonly id: string;
+}
+
+/** Far more looks than anything needs. Each is a statement. */
+const looksMax = 5_000;
+
+/** Resolves when the condition holds, which must ask the database. */
+export async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (let look = 0; look < looksMax; look += 1) if (await holds()) return;
+  assert.fail('it does not come to pass');
+}
+
+/** What tests do with a Till that delivers events. */
+export function deliveryCalls(till: TillInProcess) {
+  const { sql } = till;
+  const { dispatcher } = till.services;
+  const deliveriesOf = async ({ id }: Endpoint): Promise<readonly DeliveryBody[]> => {
+    const path = `/event-endpoints/${id}/deliveries?limit=100`;
+    return (await till.get<{ readonly data: readonly DeliveryBody[] }>(path)).data;
+  };
+  return {
+    deliveriesOf,
+    /** Writes events, and wakes the delivery as a transaction of the same process does. */
+    append: async (...events: Parameters<typeof appendEvents>[1]) => {
+      const ids = await appendEvents(sql, events);
+      dispatcher.nudge();
+      return ids;
+    },
+    /** Resolves when so many deliveries have this status. */
+    recorded: (endpoint: Endpoint, status: DeliveryBody['status'], count: number) =>
+      until(
+        async () =>
+          (await deliveriesOf(endpoint)).filter((delivery) => delivery.status === status).length === count,
+      ),
+    /** As if the time of the next attempt had come. */
+    retryNow: async (change = '') => {
+      // In one transaction, and the endpoint first, as Till locks them: otherwise both could wait for each other.
+      await sql(
+        `update till.event_endpoints set updated_at = clock_timestamp();
+         update till.event_retries set next_attempt_at = now() ${change}`,
+      );
+      dispatcher.endpointsChanged();
+    },
+  };
+}
