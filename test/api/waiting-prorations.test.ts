@@ -126,6 +126,26 @@ test('a change that replaces the one that waits for authentication bills the pro
   assert.deepEqual(await waitingItems(till, subscription), []);
 });
 
+test('prorations that wait survive a change that the processor drops after 23 hours, once', async () => {
+  const start = await withWaiting();
+  const { subscription, changed, read, waiting } = start;
+  await useCard(till, subscription, authenticating);
+  await changed({ planId: yearly.id });
+  await moveClock(daySeconds);
+  await till.settle();
+  assert.equal((await read()).pendingChange, null);
+  assert.deepEqual(billed(await waitingItems(till, subscription)), billed(waiting));
+  // The same event again.
+  const { data } = await stripe.events.list({ type: 'customer.subscription.pending_update_expired' });
+  const [event] = data.filter(
+    ({ data: { object } }) => Object(object).id === subscription.processorSubscriptionId,
+  );
+  assert.ok(event !== undefined);
+  await till.take(JSON.stringify({ ...event, id: `${event.id}again` }));
+  await till.settle();
+  await assertRenewalBills(start, waiting);
+});
+
 test('an item that was added elsewhere survives too, with its metadata, and one of another subscription stays', async () => {
   const start = await subscribed(till, { card: declining });
   const { subscription, change } = start;
