@@ -25,6 +25,7 @@ export interface SubjectFacts {
   readonly refundedPayment: RefundedPaymentFacts;
   readonly subscription: SubscriptionFacts;
   readonly changedSubscription: ChangedSubscriptionFacts;
+  readonly expiredChange: ChangedSubscriptionFacts;
   readonly detachedMethod: DetachedMethodFacts;
   readonly invoice: InvoiceFacts;
 }

@@ -15,6 +15,7 @@ import type { SubscriptionChange, SubscriptionFacts } from '../subscriptions/sub
 import type { Attempt } from './attempt.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { EventFacts } from './event-facts.ts';
+import type { InvoiceItemCalls } from './invoice-item-calls.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
 import type { NewCapture, NewPayment } from './new-payment.ts';
 import type { NewSubscription } from './new-subscription.ts';
@@ -41,6 +42,7 @@ export interface Processor {
   readonly schedules: ScheduleCalls;
   readonly subscriptionChanges: SubscriptionChangeCalls;
   readonly invoices: InvoiceCalls;
+  readonly invoiceItems: InvoiceItemCalls;
   readonly paymentMethods: PaymentMethodCalls;
   readonly events: EventCalls;
   /** The id of the key's account; null if the key is a restricted one that may not read it. */

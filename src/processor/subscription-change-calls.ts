@@ -52,6 +52,8 @@ export interface Resumption {
 /** What became of the charge of an invoice. */
 export interface InvoiceCharge {
   readonly status: 'draft' | 'open' | 'paid' | 'uncollectible' | 'void';
+  /** By the processor's clock. The earliest time there is, if the processor does not say. */
+  readonly createdAt: Date;
   /** Why the last try to pay it failed. Null if it did not, or if the customer only needs to authenticate. */
   readonly decline: ChargeDecline | null;
   /** Null once nothing is left to confirm. */
@@ -98,6 +100,8 @@ export interface SubscriptionChangeCalls {
     readonly processorInvoiceId: string;
     readonly idempotencyKey: string;
   }): Promise<Attempt<null>>;
+  /** The ids of the invoices of changes that were voided, the newest first. Old ones are left out. */
+  listVoidedChanges(processorSubscriptionId: string): Promise<readonly string[]>;
   /** Null if there will be no such invoice, because the subscription ends before. */
   preview(change: ItemChange | Resumption): Promise<Attempt<ChangePreview | null>>;
 }

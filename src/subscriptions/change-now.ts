@@ -10,6 +10,7 @@ import type { Subscription } from './subscription.ts';
 import type { MadeChange } from './subscription-change.ts';
 import type { SubscriptionParts } from './subscription-creation.ts';
 import type { ChangeNow } from './subscription-patch.ts';
+import { markWaitingItems, restoreOfVoidedChanges, restoreWaitingItems } from './waiting-items.ts';
 
 /**
  * Changes plan or quantity now. Every step depends on what the processor shows, so that a repeated request goes on where
@@ -34,6 +35,7 @@ export async function changeNow(
   const found = isDropped ? await readChangeable(processor, subscription) : before;
   const target = targetOf(found, change, plans);
   if (target.isPresent) return { facts: found.subscription, subscription, clientSecret: null };
+  if (mayBill(change, target)) await markWaitingItems(processor, found, write);
   const changed = await makeChange(parts, change, target, plans, write);
   if (changed.pendingUpdate !== null) return settleCharge(parts, plans, changed, write);
   // The processor repeats an old response under a repeated key.
@@ -43,9 +45,18 @@ export async function changeNow(
 
 /**
  * A change of this subscription was abandoned, perhaps between its declined charge and the end of its pending update.
- * Paying that invoice later would make the change, so it is voided.
+ * Paying that invoice later would make the change, so it is voided. What earlier changes left to bill must not be lost
+ * with it, nor with an invoice that the change itself has voided.
  */
-export async function dropDeclinedChange(
+export async function endAbandonedChange(
+  parts: SubscriptionParts,
+  subscription: Subscription,
+): Promise<void> {
+  await dropDeclinedChange(parts, subscription);
+  await restoreOfVoidedChanges(parts.processor, subscription.processorSubscriptionId);
+}
+
+async function dropDeclinedChange(
   { processor, mirror }: SubscriptionParts,
   { processorSubscriptionId }: Subscription,
 ): Promise<void> {
@@ -99,15 +110,31 @@ async function settleCharge(
   const charge = invoiceId === null ? null : await processor.subscriptionChanges.readCharge(invoiceId);
   const decline = charge?.decline ?? null;
   const isVoid =
-    charge === null || decline === null || invoiceId === null
-      ? false
-      : !isVoidable(charge) ||
-        (await voidChangeInvoice(processor, invoiceId, `${idempotencyKey}-void`)) === 'void';
+    charge !== null &&
+    decline !== null &&
+    invoiceId !== null &&
+    (await isVoided(processor, { invoiceId, charge }, `${idempotencyKey}-void`));
   const { subscription: facts } = await readChangeable(processor, subscription);
   if (decline === null || !isVoid) return { facts, subscription, clientSecret: charge?.clientSecret ?? null };
   const { message, declineCode } = decline;
   const failure = { code: 'payment_declined', detail: message, declineCode } as const;
   return { facts, subscription, clientSecret: null, failure };
+}
+
+/** Voids an invoice that is not, unless it was paid meanwhile. An earlier call may have voided it. */
+async function isVoided(
+  processor: SubscriptionParts['processor'],
+  { invoiceId, charge }: { readonly invoiceId: string; readonly charge: InvoiceCharge },
+  idempotencyKey: string,
+): Promise<boolean> {
+  if (isVoidable(charge)) return (await voidChangeInvoice(processor, invoiceId, idempotencyKey)) === 'void';
+  await restoreWaitingItems(processor, invoiceId);
+  return true;
+}
+
+/** Whether the processor may bill the change now. If it does not show what the item costs, that is not certain. */
+function mayBill({ proration }: ChangeNow, { startsPeriod, item }: Target): boolean {
+  return proration === 'invoice' || startsPeriod || item.unitAmount === null;
 }
 
 function isWithinPeriod({ subscription }: ChangeableSubscription, { prorationDate }: ChangeNow): boolean {

@@ -2,8 +2,10 @@ import type { OperationWrite } from '../idempotency/operation.ts';
 import type { Processor } from '../processor/processor.ts';
 import { notReached } from '../processor/refused-write.ts';
 import type { ChangeableSubscription } from '../processor/subscription-change-calls.ts';
+import { restoreWaitingItems } from './waiting-items.ts';
 
-type Calls = Pick<Processor, 'subscriptionChanges' | 'schedules'>;
+type Calls = VoidCalls & Pick<Processor, 'schedules'>;
+type VoidCalls = Pick<Processor, 'subscriptionChanges' | 'invoiceItems'>;
 type Write = Pick<OperationWrite, 'idempotencyKey'>;
 
 /**
@@ -48,9 +50,22 @@ async function releaseSchedule(
     throw notReached(attempt, 'subscription', 'unchanged');
 }
 
-/** Voids the invoice of a change. It may have been paid meanwhile, which has made the change. */
+/**
+ * Voids the invoice of a change, and makes the items wait again that it had taken from earlier changes. It may have been
+ * paid meanwhile, which has made the change.
+ */
 export async function voidChangeInvoice(
-  { subscriptionChanges }: Pick<Processor, 'subscriptionChanges'>,
+  calls: VoidCalls,
+  processorInvoiceId: string,
+  idempotencyKey: string,
+): Promise<'void' | 'paid'> {
+  const ended = await endInvoice(calls, processorInvoiceId, idempotencyKey);
+  if (ended === 'void') await restoreWaitingItems(calls, processorInvoiceId);
+  return ended;
+}
+
+async function endInvoice(
+  { subscriptionChanges }: VoidCalls,
   processorInvoiceId: string,
   idempotencyKey: string,
 ): Promise<'void' | 'paid'> {

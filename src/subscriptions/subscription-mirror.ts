@@ -27,6 +27,7 @@ import {
   type ChangedSubscriptionFacts,
   type DetachedMethodFacts,
   followedItem,
+  hasEnded,
   type Subscription,
   type SubscriptionFacts,
   type SubscriptionItemFacts,
@@ -36,6 +37,7 @@ import {
 import type { SubscriptionStore } from './subscription-store.ts';
 import { noTerms, type PlanIdOf, termsOf } from './subscription-terms.ts';
 import { subscriptionView } from './subscription-view.ts';
+import { restoreOfVoidedChanges } from './waiting-items.ts';
 
 interface SubscriptionMirrorParts {
   readonly database: Database;
@@ -51,6 +53,8 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   readonly resource = 'subscription';
   /** For events that say that a subscription changed, but do not contain it. */
   readonly changed: Mirror<ChangedSubscriptionFacts>;
+  /** For events about a change whose invoice the processor has voided, because it was not paid in time. */
+  readonly ofExpiredChanges: Mirror<ChangedSubscriptionFacts>;
   /** For events about payment methods that can no longer be used. The key is that of the customer. */
   readonly ofDetachedMethods: Mirror<DetachedMethodFacts>;
   readonly #parts: SubscriptionMirrorParts;
@@ -63,6 +67,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
       apply: (tx, facts) => this.#toRefresh(tx, facts.map(this.keyOf)),
       refresh: (key) => this.refresh(key),
     };
+    this.ofExpiredChanges = { ...this.changed, refresh: (key) => this.#restoreAndRefresh(key) };
     this.ofDetachedMethods = {
       resource: 'subscription',
       keyOf: ({ processorCustomerId }) => processorCustomerId,
@@ -170,6 +175,14 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
       ignored: keys.filter((key) => !used.has(key)),
       unsettled: [...used],
     };
+  }
+
+  /** What earlier changes left to bill must not be lost with the invoice of the expired one: see decision 0026. */
+  async #restoreAndRefresh(key: string): Promise<Applied> {
+    const applied = await this.refresh(key);
+    const [row] = await this.#parts.store.findByKeys(this.#parts.database, [key]);
+    if (row !== undefined && !hasEnded(row.status)) await restoreOfVoidedChanges(this.#parts.processor, key);
+    return applied;
   }
 
   /** Refreshes the open subscriptions of a customer that have a payment method of their own. */

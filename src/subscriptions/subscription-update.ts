@@ -9,9 +9,10 @@ import {
 } from '../idempotency/operation.ts';
 import { applyInTransaction, applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
+import type { ChangeableSubscription } from '../processor/subscription-change-calls.ts';
 import { changeAtPeriodEnd } from './change-at-period-end.ts';
 import { changeMetadata } from './change-metadata.ts';
-import { changeNow, dropDeclinedChange } from './change-now.ts';
+import { changeNow, endAbandonedChange } from './change-now.ts';
 import { plansOfChange, readChangeable } from './change-terms.ts';
 import { reserveGroup } from './reserve-group.ts';
 import { retryIfOvertaken } from './retry-overtaken.ts';
@@ -20,6 +21,7 @@ import type { ChangedSubscription, MadeChange } from './subscription-change.ts';
 import type { SubscriptionParts } from './subscription-creation.ts';
 import type { SubscriptionPatch } from './subscription-patch.ts';
 import { changeSettings } from './subscription-settings.ts';
+import { restoreOfVoidedChanges } from './waiting-items.ts';
 
 export interface SubscriptionUpdateRequest {
   readonly subscriptionId: string;
@@ -50,26 +52,33 @@ export class SubscriptionUpdate
     const subscription = await this.#find(parts.database, subscriptionId);
     if (change.kind === 'now') {
       const plans = await plansOfChange(parts.plans, subscription, change);
-      return (write) =>
-        retryIfOvertaken(parts, subscription, write, (found, keyed) =>
-          changeNow(parts, change, plans, found, keyed),
-        );
+      return this.#inSteps(subscription, (found, write) => changeNow(parts, change, plans, found, write));
     }
     if (change.kind === 'periodEnd') {
       const plans = await plansOfChange(parts.plans, subscription, change);
-      return (write) =>
-        retryIfOvertaken(parts, subscription, write, (found, keyed) =>
-          changeAtPeriodEnd(parts, change, plans, found, keyed),
-        );
+      return this.#inSteps(subscription, (found, write) =>
+        changeAtPeriodEnd(parts, change, plans, found, write),
+      );
     }
     if (change.metadata !== undefined)
       await parts.customers.refuseMetadataChange(subscription, change.metadata);
     if (change.kind === 'settings')
-      return (write) =>
-        retryIfOvertaken(parts, subscription, write, (found, keyed) =>
-          changeSettings(parts, change, found, subscription, keyed),
-        );
+      return this.#inSteps(subscription, (found, write) =>
+        changeSettings(parts, change, found, subscription, write),
+      );
     return (write) => changeMetadata(parts, change, subscription, write);
+  }
+
+  /** A change that may drop another one: an earlier call may have died between voiding its invoice and what follows. */
+  #inSteps(
+    subscription: Subscription,
+    change: (found: ChangeableSubscription, write: OperationWrite) => Promise<MadeChange>,
+  ): Change {
+    return async (write) => {
+      if (write.isRepeated)
+        await restoreOfVoidedChanges(this.#parts.processor, subscription.processorSubscriptionId);
+      return retryIfOvertaken(this.#parts, subscription, write, change);
+    };
   }
 
   call(_request: SubscriptionUpdateRequest, change: Change, write: OperationWrite): Promise<MadeChange> {
@@ -103,7 +112,7 @@ export class SubscriptionUpdate
    */
   async find(claim: FoundClaim): Promise<null> {
     const subscription = await this.#find(this.#parts.database, parentOf(claim));
-    if (!hasEnded(subscription.status)) await dropDeclinedChange(this.#parts, subscription);
+    if (!hasEnded(subscription.status)) await endAbandonedChange(this.#parts, subscription);
     return null;
   }
 

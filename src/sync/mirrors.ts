@@ -34,6 +34,7 @@ export const subjects = [
   'refundedPayment',
   'subscription',
   'changedSubscription',
+  'expiredChange',
   'detachedMethod',
   'invoice',
 ] as const satisfies readonly Subject[];
@@ -55,6 +56,7 @@ export function mirrorsBySubject(mirrors: Mirrors): MirrorsBySubject {
     refundedPayment: mirrors.refunds.ofPayments,
     subscription: mirrors.subscriptions,
     changedSubscription: mirrors.subscriptions.changed,
+    expiredChange: mirrors.subscriptions.ofExpiredChanges,
     detachedMethod: mirrors.subscriptions.ofDetachedMethods,
     invoice: mirrors.invoices,
   };

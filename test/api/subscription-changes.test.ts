@@ -85,22 +85,6 @@ test('402: a declined change is voided, leaves everything as it was, and is repe
   }
 });
 
-test('402: prorations that waited for the next invoice stay on the voided one, see decision 0026', async () => {
-  const { subscription, changed, change } = await subscribed(till, { card: declining });
-  await changed({ quantity: 3 });
-  const { customer } = await newestInvoice(till, subscription);
-  const waiting = async () =>
-    (await stripe.invoiceItems.list({ customer: String(customer), pending: true })).data.map(({ id }) => id);
-  const before = await waiting();
-  assert.equal(before.length, 2);
-  await readProblem(await change({ planId: dearer.id, proration: 'invoice' }), 402, 'payment_declined');
-  assert.deepEqual(await waiting(), []);
-  const { id, status } = await newestInvoice(till, subscription);
-  const { data } = await stripe.invoiceItems.list({ invoice: String(id) });
-  assert.equal(status, 'void');
-  assert.ok(before.every((item) => data.some((one) => one.id === item)));
-});
-
 test('200: a repeated request gets no secret of another change, which waits since', async () => {
   const { subscription, change, changed } = await subscribed(till);
   await useCard(till, subscription, authenticating);

@@ -120,6 +120,69 @@ test('voiding the invoice drops the change', async (t) => {
   );
 });
 
+test('a voided change keeps the prorations that waited; they can be marked before, and created again', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const { customer, item, subscription, change } = await subscribedThen(
+    contract,
+    'pm_card_chargeCustomerFail',
+  );
+  await stripe.subscriptions.update(subscription.id, { items: [{ id: item, quantity: 3 }] });
+  const listed = async (filter: Stripe.InvoiceItemListParams) =>
+    (await stripe.invoiceItems.list({ customer: customer.id, ...filter })).data;
+  const waiting = await listed({ pending: true });
+  assert.deepEqual(
+    waiting.map(({ amount, proration }) => [Math.sign(amount), proration]),
+    [
+      [1, true],
+      [-1, true],
+    ],
+  );
+  for (const { id } of waiting) {
+    const marked = await stripe.invoiceItems.update(id, { metadata: { waited: 'true' } });
+    assert.deepEqual([marked.metadata?.['waited'], marked.invoice], ['true', null]);
+  }
+  const voided = invoiceOf(
+    await change({
+      proration_behavior: 'create_prorations',
+      billing_cycle_anchor: { type: 'now' },
+    }),
+  );
+  await stripe.invoices.voidInvoice(voided.id);
+  assert.deepEqual(await listed({ pending: true }), []);
+  const kept = await listed({ invoice: voided.id });
+  assert.deepEqual(
+    kept.filter(({ metadata }) => metadata?.['waited'] === 'true').map(({ id }) => id),
+    waiting.map(({ id }) => id),
+  );
+  assert.ok(kept.length > waiting.length, 'the change has items of its own');
+  await assert.rejects(stripe.invoiceItems.update(String(kept[0]?.id), { amount: 1 }), { statusCode: 400 });
+  for (const { id, amount, currency, description, period, discountable } of waiting) {
+    const again = await stripe.invoiceItems.create({
+      ...{ customer: customer.id, subscription: subscription.id, amount, currency, period, discountable },
+      description: String(description),
+      metadata: { restores: id },
+    });
+    assert.deepEqual(
+      [again.amount, again.description, again.period, again.discountable, again.invoice, again.metadata],
+      [amount, description, period, discountable, null, { restores: id }],
+    );
+    assert.equal(again.parent?.subscription_details?.subscription, subscription.id);
+  }
+  const since = await listed({ created: { gte: voided.created } });
+  assert.deepEqual(
+    since.flatMap(({ metadata }) => metadata?.['restores'] ?? []),
+    waiting.map(({ id }) => id).toReversed(),
+  );
+  const preview = await stripe.invoices.createPreview({ subscription: subscription.id });
+  for (const { amount } of waiting) assert.ok(preview.lines.data.some((line) => line.amount === amount));
+  const voids = await stripe.invoices.list({ subscription: subscription.id, status: 'void' });
+  assert.deepEqual(
+    voids.data.map(({ id, billing_reason: reason }) => [id, reason]),
+    [[voided.id, 'subscription_update']],
+  );
+});
+
 test('a new change replaces the one that waits, and voids its invoice', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;

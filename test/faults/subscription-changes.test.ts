@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
-import { newestInvoice, subscribed } from '../support/changes.ts';
+import { newestInvoice, subscribed, useCard, waitingItems } from '../support/changes.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
@@ -24,23 +24,35 @@ interface Scene {
   readonly processorSubscriptionId: string;
   readonly planId: string;
   readonly key: string;
+  /** The amounts of an earlier change that wait for the next invoice. The change bills them too. */
+  readonly waiting: readonly number[];
 }
 
 async function setScene(till: TillInProcess, outcome: Outcome, name: string): Promise<Scene> {
   // A plan of a group, so that the group is reserved too.
   const plan = await createPlan(till, { amount: 5_000, group: name });
-  const { subscription } = await subscribed(till, { card: outcome.card });
+  const { subscription, changed } = await subscribed(till);
+  await changed({ quantity: 2 });
+  await useCard(till, subscription, outcome.card);
   return {
     outcome,
     subscriptionId: subscription.id,
     processorSubscriptionId: subscription.processorSubscriptionId,
     planId: plan.id,
     key: `${name}-${outcome.card}`,
+    waiting: await waitingAmounts(till, subscription),
   };
 }
 
 function send(till: Pick<Client, 'tryPatch'>, { subscriptionId, planId, key }: Scene): Promise<Answer> {
   return till.tryPatch(`/subscriptions/${subscriptionId}`, { planId, proration: 'invoice' }, key);
+}
+
+async function waitingAmounts(
+  till: Pick<Backend, 'stripe'>,
+  subscription: Pick<Scene, 'processorSubscriptionId'>,
+): Promise<readonly number[]> {
+  return (await waitingItems(till, subscription)).map(({ amount }) => amount);
 }
 
 /** The invoices of changes at the processor: every try to charge one makes another. */
@@ -63,12 +75,15 @@ async function assertFinished(backend: Backend, till: TillInProcess, scene: Scen
   assert.equal(pending !== null, outcome.waits);
   const shown = await till.get<Record<string, unknown>>(`/subscriptions/${scene.subscriptionId}`);
   assert.equal(shown['planId'] === planId, outcome.isMade);
-  assert.deepEqual(shown['pendingChange'], outcome.waits ? { planId, quantity: 1, at: null } : null);
+  assert.deepEqual(shown['pendingChange'], outcome.waits ? { planId, quantity: 2, at: null } : null);
   const repeated = await send(till, scene);
   assert.equal(repeated.replayed, true);
   const withoutRequest = ({ requestId: _, ...body }: Answer['body']) => body;
   assert.deepEqual(withoutRequest(repeated.body), withoutRequest(resumed.body));
   assert.equal((await changeInvoices(backend, scene)).length, 1);
+  // What the change did not bill waits again, each item once.
+  assert.equal(scene.waiting.length, 2);
+  assert.deepEqual(await waitingAmounts(backend, scene), outcome.status === 402 ? scene.waiting : []);
 }
 
 /** A finished request leaves nothing behind. */
@@ -101,7 +116,15 @@ test('a process killed at any crash point leaves what the same request finishes,
 });
 
 /** Each call to the processor that a change makes, in its order. */
-const calls = ['subscriptions.retrieve', 'subscriptions.update', 'invoices.retrieve', 'invoices.void'];
+const calls = [
+  ...['subscriptions.retrieve', 'invoiceitems.list', 'invoiceitems.update', 'subscriptions.update'],
+  ...['invoices.retrieve', 'invoices.void', 'invoiceitems.create'],
+];
+
+/** Only a declined change makes these, or depends on what they did. */
+function isOfDecline(operation: string): boolean {
+  return operation === 'invoices.void' || operation.startsWith('invoiceitems.');
+}
 
 test('a call that breaks, before or after its effect, leaves what the same request finishes', async (t) => {
   const backend = await startBackend(t);
@@ -110,7 +133,7 @@ test('a call that breaks, before or after its effect, leaves what the same reque
     for (const kind of ['reset_before', 'reset_after'] as const) {
       for (const outcome of outcomes) {
         if (operation.startsWith('invoices.') && outcome.status === 200 && !outcome.waits) continue;
-        if (operation === 'invoices.void' && outcome.status !== 402) continue;
+        if (isOfDecline(operation) && outcome.status !== 402) continue;
         await t.test(`${operation} ${kind} ${outcome.card}`, async () => {
           const scene = await setScene(hasty, outcome, `${operation}-${kind}`);
           await backend.setFault({ operation, kind });
@@ -123,6 +146,16 @@ test('a call that breaks, before or after its effect, leaves what the same reque
   }
 });
 
+/** Makes every claim look abandoned, and lets the sweeper resolve it. */
+async function sweep({ sql }: Backend, till: TillInProcess): Promise<void> {
+  await sql(
+    `update till.idempotency_claims set attempted_at = attempted_at - interval '2 minutes',
+       leased_until = leased_until - interval '2 minutes', looked_at = looked_at - interval '2 minutes'
+     where completed_at is null`,
+  );
+  await till.services.sweeper.sweep();
+}
+
 test('the sweeper voids a declined change that nobody repeats, and leaves one that waits', async (t) => {
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
@@ -132,17 +165,72 @@ test('the sweeper voids a declined change that nobody repeats, and leaves one th
     await backend.setFault({ operation: 'invoices.retrieve', kind: 'reset_before' });
     assert.equal((await send(hasty, scene)).status, 503);
     assert.equal((await newestInvoice(hasty, scene)).status, 'open');
-    await backend.sql(
-      `update till.idempotency_claims set attempted_at = attempted_at - interval '2 minutes',
-         leased_until = leased_until - interval '2 minutes', looked_at = looked_at - interval '2 minutes'
-       where completed_at is null`,
-    );
-    await hasty.services.sweeper.sweep();
+    await sweep(backend, hasty);
     assert.equal((await newestInvoice(hasty, scene)).status, outcome.invoice);
+    assert.deepEqual(await waitingAmounts(backend, scene), outcome.waits ? [] : scene.waiting);
     const { pending_update: pending } = await backend.stripe.subscriptions.retrieve(
       scene.processorSubscriptionId,
     );
     assert.equal(pending !== null, outcome.waits);
     await assertFinished(backend, hasty, scene);
+  }
+});
+
+/** Restores the oldest item as Till does, but under a key that the processor has forgotten. */
+async function restoreWithoutKey({ stripe }: Backend, scene: Scene): Promise<void> {
+  const { id: invoice } = await newestInvoice({ stripe }, scene);
+  const items = (await stripe.invoiceItems.list({ invoice: String(invoice) })).data;
+  const lost = items.findLast(({ metadata }) => metadata?.['till_waited'] !== undefined);
+  assert.ok(lost !== undefined);
+  const { id, customer, amount, currency } = lost;
+  await stripe.invoiceItems.create({
+    ...{ customer: String(customer), amount, currency, subscription: scene.processorSubscriptionId },
+    metadata: { till_restores: id },
+  });
+}
+
+test('the sweeper restores what a declined or dropped change took, once, also without the keys', async (t) => {
+  const backend = await startBackend(t);
+  const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
+  const [, declined, waiting] = outcomes;
+  const drop = ({ subscriptionId, key }: Scene) =>
+    hasty.tryPatch(`/subscriptions/${subscriptionId}`, { cancelAtPeriodEnd: true }, `${key}-drop`);
+  for (const kind of ['reset_before', 'reset_after'] as const)
+    for (const outcome of [declined, waiting]) {
+      const scene = await setScene(hasty, outcome, `restored-${kind}`);
+      if (outcome.waits) assert.equal((await send(hasty, scene)).status, 200);
+      await backend.setFault({ operation: 'invoiceitems.create', kind });
+      const broken = await (outcome.waits ? drop(scene) : send(hasty, scene));
+      assert.equal(broken.status, 503);
+      assert.equal((await newestInvoice(hasty, scene)).status, 'void');
+      assert.notDeepEqual(await waitingAmounts(backend, scene), scene.waiting);
+      if (kind === 'reset_before') await restoreWithoutKey(backend, scene);
+      for (let sweeps = 0; sweeps < 2; sweeps += 1) {
+        await sweep(backend, hasty);
+        assert.deepEqual(await waitingAmounts(backend, scene), scene.waiting);
+      }
+    }
+});
+
+test('a request that dies while it drops a change restores what that took when it is repeated', async (t) => {
+  const backend = await startBackend(t);
+  const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
+  const [, , waiting] = outcomes;
+  for (const [position, body] of [
+    { quantity: 2, planId: 'present' },
+    { quantity: 3, when: 'periodEnd' },
+    { cancelAtPeriodEnd: true },
+  ].entries()) {
+    const scene = await setScene(hasty, waiting, `dropped-${position}`);
+    const { subscriptionId, key } = scene;
+    const path = `/subscriptions/${subscriptionId}`;
+    const { planId } = await hasty.get<{ readonly planId: string }>(path);
+    assert.equal((await send(hasty, scene)).status, 200);
+    const sent = 'planId' in body ? { ...body, planId } : body;
+    await backend.setFault({ operation: 'invoiceitems.create', kind: 'reset_before' });
+    assert.equal((await hasty.tryPatch(path, sent, `${key}-drop`)).status, 503);
+    assert.deepEqual(await waitingAmounts(backend, scene), []);
+    assert.equal((await hasty.tryPatch(path, sent, `${key}-drop`)).status, 200);
+    assert.deepEqual(await waitingAmounts(backend, scene), scene.waiting);
   }
 });

@@ -90,6 +90,16 @@ export async function useCard(
   await stripe.subscriptions.update(processorSubscriptionId, { default_payment_method: id });
 }
 
+/** What the processor will bill with the next invoice of the subscription's customer, the oldest first. */
+export async function waitingItems(
+  { stripe }: Pick<Till, 'stripe'>,
+  { processorSubscriptionId }: Pick<SubscriptionBody, 'processorSubscriptionId'>,
+) {
+  const { customer } = await stripe.subscriptions.retrieve(processorSubscriptionId);
+  const { data } = await stripe.invoiceItems.list({ customer: String(customer), pending: true, limit: 100 });
+  return data.toReversed();
+}
+
 /** The newest invoice of a subscription at the processor. */
 export async function newestInvoice(
   { stripe }: Pick<Till, 'stripe'>,

@@ -45,9 +45,10 @@ test('the page about the processor key lists every permission that the adapter n
   assert.deepEqual(listed, [...needed].toSorted());
 });
 
+/** The resources whose path is not derived from their name in the client. */
+const paths: Readonly<Record<string, string>> = { accounts: 'account', invoiceItems: 'invoiceitems' };
+
 /** `paymentIntents` of the client is `payment_intents` in paths. */
 function pathOf(resource: string): string {
-  return resource === 'accounts'
-    ? 'account'
-    : resource.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return paths[resource] ?? resource.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

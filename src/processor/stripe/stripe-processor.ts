@@ -13,6 +13,7 @@ import { verifyWebhook } from './events/verify-webhook.ts';
 import { createAccountRead } from './objects/account.ts';
 import { createCustomerCalls } from './objects/customers.ts';
 import { createDisputeCalls } from './objects/disputes.ts';
+import { createInvoiceItemCalls } from './objects/invoice-items.ts';
 import { createInvoiceCalls } from './objects/invoices.ts';
 import { createPaymentMethodCalls } from './objects/payment-methods.ts';
 import { createPaymentCalls } from './objects/payments.ts';
@@ -80,6 +81,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     promotionCodes: createPromotionCodeCalls(context),
     schedules: createScheduleCalls(context),
     subscriptionChanges: createSubscriptionChangeCalls(context),
+    invoiceItems: createInvoiceItemCalls(context),
     invoices: createInvoiceCalls(context),
     paymentMethods: createPaymentMethodCalls(context),
     events: createEventCalls(context),

@@ -455,6 +455,15 @@ describe('subscription events', () => {
       });
       assert.deepEqual(readEvent(payload), { subject: 'changedSubscription', facts });
     }
+    const expired = { ...JSON.parse(eventFixture('customer.subscription.updated.newer')) };
+    const { payload: expiry } = mapEventEnvelope({
+      ...expired,
+      type: 'customer.subscription.pending_update_expired',
+    });
+    assert.deepEqual(readEvent(expiry), {
+      subject: 'expiredChange',
+      facts: [{ processorSubscriptionId: expired.data.object.id }],
+    });
     const detached = {
       ...JSON.parse(eventFixture('customer.updated')),
       type: 'payment_method.detached',

@@ -87,6 +87,12 @@ const readSubscription: Reader = (object, asOf, { hasMetadata }) => {
   return { subject: 'subscription', facts: [hasMetadata ? facts : { ...facts, metadata: null }] };
 };
 
+/** The processor has voided the invoice of a change. An event about the subscription itself comes with it. */
+const readExpiredChange: Reader = (object) => {
+  const processorSubscriptionId = WireObject.parse(object, 'subscription').expectKind('subscription').id();
+  return { subject: 'expiredChange', facts: [{ processorSubscriptionId }] };
+};
+
 /** The schedule or the discount of a subscription. A released schedule names its subscription apart. */
 const readChangedSubscription: Reader = (object) => {
   const holder = WireObject.parse(object, 'object');
@@ -196,7 +202,7 @@ const readers: Readonly<Record<EventType, Reader>> = {
   'customer.subscription.paused': readSubscription,
   'customer.subscription.resumed': readSubscription,
   'customer.subscription.pending_update_applied': readSubscription,
-  'customer.subscription.pending_update_expired': readSubscription,
+  'customer.subscription.pending_update_expired': readExpiredChange,
   'customer.subscription.trial_will_end': readSubscription,
   'subscription_schedule.aborted': readChangedSubscription,
   'subscription_schedule.canceled': readChangedSubscription,

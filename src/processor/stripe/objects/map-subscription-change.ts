@@ -76,6 +76,7 @@ export function mapCharge(value: unknown): InvoiceCharge {
   const status = invoice.oneOf('status', invoiceStatuses);
   return {
     status,
+    createdAt: invoice.createdAt(new Date(0)),
     decline: newest === undefined ? null : declineOf(newest.intent),
     clientSecret: newest === undefined || status !== 'open' ? null : clientSecretOf(newest.intent),
   };

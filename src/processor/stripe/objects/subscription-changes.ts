@@ -14,6 +14,9 @@ import { termExpansions } from './map-subscription-terms.ts';
 
 const expand = [...termExpansions];
 
+/** A request that dies is repeated or looked up within minutes, so few voided invoices are newer than its own. */
+const voidedInvoicesMax = 10;
+
 const prorationBehaviors = {
   nextInvoice: 'create_prorations',
   invoice: 'always_invoice',
@@ -72,6 +75,19 @@ export function createSubscriptionChangeCalls(context: AdapterContext): Subscrip
         take: () => done(null),
         // The call carries none of the caller's values, so any other refusal is about the invoice's state.
         refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+      }),
+
+    listVoidedChanges: (subscription) =>
+      call('invoices.list', {
+        kind: 'read',
+        send: (options) =>
+          stripe.invoices.list({ subscription, status: 'void', limit: voidedInvoicesMax }, options),
+        take: (response) =>
+          WireObject.parse(response, 'list')
+            .array('data')
+            .map((value) => WireObject.parse(value, 'invoice').expectKind('invoice'))
+            .filter((invoice) => invoice.optionalText('billing_reason') === 'subscription_update')
+            .map((invoice) => invoice.id()),
       }),
 
     preview: createPreview(context),

@@ -1,0 +1,57 @@
+import type { Stripe } from 'stripe';
+import type { InvoiceItem } from '../../invoice-item-calls.ts';
+import { fieldsOf } from '../wire/wire-metadata.ts';
+import { ifReadable, WireObject } from '../wire/wire-object.ts';
+
+/** The metadata key of an item that waited for an invoice before a change was billed. */
+const waitedKey = 'till_waited';
+/** The metadata key under which an item names the one that it restores. */
+const restoresKey = 'till_restores';
+
+/** The metadata that marks an item that waits. */
+export const waitedMark = { [waitedKey]: 'true' };
+
+export function mapInvoiceItem(value: unknown): InvoiceItem {
+  const item = WireObject.parse(value, 'invoiceitem').expectKind('invoiceitem');
+  const period = item.object('period');
+  const texts = Object.entries(fieldsOf(item) ?? {}).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
+  );
+  const { [waitedKey]: waited, [restoresKey]: restores, ...metadata } = Object.fromEntries(texts);
+  return {
+    processorInvoiceItemId: item.id(),
+    processorCustomerId: item.reference('customer'),
+    processorSubscriptionId: subscriptionOf(item),
+    amount: item.wholeNumber('amount'),
+    currency: item.currency('currency'),
+    description: item.optionalText('description'),
+    discountable: item.flag('discountable'),
+    periodStart: period.moment('start'),
+    periodEnd: period.moment('end'),
+    taxRateIds: (ifReadable(() => item.objects('tax_rates')) ?? []).map((rate) => rate.id()),
+    metadata,
+    waited: waited !== undefined,
+    restores: restores ?? null,
+  };
+}
+
+function subscriptionOf(item: WireObject): string | null {
+  const parent = item.objectOrNull('parent');
+  const details = parent?.objectOrNull('subscription_details') ?? null;
+  return details?.reference('subscription') ?? null;
+}
+
+/** The parameters of a new item that bills the same. An item with an amount has neither a price nor a quantity. */
+export function restoredItemParams(item: InvoiceItem): Stripe.InvoiceItemCreateParams {
+  return {
+    customer: item.processorCustomerId,
+    ...(item.processorSubscriptionId === null ? {} : { subscription: item.processorSubscriptionId }),
+    amount: item.amount,
+    currency: item.currency,
+    ...(item.description === null ? {} : { description: item.description }),
+    discountable: item.discountable,
+    period: { start: item.periodStart.getTime() / 1_000, end: item.periodEnd.getTime() / 1_000 },
+    ...(item.taxRateIds.length === 0 ? {} : { tax_rates: [...item.taxRateIds] }),
+    metadata: { ...item.metadata, [restoresKey]: item.processorInvoiceItemId },
+  };
+}
