@@ -59,7 +59,9 @@ export async function keepJournal({ sql }: Pick<TillInProcess, 'sql'>): Promise<
 
 function keyOf(row: Row): string {
   const { id, operation, key, resource, shard, name, external_id: externalId } = row;
-  return JSON.stringify(id === undefined ? [operation, key, resource, shard, name, externalId] : id);
+  const { position, object_id: objectId } = row;
+  const others = [operation, key, resource, shard, name, externalId, position, objectId];
+  return JSON.stringify(id === undefined ? others : id);
 }
 
 /**
