@@ -48,7 +48,7 @@ const retentionDelayMs = 3_600_000;
 const erasureDelayMs = 60_000;
 /** Indexes are missing only after an upgrade. */
 const indexDelayMs = 3_600_000;
-/** The end of a grace period is told within a minute. */
+/** The end of a grace period has its event within half a minute. */
 const dueEventsDelayMs = 20_000;
 /** Objects that are older than events are exist only after an upgrade. */
 const olderObjectsDelayMs = 3_600_000;
@@ -156,7 +156,7 @@ function composeBackgroundWork(
     new Repeater({
       name: 'due events',
       delayMs: dueEventsDelayMs,
-      work: (signal) => eventUpkeep.tellDue(signal),
+      work: (signal) => eventUpkeep.writeDue(signal),
       logger,
     }),
     new Repeater({
