@@ -7,10 +7,9 @@ import { DeliveryReport } from './delivery-report.ts';
 import type { DeliveryStore } from './delivery-store.ts';
 import type { EventEndpoint } from './endpoint.ts';
 import type { EndpointStore } from './endpoint-store.ts';
-import { eventId } from './event-id.ts';
 import type { EventSender } from './event-sender.ts';
 import { type EndedDelivery, type RecordedBatch, recordDeliveries } from './record-deliveries.ts';
-import { bodyOf } from './stored-event.ts';
+import { messageOf } from './stored-event.ts';
 
 /** Deliveries at a time to one endpoint: at least one a second to the slowest, and thousands to a fast one. */
 const parallelMax = 10;
@@ -271,8 +270,7 @@ export class DeliveryLane {
 
   async #attempt(delivery: QueuedDelivery): Promise<void> {
     const { endpoint, secrets } = this.#settings;
-    const { event } = delivery;
-    const message = { url: endpoint.url, secrets, id: eventId(event), body: bodyOf(event) };
+    const message = { url: endpoint.url, secrets, ...messageOf(delivery.event) };
     const outcome = await this.#parts.sender.send(message, this.#ending.signal);
     if (outcome === undefined) return this.#queue.abandon(delivery);
     this.#queue.settle(delivery, outcome.succeeded);

@@ -25,3 +25,8 @@ export function bodyOf(event: StoredEvent): string {
   });
   return `${head.slice(0, -1)},"data":${data},"previous":${previous},"cause":${cause}}`;
 }
+
+/** What a delivery sends: the id, by which a receiver recognises a repetition, and the event. */
+export function messageOf(event: StoredEvent): { readonly id: string; readonly body: string } {
+  return { id: eventId(event), body: bodyOf(event) };
+}

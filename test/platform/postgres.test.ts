@@ -71,6 +71,30 @@ test('a statement that fails unseen fails its transaction, and says why, whateve
   }
 });
 
+test('what runs before the commit sees each written row once, is part of the transaction, and can fail it', async (t) => {
+  await database.query('truncate numbers');
+  const seen: (readonly unknown[])[] = [];
+  database.setBeforeCommit(async (tx, rows) => {
+    seen.push(rows.map(({ table, row, before, isNew }) => [table, row, before, isNew]));
+    tx.send('insert into numbers values (2)');
+    if (rows.length > 1) throw new Error('not like this');
+  });
+  t.after(() => database.setBeforeCommit(async () => {}));
+  await database.transaction((tx) => tx.query('insert into numbers values (1)'));
+  assert.deepEqual(seen, [], 'no row was reported');
+  await database.transaction(async (tx) => {
+    tx.written.add('numbers', [{ row: { id: 'a' }, before: { n: 0 } }]);
+    tx.written.add('numbers', [{ row: { id: 'a' }, before: { n: 1 } }]);
+  });
+  assert.deepEqual(seen, [[['numbers', { id: 'a' }, { n: 0 }, false]]]);
+  const failed = database.transaction(async (tx) => {
+    await tx.query('insert into numbers values (3)');
+    tx.written.add('numbers', [{ row: { id: 'a' } }, { row: { id: 'b' } }]);
+  });
+  await assert.rejects(failed, /duplicate key|not like this/);
+  assert.deepEqual(await database.query('select n from numbers order by n'), [{ n: 1 }, { n: 2 }]);
+});
+
 test('a begin that fails is followed by nothing that takes effect', async (t) => {
   const garbleBegin = (chunk: Buffer) => {
     const at = chunk.indexOf('begin\0');
