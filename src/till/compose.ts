@@ -128,8 +128,7 @@ function composeBackgroundWork(
   services: Services,
   { account, databaseUrl }: { readonly account: AccountGuard; readonly databaseUrl: string },
 ): () => void {
-  const { worker, sweeper, recovery, retention, erasure, eventUpkeep, dispatcher, deliveryRetention } =
-    services;
+  const { worker, sweeper, recovery, retention, erasure, eventUpkeep, dispatcher } = services;
   const processorRepeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
@@ -141,12 +140,6 @@ function composeBackgroundWork(
   ];
   const repeaters = [
     new Repeater({ name: 'retention', delayMs: retentionDelayMs, work: () => retention.run(), logger }),
-    new Repeater({
-      name: 'retention of deliveries',
-      delayMs: retentionDelayMs,
-      work: () => deliveryRetention.run(),
-      logger,
-    }),
     new Repeater({
       name: 'erasure',
       delayMs: erasureDelayMs,
