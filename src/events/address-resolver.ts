@@ -17,7 +17,7 @@ const checkTimeoutMs = 5_000;
  * Public names are resolved by DNS directly: the system's resolver has few threads, so that a few dead names would delay
  * all others. Private names may be known only to the system, for example from /etc/hosts.
  */
-export function systemResolve({ allowPrivate }: AddressPolicy): Resolve {
+function systemResolve({ allowPrivate }: AddressPolicy): Resolve {
   if (allowPrivate)
     return async (host) => (await dns.lookup(host, { all: true })).map(({ address }) => address);
   const resolver = new dns.Resolver({ timeout: queryTimeoutMs, tries: queryTriesMax });

@@ -4,7 +4,7 @@ import type { Delivery } from './delivery.ts';
 /** Greater than every id. */
 const afterAllIds = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** All SQL for what is kept of deliveries: the list, the age of the oldest, erasure and retention. */
+/** All SQL for what is kept of deliveries: the list, the age of the oldest, and erasure. */
 export class DeliveryListStore {
   /** Newest first, from the one before `before` on. */
   list(
@@ -52,40 +52,6 @@ export class DeliveryListStore {
            select endpoint_id, id, created_at from till.event_deliveries where ${isTheirs} limit $2) returning 1)
        select from waiting union all select from finished`,
       [customerId, limit],
-    );
-    return rows.length;
-  }
-
-  /** Fails if it does not get its locks within 100 ms. */
-  async makeWeeks(db: Queryable): Promise<void> {
-    await db.query(`select till.make_delivery_weeks(now() - interval '1 week', now() + interval '4 weeks')`);
-  }
-
-  /** Weeks that ended before the retention period. */
-  async listExpiredWeeks(db: Queryable, retentionDays: number): Promise<readonly string[]> {
-    const rows = await db.query<{ name: string }>(
-      `select relname as name from pg_catalog.pg_class join pg_catalog.pg_inherits on inhrelid = pg_class.oid
-       where inhparent = 'till.event_deliveries'::regclass and relname ~ '^event_deliveries_[0-9]{8}$'
-         and to_date(right(relname, 8), 'YYYYMMDD') + 7 < (now() at time zone 'utc')::date - $1::int
-       order by relname`,
-      [retentionDays],
-    );
-    return rows.map(({ name }) => name);
-  }
-
-  /** Fails if it does not get its lock within 100 ms. */
-  async dropWeek(db: Queryable, week: string): Promise<void> {
-    await db.query('select till.drop_delivery_week($1)', [week]);
-  }
-
-  /** The default partition has deliveries whose week had been dropped when they ended. */
-  async deleteExpiredOthers(db: Queryable, retentionDays: number, limit: number): Promise<number> {
-    const rows = await db.query(
-      `delete from till.event_deliveries_other where (endpoint_id, id, created_at) in (
-         select endpoint_id, id, created_at from till.event_deliveries_other
-         where created_at < now() - make_interval(days => $1) limit $2)
-       returning 1 as deleted`,
-      [retentionDays, limit],
     );
     return rows.length;
   }

@@ -7,7 +7,7 @@ import type { StoredEvent } from './stored-event.ts';
 type WithTypes = Pick<EventEndpoint, 'id' | 'types'>;
 
 /** A delivery that waits for an attempt. */
-export interface WaitingDelivery {
+interface WaitingDelivery {
   readonly id: string;
   readonly createdAt: Date;
   readonly attempt: number;
@@ -30,7 +30,7 @@ export interface DeliveryRecord {
 }
 
 /** An object whose event no longer waits, so that its next one can. */
-export interface SettledObject {
+interface SettledObject {
   readonly objectId: string;
   readonly position: number;
   /** The id of the next delivery. */

@@ -1,6 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
-import { answer, body, bodyFailures, IdParams, keyFailures, problems } from '../http/docs/api-schema.ts';
+import {
+  answer,
+  body,
+  bodyFailures,
+  CursorQuery,
+  IdParams,
+  keyFailures,
+  problems,
+} from '../http/docs/api-schema.ts';
 import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { emptyIfAbsent } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
@@ -19,7 +27,6 @@ import {
   ReplayBody,
   RotateBody,
   UpdateBody,
-  WalkQuery,
 } from './endpoint-schema.ts';
 import type { EndpointService } from './endpoint-service.ts';
 
@@ -185,7 +192,7 @@ function registerReads(fastify: FastifyInstance, endpoints: EndpointService): vo
         tags,
         operationId: 'listEventEndpoints',
         summary: 'List event endpoints, newest first',
-        querystring: WalkQuery,
+        querystring: CursorQuery,
         response: {
           200: answer('One page of endpoints.', EndpointListSchema, {
             data: [endpointExample],
@@ -226,7 +233,7 @@ function registerReads(fastify: FastifyInstance, endpoints: EndpointService): vo
           'Shows deliveries that were tried and those that wait for their next attempt. Later events of the same object ' +
           'wait behind it and are not listed yet.',
         params: IdParams,
-        querystring: WalkQuery,
+        querystring: CursorQuery,
         response: {
           200: answer('One page of deliveries.', DeliveryListSchema, {
             data: [deliveryExample],

@@ -1,13 +1,5 @@
 import { type Static, Type } from 'typebox';
-import {
-  Cursor,
-  DateTime,
-  Id,
-  IdempotencyKey,
-  NextCursor,
-  nullable,
-  PageQuery,
-} from '../http/docs/api-schema.ts';
+import { DateTime, Id, IdempotencyKey, NextCursor, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { optionalBody } from '../http/input/validator.ts';
 import { type Delivery, deliveryStatuses } from './delivery.ts';
@@ -15,6 +7,7 @@ import { disabledReasons, type EventEndpoint } from './endpoint.ts';
 import { urlLengthMax } from './endpoint-address.ts';
 import { type EventType, eventTypes } from './event.ts';
 import { eventId } from './event-id.ts';
+import { eventExample } from './event-schema.ts';
 
 const descriptionLengthMax = 500;
 
@@ -78,7 +71,7 @@ export const EndpointListSchema = component('EventEndpointList', {
   nextCursor: NextCursor,
 });
 
-export const DeliverySchema = component('EventDelivery', {
+const DeliverySchema = component('EventDelivery', {
   id: Id,
   eventId: Type.String({ description: 'Also sent as the `webhook-id` header.' }),
   attempt: Type.Integer({ description: 'The number of attempts so far.' }),
@@ -98,11 +91,6 @@ export const DeliveryListSchema = component('EventDeliveryList', {
   data: Type.Array(DeliverySchema),
   nextCursor: NextCursor,
 });
-
-export const WalkQuery = Type.Object(
-  { cursor: Cursor, limit: PageQuery.properties.limit },
-  { additionalProperties: false },
-);
 
 export const CreateBody = Type.Object(
   {
@@ -173,7 +161,7 @@ export const endpointWithSecretExample: Static<typeof EndpointWithSecretSchema> 
 
 export const deliveryExample: Static<typeof DeliverySchema> = {
   id: '0199c1f5-77a1-7b2c-8d3e-4f5061728394',
-  eventId: 'evt_AZwf9HgrAAAAAAAB',
+  eventId: eventExample.id,
   attempt: 2,
   status: 'pending',
   responseStatus: 503,

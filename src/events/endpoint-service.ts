@@ -1,4 +1,5 @@
 import { Failure } from '../errors.ts';
+import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
@@ -40,9 +41,6 @@ interface EndpointParts {
   /** Called when the endpoints may have changed. */
   readonly onChanged: () => void;
 }
-
-/** Undefined: the request has none. */
-type IdempotencyKey = Parameters<IdempotencyService['run']>[2];
 
 interface ChangeRequest {
   readonly endpointId: string;
@@ -116,26 +114,26 @@ export class EndpointService {
     });
   }
 
-  create(values: NewEndpoint, key: IdempotencyKey): Promise<OperationResult<EventEndpoint>> {
+  create(values: NewEndpoint, key: IdempotencyKey | undefined): Promise<OperationResult<EventEndpoint>> {
     return this.#run(this.creation, values, key);
   }
 
   update(
     endpointId: string,
     change: EndpointChange,
-    key: IdempotencyKey,
+    key: IdempotencyKey | undefined,
   ): Promise<OperationResult<EventEndpoint>> {
     return this.#run(this.updating, { endpointId, change }, key);
   }
 
-  rotateSecret(endpointId: string, key: IdempotencyKey): Promise<OperationResult<EventEndpoint>> {
+  rotateSecret(endpointId: string, key: IdempotencyKey | undefined): Promise<OperationResult<EventEndpoint>> {
     return this.#run(this.rotation, { endpointId }, key);
   }
 
   replay(
     endpointId: string,
     after: string | null,
-    key: IdempotencyKey,
+    key: IdempotencyKey | undefined,
   ): Promise<OperationResult<EventEndpoint>> {
     return this.#run(this.replaying, { endpointId, after }, key);
   }
@@ -181,7 +179,7 @@ export class EndpointService {
   async #run<Request>(
     operation: EndpointOperation<Request>,
     request: Request,
-    key: IdempotencyKey,
+    key: IdempotencyKey | undefined,
   ): Promise<OperationResult<EventEndpoint>> {
     const done = await this.#parts.idempotency.run(operation, request, key);
     this.#parts.onChanged();

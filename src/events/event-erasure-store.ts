@@ -2,7 +2,7 @@ import type { Queryable } from '../platform/postgres.ts';
 import { erasedBelonging, erasedCustomer, personalFields } from './personal-data.ts';
 
 /** How far a search of a customer's events has come. */
-export interface ErasedBatch {
+interface ErasedBatch {
   readonly count: number;
   /** The position of the last event of the batch. Null if there was none. */
   readonly last: number | null;
@@ -30,8 +30,8 @@ export class EventErasureStore {
        ), erased as (
          update till.events set data = shown.data, previous = (previous::jsonb - $6::text[])::json
          from batch cross join lateral (
-           select (told.data::jsonb || case told.object_type when 'customer' then $4::jsonb else $5::jsonb end)::json as data
-           from till.events told where told.position = batch.position and told.created_at = batch.created_at) as shown
+           select (old.data::jsonb || case old.object_type when 'customer' then $4::jsonb else $5::jsonb end)::json as data
+           from till.events old where old.position = batch.position and old.created_at = batch.created_at) as shown
          where events.position = batch.position and events.created_at = batch.created_at
            and (events.data::jsonb <> shown.data::jsonb or events.previous::jsonb ?| $6::text[])
        )

@@ -20,7 +20,7 @@ const idleSocketMs = 4_000;
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 const userAgent = `Till/${version}`;
 
-export interface Message {
+interface Message {
   readonly url: string;
   readonly secrets: readonly string[];
   readonly id: string;

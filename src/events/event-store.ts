@@ -4,13 +4,13 @@ import type { EventPlace } from './event-id.ts';
 import type { StoredEvent } from './stored-event.ts';
 
 /** The events after one position, up to another, which the horizon has passed. */
-export interface EventRange {
+interface EventRange {
   readonly after: number;
   readonly upTo: number;
   readonly limit: number;
 }
 
-export interface EventRows {
+interface EventRows {
   readonly rows: readonly StoredEvent[];
   /** The last event that was looked at, whether it was selected or not. Undefined if there was none. */
   readonly last: EventPlace | undefined;

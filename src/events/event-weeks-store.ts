@@ -1,34 +1,64 @@
 import type { Queryable } from '../platform/postgres.ts';
 
-/** All SQL for the weekly partitions of events. Functions that run as the schema's owner change the tables. */
+/** A table with a partition for each week. Functions that run as the schema's owner change its partitions. */
+interface WeeklyTable {
+  readonly name: string;
+  readonly primaryKey: string;
+  readonly makeWeeks: string;
+  readonly dropWeek: string;
+}
+
+export const eventWeeks: WeeklyTable = {
+  name: 'events',
+  primaryKey: 'position, created_at',
+  makeWeeks: 'till.make_event_weeks',
+  dropWeek: 'till.drop_event_week',
+};
+
+export const deliveryWeeks: WeeklyTable = {
+  name: 'event_deliveries',
+  primaryKey: 'endpoint_id, id, created_at',
+  makeWeeks: 'till.make_delivery_weeks',
+  dropWeek: 'till.drop_delivery_week',
+};
+
+/** All SQL for the weeks of events or of their deliveries. */
 export class EventWeeksStore {
+  readonly #table: WeeklyTable;
+
+  constructor(table: WeeklyTable) {
+    this.#table = table;
+  }
+
   /** Fails if it does not get its locks within 100 ms. */
   async makeWeeks(db: Queryable): Promise<void> {
-    await db.query(`select till.make_event_weeks(now() - interval '1 week', now() + interval '4 weeks')`);
+    await db.query(`select ${this.#table.makeWeeks}(now() - interval '1 week', now() + interval '4 weeks')`);
   }
 
   /** Weeks that ended before the retention period. */
   async listExpiredWeeks(db: Queryable, retentionDays: number): Promise<readonly string[]> {
-    const rows = await db.query<{ name: string }>(
-      `select relname as name from pg_catalog.pg_class join pg_catalog.pg_inherits on inhrelid = pg_class.oid
-       where inhparent = 'till.events'::regclass and relname ~ '^events_[0-9]{8}$'
+    const { name } = this.#table;
+    const rows = await db.query<{ week: string }>(
+      `select relname as week from pg_catalog.pg_class join pg_catalog.pg_inherits on inhrelid = pg_class.oid
+       where inhparent = 'till.${name}'::regclass and relname ~ '^${name}_[0-9]{8}$'
          and to_date(right(relname, 8), 'YYYYMMDD') + 7 < (now() at time zone 'utc')::date - $1::int
        order by relname`,
       [retentionDays],
     );
-    return rows.map(({ name }) => name);
+    return rows.map(({ week }) => week);
   }
 
   /** Fails if it does not get its locks within 100 ms. */
   async dropWeek(db: Queryable, week: string): Promise<void> {
-    await db.query('select till.drop_event_week($1)', [week]);
+    await db.query(`select ${this.#table.dropWeek}($1)`, [week]);
   }
 
-  /** Deletes up to `limit` expired events for which no week was made in time. Returns their number. */
+  /** Deletes up to `limit` expired rows for which no week was made in time. Returns their number. */
   async deleteExpiredOthers(db: Queryable, retentionDays: number, limit: number): Promise<number> {
+    const { name, primaryKey } = this.#table;
     const rows = await db.query(
-      `delete from till.events_other where (position, created_at) in (
-         select position, created_at from till.events_other
+      `delete from till.${name}_other where (${primaryKey}) in (
+         select ${primaryKey} from till.${name}_other
          where created_at < now() - make_interval(days => $1) limit $2)
        returning 1 as deleted`,
       [retentionDays, limit],

@@ -5,7 +5,7 @@ export const eventObjectTypes = ['customer', 'plan', 'payment', 'refund', 'subsc
 
 export type EventObjectType = (typeof eventObjectTypes)[number];
 
-/** A change has one event, with the type that tells most. `updated` is for changes that no other type describes. */
+/** A change has one event: see `event-type.ts`. `updated` is for changes that no other type describes. */
 export const eventTypes = [
   'customer.created',
   'customer.updated',

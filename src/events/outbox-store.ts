@@ -1,5 +1,5 @@
 import type { Queryable, Transaction } from '../platform/postgres.ts';
-import type { Told } from './tell-change.ts';
+import type { RecordedObject } from './describe-change.ts';
 
 /** The class of the advisory locks on the links of subscriptions ("tlsl" in ASCII). */
 const linkLockClass = 0x746c736c;
@@ -12,7 +12,7 @@ export class OutboxStore {
     tx.send(sql, [locks], 'lock_event_links');
   }
 
-  findTold(db: Queryable, ids: readonly string[]): Promise<readonly Told[]> {
+  findRecorded(db: Queryable, ids: readonly string[]): Promise<readonly RecordedObject[]> {
     return db.query(
       `select object_id as id, data::text as data, changes_at as "changesAt" from till.event_objects
        where object_id = any($1)`,
@@ -25,7 +25,7 @@ export class OutboxStore {
     tx.send('select till.append_events($1)', [toArray(events)], 'append_events');
   }
 
-  /** Remembers what the API shows of objects, without an event. */
+  /** Records what the API shows of objects, without an event. */
   record(tx: Transaction, objects: readonly string[]): void {
     tx.send(
       `insert into till.event_objects (object_id, object_type, data, changes_at)

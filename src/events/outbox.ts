@@ -1,36 +1,36 @@
 import { causeOfKind, currentCauseOf } from '../platform/cause.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import type { WrittenRow } from '../platform/written-rows.ts';
+import { type Candidate, describeChange, eventText, recordText } from './describe-change.ts';
+import type { ObjectKind, Shown } from './object-kind.ts';
 import type { OutboxStore } from './outbox-store.ts';
 import type { SubscriptionLinks } from './subscription-links.ts';
-import { type Candidate, eventText, recordText, tellChange } from './tell-change.ts';
-import type { Shown, ToldObject } from './told-object.ts';
 
-/** Rows that are read and told together: enough for any batch, few enough that their JSON is a few megabytes. */
+/** Rows that are handled together: enough for any batch, few enough that their JSON is a few megabytes. */
 const rowsPerStep = 1_000;
 
 interface OutboxParts {
   readonly store: OutboxStore;
-  readonly objects: readonly ToldObject[];
+  readonly objects: readonly ObjectKind[];
   readonly links: SubscriptionLinks;
 }
 
-/** An object to look at: written by the transaction, or showing something of what was written. */
-interface Touched {
-  readonly kind: ToldObject;
+/** An object that the transaction wrote, or that shows something of what was written. */
+interface Affected {
+  readonly kind: ObjectKind;
   readonly id: string;
   readonly written: WrittenRow | undefined;
-  /** Read already, or returned by the statement that wrote it. */
+  /** Undefined if it must be read first. */
   readonly shown: Shown | undefined;
 }
 
 /**
  * Writes an event for every change of what the API shows, in the transaction of the change. The stores report every row
- * that they write, so that no other code has to know of events.
+ * that they write, so that no other code has to know about events.
  */
 export class Outbox {
   readonly #parts: OutboxParts;
-  readonly #byTable: ReadonlyMap<string, ToldObject>;
+  readonly #byTable: ReadonlyMap<string, ObjectKind>;
   #onAppended: () => void = () => {};
 
   constructor(parts: OutboxParts) {
@@ -51,21 +51,21 @@ export class Outbox {
     if (locks.length > 0) store.lockLinks(tx, locks);
     const isLocked = locks.length > 0;
     const dependents = isLocked ? links.findDependents(tx, rows) : Promise.resolve([]);
-    // If it fails, so does every later statement of the transaction.
+    // If this read fails, so does every later statement of the transaction, and that failure is thrown.
     dependents.catch(() => {});
-    const written = rows.flatMap((one) => this.#toTouched(one, isLocked));
+    const written = rows.flatMap((one) => this.#toAffected(one, isLocked));
     for (let start = 0; start < written.length; start += rowsPerStep)
-      await this.#tell(tx, written.slice(start, start + rowsPerStep));
+      await this.#append(tx, written.slice(start, start + rowsPerStep));
     const known = new Set(written.map(({ id }) => id));
     const others = (await dependents).filter(({ row }) => !known.has(row.id));
-    const touched = others.flatMap(({ table, row }) => {
+    const affected = others.flatMap(({ table, row }) => {
       const kind = this.#byTable.get(table);
       return kind === undefined ? [] : [{ kind, id: row.id, written: undefined, shown: kind.show(row) }];
     });
-    await this.#tell(tx, touched);
+    await this.#append(tx, affected);
   }
 
-  #toTouched(written: WrittenRow, isLocked: boolean): readonly Touched[] {
+  #toAffected(written: WrittenRow, isLocked: boolean): readonly Affected[] {
     const kind = this.#byTable.get(written.table);
     if (kind === undefined) return [];
     const { row, isStored } = written;
@@ -74,33 +74,33 @@ export class Outbox {
     return [{ kind, id: row.id, written, shown }];
   }
 
-  async #tell(tx: Transaction, touched: readonly Touched[]): Promise<void> {
-    if (touched.length === 0) return;
+  async #append(tx: Transaction, affected: readonly Affected[]): Promise<void> {
+    if (affected.length === 0) return;
     const { store } = this.#parts;
-    const toAsk = touched.filter(({ written }) => written?.isFirst !== true).map(({ id }) => id);
-    const [told, shown] = await Promise.all([
-      toAsk.length === 0 ? [] : store.findTold(tx, toAsk),
-      this.#read(tx, touched),
+    const maybeRecorded = affected.filter(({ written }) => written?.isFirst !== true).map(({ id }) => id);
+    const [recorded, shown] = await Promise.all([
+      maybeRecorded.length === 0 ? [] : store.findRecorded(tx, maybeRecorded),
+      this.#read(tx, affected),
     ]);
-    const toldById = new Map(told.map((one) => [one.id, one]));
+    const recordedById = new Map(recorded.map((one) => [one.id, one]));
     const events: string[] = [];
     const records: string[] = [];
-    for (const { kind, id, written } of touched) {
+    for (const { kind, id, written } of affected) {
       const present = shown.get(id);
       if (present === undefined) continue;
       const candidate: Candidate = {
         kind,
         shown: present,
-        told: toldById.get(id),
+        recorded: recordedById.get(id),
         isNew: written?.isNew ?? false,
         before: written?.before,
         isUnwritten: written?.isUnwritten ?? false,
       };
       const data = JSON.stringify(present.view);
-      const telling = tellChange(candidate, data);
-      if (telling.outcome === 'record') records.push(recordText(candidate, data));
-      if (telling.outcome === 'event')
-        events.push(eventText(candidate, telling, data, currentCauseOf(present.ids) ?? unknownCause));
+      const description = describeChange(candidate, data);
+      if (description.outcome === 'record') records.push(recordText(candidate, data));
+      if (description.outcome === 'event')
+        events.push(eventText(candidate, description, data, currentCauseOf(present.ids) ?? unknownCause));
     }
     if (records.length > 0) store.record(tx, records);
     if (events.length === 0) return;
@@ -109,9 +109,9 @@ export class Outbox {
   }
 
   /** What the API shows of the objects now. A row that was removed again shows nothing. */
-  async #read(tx: Transaction, touched: readonly Touched[]): Promise<ReadonlyMap<string, Shown>> {
-    const known = touched.flatMap(({ shown }) => shown ?? []);
-    const unread = touched.filter(({ shown }) => shown === undefined);
+  async #read(tx: Transaction, affected: readonly Affected[]): Promise<ReadonlyMap<string, Shown>> {
+    const known = affected.flatMap(({ shown }) => shown ?? []);
+    const unread = affected.filter(({ shown }) => shown === undefined);
     const byKind = Map.groupBy(unread, ({ kind }) => kind);
     const reads = [...byKind].map(([kind, some]) =>
       kind.find(
@@ -123,5 +123,5 @@ export class Outbox {
   }
 }
 
-/** Background work that nobody asked for. */
+/** Of work that runs without a cause of its own. */
 const unknownCause = causeOfKind('sweeper');

@@ -31,7 +31,7 @@ interface LinkReaders {
 }
 
 /** A row that shows something else because another row was written. */
-export interface DependentRow {
+interface DependentRow {
   readonly table: string;
   readonly row: { readonly id: string };
 }

@@ -1,13 +1,13 @@
 import type { Queryable } from '../platform/postgres.ts';
 import type { EventObjectType } from './event.ts';
 
-/** How far the objects of one type have been compared with what was told of them. */
-export interface Baseline {
+/** How far the objects of one type are recorded. */
+interface Baseline {
   readonly objectType: EventObjectType;
   readonly lastId: string | null;
 }
 
-/** All SQL for the upkeep of what was told of objects. */
+/** All SQL for the upkeep of what is recorded of objects. */
 export class UpkeepStore {
   /** Objects that change by time alone, and whose time has come. */
   async listDue(db: Queryable, now: Date, limit: number): Promise<readonly string[]> {
@@ -18,7 +18,7 @@ export class UpkeepStore {
     return rows.map(({ id }) => id);
   }
 
-  /** Locks a type of objects that was not compared to its end. Undefined if none is left, or others work on them. */
+  /** Locks a type whose objects are not all recorded. Undefined if none is left, or other processes work on them. */
   async lockBaseline(tx: Queryable): Promise<Baseline | undefined> {
     const [row] = await tx.query<{ objectType: EventObjectType; lastId: string | null }>(
       `select object_type as "objectType", last_id as "lastId" from till.event_baselines

@@ -33,8 +33,8 @@ interface UpkeepParts {
 }
 
 /**
- * Looks at objects that nobody writes: those that change by time alone, and those that are older than events are. The
- * outbox compares them with what was told of them, and tells what differs.
+ * Passes objects to the outbox that no transaction writes: those that change by time alone, and those that existed before
+ * events did. The outbox compares them with what is recorded of them.
  */
 export class EventUpkeep {
   readonly #parts: UpkeepParts;
@@ -44,24 +44,24 @@ export class EventUpkeep {
     this.#parts = parts;
   }
 
-  /** Tells of subscriptions whose grace period has ended. */
-  tellDue(signal?: AbortSignal): Promise<void> {
-    return runAs('sweeper', () => this.#tellDue(signal));
+  /** Writes the events of subscriptions whose grace period has ended. */
+  writeDue(signal?: AbortSignal): Promise<void> {
+    return runAs('sweeper', () => this.#writeDue(signal));
   }
 
-  /** Remembers what the API shows of objects that are older than events are. */
+  /** Records what the API shows of objects that existed before events did. */
   recordOlder(signal?: AbortSignal): Promise<void> {
     return runAs('sweeper', () => this.#recordOlder(signal));
   }
 
-  async #tellDue(signal: AbortSignal | undefined): Promise<void> {
+  async #writeDue(signal: AbortSignal | undefined): Promise<void> {
     const { database, store, subscriptions, clock } = this.#parts;
     if (!this.#isGraceChecked) await this.#checkGrace(signal);
     for (let batch = 0; batch < dueBatchesMax && !signal?.aborted; batch += 1) {
       const ids = await store.listDue(database, clock.now(), objectsPerBatch);
       if (ids.length > 0)
         await database.transaction(async (tx) =>
-          lookAt(tx, 'subscriptions', await subscriptions.find(tx, ids)),
+          passOn(tx, 'subscriptions', await subscriptions.find(tx, ids)),
         );
       if (ids.length < objectsPerBatch) return;
     }
@@ -74,7 +74,7 @@ export class EventUpkeep {
     for (;;) {
       if (signal?.aborted) return;
       const rows: readonly Row[] = await database.transaction(async (tx) =>
-        lookAt(tx, 'subscriptions', await subscriptions.listPastDueAfter(tx, last, objectsPerBatch)),
+        passOn(tx, 'subscriptions', await subscriptions.listPastDueAfter(tx, last, objectsPerBatch)),
       );
       if (rows.length < objectsPerBatch) break;
       last = rows.at(-1)?.id ?? null;
@@ -94,8 +94,8 @@ export class EventUpkeep {
       const baseline = await store.lockBaseline(tx);
       if (baseline === undefined) return false;
       const { table, store: reader } = readers[baseline.objectType];
-      // A row that another transaction has locked is about to change, and is told then.
-      const rows = lookAt(tx, table, await reader.lockAfter(tx, baseline.lastId, objectsPerBatch));
+      // A row that another transaction has locked is about to change, and is recorded then.
+      const rows = passOn(tx, table, await reader.lockAfter(tx, baseline.lastId, objectsPerBatch));
       const lastId = rows.at(-1)?.id;
       if (lastId === undefined) await store.endBaseline(tx, baseline);
       else await store.moveBaseline(tx, { ...baseline, lastId });
@@ -104,8 +104,8 @@ export class EventUpkeep {
   }
 }
 
-/** Makes the outbox look at rows that were not written. */
-function lookAt<One extends Row>(tx: Transaction, table: string, rows: readonly One[]): readonly One[] {
+/** Passes rows to the outbox that were not written. */
+function passOn<One extends Row>(tx: Transaction, table: string, rows: readonly One[]): readonly One[] {
   tx.written.add(
     table,
     rows.map((row) => ({ row, isUnwritten: true })),

@@ -23,7 +23,7 @@ interface CacheParts {
   readonly database: Database;
   readonly store: Pick<KeyStore, 'listValid' | 'recordUses'>;
   readonly clock: Clock;
-  /** A clock that nobody can set back. Tests set their own. */
+  /** A clock that is never set back. Tests set their own. */
   readonly elapsedMs?: () => number;
 }
 

@@ -76,7 +76,11 @@ export class KeyCreation implements CheckedOperation<KeyValues, undefined, MadeK
   }
 }
 
-export function foundKey(key: StoredKey | undefined): StoredKey {
-  if (key === undefined) throw new Failure('not_found', 'No API key has this id. Check the id.');
+export function keyNotFound(): Failure {
+  return new Failure('not_found', 'No API key has this id. Check the id.');
+}
+
+function foundKey(key: StoredKey | undefined): StoredKey {
+  if (key === undefined) throw keyNotFound();
   return key;
 }

@@ -4,7 +4,7 @@ import {
   answer,
   body,
   bodyFailures,
-  Cursor,
+  CursorQuery,
   DateTime,
   Id,
   IdempotencyKey,
@@ -12,7 +12,6 @@ import {
   keyFailures,
   NextCursor,
   nullable,
-  PageQuery,
   problems,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
@@ -73,11 +72,6 @@ const CreateBody = Type.Object(
   { additionalProperties: false, title: 'NewApiKey' },
 );
 
-const ListQuery = Type.Object(
-  { cursor: Cursor, limit: PageQuery.properties.limit },
-  { additionalProperties: false },
-);
-
 const example: Static<typeof ApiKeySchema> = {
   id: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
   name: 'shop',
@@ -103,7 +97,7 @@ export function registerKeyRoutes(fastify: FastifyInstance, keys: KeyService): v
         operationId: 'listApiKeys',
         summary: 'List API keys, newest first',
         description: 'Without revoked keys, and without those from the environment.',
-        querystring: ListQuery,
+        querystring: CursorQuery,
         response: {
           200: answer('One page of keys.', ApiKeyListSchema, { data: [example], nextCursor: null }),
           ...problems(),

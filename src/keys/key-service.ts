@@ -1,25 +1,14 @@
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
-import { encodeCursor } from '../mirrors/list-cursor.ts';
-import { readCursor } from '../mirrors/list-page.ts';
+import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
 import { type Caller, type KeyValues, type StoredKey, scopes } from './key.ts';
 import { KeyCache } from './key-cache.ts';
-import { type CreatedKey, foundKey, KeyCreation, type KeyParts } from './key-creation.ts';
+import { type CreatedKey, KeyCreation, type KeyParts, keyNotFound } from './key-creation.ts';
 
 interface KeyServiceParts extends KeyParts {
   readonly idempotency: IdempotencyService;
 }
-
-interface KeyList {
-  readonly data: readonly StoredKey[];
-  /** Null on the last page. */
-  readonly nextCursor: string | null;
-}
-
-/** What a cursor of the list belongs to. */
-const listName = 'api_keys';
-const microsPerMs = 1_000n;
 
 /** API keys that are created and revoked while Till runs. Keys from the environment are not among them. */
 export class KeyService {
@@ -40,30 +29,16 @@ export class KeyService {
   }
 
   /** Keys that are not revoked, newest first. */
-  async list({ limit, cursor }: { readonly limit: number; readonly cursor?: string }): Promise<KeyList> {
+  async list(page: { readonly limit: number; readonly cursor?: string }): Promise<IdCursorPage<StoredKey>> {
     const { store, database } = this.#parts;
-    const position = cursor === undefined ? undefined : readCursor(cursor, listName);
     await this.#cache.writeUses();
-    // One row more than the page has shows whether there is a next page.
-    const rows = await store.list(database, limit + 1, position);
-    const last = rows.length > limit ? rows[limit - 1] : undefined;
-    const page = (position?.page ?? 1) + 1;
-    return {
-      data: rows.slice(0, limit),
-      nextCursor:
-        last === undefined
-          ? null
-          : encodeCursor(
-              { createdAt: BigInt(last.createdAt.getTime()) * microsPerMs, id: last.id, page },
-              listName,
-            ),
-    };
+    return pageById('api-keys', page, (before, count) => store.list(database, before, count));
   }
 
   /** This process refuses the key at once, the others within five seconds. Revoking it again changes nothing. */
   async revoke(id: string): Promise<void> {
     const { store, database } = this.#parts;
-    if (!(await store.revoke(database, id))) foundKey(undefined);
+    if (!(await store.revoke(database, id))) throw keyNotFound();
     this.#cache.drop(id);
   }
 

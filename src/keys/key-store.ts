@@ -1,4 +1,3 @@
-import { instantText } from '../platform/instant.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import type { StoredKey } from './key.ts';
 
@@ -28,17 +27,12 @@ export class KeyStore {
     return rows[0];
   }
 
-  /** Keys that are not revoked, newest first, after a place in the list. */
-  list(
-    db: Queryable,
-    limit: number,
-    after: { readonly createdAt: bigint; readonly id: string } | undefined,
-  ): Promise<readonly StoredKey[]> {
+  /** Keys that are not revoked, newest first, from the one before `before` on. */
+  list(db: Queryable, before: string | null, limit: number): Promise<readonly StoredKey[]> {
     return db.query(
       `select ${columns} from till.api_keys
-       where revoked_at is null and ($2::timestamptz is null or (created_at, id) < ($2, $3::uuid))
-       order by created_at desc, id desc limit $1`,
-      [limit, after === undefined ? null : instantText(after.createdAt), after?.id ?? null],
+       where revoked_at is null and ($1::uuid is null or id < $1) order by id desc limit $2`,
+      [before, limit],
     );
   }
 

@@ -37,7 +37,7 @@ interface Folding<Row extends MirrorRow, Facts> {
   readonly source: Source;
   readonly keyOf: (row: Row) => string;
   readonly take: Take<Row, Facts>;
-  /** The row as the API shows it. `updatedAt` tells of changes of that, and of no others. */
+  /** The row as the API shows it. `updatedAt` changes only if something else that is shown changes. */
   readonly view: View<Row>;
   readonly now: Date;
 }

@@ -10,7 +10,7 @@ export interface Cause {
 }
 
 /** Finds the cause of one of several changes that are made together, by the ids that the changed row contains. */
-export type CauseOf = (ids: readonly string[]) => Cause | undefined;
+type CauseOf = (ids: readonly string[]) => Cause | undefined;
 
 /** Follows the work through every await, so that no function in between needs to pass the cause on. */
 const causes = new AsyncLocalStorage<Cause | CauseOf | undefined>();

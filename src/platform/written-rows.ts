@@ -8,15 +8,15 @@ export interface WrittenRow {
   readonly isNew: boolean;
   /** The statement returned `row` as it is stored, in full. */
   readonly isStored: boolean;
-  /** The id was never used before: this is the first that anybody hears of it. */
+  /** The id is new, so nothing is recorded under it yet. */
   readonly isFirst: boolean;
-  /** Nothing was written: the row has to be looked at because of the time, or because nobody did so yet. */
+  /** Nothing was written: the row may show something else because of the time, or is not recorded yet. */
   readonly isUnwritten: boolean;
 }
 
 type Write = Pick<WrittenRow, 'row'> & Partial<Omit<WrittenRow, 'table' | 'row'>>;
 
-/** Collects the rows that a transaction writes, so that whoever tells others of changes learns of every one. */
+/** Collects the rows that a transaction writes, so that none of them can be missed before the commit. */
 export class WrittenRows {
   readonly #rows = new Map<string, WrittenRow>();
 

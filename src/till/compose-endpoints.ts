@@ -1,7 +1,6 @@
 import { AddressResolver, type Resolve } from '../events/address-resolver.ts';
 import { DeliveryDispatcher } from '../events/delivery-dispatcher.ts';
 import { DeliveryListStore } from '../events/delivery-list-store.ts';
-import { DeliveryRetention } from '../events/delivery-retention.ts';
 import { DeliveryStore } from '../events/delivery-store.ts';
 import { SecretBox } from '../events/endpoint-secret.ts';
 import { EndpointService } from '../events/endpoint-service.ts';
@@ -67,12 +66,7 @@ export function composeEndpoints(parts: EventParts) {
     addressPolicy,
     onChanged: () => dispatcher.endpointsChanged(),
   });
-  const deliveryRetention = new DeliveryRetention({
-    ...parts,
-    store: deliveryList,
-    retentionDays: settings.retentionDays,
-  });
   const measureDeliveries = async () =>
     metrics.eventDeliveryAge.set(await deliveryList.oldestUndeliveredSeconds(database));
-  return { endpoints, dispatcher, deliveryRetention, measureDeliveries };
+  return { endpoints, dispatcher, measureDeliveries };
 }

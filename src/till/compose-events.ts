@@ -1,9 +1,9 @@
 import { EventFeed } from '../events/event-feed.ts';
 import { EventStore } from '../events/event-store.ts';
+import { objectKinds } from '../events/object-kinds.ts';
 import { Outbox } from '../events/outbox.ts';
 import { OutboxStore } from '../events/outbox-store.ts';
 import { SubscriptionLinks } from '../events/subscription-links.ts';
-import { toldObjects } from '../events/told-objects.ts';
 import { EventUpkeep } from '../events/upkeep.ts';
 import { UpkeepStore } from '../events/upkeep-store.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -18,11 +18,11 @@ interface EventParts {
   readonly entitlements: EntitlementService;
 }
 
-/** Tells applications of every change that any part makes. */
+/** Wires up the events for applications: writing them, reading them, and their upkeep. */
 export function composeEvents({ database, clock, stores, entitlements }: EventParts) {
   const outbox = new Outbox({
     store: new OutboxStore(),
-    objects: toldObjects({ ...stores, judge: (terms) => entitlements.judge(terms) }),
+    objects: objectKinds({ ...stores, judge: (terms) => entitlements.judge(terms) }),
     links: new SubscriptionLinks(stores),
   });
   const eventFeed = new EventFeed({ database, store: new EventStore() });

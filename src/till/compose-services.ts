@@ -3,8 +3,9 @@ import { CustomerService } from '../customers/customer-service.ts';
 import { CustomerStore, customerList } from '../customers/customer-store.ts';
 import { ExternalIdStore } from '../customers/external-id-store.ts';
 import { LostCustomers } from '../customers/lost-customers.ts';
+import { DeliveryListStore } from '../events/delivery-list-store.ts';
 import { EventErasureStore } from '../events/event-erasure-store.ts';
-import { EventWeeksStore } from '../events/event-weeks-store.ts';
+import { deliveryWeeks, EventWeeksStore, eventWeeks } from '../events/event-weeks-store.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { IdempotencyService } from '../idempotency/idempotency-service.ts';
@@ -132,7 +133,6 @@ export function composeServices(parts: ServiceParts) {
     ...domain,
     mirrors,
     lostCustomers,
-    eraseDeliveries: (customerId) => endpoints.deliveryRetention.eraseCustomer(customerId),
   });
   /** Updates the gauges. */
   const measure = async (): Promise<void> => {
@@ -228,8 +228,6 @@ type Domain = ReturnType<typeof composeDomain>;
 interface WebhookParts extends ServiceParts, Domain {
   readonly mirrors: Mirrors;
   readonly lostCustomers: LostCustomers;
-  /** Erases what other tables keep of a deleted customer. False if work is left. */
-  readonly eraseDeliveries: (customerId: string) => Promise<boolean>;
 }
 
 function composeWebhooks(parts: WebhookParts) {
@@ -253,9 +251,14 @@ function composeWebhooks(parts: WebhookParts) {
   const retention = new Retention({
     ...parts,
     store: new RetentionStore(),
-    eventWeeks: new EventWeeksStore(),
+    eventWeeks: [eventWeeks, deliveryWeeks].map((table) => new EventWeeksStore(table)),
     eventRetentionDays: parts.events.retentionDays,
   });
-  const erasure = new Erasure({ ...parts, store: new ErasureStore(), events: new EventErasureStore() });
+  const erasure = new Erasure({
+    ...parts,
+    store: new ErasureStore(),
+    events: new EventErasureStore(),
+    deliveries: new DeliveryListStore(),
+  });
   return { inbox, worker, eventApplier, webhookEvents, resync, recovery, retention, erasure };
 }

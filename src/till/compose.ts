@@ -48,7 +48,7 @@ const retentionDelayMs = 3_600_000;
 const erasureDelayMs = 60_000;
 /** Indexes are missing only after an upgrade. */
 const indexDelayMs = 3_600_000;
-/** The end of a grace period is told within a minute. */
+/** The end of a grace period has its event within half a minute. */
 const dueEventsDelayMs = 20_000;
 /** Objects that are older than events are exist only after an upgrade. */
 const olderObjectsDelayMs = 3_600_000;
@@ -128,8 +128,7 @@ function composeBackgroundWork(
   services: Services,
   { account, databaseUrl }: { readonly account: AccountGuard; readonly databaseUrl: string },
 ): () => void {
-  const { worker, sweeper, recovery, retention, erasure, eventUpkeep, dispatcher, deliveryRetention } =
-    services;
+  const { worker, sweeper, recovery, retention, erasure, eventUpkeep, dispatcher } = services;
   const processorRepeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
@@ -142,12 +141,6 @@ function composeBackgroundWork(
   const repeaters = [
     new Repeater({ name: 'retention', delayMs: retentionDelayMs, work: () => retention.run(), logger }),
     new Repeater({
-      name: 'retention of deliveries',
-      delayMs: retentionDelayMs,
-      work: () => deliveryRetention.run(),
-      logger,
-    }),
-    new Repeater({
       name: 'erasure',
       delayMs: erasureDelayMs,
       work: (signal) => erasure.run(signal),
@@ -156,7 +149,7 @@ function composeBackgroundWork(
     new Repeater({
       name: 'due events',
       delayMs: dueEventsDelayMs,
-      work: (signal) => eventUpkeep.tellDue(signal),
+      work: (signal) => eventUpkeep.writeDue(signal),
       logger,
     }),
     new Repeater({

@@ -26,7 +26,6 @@ export interface Config {
   readonly rateLimitPerMinute: number;
   readonly trustProxy: readonly string[];
   readonly webhookRetentionDays: number;
-  /** How long events for applications are kept. */
   /** How long a `past_due` subscription still entitles its customer after the paid period. */
   readonly entitlementGraceDays: number;
   readonly events: EventConfig;
@@ -37,6 +36,7 @@ export interface Config {
 }
 
 interface EventConfig {
+  /** How long events for applications and their deliveries are kept. */
   readonly retentionDays: number;
   /** Whether event endpoints may be inside private networks, and use http. */
   readonly allowPrivate: boolean;

@@ -26,8 +26,7 @@ interface ErasureParts {
   readonly processor: Processor;
   readonly customers: Pick<CustomerService, 'listToErase' | 'markErased'>;
   readonly events: EventsToErase;
-  /** Erases what deliveries keep of a customer. False if work is left. */
-  readonly eraseDeliveries: (customerId: string) => Promise<boolean>;
+  readonly deliveries: DeliveriesToErase;
 }
 
 /** The events for applications. */
@@ -36,6 +35,11 @@ interface EventsToErase {
     db: Database,
     search: { readonly customerId: string; readonly after: number; readonly limit: number },
   ): Promise<{ readonly count: number; readonly last: number | null }>;
+}
+
+/** Their deliveries. */
+interface DeliveriesToErase {
+  eraseResponses(db: Database, customerId: string, limit: number): Promise<number>;
 }
 
 /**
@@ -63,7 +67,7 @@ export class Erasure {
   }
 
   async #eraseDeleted(budget: { batches: number }, signal: AbortSignal | undefined): Promise<void> {
-    const { store, customers, eraseDeliveries } = this.#parts;
+    const { store, customers } = this.#parts;
     while (budget.batches > 0 && !signal?.aborted) {
       const due = await customers.listToErase(customersPerPage);
       for (const customer of due) {
@@ -75,7 +79,7 @@ export class Erasure {
           if (!isDone) return;
         }
         if (!(await this.#eraseEvents(customer.id, budget, signal))) return;
-        if (!(await eraseDeliveries(customer.id))) return;
+        if (!(await this.#eraseResponses(customer.id, budget, signal))) return;
         await customers.markErased(customer);
       }
       if (due.length < customersPerPage) return;
@@ -99,6 +103,19 @@ export class Erasure {
       if (count < eventsPerBatch || last === null) return true;
       after = last;
     }
+    return false;
+  }
+
+  /** Removes what endpoints responded to events about a customer. False if the run has to stop earlier. */
+  async #eraseResponses(
+    customerId: string,
+    budget: { batches: number },
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
+    const { database, deliveries } = this.#parts;
+    for (; budget.batches > 0 && !signal?.aborted; budget.batches -= 1)
+      if ((await deliveries.eraseResponses(database, customerId, eventsPerBatch)) < eventsPerBatch)
+        return true;
     return false;
   }
 

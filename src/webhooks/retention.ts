@@ -13,12 +13,13 @@ interface RetentionParts {
   readonly database: Database;
   readonly store: RetentionStore;
   readonly retentionDays: number;
-  readonly eventWeeks: EventWeeks;
+  /** Of events and of deliveries. */
+  readonly eventWeeks: readonly EventWeeks[];
   readonly eventRetentionDays: number;
   readonly logger: Logger;
 }
 
-/** The weekly partitions of the events for applications. */
+/** The weekly partitions of the events for applications, or of their deliveries. */
 interface EventWeeks {
   makeWeeks(db: Database): Promise<void>;
   listExpiredWeeks(db: Database, retentionDays: number): Promise<readonly string[]>;
@@ -27,9 +28,9 @@ interface EventWeeks {
 }
 
 /**
- * Creates weekly partitions for future events, and drops expired ones: of the inbox, and of the events for applications.
- * Keeps failed events of the inbox. No step waits for a lock
- * that others hold for long, such as the lock of a backup. A run can stop after any step, and the next run continues.
+ * Creates weekly partitions for the time to come, and drops expired ones: of the inbox, of the events for applications,
+ * and of their deliveries. Keeps failed events of the inbox. No step waits for a lock that others hold for long, such as
+ * the lock of a backup. A run can stop after any step, and the next run continues.
  */
 export class Retention {
   readonly #parts: RetentionParts;
@@ -49,20 +50,20 @@ export class Retention {
     outcomes.push(
       await this.#inBatches(() => store.deleteExpiredOthers(database, retentionDays, eventsPerBatch)),
     );
-    outcomes.push(...(await this.#keepEvents()));
+    for (const weeks of this.#parts.eventWeeks) outcomes.push(...(await this.#keep(weeks)));
     return outcomes.every((isDone) => isDone);
   }
 
-  /** Events for applications are dropped whole weeks at a time. None is kept longer. */
-  async #keepEvents(): Promise<readonly boolean[]> {
-    const { database, eventWeeks, eventRetentionDays, logger } = this.#parts;
-    const outcomes = [await this.#unlessLocked(() => eventWeeks.makeWeeks(database))];
-    for (const week of await eventWeeks.listExpiredWeeks(database, eventRetentionDays)) {
-      const isDropped = await this.#unlessLocked(() => eventWeeks.dropWeek(database, week));
+  /** Drops expired weeks whole: unlike in the inbox, nothing in them is kept longer. */
+  async #keep(weeks: EventWeeks): Promise<readonly boolean[]> {
+    const { database, eventRetentionDays, logger } = this.#parts;
+    const outcomes = [await this.#unlessLocked(() => weeks.makeWeeks(database))];
+    for (const week of await weeks.listExpiredWeeks(database, eventRetentionDays)) {
+      const isDropped = await this.#unlessLocked(() => weeks.dropWeek(database, week));
       if (isDropped) logger.info({ week }, 'week of events dropped');
       outcomes.push(isDropped);
     }
-    const deleteOthers = () => eventWeeks.deleteExpiredOthers(database, eventRetentionDays, eventsPerBatch);
+    const deleteOthers = () => weeks.deleteExpiredOthers(database, eventRetentionDays, eventsPerBatch);
     return [...outcomes, await this.#inBatches(deleteOthers)];
   }
 

@@ -61,7 +61,7 @@ test('weeks of deliveries are made, and dropped after the retention period', asy
   };
   assert.equal(await count('event_deliveries_other'), 1, 'its week was not made');
   const before = Number(await count('event_deliveries'));
-  assert.equal(await till.services.deliveryRetention.run(), true);
+  assert.equal(await till.services.retention.run(), true);
   assert.equal(await count('event_deliveries'), before - 2);
   assert.equal(await count('event_deliveries_other'), 0);
 });

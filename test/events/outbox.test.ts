@@ -1,9 +1,9 @@
-/** Every change of what the API shows writes one event, whoever makes it, and nothing else does. */
+/** Every change of what the API shows writes one event, no matter who makes it, and nothing else does. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import type { Stripe } from 'stripe';
-import { assertTold, readTold, type ToldEvent } from '../support/checks/told.ts';
+import { assertEventsComplete, readEvents, type StoredEventRow } from '../support/checks/outbox.ts';
 import { readJson } from '../support/client.ts';
 import {
   type CustomerBody,
@@ -33,24 +33,24 @@ const till = await startTill({
 });
 const { sql, stripe, services } = till;
 
-const toldOf = ({ id }: { readonly id: string }) => readTold(sql, id);
-const typesOf = async (object: { readonly id: string }) => (await toldOf(object)).map(({ type }) => type);
+const eventsOf = ({ id }: { readonly id: string }) => readEvents(sql, id);
+const typesOf = async (object: { readonly id: string }) => (await eventsOf(object)).map(({ type }) => type);
 /** Without `updated`: how many steps there are between two types depends on how the webhooks are batched. */
 const tellingTypesOf = async (object: { readonly id: string }) =>
   (await typesOf(object)).filter((type) => !type.endsWith('.updated'));
-const lastOf = async (object: { readonly id: string }): Promise<ToldEvent> => {
-  const last = (await toldOf(object)).at(-1);
+const lastOf = async (object: { readonly id: string }): Promise<StoredEventRow> => {
+  const last = (await eventsOf(object)).at(-1);
   assert.ok(last !== undefined);
   return last;
 };
-const countTold = async () => (await readTold(sql)).length;
+const countEvents = async () => (await readEvents(sql)).length;
 
 describe('types', () => {
   test('of a customer: created, updated, deleted, and the last without personal data', async () => {
     const customer = await createCustomer(till);
     await till.call('PATCH', `/customers/${customer.id}`, { name: 'Ada King' });
     await till.settle();
-    const [created, updated] = await toldOf(customer);
+    const [created, updated] = await eventsOf(customer);
     assert.deepEqual([created?.data, created?.previous, created?.customerId], [customer, {}, customer.id]);
     assert.deepEqual(updated?.previous, { name: 'Ada', updatedAt: customer.updatedAt });
     await till.fetch(`/api/v1/customers/${customer.id}`, { method: 'DELETE' });
@@ -150,26 +150,26 @@ describe('types', () => {
     );
     assert.ok((await typesOf(invoice ?? { id: '' })).includes('invoice.payment_failed'));
     nowMs = paidEndMs + graceDays * 86_400_000 - 1;
-    const before = await countTold();
-    await services.eventUpkeep.tellDue();
-    assert.equal(await countTold(), before, 'nothing is due yet');
+    const before = await countEvents();
+    await services.eventUpkeep.writeDue();
+    assert.equal(await countEvents(), before, 'nothing is due yet');
     nowMs += 1;
-    await services.eventUpkeep.tellDue();
+    await services.eventUpkeep.writeDue();
     const last = await lastOf(subscription);
     assert.deepEqual(
       [last.type, last.previous, last.cause.kind],
       ['subscription.unentitled', { entitled: true }, 'sweeper'],
     );
-    await services.eventUpkeep.tellDue();
-    assert.equal(await countTold(), before + 1);
+    await services.eventUpkeep.writeDue();
+    assert.equal(await countEvents(), before + 1);
     nowMs = undefined;
   });
 
-  test('a longer grace period is told after the restart that sets it', async () => {
+  test('a longer grace period has its event after the restart that sets it', async () => {
     const { subscription } = await createPastDue(till);
     await till.settle();
     nowMs = (await paidEndOf(subscription)) + graceDays * 86_400_000 + 1;
-    await services.eventUpkeep.tellDue();
+    await services.eventUpkeep.writeDue();
     assert.equal((await lastOf(subscription)).type, 'subscription.unentitled');
     const later = await startTill({
       in: 'process',
@@ -177,7 +177,7 @@ describe('types', () => {
       entitlementGraceDays: 2 * graceDays,
       clock: { now: () => new Date(nowMs ?? 0) },
     });
-    await later.services.eventUpkeep.tellDue();
+    await later.services.eventUpkeep.writeDue();
     assert.equal((await lastOf(subscription)).type, 'subscription.entitled');
     await later.stop();
     till.deliverTo(() => till.url);
@@ -225,7 +225,7 @@ describe('causes', () => {
     const idOf = (type: string) => made.find((event) => event.type === type)?.id;
     const { cause } = await lastOf({ id: customerId });
     assert.deepEqual(cause, { ...noCause, kind: 'webhook', processorEventId: idOf('customer.updated') });
-    const refunded = (await toldOf(payment)).find(({ type }) => type === 'payment.refunded');
+    const refunded = (await eventsOf(payment)).find(({ type }) => type === 'payment.refunded');
     assert.equal(refunded?.cause.kind, 'webhook');
     assert.ok(made.some(({ id }) => id === refunded?.cause.processorEventId));
   });
@@ -262,14 +262,14 @@ test('no event for a webhook that is repeated or out of date, nor for a request 
   await till.settle();
   await till.call('PATCH', `/payments/${payment.id}`, { metadata: { a: '1' } });
   await till.settle();
-  const before = await countTold();
+  const before = await countEvents();
   for (const event of made) {
     const again = { ...event, id: `evt_${randomUUID()}` };
     await till.take(JSON.stringify(event), JSON.stringify(again));
   }
   await till.call('PATCH', `/payments/${payment.id}`, { metadata: { a: '1' } });
   await services.resync.ofCustomer(payment.customerId);
-  assert.equal(await countTold(), before);
+  assert.equal(await countEvents(), before);
 });
 
 describe('what rows show of each other', () => {
@@ -306,16 +306,16 @@ describe('what rows show of each other', () => {
     await till.take(events.invoice);
     await till.take(events.subscription);
     const { subscription, invoice } = await ofCustomer(events.customer);
-    const [created, updated] = await toldOf(invoice);
+    const [created, updated] = await eventsOf(invoice);
     assert.deepEqual(
       [created?.data['subscriptionId'], updated?.data['subscriptionId']],
       [null, subscription.id],
     );
     assert.deepEqual(updated?.previous, { subscriptionId: null });
     assert.equal(updated?.cause.processorEventId, JSON.parse(events.subscription).id);
-    assert.equal((await toldOf(subscription))[0]?.data['latestInvoiceId'], invoice.id);
+    assert.equal((await eventsOf(subscription))[0]?.data['latestInvoiceId'], invoice.id);
     await till.settle();
-    await assertTold(till, sql);
+    await assertEventsComplete(till, sql);
   });
 
   test('the subscription first: its event, then both when the invoice comes', async () => {
@@ -323,20 +323,20 @@ describe('what rows show of each other', () => {
     await till.take(events.subscription);
     await till.take(events.invoice);
     const { subscription, invoice } = await ofCustomer(events.customer);
-    assert.equal((await toldOf(invoice))[0]?.data['subscriptionId'], subscription.id);
-    const [created, updated] = await toldOf(subscription);
+    assert.equal((await eventsOf(invoice))[0]?.data['subscriptionId'], subscription.id);
+    const [created, updated] = await eventsOf(subscription);
     assert.deepEqual(
       [created?.data['latestInvoiceId'], updated?.data['latestInvoiceId']],
       [null, invoice.id],
     );
     assert.equal(updated?.cause.processorEventId, JSON.parse(events.invoice).id);
     await till.settle();
-    await assertTold(till, sql);
+    await assertEventsComplete(till, sql);
   });
 
   test('both at once, by transactions that do not see each other', async () => {
     const events = await subscribeElsewhere();
-    // Stops each transaction when it remembers what it tells, just before its commit.
+    // Stops each transaction when it records what its events show, just before its commit.
     const lock = await holdRows(till, 'lock table till.event_objects in exclusive mode');
     await till.send(events.invoice);
     const first = services.eventApplier.applyBatch();
@@ -350,8 +350,8 @@ describe('what rows show of each other', () => {
     assert.equal((await lastOf(invoice)).data['subscriptionId'], subscription.id);
     assert.equal((await lastOf(subscription)).data['latestInvoiceId'], invoice.id);
     await till.settle();
-    await assertTold(till, sql);
+    await assertEventsComplete(till, sql);
   });
 });
 
-test('all that these tests did can be rebuilt from the events', () => assertTold(till, sql));
+test('all that these tests did can be rebuilt from the events', () => assertEventsComplete(till, sql));

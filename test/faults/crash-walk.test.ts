@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { type ChangeCase, changeCases } from '../support/change-cases.ts';
-import { assertTold } from '../support/checks/told.ts';
+import { assertEventsComplete } from '../support/checks/outbox.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { allCrashPoints } from '../support/crash-points.ts';
 import {
@@ -91,7 +91,7 @@ test('a process killed at any crash point leaves what the same request finishes,
         walkedCases.map((creation) => finish(backend, survivor, prerequisites, creation, key)),
       );
       // No row without its event, and no event without its row.
-      await assertTold(survivor, backend.sql);
+      await assertEventsComplete(survivor, backend.sql);
     });
   }
 });

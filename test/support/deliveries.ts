@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { appendEvents } from './stored-events.ts';
 import type { TillInProcess } from './till-in-process.ts';
 
-export interface DeliveryBody {
+interface DeliveryBody {
   readonly id: string;
   readonly eventId: string;
   readonly attempt: number;

@@ -2,10 +2,7 @@ import type { Backend } from './backend.ts';
 import type { CreationCase, Prerequisites } from './creation-cases.ts';
 
 /** A write to an event endpoint. The processor has no part in it, so it exists once its transaction is committed. */
-export type EndpointCase = Omit<
-  CreationCase,
-  'operation' | 'processorOperation' | 'idOf' | 'countAtProcessor'
-> & {
+type EndpointCase = Omit<CreationCase, 'operation' | 'processorOperation' | 'idOf' | 'countAtProcessor'> & {
   readonly operation: `event_endpoints.${'create' | 'update' | 'rotate' | 'replay'}`;
   readonly method: 'POST' | 'PATCH';
 };

@@ -90,7 +90,7 @@ export const CustomerIdFilter = Type.Optional(
 /** Three times the length of a cursor, so that a later release can put more into it. */
 const cursorLengthMax = 180;
 
-export const Cursor = Type.Optional(
+const Cursor = Type.Optional(
   Type.String({
     maxLength: cursorLengthMax,
     description:
@@ -98,6 +98,12 @@ export const Cursor = Type.Optional(
       'each object that existed when it began exactly once, and every page takes the same time.',
   }),
 );
+/** The query of a list that has no filters and no page numbers. */
+export const CursorQuery = Type.Object(
+  { cursor: Cursor, limit: PageQuery.properties.limit },
+  { additionalProperties: false },
+);
+
 export const NextCursor = nullable(
   Type.String({ description: 'The `cursor` of the next page. Null on the last page.' }),
 );

@@ -4,7 +4,7 @@ import type { Stripe } from 'stripe';
 import type { Sql } from '../../support/backend.ts';
 import { assertEventsKept, eventsSettled } from '../../support/checks/events.ts';
 import { assertMirrored, isOfTill, listAll, readMirroredIds } from '../../support/checks/mirrors.ts';
-import { assertTold } from '../../support/checks/told.ts';
+import { assertEventsComplete } from '../../support/checks/outbox.ts';
 import type { Load, Made, MadeKind } from './load.ts';
 import { type Attempt, unparseable } from './load-client.ts';
 import type { Rig } from './rig.ts';
@@ -44,7 +44,7 @@ export async function checkRig(rig: Rig, load: Load, options: CheckOptions = {})
   await assertNoneHalfDone(sql, options.killed ?? false);
   await assertMirrored(stripe, sql, await readMirroredIds(stripe));
   await assertTotals(rig);
-  await assertTold(rig.client, sql);
+  await assertEventsComplete(rig.client, sql);
 }
 
 function assertAnswers(attempts: readonly Attempt[], failures: readonly number[]): void {

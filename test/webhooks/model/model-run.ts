@@ -9,8 +9,8 @@ import {
 } from '../../support/backend.ts';
 import { assertEntitledNotOlder, type ShownEntitlement } from '../../support/checks/entitlement-staleness.ts';
 import { assertMirrored } from '../../support/checks/mirrors.ts';
+import { assertEventsComplete } from '../../support/checks/outbox.ts';
 import { assertNotOlder, readProcessedEvents, readRows } from '../../support/checks/staleness.ts';
-import { assertTold } from '../../support/checks/told.ts';
 import type { Client } from '../../support/client.ts';
 import { createRandom } from '../../support/random.ts';
 import { type LineOptions, TcpLine } from '../../support/tcp-line.ts';
@@ -158,7 +158,7 @@ export class ModelRun {
       customers: new Set(this.#players.map(({ processorCustomerId }) => processorCustomerId)),
       paymentIntents: this.paymentIntents,
     });
-    await assertTold(till, sql);
+    await assertEventsComplete(till, sql);
   }
 
   /** Those that Till made. */

@@ -1,7 +1,7 @@
 import type { Queryable } from '../platform/postgres.ts';
 import type { EventData, EventObjectType, EventType } from './event.ts';
 
-/** What there is to tell of an object. */
+/** What the API shows of an object. */
 export interface Shown {
   readonly id: string;
   /** The customer that it belongs to. */
@@ -9,7 +9,7 @@ export interface Shown {
   readonly view: EventData;
   /** False if the API does not show it: it is not there yet, or no more. */
   readonly isVisible: boolean;
-  /** Fields of which no old values are told, because they were erased. */
+  /** Fields that were erased: events do not contain their old values. */
   readonly erased: readonly string[];
   /** When it changes by time alone. */
   readonly changesAt: Date | null;
@@ -17,14 +17,14 @@ export interface Shown {
   readonly ids: readonly string[];
 }
 
-/** A kind of object whose changes are told. */
-export interface ToldObject {
+/** A kind of object whose changes are events. */
+export interface ObjectKind {
   readonly type: EventObjectType;
   readonly table: string;
   find(db: Queryable, ids: readonly string[]): Promise<readonly Shown[]>;
   /** The row must be one of the table. */
   show(row: object): Shown;
-  /** The most telling type of a change. */
+  /** The type of the event of a change. */
   typeOf(before: EventData, after: Shown): EventType;
 }
 
@@ -40,9 +40,9 @@ interface Definition<Row, RowView> {
 }
 
 /** The types of rows and views are forgotten here, so that all kinds can be handled alike. */
-export function told<Row extends object, RowView extends EventData>(
+export function objectKind<Row extends object, RowView extends EventData>(
   definition: Definition<Row, RowView>,
-): ToldObject {
+): ObjectKind {
   const { type, table } = definition;
   const show = (row: object): Shown => {
     const { view, isVisible = true, erased = [], changesAt = null, ...rest } = definition.show(row as Row);

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Sql } from '../backend.ts';
 import type { Client } from '../client.ts';
 
-export interface ToldEvent {
+export interface StoredEventRow {
   readonly position: number;
   readonly type: string;
   readonly objectType: string;
@@ -22,12 +22,12 @@ export interface ToldEvent {
 type Body = Readonly<Record<string, unknown>>;
 
 interface Options {
-  /** Objects that are older than events are: their first event need not tell of their creation. */
+  /** Objects that are older than events are: their first event need not be their creation. */
   readonly isOlder?: (id: string) => boolean;
 }
 
 /** All events, or those of one object, in their order. */
-export function readTold(sql: Sql, objectId?: string): Promise<readonly ToldEvent[]> {
+export function readEvents(sql: Sql, objectId?: string): Promise<readonly StoredEventRow[]> {
   return sql(
     `select position, type, object_type as "objectType", object_id as "objectId", customer_id as "customerId",
        data, previous, cause from till.events where $1::uuid is null or object_id = $1 order by position`,
@@ -36,10 +36,10 @@ export function readTold(sql: Sql, objectId?: string): Promise<readonly ToldEven
 }
 
 /**
- * The events tell all that the API shows: every object, rebuilt from its events, is as the API shows it. Each event
+ * The events contain all that the API shows: every object, rebuilt from its events, is as the API shows it. Each event
  * follows from the one before it, and each changes something.
  */
-export async function assertTold(
+export async function assertEventsComplete(
   client: Pick<Client, 'get'>,
   sql: Sql,
   options: Options = {},
@@ -51,7 +51,7 @@ export async function assertTold(
     ),
   );
   const shown = await readShown(client);
-  const events = await readTold(sql);
+  const events = await readEvents(sql);
   const byObject = Map.groupBy(events, ({ objectId }) => objectId);
   const wrong: object[] = [];
   for (const [id, own] of byObject) {
@@ -66,17 +66,30 @@ export async function assertTold(
   }
   const recorded = await readRecorded(sql);
   for (const [id, body] of shown) {
-    if (!byObject.has(id) && !isOlder(id)) wrong.push({ id, reason: 'nothing was told of it', shown: body });
+    if (!byObject.has(id) && !isOlder(id)) wrong.push({ id, reason: 'it has no event', shown: body });
     if (recorded.has(id) && !isDeepStrictEqual(recorded.get(id), body))
-      wrong.push({ id, reason: 'what was told is not remembered', recorded: recorded.get(id), shown: body });
+      wrong.push({
+        id,
+        reason: 'what is recorded is not what the API shows',
+        recorded: recorded.get(id),
+        shown: body,
+      });
   }
-  assert.deepEqual(wrong.slice(0, 3), [], `${wrong.length} objects of ${shown.size} are not as events tell`);
+  assert.deepEqual(
+    wrong.slice(0, 3),
+    [],
+    `${wrong.length} objects of ${shown.size} are not as their events show`,
+  );
 }
 
 /** Personal data that no event of a deleted customer, and of what belongs to it, shows in the end. */
 const personalFields = ['email', 'name', 'phone', 'externalId', 'metadata'];
 
-function brokenLinks(events: readonly ToldEvent[], isErased: boolean, isOlder: boolean): readonly object[] {
+function brokenLinks(
+  events: readonly StoredEventRow[],
+  isErased: boolean,
+  isOlder: boolean,
+): readonly object[] {
   const visible = (body: Body) =>
     isErased
       ? Object.fromEntries(Object.entries(body).filter(([field]) => !personalFields.includes(field)))
@@ -91,7 +104,7 @@ function brokenLinks(events: readonly ToldEvent[], isErased: boolean, isOlder: b
       if (isOlder && !isCreation) return [];
       return isCreation && isDeepStrictEqual(previous, {})
         ? []
-        : [{ ...event, reason: 'the first event does not tell of the creation' }];
+        : [{ ...event, reason: 'the first event is not the creation' }];
     }
     if (isCreation) return [{ ...event, reason: 'an object was created twice' }];
     const rebuilt = visible({ ...data, ...previous });

@@ -1,49 +1,49 @@
 import { isSameValue } from '../mirrors/transition.ts';
 import type { Cause } from '../platform/cause.ts';
 import type { EventData, EventType } from './event.ts';
-import type { Shown, ToldObject } from './told-object.ts';
+import type { ObjectKind, Shown } from './object-kind.ts';
 
-/** What the newest event of an object shows. */
-export interface Told {
+/** What the newest event of an object shows, as `till.event_objects` records it. */
+export interface RecordedObject {
   readonly id: string;
   /** JSON. */
   readonly data: string;
   readonly changesAt: Date | null;
 }
 
-/** An object of which there may be something to tell. */
+/** An object that may have changed. */
 export interface Candidate {
-  readonly kind: ToldObject;
+  readonly kind: ObjectKind;
   readonly shown: Shown;
-  /** Undefined if nothing was told of it yet. */
-  readonly told: Told | undefined;
+  /** Undefined if there was no event of it yet. */
+  readonly recorded: RecordedObject | undefined;
   /** Its row was created in this transaction. */
   readonly isNew: boolean;
   /** Its row before this transaction. Undefined if it is not known. */
   readonly before: object | undefined;
-  /** Nothing says that it has changed. */
+  /** It was looked at without being written. */
   readonly isUnwritten: boolean;
 }
 
-/** `event`: tell it. `record`: remember what the API shows, without an event. `none`: there is nothing to tell. */
-export type Telling =
+/** `event`: write one. `record`: only record what the API shows now. `none`: nothing has changed. */
+export type ChangeDescription =
   | { readonly outcome: 'none' }
   | { readonly outcome: 'record' }
   | { readonly outcome: 'event'; readonly type: EventType; readonly previous: EventData };
 
-const none: Telling = { outcome: 'none' };
-const record: Telling = { outcome: 'record' };
+const none: ChangeDescription = { outcome: 'none' };
+const record: ChangeDescription = { outcome: 'record' };
 
 /**
  * Compares what the API shows of an object with what its newest event shows. An object without events either is new, or
  * is older than events are: then it is compared with its row as it was before.
  */
-export function tellChange(candidate: Candidate, data: string): Telling {
-  const { kind, shown, told, isNew, isUnwritten } = candidate;
-  if (told !== undefined) {
-    const isSameTime = told.changesAt?.getTime() === shown.changesAt?.getTime();
-    if (told.data === data) return isSameTime ? none : record;
-    const change = compare(kind, JSON.parse(told.data), shown);
+export function describeChange(candidate: Candidate, data: string): ChangeDescription {
+  const { kind, shown, recorded, isNew, isUnwritten } = candidate;
+  if (recorded !== undefined) {
+    const isSameTime = recorded.changesAt?.getTime() === shown.changesAt?.getTime();
+    if (recorded.data === data) return isSameTime ? none : record;
+    const change = compare(kind, JSON.parse(recorded.data), shown);
     return change.outcome === 'record' && isSameTime ? none : change;
   }
   const before = candidate.before === undefined ? undefined : kind.show(candidate.before);
@@ -55,7 +55,7 @@ export function tellChange(candidate: Candidate, data: string): Telling {
   return compare(kind, before.view, shown);
 }
 
-function compare(kind: ToldObject, before: EventData, shown: Shown): Telling {
+function compare(kind: ObjectKind, before: EventData, shown: Shown): ChangeDescription {
   const changed = changedFields(before, shown.view);
   if (changed === undefined) return record;
   const previous = shown.erased.length === 0 ? changed : without(changed, shown.erased);
@@ -69,7 +69,7 @@ function without(view: EventData, fields: readonly string[]): EventData {
 /** An event as `till.append_events` takes it. `data` is JSON already. */
 export function eventText(
   { kind, shown }: Candidate,
-  { type, previous }: Extract<Telling, { outcome: 'event' }>,
+  { type, previous }: Extract<ChangeDescription, { outcome: 'event' }>,
   data: string,
   cause: Cause,
 ): string {
@@ -78,13 +78,13 @@ export function eventText(
   return `${rest.slice(0, -1)},"data":${data}}`;
 }
 
-/** What is to be remembered of an object, as the store takes it. */
+/** What is recorded of an object, as the store takes it. */
 export function recordText({ kind, shown }: Candidate, data: string): string {
   const rest = JSON.stringify(recordOf(kind, shown, shown.changesAt));
   return `${rest.slice(0, -1)},"data":${data}}`;
 }
 
-function recordOf(kind: ToldObject, { id }: Shown, changesAt: Date | null): object {
+function recordOf(kind: ObjectKind, { id }: Shown, changesAt: Date | null): object {
   return { objectType: kind.type, objectId: id, changesAt };
 }
 

@@ -12,14 +12,14 @@ import {
   planEventType,
   refundEventType,
   subscriptionEventType,
-} from './most-telling-type.ts';
+} from './event-type.ts';
 
 /** The fields that decide. The others do not matter. */
 const payment = { status: 'processing', amountRefunded: 0, failure: null, dispute: null } as PaymentView;
 const failure = { code: 'card_declined', declineCode: 'expired_card', message: null };
 const dispute = { status: 'needs_response', amount: 5, reason: null, evidenceDueBy: null };
 
-test('a payment: a dispute tells more than a refund, that more than the end of the payment, that more than a failure', () => {
+test('a payment: a dispute comes before a refund, that before the end of the payment, and that before a failure', () => {
   const paid = { ...payment, status: 'succeeded' } as const;
   const cases: readonly [Partial<PaymentView>, string][] = [
     [{}, 'payment.updated'],
@@ -53,7 +53,7 @@ test('a payment: a dispute tells more than a refund, that more than the end of t
   );
 });
 
-test('a subscription: canceled tells more than unentitled', () => {
+test('a subscription: canceled comes before unentitled', () => {
   const entitled = { status: 'active', entitled: true } as SubscriptionView;
   const waiting = { status: 'incomplete', entitled: false } as SubscriptionView;
   const type = (before: SubscriptionView, after: Partial<SubscriptionView>) =>

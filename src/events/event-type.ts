@@ -5,7 +5,7 @@ import type { PlanView } from '../plans/plan-view.ts';
 import type { SubscriptionView } from '../subscriptions/subscription-view.ts';
 import type { EventType } from './event.ts';
 
-/** A change has one event. If it has several aspects, the type is that of the first one in these functions. */
+/** A change has one event. If several types fit, it is the one that comes first in its function. */
 
 export function planEventType(before: PlanView, after: PlanView): EventType {
   return before.active && !after.active ? 'plan.archived' : 'plan.updated';
@@ -35,7 +35,7 @@ export function refundEventType(before: RefundView, after: RefundView): EventTyp
   return before.status !== 'failed' && after.status === 'failed' ? 'refund.failed' : 'refund.updated';
 }
 
-/** A subscription that is canceled entitles to nothing, so `canceled` tells more than `unentitled`. */
+/** A subscription that is canceled entitles to nothing, so `canceled` comes before `unentitled`. */
 export function subscriptionEventType(before: SubscriptionView, after: SubscriptionView): EventType {
   if (before.status !== 'canceled' && after.status === 'canceled') return 'subscription.canceled';
   if (!before.entitled && after.entitled) return 'subscription.entitled';

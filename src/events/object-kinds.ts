@@ -18,15 +18,15 @@ import {
   planEventType,
   refundEventType,
   subscriptionEventType,
-} from './most-telling-type.ts';
+} from './event-type.ts';
+import { type ObjectKind, objectKind } from './object-kind.ts';
 import { belongingFields, personalFields } from './personal-data.ts';
-import { type ToldObject, told } from './told-object.ts';
 
 interface Reader<Row> {
   find(db: Queryable, ids: readonly string[]): Promise<readonly Row[]>;
 }
 
-export interface ToldObjectParts {
+interface KindParts {
   readonly customers: Reader<Customer>;
   readonly plans: Reader<Plan>;
   readonly payments: Reader<Payment>;
@@ -37,20 +37,20 @@ export interface ToldObjectParts {
   readonly judge: (terms: EntitlementTerms) => Entitlement;
 }
 
-/** Every kind of object whose changes are told. */
-export function toldObjects(parts: ToldObjectParts): readonly ToldObject[] {
+/** Every kind of object whose changes are events. */
+export function objectKinds(parts: KindParts): readonly ObjectKind[] {
   return [
-    toldCustomers(parts),
-    toldPlans(parts),
-    toldPayments(parts),
-    toldRefunds(parts),
-    toldSubscriptions(parts),
-    toldInvoices(parts),
+    customerKind(parts),
+    planKind(parts),
+    paymentKind(parts),
+    refundKind(parts),
+    subscriptionKind(parts),
+    invoiceKind(parts),
   ];
 }
 
-function toldCustomers({ customers }: ToldObjectParts): ToldObject {
-  return told({
+function customerKind({ customers }: KindParts): ObjectKind {
+  return objectKind({
     type: 'customer',
     table: 'customers',
     find: (db, ids) => customers.find(db, ids),
@@ -66,8 +66,8 @@ function toldCustomers({ customers }: ToldObjectParts): ToldObject {
   });
 }
 
-function toldPlans({ plans }: ToldObjectParts): ToldObject {
-  return told({
+function planKind({ plans }: KindParts): ObjectKind {
+  return objectKind({
     type: 'plan',
     table: 'plans',
     find: (db, ids) => plans.find(db, ids),
@@ -81,8 +81,8 @@ function toldPlans({ plans }: ToldObjectParts): ToldObject {
   });
 }
 
-function toldPayments({ payments }: ToldObjectParts): ToldObject {
-  return told({
+function paymentKind({ payments }: KindParts): ObjectKind {
+  return objectKind({
     type: 'payment',
     table: 'payments',
     find: (db, ids) => payments.find(db, ids),
@@ -104,8 +104,8 @@ function toldPayments({ payments }: ToldObjectParts): ToldObject {
 }
 
 /** A refund that the processor has not confirmed yet is a reservation, which the API does not show. */
-function toldRefunds({ refunds }: ToldObjectParts): ToldObject {
-  return told({
+function refundKind({ refunds }: KindParts): ObjectKind {
+  return objectKind({
     type: 'refund',
     table: 'refunds',
     find: (db, ids) => refunds.find(db, ids),
@@ -120,8 +120,8 @@ function toldRefunds({ refunds }: ToldObjectParts): ToldObject {
   });
 }
 
-function toldSubscriptions({ subscriptions, judge }: ToldObjectParts): ToldObject {
-  return told({
+function subscriptionKind({ subscriptions, judge }: KindParts): ObjectKind {
+  return objectKind({
     type: 'subscription',
     table: 'subscriptions',
     find: (db, ids) => subscriptions.find(db, ids),
@@ -140,8 +140,8 @@ function toldSubscriptions({ subscriptions, judge }: ToldObjectParts): ToldObjec
   });
 }
 
-function toldInvoices({ invoices }: ToldObjectParts): ToldObject {
-  return told({
+function invoiceKind({ invoices }: KindParts): ObjectKind {
+  return objectKind({
     type: 'invoice',
     table: 'invoices',
     find: (db, ids) => invoices.find(db, ids),
