@@ -12,7 +12,11 @@ const CauseSchema = Type.Object(
     requestId: nullable(Type.String({ description: 'The `x-request-id` of the request.' })),
     processorEventId: nullable(Type.String({ description: "The id of the processor's event." })),
   },
-  { description: 'What caused the change. Fields that do not apply are null.' },
+  {
+    description:
+      'What caused the change. Fields that do not apply are null. If the processor reports the change of a request before ' +
+      'the request has recorded it, both are there.',
+  },
 );
 
 /** An object of any type, as its own endpoint shows it. */

@@ -11,6 +11,7 @@ import type { PaymentChange, PaymentFacts } from '../payments/payment.ts';
 import type { RefundFacts, RefundReason } from '../payments/refund.ts';
 import type { PlanChange, PlanFacts, PlanInterval, ProductFacts } from '../plans/plan.ts';
 import type { PlanFeatures } from '../plans/plan-features.ts';
+import type { Cause } from '../platform/cause.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../subscriptions/subscription.ts';
 import type { Attempt } from './attempt.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
@@ -51,6 +52,11 @@ export interface Processor {
   verifyWebhook(body: Uint8Array, signature: string | undefined, now: Date): VerifiedWebhook;
   /** The content of a stored event. Throws `UnmappableError` if no retry can help. */
   readEvent(payload: string): EventFacts;
+  /**
+   * The request of the API whose call caused a stored event about one of these objects. Undefined unless this process has
+   * sent the call a moment ago.
+   */
+  causeOf(payload: string, ids: readonly string[]): Cause | undefined;
   /** A stored payload as it would be stored today. */
   redact(payload: string): Pick<ProcessorEvent, 'payload' | 'erasedPayload'>;
   /**

@@ -1,12 +1,18 @@
 import type { Cause } from '../platform/cause.ts';
+import type { Processor } from '../processor/processor.ts';
 import type { WebhookEvent } from '../webhooks/webhook-event.ts';
 import type { Reading } from './reading.ts';
 
 /** Says which event of a batch caused a change. */
 export class BatchCauses {
   readonly #byKey = new Map<string, WebhookEvent>();
+  readonly #processor: Pick<Processor, 'causeOf'>;
   #readings: readonly Reading[] = [];
   #byNamedId: ReadonlyMap<string, WebhookEvent> | undefined;
+
+  constructor(processor: Pick<Processor, 'causeOf'>) {
+    this.#processor = processor;
+  }
 
   set(readings: readonly Reading[]): void {
     this.#readings = readings;
@@ -19,7 +25,7 @@ export class BatchCauses {
    */
   find(ids: readonly string[]): Cause | undefined {
     const event = firstOf(this.#byKey, ids) ?? firstOf(this.#named(), ids);
-    return event && causeOfEvent(event);
+    return event && causeOfEvent(this.#processor, event, ids);
   }
 
   /** Most changes are found without it. */
@@ -33,8 +39,18 @@ export class BatchCauses {
   }
 }
 
-export function causeOfEvent({ id }: Pick<WebhookEvent, 'id'>): Cause {
-  return { kind: 'webhook', keyName: null, requestId: null, processorEventId: id };
+/** The first ids of a row are its own. Those that follow are of what it belongs to. */
+const ownIds = 2;
+
+/** The event, or the request that the event reports a moment before the request has recorded its change. */
+export function causeOfEvent(
+  processor: Pick<Processor, 'causeOf'>,
+  { id, payload }: Pick<WebhookEvent, 'id' | 'payload'>,
+  ids: readonly string[],
+): Cause {
+  const request = processor.causeOf(payload, ids.slice(0, ownIds));
+  const none = { keyName: null, requestId: null };
+  return { ...(request ?? { kind: 'webhook', ...none }), processorEventId: id };
 }
 
 function firstOf(

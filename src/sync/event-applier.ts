@@ -105,7 +105,7 @@ export class EventApplier {
 
   /** Each change has the newest event about its object as its cause. */
   #apply(claim: (tx: Transaction) => Promise<readonly WebhookEvent[]>): Promise<Batch> {
-    const causes = new BatchCauses();
+    const causes = new BatchCauses(this.#parts.processor);
     return runWithCauses(
       (ids) => causes.find(ids),
       () =>
@@ -221,7 +221,10 @@ export class EventApplier {
       for (const target of targets) {
         const name = `${target.subject} ${target.key}`;
         const response =
-          responses.get(name) ?? runWithCause(causeOfEvent(event), () => this.#settleByRefresh(target));
+          responses.get(name) ??
+          runWithCause(causeOfEvent(this.#parts.processor, event, [target.key]), () =>
+            this.#settleByRefresh(target),
+          );
         responses.set(name, response);
         isOurs = (await response) || isOurs;
       }

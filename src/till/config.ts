@@ -104,7 +104,6 @@ export function loadConfig(environment: Environment, workingDir: string): Config
     trustProxy: env.addresses('TRUST_PROXY'),
     // The processor can resend or list an event for 30 days: deleting one sooner could apply it twice.
     webhookRetentionDays: env.integer('WEBHOOK_RETENTION_DAYS', { default: 90, min: 35, max: 36_500 }),
-    // A delivery is retried for three days, and a reader may be away for a long weekend.
     // A year is longer than any processor retries a payment.
     entitlementGraceDays: env.integer('ENTITLEMENT_GRACE_DAYS', { default: 0, min: 0, max: 365 }),
     events: {

@@ -212,6 +212,41 @@ describe('causes', () => {
     );
   });
 
+  test('a request, also if a webhook reports its change before the request has recorded it', async () => {
+    const customer = await createCustomer(till);
+    const { subscription } = await createSubscription(till, { customerId: customer.id });
+    await till.settle();
+    const whileUnanswered = async (
+      operation: string,
+      request: (headers: Readonly<Record<string, string>>) => Promise<Response>,
+    ): Promise<string> => {
+      const requestId = randomUUID();
+      // The request waits before it repeats its call. Meanwhile, the event of the call arrives.
+      await till.setFault({ operation, kind: 'reset_after' });
+      const answered = request({ 'x-request-id': requestId });
+      await till.faultsTaken();
+      await till.settle();
+      assert.ok((await answered).ok);
+      await till.settle();
+      return requestId;
+    };
+    const causeOf = async (object: { readonly id: string }) => {
+      const { kind, keyName, requestId } = (await lastOf(object)).cause;
+      return { kind, keyName, requestId };
+    };
+    const path = `/customers/${customer.id}`;
+    const changed = await whileUnanswered('customers.update', (headers) =>
+      till.call('PATCH', path, { name: 'Ada King' }, headers),
+    );
+    assert.deepEqual(await causeOf(customer), { kind: 'api', keyName: 'tests', requestId: changed });
+    const canceled = await whileUnanswered('subscriptions.cancel', (headers) =>
+      till.call('DELETE', `/subscriptions/${subscription.id}`, undefined, headers),
+    );
+    assert.deepEqual(await causeOf(subscription), { kind: 'api', keyName: 'tests', requestId: canceled });
+    const { latestInvoiceId } = await till.get<SubscriptionBody>(`/subscriptions/${subscription.id}`);
+    assert.equal((await toldOf({ id: String(latestInvoiceId) })).at(0)?.cause.kind, 'webhook');
+  });
+
   test('a webhook: the newest event about the object, of a refund for its payment, of an invoice for its subscription', async () => {
     const { processorCustomerId, id: customerId } = await createCustomer(till);
     const payment = await createPayment(till, { customerId });

@@ -5,6 +5,7 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Processor } from '../processor.ts';
 import { isLiveKey, isRestrictedKey } from './check-processor-keys.ts';
+import { causingWriteOf } from './events/causing-write.ts';
 import { createEventCalls } from './events/events.ts';
 import { readEvent } from './events/map-event.ts';
 import { redactStored } from './events/redact-payload.ts';
@@ -26,6 +27,7 @@ import { createSubscriptionCalls } from './objects/subscriptions.ts';
 import type { AdapterContext } from './wire/adapter-context.ts';
 import { type CallLimits, callLimits, createCaller } from './wire/calls.ts';
 import { createHttpClient } from './wire/http-client.ts';
+import { SentWrites } from './wire/sent-writes.ts';
 
 interface StripeProcessorOptions {
   readonly secretKey: string;
@@ -50,12 +52,13 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
   const address = parseApiBase(options.apiBase);
   // As many connections as calls, so that no call spends its time waiting for a connection.
   const agent = new address.client.Agent({ keepAlive: true, maxSockets: maxInFlight });
+  const sent = new SentWrites();
   const ungated: AdapterContext = {
     stripe: new Stripe(secretKey, {
       host: address.host,
       port: address.port,
       protocol: address.protocol,
-      httpClient: createHttpClient(agent),
+      httpClient: createHttpClient(agent, sent),
       // Till retries by itself, under one deadline.
       maxNetworkRetries: 0,
       telemetry: false,
@@ -88,6 +91,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     readAccount: createAccountRead(ungated, isRestrictedKey(secretKey)),
     verifyWebhook: (body, signature, now) => verifyWebhook(body, signature, webhookSecrets, now),
     readEvent,
+    causeOf: (payload, ids) => (sent.isEmpty ? undefined : sent.causeOf(causingWriteOf(payload), ids)),
     redact: redactStored,
     understands: understandsVersion,
     close: () => agent.destroy(),

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import type { Stripe } from 'stripe';
+import type { SentWrites } from './sent-writes.ts';
 
 type HttpClient = InstanceType<typeof Stripe.HttpClient>;
 
@@ -41,7 +42,7 @@ const responseBytesMax = 16 * 1024 * 1024;
  * caller can catch, which ends the process. Here, an attempt is one request, it ends when its time is up, and anything
  * other than a response of the API is an `HttpClientError`.
  */
-export function createHttpClient(agent: http.Agent): HttpClient {
+export function createHttpClient(agent: http.Agent, sent: SentWrites): HttpClient {
   return {
     getClientName: () => 'till',
     makeRequest: async (host, port, path, method, headers, body, protocol, timeoutMs) => {
@@ -53,6 +54,8 @@ export function createHttpClient(agent: http.Agent): HttpClient {
         const options = { host, port, path, method, headers: headers as http.OutgoingHttpHeaders, agent };
         const request = (protocol === 'http' ? http : https).request({ ...options, signal: abort.signal });
         noteConnection(request, connection);
+        const key = request.getHeader('idempotency-key');
+        sent.note({ method, path, body, idempotencyKey: key === undefined ? undefined : String(key) });
         // `once` below handles the first error. A later one, on an abandoned connection, must not end the process.
         request.on('error', () => {});
         request.end(body);

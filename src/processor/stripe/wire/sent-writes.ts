@@ -1,0 +1,86 @@
+import { type Cause, currentCause } from '../../../platform/cause.ts';
+
+/** As long as a request of the API lives: later it has recorded its change itself, or failed. */
+const keptMs = 30_000;
+/** More than the calls of a busy process in that time. About a kilobyte each. */
+const keptMax = 10_000;
+/** Ids are shorter, and longer values need not be kept. */
+const idLengthMax = 64;
+
+/** A call as it is sent. */
+interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly body: string;
+  readonly idempotencyKey: string | undefined;
+}
+
+interface SentWrite {
+  readonly cause: Cause;
+  readonly sentAtMs: number;
+}
+
+/** What an event says about the write that caused it. */
+export interface CausingWrite {
+  /** Null if the write had none, such as a deletion. */
+  readonly idempotencyKey: string | null;
+  readonly objectId: string;
+}
+
+/**
+ * The writes that requests of the API have just sent. The processor can report a change before the request has recorded it,
+ * and names the write in its event: so the change is still known to be that of the request. Only the process that sent a
+ * write knows it.
+ */
+export class SentWrites {
+  /** By idempotency key, or by the path of a write without one. The oldest is the first. */
+  readonly #byName = new Map<string, SentWrite>();
+  /** Ids of the objects that a request has named to the processor: the processor's ids and Till's. */
+  readonly #named = new WeakMap<Cause, Set<string>>();
+  readonly #elapsedMs: () => number;
+
+  constructor(elapsedMs: () => number = () => performance.now()) {
+    this.#elapsedMs = elapsedMs;
+  }
+
+  get isEmpty(): boolean {
+    return this.#byName.size === 0;
+  }
+
+  note({ method, path, body, idempotencyKey }: Call): void {
+    const cause = currentCause();
+    if (cause?.kind !== 'api') return;
+    const named = this.#named.get(cause) ?? new Set();
+    this.#named.set(cause, named);
+    for (const value of `${path}&${body}`.split(/[/?&=]/)) if (value.length <= idLengthMax) named.add(value);
+    if (method === 'GET') return;
+    this.#forget();
+    const name = idempotencyKey ?? unkeyed(path.split('/').at(-1) ?? path);
+    this.#byName.delete(name);
+    this.#byName.set(name, { cause, sentAtMs: this.#elapsedMs() });
+  }
+
+  /** The request whose write caused the event, if it is about one of these objects. */
+  causeOf(write: CausingWrite | undefined, ids: readonly string[]): Cause | undefined {
+    if (write === undefined) return undefined;
+    const { idempotencyKey, objectId } = write;
+    this.#forget();
+    const sent = this.#byName.get(idempotencyKey ?? unkeyed(objectId));
+    if (sent === undefined) return undefined;
+    const named = this.#named.get(sent.cause);
+    return [objectId, ...ids].some((id) => named?.has(id)) ? sent.cause : undefined;
+  }
+
+  #forget(): void {
+    const oldestMs = this.#elapsedMs() - keptMs;
+    for (const [name, { sentAtMs }] of this.#byName) {
+      if (sentAtMs >= oldestMs && this.#byName.size < keptMax) return;
+      this.#byName.delete(name);
+    }
+  }
+}
+
+/** Keys have no spaces. */
+function unkeyed(objectId: string): string {
+  return `of ${objectId}`;
+}
