@@ -244,7 +244,7 @@ describe('causes', () => {
     );
     assert.deepEqual(await causeOf(subscription), { kind: 'api', keyName: 'tests', requestId: canceled });
     const { latestInvoiceId } = await till.get<SubscriptionBody>(`/subscriptions/${subscription.id}`);
-    assert.equal((await toldOf({ id: String(latestInvoiceId) })).at(0)?.cause.kind, 'webhook');
+    assert.equal((await eventsOf({ id: String(latestInvoiceId) })).at(0)?.cause.kind, 'webhook');
   });
 
   test('a webhook: the newest event about the object, of a refund for its payment, of an invoice for its subscription', async () => {
