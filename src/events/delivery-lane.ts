@@ -22,8 +22,8 @@ const rangeMax = 10_000;
  * no further events, and goes on from its position later.
  */
 const waitingMax = 10_000;
-/** An attempt that takes longer than this no longer holds the position back: its event gets a row of its own. */
-const parkAfterMs = 1_000;
+/** An attempt that takes longer than this no longer holds the position back: its event waits, with a row of its own. */
+const slowAfterMs = 1_000;
 /** How often the position is written if there is nothing else to write. */
 const positionDelayMs = 5_000;
 /** How long a stop waits for attempts in progress. */
@@ -61,7 +61,7 @@ export class DeliveryLane {
   readonly #report: DeliveryReport;
   #settings: LaneEndpoint;
   readonly #ended: EndedDelivery[] = [];
-  /** Parked events whose rows could not be written. */
+  /** Events that wait, and whose rows could not be written. */
   readonly #unsaved: QueuedDelivery[] = [];
   #readPosition: number;
   #writtenPosition: number;
@@ -136,7 +136,7 @@ export class DeliveryLane {
     if (this.#isOver) return;
     this.#isOver = true;
     try {
-      await this.#record(this.#queue.parkAll());
+      await this.#record(this.#queue.letAllWait());
       await endpoints.release(database, this.endpoint.id, this.#owner);
     } catch (error) {
       logger.warn({ err: error, endpointId: this.endpoint.id }, 'event deliveries not recorded at stop');
@@ -175,21 +175,21 @@ export class DeliveryLane {
   }
 
   async #step(): Promise<void> {
-    await this.#record(this.#queue.park(performance.now() - parkAfterMs));
+    await this.#record(this.#queue.letSlowWait(performance.now() - slowAfterMs));
     if (this.#isOver) return;
     await this.#readWaiting();
     await this.#readEvents();
     this.#send();
   }
 
-  async #record(newlyParked: readonly QueuedDelivery[]): Promise<void> {
+  async #record(newlyWaiting: readonly QueuedDelivery[]): Promise<void> {
     const ended = this.#ended.splice(0);
     const done = ended.map(({ delivery }) => delivery);
-    const parked = [...this.#unsaved.splice(0), ...newlyParked].filter(
+    const waiting = [...this.#unsaved.splice(0), ...newlyWaiting].filter(
       (delivery) => !done.includes(delivery),
     );
-    const position = this.#queue.positionWith([...done, ...parked], this.#readPosition);
-    const isIdle = ended.length === 0 && parked.length === 0;
+    const position = this.#queue.positionWith([...done, ...waiting], this.#readPosition);
+    const isIdle = ended.length === 0 && waiting.length === 0;
     const isWritten = position === this.#writtenPosition;
     if (
       isIdle &&
@@ -197,21 +197,21 @@ export class DeliveryLane {
     )
       return;
     const [owner, readPosition, isEnding] = [this.#owner, this.#readPosition, this.#isStopping];
-    const batch = { owner, position, readPosition, ended, parked, isEnding };
+    const batch = { owner, position, readPosition, ended, waiting, isEnding };
     let recorded: RecordedBatch | undefined;
     try {
       recorded = await recordDeliveries(this.#parts, this.endpoint, batch);
     } catch (error) {
       this.#ended.unshift(...ended);
-      this.#unsaved.push(...parked);
+      this.#unsaved.push(...waiting);
       throw error;
     }
     if (recorded === undefined) return this.#end();
-    this.#queue.recorded(done, parked);
+    this.#queue.recorded(done, waiting);
     this.#writtenPosition = position;
     this.#writtenAtMs = performance.now();
     this.#dueAtMs = Math.min(this.#dueAtMs, performance.now() + recorded.dueInMs);
-    this.#waiting += recorded.retried + parked.length;
+    this.#waiting += recorded.retried + waiting.length;
     this.#report.add(this.endpoint, recorded, ended);
     if (recorded.isTurnedOff) this.#isStopping = true;
   }
@@ -272,8 +272,8 @@ export class DeliveryLane {
     const { endpoint, secrets } = this.#settings;
     const message = { url: endpoint.url, secrets, ...messageOf(delivery.event) };
     const outcome = await this.#parts.sender.send(message, this.#ending.signal);
-    if (outcome === undefined) return this.#queue.abandon(delivery);
-    this.#queue.settle(delivery, outcome.succeeded);
+    if (outcome === undefined) return this.#queue.putBack(delivery);
+    this.#queue.end(delivery, outcome.succeeded);
     this.#ended.push({ delivery, outcome });
     this.#send();
     this.#nudge();

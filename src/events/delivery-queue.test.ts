@@ -17,8 +17,8 @@ test('each object has one event in flight, and different objects go on at the sa
   const [a1, a2, b1] = [delivery(1, 'a'), delivery(2, 'a'), delivery(3, 'b')];
   for (const one of [a1, a2, b1]) queue.add(one);
   assert.deepEqual([queue.start(0), queue.start(0), queue.start(0)], [a1, b1, undefined]);
-  queue.settle(b1, true);
-  queue.settle(a1, true);
+  queue.end(b1, true);
+  queue.end(a1, true);
   assert.equal(queue.start(0), a2);
 });
 
@@ -27,13 +27,13 @@ test('the position never passes an event that is not recorded', () => {
   const [a1, b1, c1] = [delivery(5, 'a'), delivery(7, 'b'), delivery(9, 'c')];
   for (const one of [a1, b1, c1]) queue.add(one);
   for (const one of [a1, b1, c1]) assert.equal(queue.start(0), one);
-  queue.settle(b1, true);
+  queue.end(b1, true);
   assert.equal(queue.positionWith([b1], 20), 4);
   queue.recorded([b1], []);
-  queue.settle(a1, true);
+  queue.end(a1, true);
   assert.equal(queue.positionWith([a1], 20), 8);
   queue.recorded([a1], []);
-  queue.settle(c1, true);
+  queue.end(c1, true);
   assert.equal(queue.positionWith([], 20), 8);
   assert.equal(queue.positionWith([c1], 20), 20);
 });
@@ -43,7 +43,7 @@ test('after a failure the later events of the object wait behind its row, also t
   const [a1, a2] = [delivery(1, 'a'), delivery(2, 'a')];
   for (const one of [a1, a2]) queue.add(one);
   queue.start(0);
-  queue.settle(a1, false);
+  queue.end(a1, false);
   queue.add(delivery(3, 'a'));
   assert.equal(queue.start(0), undefined);
   assert.equal(queue.positionWith([], 3), 0);
@@ -57,9 +57,9 @@ test('a failure blocks its object also while an earlier success of the object is
   const [a1, a2, a3] = [delivery(1, 'a'), delivery(2, 'a'), delivery(3, 'a')];
   for (const one of [a1, a2]) queue.add(one);
   queue.start(0);
-  queue.settle(a1, true);
+  queue.end(a1, true);
   queue.start(0);
-  queue.settle(a2, false);
+  queue.end(a2, false);
   queue.recorded([a1], []);
   queue.add(a3);
   assert.equal(queue.start(0), undefined);
@@ -73,12 +73,12 @@ test('a slow attempt gets a row, and then no longer holds the position back', ()
   for (const one of [a1, a2, b1]) queue.add(one);
   queue.start(0);
   queue.start(900);
-  assert.deepEqual(queue.park(500), [a1]);
-  assert.deepEqual(queue.park(500), [], 'once');
+  assert.deepEqual(queue.letSlowWait(500), [a1]);
+  assert.deepEqual(queue.letSlowWait(500), [], 'once');
   assert.deepEqual(queue.busyObjects, ['a']);
   assert.equal(queue.positionWith([a1], 3), 2);
   queue.recorded([], [a1]);
-  queue.settle(a1, true);
+  queue.end(a1, true);
   assert.equal(queue.start(0), undefined, 'the next one is read from its row');
   queue.recorded([a1], []);
   assert.deepEqual(queue.busyObjects, []);
@@ -89,8 +89,8 @@ test('at the end the first event of each object gets a row, and nothing is sent 
   const [a1, a2, b1] = [delivery(1, 'a'), delivery(2, 'a'), delivery(3, 'b')];
   for (const one of [a1, a2, b1]) queue.add(one);
   queue.start(0);
-  queue.abandon(a1);
-  assert.deepEqual(queue.parkAll(), [a1, b1]);
+  queue.putBack(a1);
+  assert.deepEqual(queue.letAllWait(), [a1, b1]);
   assert.equal(queue.positionWith([a1, b1], 9), 9);
   assert.equal(queue.start(0), undefined);
 });

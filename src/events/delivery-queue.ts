@@ -74,7 +74,7 @@ export class DeliveryQueue {
   }
 
   /** An attempt has ended. After a success, the next event of the object may be sent. */
-  settle(delivery: QueuedDelivery, succeeded: boolean): void {
+  end(delivery: QueuedDelivery, succeeded: boolean): void {
     const { objectId } = delivery.event;
     this.#inFlight.delete(delivery);
     const queue = this.#byObject.get(objectId);
@@ -89,14 +89,14 @@ export class DeliveryQueue {
     else this.#ready.push(next);
   }
 
-  /** An attempt was ended from outside. The event is as before. */
-  abandon(delivery: QueuedDelivery): void {
+  /** An attempt was aborted. The event is as before. */
+  putBack(delivery: QueuedDelivery): void {
     this.#inFlight.delete(delivery);
     delivery.startedAtMs = undefined;
   }
 
-  /** The events in flight since before `sinceMs` that hold the position back. From now on they have rows. */
-  park(sinceMs: number): readonly QueuedDelivery[] {
+  /** The events in flight since before `sinceMs` that hold the position back. From now on they wait, with rows. */
+  letSlowWait(sinceMs: number): readonly QueuedDelivery[] {
     const slow = [...this.#inFlight].filter(
       ({ startedAtMs, hasRow }) => !hasRow && (startedAtMs ?? sinceMs) < sinceMs,
     );
@@ -104,13 +104,13 @@ export class DeliveryQueue {
     return slow;
   }
 
-  /** The first event of each object that is not recorded. From now on they have rows, and nothing else is held. */
-  parkAll(): readonly QueuedDelivery[] {
+  /** The first event of each object that is not recorded. From now on they wait, with rows, and nothing else is held. */
+  letAllWait(): readonly QueuedDelivery[] {
     const firsts = [...this.#byObject.values()].flatMap(([first]) => first ?? []);
-    const parked = firsts.filter(({ hasRow }) => !hasRow);
-    for (const delivery of parked) this.#giveRow(delivery);
+    const waiting = firsts.filter(({ hasRow }) => !hasRow);
+    for (const delivery of waiting) this.#giveRow(delivery);
     this.#ready.length = 0;
-    return parked;
+    return waiting;
   }
 
   /** The position that can be written together with these deliveries. */
@@ -120,9 +120,9 @@ export class DeliveryQueue {
     return readPosition;
   }
 
-  /** These are recorded: the attempts that have ended, and the events that were parked. */
-  recorded(ended: readonly QueuedDelivery[], parked: readonly QueuedDelivery[]): void {
-    for (const { event } of [...ended, ...parked]) this.#open.delete(event.position);
+  /** These are recorded: the attempts that have ended, and the events that wait from now on. */
+  recorded(ended: readonly QueuedDelivery[], waiting: readonly QueuedDelivery[]): void {
+    for (const { event } of [...ended, ...waiting]) this.#open.delete(event.position);
     for (const delivery of ended) {
       const { objectId } = delivery.event;
       // An earlier event of the object may be recorded while the failure of a later one is not.

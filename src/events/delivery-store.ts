@@ -30,7 +30,7 @@ export interface DeliveryRecord {
 }
 
 /** An object whose event no longer waits, so that its next one can. */
-interface SettledObject {
+interface FreedObject {
   readonly objectId: string;
   readonly position: number;
   /** The id of the next delivery. */
@@ -91,7 +91,7 @@ export class DeliveryStore {
        select $1, v.id, v.position, v."eventCreatedAt", v."customerId", v.attempt, v.succeeded, v."responseStatus",
          v."responseBody", v."durationMs", v."createdAt"
        from ${recordSet} on conflict do nothing`,
-      [endpointId, toJson(records)],
+      [endpointId, recordsText(records)],
       'insert_finished_deliveries',
     );
   }
@@ -116,7 +116,7 @@ export class DeliveryStore {
          give_up_at = coalesce(waiting.give_up_at, excluded.give_up_at), response_status = excluded.response_status,
          response_body = excluded.response_body, duration_ms = excluded.duration_ms
        where waiting.id = excluded.id`,
-      [endpointId, toJson(records)],
+      [endpointId, recordsText(records)],
       'save_waiting_deliveries',
     );
   }
@@ -127,7 +127,7 @@ export class DeliveryStore {
   }
 
   /** Lets the next event of each object wait, if there is one up to the position `until`. */
-  promote(tx: Transaction, { id, types }: WithTypes, objects: readonly SettledObject[], until: number): void {
+  promote(tx: Transaction, { id, types }: WithTypes, objects: readonly FreedObject[], until: number): void {
     if (objects.length === 0) return;
     tx.send(
       `insert into till.event_retries (endpoint_id, object_id, id, position, event_created_at, customer_id, attempt,
@@ -186,7 +186,7 @@ const recordSet = `jsonb_to_recordset($2::jsonb) as v (id uuid, position bigint,
   "objectId" uuid, "customerId" uuid, attempt integer, succeeded boolean, "responseStatus" integer, "responseBody" text,
   "durationMs" integer, "createdAt" timestamptz, "delayMs" float8)`;
 
-function toJson(records: readonly (DeliveryRecord & { readonly delayMs?: number })[]): string {
+function recordsText(records: readonly (DeliveryRecord & { readonly delayMs?: number })[]): string {
   return JSON.stringify(
     records.map(({ id, event, attempt, createdAt, outcome, delayMs }) => ({
       ...{ id, attempt, createdAt, delayMs, ...outcome },

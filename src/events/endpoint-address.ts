@@ -6,7 +6,7 @@ export interface AddressPolicy {
   readonly allowPrivate: boolean;
 }
 
-/** Longer addresses do not work everywhere, and nobody needs them. */
+/** Some servers and proxies refuse longer URLs. */
 export const urlLengthMax = 2_048;
 
 /** Why an endpoint must not have this URL, as the end of a sentence. Undefined if only its host is left to check. */
@@ -38,7 +38,7 @@ export function addressMistake(address: string, { allowPrivate }: AddressPolicy)
   return range === 'unicast' ? undefined : `${address} is in a range that is not public (${range})`;
 }
 
-/** Of IPv6, only these addresses are assigned to anybody. Others can be forms of an IPv4 address, such as `::127.0.0.1`. */
+/** Of IPv6, only these addresses are assigned. Others can be forms of an IPv4 address, such as `::127.0.0.1`. */
 const globalIpv6 = ipaddr.parseCIDR('2000::/3');
 
 /** The name of the range of an address. Forms of IPv6 that contain an IPv4 address have ranges of their own. */

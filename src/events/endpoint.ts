@@ -4,7 +4,7 @@ import type { EventType } from './event.ts';
 /** Each endpoint costs a delivery of each event. An installation has a few applications. */
 export const endpointsMax = 50;
 
-/** `request`: somebody turned it off. `failing`: nothing succeeded for three days. */
+/** `request`: a request turned it off. `failing`: nothing succeeded for three days. */
 export const disabledReasons = ['request', 'failing'] as const;
 
 /** Where an application wants to receive events. */

@@ -22,7 +22,7 @@ const limitDefault = 100;
 const waitSecondsMax = 30;
 /** As many as streams: each holds a socket while it waits. */
 const waitingMax = 1_000;
-/** Every type once, twice over. */
+/** More than twice the length of all types together. */
 const typesLengthMax = 1_000;
 /** An id has 20 characters. A later release may need more. */
 const idLengthMax = 100;

@@ -88,7 +88,7 @@ export class EventTail {
 
   #run(after: number): void {
     if (this.#running !== undefined) return;
-    // While nobody waited, the tail did not read. The reader has read up to here by itself.
+    // While no reader waited, the tail did not read. The reader has read up to here by itself.
     if (after > this.#position) this.#startAt(after);
     this.#running = this.#readWhileAwaited();
   }
@@ -149,7 +149,7 @@ export class EventTail {
     if (forgotten > 0) this.#recent.splice(0, forgotten);
   }
 
-  /** Until this process commits events, nobody waits any more, or it is time to look for events of others. */
+  /** Until this process commits events, no reader waits any more, or it is time to look for events of other processes. */
   async #untilNudged(): Promise<void> {
     if (this.#isNudged || this.#waiters.size === 0) return;
     const pause = new AbortController();

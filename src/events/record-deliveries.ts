@@ -26,8 +26,9 @@ interface Batch {
   /** Events up to this position were read. */
   readonly readPosition: number;
   readonly ended: readonly EndedDelivery[];
-  readonly parked: readonly QueuedDelivery[];
-  /** The lane ends. Somebody may have turned the endpoint off, and on again, so no failure is final. */
+  /** Events that begin to wait without an attempt, or while one is in progress. */
+  readonly waiting: readonly QueuedDelivery[];
+  /** The lane ends. A request may have turned the endpoint off, and on again, so no failure is final. */
   readonly isEnding: boolean;
 }
 
@@ -50,7 +51,7 @@ export interface RecordedBatch {
 export function recordDeliveries(
   { database, endpoints, deliveries, random }: RecordParts,
   endpoint: EventEndpoint,
-  { owner, position, readPosition, ended, parked, isEnding }: Batch,
+  { owner, position, readPosition, ended, waiting, isEnding }: Batch,
 ): Promise<RecordedBatch | undefined> {
   const succeeded = ended.filter(({ outcome }) => outcome?.succeeded === true);
   const others = ended.filter(({ outcome }) => outcome?.succeeded !== true);
@@ -70,7 +71,7 @@ export function recordDeliveries(
     const retried = others.filter((one) => !isFinal(one));
     const finished = [...succeeded, ...failed];
     const withRows = finished.filter(({ delivery }) => delivery.hasRow).map(({ delivery }) => delivery);
-    const waiting = retried.map((one) => {
+    const retries = retried.map((one) => {
       const record = toRecord(one);
       return { ...record, delayMs: retryDelayAfter(record.attempt, random()) };
     });
@@ -81,25 +82,25 @@ export function recordDeliveries(
     );
     deliveries.insertFinished(tx, endpoint.id, finished.map(toRecord));
     deliveries.saveWaiting(tx, endpoint.id, [
-      ...waiting,
-      ...parked.map((delivery) => ({ ...delivery, outcome: null, delayMs: 0 })),
+      ...retries,
+      ...waiting.map((delivery) => ({ ...delivery, outcome: null, delayMs: 0 })),
     ]);
     const now = new Date();
-    const settled = withRows.map(({ event: { objectId, position: done } }) => ({
+    const freed = withRows.map(({ event: { objectId, position: done } }) => ({
       objectId,
       position: done,
       nextId: newId(now),
     }));
-    deliveries.promote(tx, endpoint, settled, readPosition);
+    deliveries.promote(tx, endpoint, freed, readPosition);
     if (state.isBack) deliveries.makeDue(tx, endpoint.id, { startsAfresh: false });
     if (state.isDead) await endpoints.turnOff(tx, endpoint.id);
-    const isDueNow = settled.length > 0 || state.isBack;
+    const isDueNow = freed.length > 0 || state.isBack;
     return {
       succeeded: succeeded.length,
       retried: retried.length,
       failed: failed.length,
       isTurnedOff: state.isDead,
-      dueInMs: isDueNow ? 0 : Math.min(...waiting.map(({ delayMs }) => delayMs)),
+      dueInMs: isDueNow ? 0 : Math.min(...retries.map(({ delayMs }) => delayMs)),
     };
   });
 }
