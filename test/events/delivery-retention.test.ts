@@ -26,7 +26,8 @@ test('what an endpoint responded to the events of a deleted customer is erased',
   const sink = await startEventSink(t, (response) =>
     response.writeHead(status).end('Ada Lovelace of Deliveries'),
   );
-  const endpoint = await till.post<{ id: string }>('/event-endpoints', { url: sink.url });
+  const types = ['payment.updated', 'plan.updated'];
+  const endpoint = await till.post<{ id: string }>('/event-endpoints', { url: sink.url, types });
   const customer = await till.post<CustomerBody>('/customers', { email: 'ada@example.com' });
   const about = { type: 'payment.updated', customerId: customer.id };
   await append(about, about, { type: 'plan.updated' });
