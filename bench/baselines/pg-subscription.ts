@@ -13,7 +13,7 @@ const lookup = `
     trial_end as "trialEnd", quantity, status in ('active', 'trialing') as entitled,
     cancel_at_period_end as "cancelAtPeriodEnd", cancel_at as "cancelAt", canceled_at as "canceledAt",
     ended_at as "endedAt", null as "latestInvoiceId", default_payment_method_id as "defaultPaymentMethodId", discount,
-    pending_change as "pendingChange", created_at as "createdAt", updated_at as "updatedAt"
+    pending_change as "pendingChange", metadata, created_at as "createdAt", updated_at as "updatedAt"
   from till.subscriptions where id = $1`;
 
 const app = bareApp();

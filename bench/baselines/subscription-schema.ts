@@ -6,5 +6,7 @@ const response =
 
 /** The path and the response of the compared route, from the service's own description. */
 export const subscriptionPath = '/api/v1/subscriptions/:id';
-export const subscriptionRoute = { schema: { response: { 200: response.schema } } };
+export const subscriptionRoute = {
+  schema: { response: { 200: document.components.schemas.Subscription } },
+};
 export const subscriptionExample = response.examples.example.value;
