@@ -135,6 +135,7 @@ if (mode !== 'quick' && process.exitCode === undefined) {
 async function checkSource(): Promise<void> {
   await step('format and lint', 'biome', ['ci', '--error-on-warnings', '.']);
   await step('types', 'tsc', []);
+  await step('types of the console', 'tsc', ['-p', 'console']);
 }
 
 /** Runs test files with the servers that they need. */

@@ -9,9 +9,9 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const fileLinesMax = 300;
 const functionLinesMax = 70;
 
-const files = globSync('{src,sandbox,bench,test}/**/*.{ts,mts,mjs}', {
+const files = globSync('{src,sandbox,bench,test,console}/**/*.{ts,tsx,mts,mjs}', {
   cwd: root,
-  exclude: ['**/node_modules/**'],
+  exclude: ['**/node_modules/**', 'console/dist/**'],
 }).map((path) => ({
   path: path.split(sep).join('/'),
   text: readFileSync(join(root, path), 'utf8'),
@@ -83,6 +83,21 @@ test('the service never imports the sandbox, save the one line that starts it, a
   );
   assert.deepEqual(
     breaches(({ from, to }) => from.startsWith('sandbox/') && to.startsWith('src/')),
+    [],
+  );
+});
+
+test('the service knows nothing of the sources of the console, and the console only its types and constants', () => {
+  assert.deepEqual(
+    breaches(({ from, to }) => from.startsWith('src/') && to.startsWith('console/')),
+    [],
+  );
+  const isPure = (path: string) => !/-(routes|service|store|mirror)\.ts$/.test(path);
+  assert.deepEqual(
+    breaches(
+      ({ from, to, isType }) =>
+        from.startsWith('console/') && to.startsWith('src/') && !isType && !isPure(to),
+    ),
     [],
   );
 });

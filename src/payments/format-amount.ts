@@ -15,7 +15,8 @@ export function formatAmount(amount: number, currency: string): string {
   return decimals === 0 ? `${whole} ${code}` : `${whole}.${fraction} ${code}`;
 }
 
-function decimalsOf(code: string): number {
+/** How many decimals the processor counts amounts of a currency in. */
+export function decimalsOf(code: string): number {
   if (withoutDecimals.includes(code)) return 0;
   return withThreeDecimals.includes(code) ? 3 : 2;
 }

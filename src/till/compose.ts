@@ -1,5 +1,6 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import { registerConsoleRoutes } from '../console/console-routes.ts';
 import { ApiGuard } from '../http/access/api-guard.ts';
 import { type LoadedApiKeys, loadApiKeys } from '../http/access/api-key-source.ts';
 import { RateLimiter } from '../http/access/rate-limiter.ts';
@@ -117,6 +118,7 @@ async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
     cache: config.redisUrl === undefined ? 'in-process' : describeAddress(config.redisUrl),
     processor: name,
     servesApi: config.role !== 'worker',
+    hasConsole: config.hasConsole,
     generatedKey: keys.generated,
   };
   return { facts, reloadKeys: keys.reload, stop: () => shutdown.run() };
@@ -209,8 +211,10 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     isStopping: () => shutdown.hasBegun,
     servesApi: config.role !== 'worker',
     beforeScrape: () => services.measure(),
-    registerRoutes: (scope) =>
-      registerRoutes(scope, services, { processor, clock: systemClock, logger, metrics }),
+    registerRoutes: async (scope) => {
+      await registerRoutes(scope, services, { processor, clock: systemClock, logger, metrics });
+      if (config.hasConsole) registerConsoleRoutes(scope);
+    },
   });
   if (config.role !== 'worker') refreshKeys({ logger, shutdown }, services);
   const stopDelayMs = config.stopDelaySeconds * 1_000;

@@ -29,6 +29,8 @@ export interface Config {
   /** How long a `past_due` subscription still entitles its customer after the paid period. */
   readonly entitlementGraceDays: number;
   readonly events: EventConfig;
+  /** Whether /console is served. */
+  readonly hasConsole: boolean;
   /**
    * How long requests are still accepted after a stop signal, while /health makes load balancers send them elsewhere.
    */
@@ -112,6 +114,7 @@ export function loadConfig(environment: Environment, workingDir: string): Config
       allowPrivate: env.oneOf('EVENT_ENDPOINTS_ALLOW_PRIVATE', ['true', 'false'], 'false') === 'true',
       secretKeys: readSecretKeys(env),
     },
+    hasConsole: env.oneOf('CONSOLE', ['on', 'off'], 'on') === 'on',
     // Load balancers check every few seconds. Without one, a delay only wastes time.
     stopDelaySeconds: env.integer('STOP_DELAY_SECONDS', { default: production ? 5 : 0, min: 0, max: 60 }),
   };

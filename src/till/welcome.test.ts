@@ -8,6 +8,7 @@ const facts = {
   cache: 'in-process',
   processor: 'sandbox',
   servesApi: true,
+  hasConsole: true,
 };
 
 test('a new key is shown once, and later only its path', () => {

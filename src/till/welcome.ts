@@ -4,6 +4,7 @@ export interface WelcomeFacts {
   readonly cache: string;
   readonly processor: string;
   readonly servesApi: boolean;
+  readonly hasConsole: boolean;
   /** Undefined if the operator configured keys. */
   readonly generatedKey: { readonly path: string; readonly newKey: string | undefined } | undefined;
 }
@@ -18,6 +19,7 @@ export function welcome(facts: WelcomeFacts): string {
     `  cache      ${facts.cache}`,
     `  processor  ${facts.processor}`,
   ];
+  if (facts.servesApi && facts.hasConsole) lines.push(`  console    ${facts.url}/console`);
   if (facts.servesApi) lines.push(`  docs       ${facts.url}/api/docs`, ...keyLines(facts));
   lines.push('', '  Try it:', `  ${curlLine(facts)}`, '', '  Press Ctrl-C to stop.', '', '');
   return lines.join('\n');

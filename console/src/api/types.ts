@@ -1,0 +1,39 @@
+export type { CustomerView as Customer } from '../../../src/customers/customer-view.ts';
+export type { InvoiceView as Invoice } from '../../../src/invoices/invoice-view.ts';
+export type { Scope } from '../../../src/keys/key.ts';
+export type { PaymentView as Payment } from '../../../src/payments/payment-view.ts';
+export type { RefundView as Refund } from '../../../src/payments/refund-view.ts';
+export type { PlanView as Plan } from '../../../src/plans/plan-view.ts';
+export type { SubscriptionView as Subscription } from '../../../src/subscriptions/subscription-view.ts';
+
+import type { EventObjectType, EventType } from '../../../src/events/event.ts';
+import type { Scope } from '../../../src/keys/key.ts';
+import type { Cause } from '../../../src/platform/cause.ts';
+
+/** The key that signed in. */
+export interface CurrentKey {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly processor: { readonly mode: 'sandbox' | 'test' | 'live'; readonly dashboardUrl: string | null };
+}
+
+/** One page of a list. */
+export interface Page<Row> {
+  readonly data: readonly Row[];
+  readonly nextCursor: string | null;
+  readonly total?: number;
+  readonly totalCapped?: boolean;
+}
+
+/** A change, as the feed and the stream show it. */
+export interface TillEvent {
+  readonly id: string;
+  readonly type: EventType;
+  readonly createdAt: string;
+  readonly objectType: EventObjectType;
+  readonly objectId: string;
+  readonly customerId: string | null;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly previous: Readonly<Record<string, unknown>>;
+  readonly cause: Cause;
+}

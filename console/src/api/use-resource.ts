@@ -1,0 +1,94 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { type ApiError, toApiError } from './api-error.ts';
+import { onChanges } from './live.ts';
+import { get, type Query, withQuery } from './request.ts';
+import type { TillEvent } from './types.ts';
+
+/** A burst of changes is one reload: a person cannot read faster. */
+const reloadIntervalMs = 1_000;
+
+export interface Resource<T> {
+  /** What was loaded last. Stays while it is loaded again. */
+  readonly value: T | undefined;
+  /** Why the last load failed. Undefined after a success. */
+  readonly error: ApiError | undefined;
+  readonly isLoading: boolean;
+  readonly reload: () => void;
+}
+
+interface ResourceOptions {
+  readonly query?: Query;
+  /** Which changes make the resource load again. None by default. */
+  readonly reloadOn?: (event: TillEvent) => boolean;
+}
+
+interface Loaded<T> {
+  readonly url: string;
+  readonly value?: T | undefined;
+  readonly error?: ApiError | undefined;
+}
+
+/** Loads a path of the API, and again when it changes. Null: nothing is loaded. */
+export function useResource<T>(path: string | null, options: ResourceOptions = {}): Resource<T> {
+  const url = path === null ? null : withQuery(path, options.query);
+  const [loaded, setLoaded] = useState<Loaded<T>>({ url: '' });
+  const [loading, setLoading] = useState(0);
+  const [round, setRound] = useState(0);
+  const reload = useCallback(() => setRound((count) => count + 1), []);
+
+  // `round` starts another load of the same URL.
+  useEffect(() => {
+    if (url === null) return undefined;
+    const ended = new AbortController();
+    setLoading((count) => count + 1);
+    get<T>(url, {}, ended.signal)
+      .then(
+        (value) => setLoaded({ url, value }),
+        (error: unknown) => {
+          if (ended.signal.aborted) return;
+          setLoaded((before) => ({
+            url,
+            value: before.url === url ? before.value : undefined,
+            error: toApiError(error),
+          }));
+        },
+      )
+      .finally(() => setLoading((count) => count - 1));
+    return () => ended.abort();
+  }, [url, round]);
+
+  useReloadOn(options.reloadOn, reload);
+  const isCurrent = loaded.url === url;
+  return {
+    value: isCurrent ? loaded.value : undefined,
+    error: isCurrent ? loaded.error : undefined,
+    isLoading: loading > 0 || !isCurrent,
+    reload,
+  };
+}
+
+function useReloadOn(reloadOn: ResourceOptions['reloadOn'], reload: () => void): void {
+  const matches = useRef(reloadOn);
+  matches.current = reloadOn;
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let lastMs = 0;
+    const stop = onChanges((events) => {
+      const test = matches.current;
+      if (test === undefined || timer !== undefined) return;
+      if (events !== 'missed' && !events.some(test)) return;
+      timer = setTimeout(
+        () => {
+          timer = undefined;
+          lastMs = Date.now();
+          reload();
+        },
+        Math.max(0, lastMs + reloadIntervalMs - Date.now()),
+      );
+    });
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, [reload]);
+}

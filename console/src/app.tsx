@@ -1,0 +1,43 @@
+import { useEffect, useState } from 'preact/hooks';
+import { LocationProvider, Route, Router } from 'preact-iso';
+import { type ApiError, toApiError } from './api/api-error.ts';
+import { followChanges } from './api/live.ts';
+import { home } from './links.ts';
+import { NotFound } from './pages/not-found.tsx';
+import { PaymentPage } from './pages/payments/payment-page.tsx';
+import { PaymentsPage } from './pages/payments/payments-page.tsx';
+import { SignIn } from './pages/sign-in.tsx';
+import { Failed, Loading } from './parts/states.tsx';
+import { apiKey, currentKey, signIn } from './session.ts';
+import { Shell } from './shell.tsx';
+
+export function App() {
+  useEffect(followChanges, []);
+  if (apiKey.value === null) return <SignIn />;
+  if (currentKey.value === undefined) return <Resume apiKey={apiKey.value} />;
+  return (
+    <LocationProvider scope={home}>
+      <Shell>
+        <Router>
+          <Route path={`${home}/payments`} component={PaymentsPage} />
+          <Route path={`${home}/payments/:id`} component={PaymentPage} />
+          <Route default component={NotFound} />
+        </Router>
+      </Shell>
+    </LocationProvider>
+  );
+}
+
+/** After a reload of the tab: the key is known, and what it may do is not. */
+function Resume({ apiKey: key }: { readonly apiKey: string }) {
+  const [error, setError] = useState<ApiError | undefined>(undefined);
+  const resume = () => {
+    setError(undefined);
+    signIn(key).catch((caught: unknown) => setError(toApiError(caught)));
+  };
+  useEffect(resume, [key]);
+  if (error?.status === 401) return <SignIn />;
+  return (
+    <main class="sign-in">{error === undefined ? <Loading /> : <Failed error={error} retry={resume} />}</main>
+  );
+}

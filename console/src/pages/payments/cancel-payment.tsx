@@ -1,0 +1,31 @@
+import { request } from '../../api/request.ts';
+import type { Payment } from '../../api/types.ts';
+import { money } from '../../format/money.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+
+/** Ends a payment that is not paid. */
+export function CancelPayment({
+  payment,
+  onClose,
+}: {
+  readonly payment: Payment;
+  readonly onClose: (hasActed: boolean) => void;
+}) {
+  const { amount, amountCapturable, currency } = payment;
+  return (
+    <ActionDialog
+      title="Cancel payment"
+      confirm="Cancel payment"
+      isDangerous
+      done="Payment canceled"
+      onClose={onClose}
+      act={() => request('POST', `/payments/${payment.id}/cancel`)}
+    >
+      <p>
+        The payment of {money(amount, currency)} can no longer be paid after that.
+        {amountCapturable > 0 &&
+          ` The ${money(amountCapturable, currency)} that the customer's bank has authorised is released.`}
+      </p>
+    </ActionDialog>
+  );
+}

@@ -1,0 +1,9 @@
+import type { Payment } from '../../api/types.ts';
+
+/** Visa •••• 4242. Null if nothing was used yet. */
+export function cardText(method: Payment['paymentMethod']): string | null {
+  if (method === null) return null;
+  const { type, brand, last4 } = method;
+  const name = brand ?? type;
+  return `${name.charAt(0).toUpperCase()}${name.slice(1)}${last4 === null ? '' : ` •••• ${last4}`}`;
+}

@@ -1,0 +1,176 @@
+import { useState } from 'preact/hooks';
+import { useRoute } from 'preact-iso';
+import type { Page as ListOf, Payment, Refund } from '../../api/types.ts';
+import { useResource } from '../../api/use-resource.ts';
+import { dashboardLink } from '../../dashboard.ts';
+import { money } from '../../format/money.ts';
+import { words } from '../../format/words.ts';
+import { pageOf } from '../../links.ts';
+import { DataTable } from '../../parts/data-table.tsx';
+import { Fields, Metadata } from '../../parts/fields.tsx';
+import { Page, Section } from '../../parts/page.tsx';
+import { Empty, Show } from '../../parts/states.tsx';
+import { Status } from '../../parts/status.tsx';
+import { Timeline } from '../../parts/timeline.tsx';
+import { Id, Money, none, OutsideLink, Time } from '../../parts/values.tsx';
+import { can } from '../../session.ts';
+import { CancelPayment } from './cancel-payment.tsx';
+import { CapturePayment } from './capture-payment.tsx';
+import { cardText } from './card-text.ts';
+import { canRefund, RefundPayment } from './refund-payment.tsx';
+
+export function PaymentPage() {
+  const { id = '' } = useRoute().params;
+  const payment = useResource<Payment>(`/payments/${id}`, { reloadOn: ({ objectId }) => objectId === id });
+  return (
+    <Show resource={payment}>
+      {(value) => (
+        <Page
+          title={money(value.amount, value.currency)}
+          aside={<Status value={value.status} />}
+          actions={<Actions payment={value} onActed={payment.reload} />}
+        >
+          <Details payment={value} />
+          <Refunds payment={value} />
+          <Timeline of={{ objectId: id }} />
+        </Page>
+      )}
+    </Show>
+  );
+}
+
+const cancelable = ['requires_payment_method', 'requires_confirmation', 'requires_action'];
+
+function Actions({ payment, onActed }: { readonly payment: Payment; readonly onActed: () => void }) {
+  const [open, setOpen] = useState<'refund' | 'capture' | 'cancel' | undefined>(undefined);
+  const close = (hasActed: boolean) => {
+    setOpen(undefined);
+    if (hasActed) onActed();
+  };
+  return (
+    <>
+      {can('refund') && canRefund(payment) && (
+        <button type="button" onClick={() => setOpen('refund')}>
+          Refund
+        </button>
+      )}
+      {can('write') && payment.amountCapturable > 0 && (
+        <button type="button" onClick={() => setOpen('capture')}>
+          Capture
+        </button>
+      )}
+      {can('write') && cancelable.includes(payment.status) && payment.invoiceId === null && (
+        <button type="button" onClick={() => setOpen('cancel')}>
+          Cancel payment
+        </button>
+      )}
+      {open === 'refund' && <RefundPayment payment={payment} onClose={close} />}
+      {open === 'capture' && <CapturePayment payment={payment} onClose={close} />}
+      {open === 'cancel' && <CancelPayment payment={payment} onClose={close} />}
+    </>
+  );
+}
+
+function Details({ payment }: { readonly payment: Payment }) {
+  const { currency, failure, dispute, invoiceId, subscriptionId } = payment;
+  const amount = (value: number) => <Money amount={value} currency={currency} />;
+  return (
+    <Section title="Details">
+      <Fields
+        of={[
+          ['Customer', <a href={pageOf('customer', payment.customerId)}>{payment.customerId}</a>],
+          ['Received', amount(payment.amountReceived)],
+          ['Refunded', amount(payment.amountRefunded)],
+          ['Capturable', payment.amountCapturable > 0 ? amount(payment.amountCapturable) : undefined],
+          [
+            'Capture before',
+            payment.captureBefore === null ? undefined : <Time value={payment.captureBefore} />,
+          ],
+          ['Description', payment.description ?? none],
+          ['Paid with', cardText(payment.paymentMethod) ?? none],
+          [
+            'Last failure',
+            failure === null
+              ? undefined
+              : `${failure.message ?? ''} (${failure.declineCode ?? failure.code})`,
+          ],
+          [
+            'Dispute',
+            dispute === null ? undefined : (
+              <>
+                <Status value={dispute.status} /> {words(dispute.reason ?? '')}
+                {dispute.amount !== null && <> {amount(dispute.amount)}</>}
+                {dispute.evidenceDueBy !== null && (
+                  <>
+                    , evidence due <Time value={dispute.evidenceDueBy} />
+                  </>
+                )}
+              </>
+            ),
+          ],
+          [
+            'Invoice',
+            invoiceId === null ? undefined : <a href={pageOf('invoice', invoiceId)}>{invoiceId}</a>,
+          ],
+          [
+            'Subscription',
+            subscriptionId === null ? undefined : (
+              <a href={pageOf('subscription', subscriptionId)}>{subscriptionId}</a>
+            ),
+          ],
+          ['Created', <Time value={payment.createdAt} />],
+          ['Updated', <Time value={payment.updatedAt} />],
+          ['Id', <Id value={payment.id} />],
+          [
+            'At the processor',
+            <>
+              <Id value={payment.processorPaymentIntentId} />{' '}
+              <OutsideLink href={dashboardLink('payment', payment.processorPaymentIntentId)}>
+                Dashboard
+              </OutsideLink>
+            </>,
+          ],
+          ['Metadata', <Metadata of={payment.metadata} />],
+        ]}
+      />
+    </Section>
+  );
+}
+
+function Refunds({ payment }: { readonly payment: Payment }) {
+  const refunds = useResource<ListOf<Refund>>(`/payments/${payment.id}/refunds`, {
+    query: { limit: 100 },
+    reloadOn: ({ objectType, data }) => objectType === 'refund' && data['paymentId'] === payment.id,
+  });
+  return (
+    <Section title="Refunds">
+      <Show resource={refunds}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty>No refunds.</Empty>
+          ) : (
+            <DataTable
+              caption="Refunds"
+              rows={data}
+              keyOf={({ id }) => id}
+              columns={[
+                {
+                  header: 'Amount',
+                  cell: ({ amount, currency }) => <Money amount={amount} currency={currency} />,
+                },
+                { header: 'Status', cell: ({ status }) => <Status value={status} /> },
+                {
+                  header: 'Reason',
+                  cell: ({ reason }) => (reason === null ? none : words(reason)),
+                  isMinor: true,
+                },
+                { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} /> },
+                { header: 'Id', cell: ({ id }) => <Id value={id} />, isMinor: true },
+              ]}
+            />
+          )
+        }
+      </Show>
+    </Section>
+  );
+}

@@ -1,0 +1,49 @@
+import { paymentSources, paymentStatuses } from '../../../../src/payments/payment.ts';
+import type { Payment } from '../../api/types.ts';
+import { pageOf } from '../../links.ts';
+import type { Column } from '../../parts/data-table.tsx';
+import { createdFilters, type Filter } from '../../parts/filters.tsx';
+import { ListPage } from '../../parts/list-page.tsx';
+import { Status } from '../../parts/status.tsx';
+import { Money, none, Time } from '../../parts/values.tsx';
+import { cardText } from './card-text.ts';
+
+const filters: readonly Filter[] = [
+  {
+    kind: 'choice',
+    name: 'status',
+    label: 'Status',
+    options: paymentStatuses,
+  },
+  { kind: 'choice', name: 'source', label: 'Source', options: paymentSources },
+  ...createdFilters,
+];
+
+export const paymentColumns: readonly Column<Payment>[] = [
+  {
+    header: 'Amount',
+    cell: (payment) => (
+      <a href={pageOf('payment', payment.id)}>
+        <Money amount={payment.amount} currency={payment.currency} />
+      </a>
+    ),
+  },
+  { header: 'Status', cell: ({ status }) => <Status value={status} /> },
+  { header: 'Description', cell: ({ description }) => description ?? none, isMinor: true },
+  { header: 'Paid with', cell: ({ paymentMethod }) => cardText(paymentMethod) ?? none, isMinor: true },
+  { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} /> },
+];
+
+export function PaymentsPage() {
+  return (
+    <ListPage
+      title="Payments"
+      noun="payment"
+      path="/payments"
+      columns={paymentColumns}
+      keyOf={({ id }) => id}
+      filters={filters}
+      reloadOn={({ objectType }) => objectType === 'payment'}
+    />
+  );
+}

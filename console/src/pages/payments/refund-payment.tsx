@@ -1,0 +1,71 @@
+import { useId, useState } from 'preact/hooks';
+import { refundReasons } from '../../../../src/payments/refund.ts';
+import { request } from '../../api/request.ts';
+import type { Payment } from '../../api/types.ts';
+import { money, moneyInput } from '../../format/money.ts';
+import { words } from '../../format/words.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { AmountInput, amountWithin } from '../../parts/amount-input.tsx';
+
+export function canRefund(payment: Payment): boolean {
+  return payment.status === 'succeeded' && refundable(payment) > 0;
+}
+
+function refundable({ amountReceived, amountRefunded }: Payment): number {
+  return amountReceived - amountRefunded;
+}
+
+/** Gives back all or a part of what was paid. */
+export function RefundPayment({
+  payment,
+  onClose,
+}: {
+  readonly payment: Payment;
+  readonly onClose: (hasActed: boolean) => void;
+}) {
+  const { currency } = payment;
+  const max = refundable(payment);
+  const reasonId = useId();
+  const [text, setText] = useState(moneyInput(max, currency));
+  const [reason, setReason] = useState('');
+  const amount = amountWithin(text, currency, max);
+  const shown = amount === undefined ? '' : money(amount, currency);
+  return (
+    <ActionDialog
+      title="Refund payment"
+      confirm={`Refund ${shown}`}
+      isDangerous
+      isReady={amount !== undefined}
+      done={`Refunded ${shown}`}
+      onClose={onClose}
+      act={(idempotencyKey) =>
+        request('POST', `/payments/${payment.id}/refund`, {
+          idempotencyKey,
+          body: { amount, ...(reason === '' ? {} : { reason }) },
+        })
+      }
+    >
+      <AmountInput label="Amount" value={text} currency={currency} max={max} onInput={setText} />
+      <div class="field">
+        <label for={reasonId}>Reason</label>
+        <select id={reasonId} value={reason} onChange={({ currentTarget }) => setReason(currentTarget.value)}>
+          <option value="">No reason</option>
+          {refundReasons.map((one) => (
+            <option key={one} value={one}>
+              {words(one)}
+            </option>
+          ))}
+        </select>
+      </div>
+      {amount !== undefined && (
+        <p>
+          The customer gets {shown} of {money(payment.amountReceived, currency)} back.{' '}
+          {amount === max
+            ? 'Nothing is left to refund after that.'
+            : `${money(max - amount, currency)} can still be refunded after that.`}{' '}
+          A refund cannot be undone.
+        </p>
+      )}
+    </ActionDialog>
+  );
+}

@@ -1,0 +1,105 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { type ApiError, toApiError } from '../api/api-error.ts';
+import { notify } from './notices.tsx';
+
+interface ActionDialogProps {
+  readonly title: string;
+  /** Says exactly what will happen. */
+  readonly children: ComponentChildren;
+  /** On the button that acts: `Refund €5.00`. */
+  readonly confirm: string;
+  /** Destroys something, or takes money. */
+  readonly isDangerous?: boolean;
+  /** False while the inputs are not valid. */
+  readonly isReady?: boolean;
+  /** Acts. One dialog uses one idempotency key, so that nothing happens twice. */
+  readonly act: (idempotencyKey: string) => Promise<unknown>;
+  /** Shown after a success. */
+  readonly done: string;
+  /** After a success or a cancellation. */
+  readonly onClose: (hasActed: boolean) => void;
+}
+
+/** Asks for confirmation, acts once, and says what went wrong. */
+export function ActionDialog(props: ActionDialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  const { isSending, error, send } = useAction(props);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby={titleId}
+      onCancel={(event) => {
+        event.preventDefault();
+        if (!isSending) props.onClose(false);
+      }}
+    >
+      <form
+        method="dialog"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send();
+        }}
+      >
+        <h2 id={titleId}>{props.title}</h2>
+        <div class="dialog-body">{props.children}</div>
+        {error !== undefined && (
+          <div class="problem" role="alert">
+            <strong>{error.title}</strong>
+            <p>{error.detail}</p>
+            {error.isUnresolved && <p>Trying again is safe: the action happens at most once.</p>}
+            {error.requestId !== null && (
+              <p class="quiet">
+                Request id <code>{error.requestId}</code>
+              </p>
+            )}
+          </div>
+        )}
+        <div class="dialog-actions">
+          <button type="button" disabled={isSending} onClick={() => props.onClose(false)}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class={props.isDangerous === true ? 'danger' : 'primary'}
+            disabled={isSending || props.isReady === false}
+          >
+            {isSending ? 'Working…' : props.confirm}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}
+
+function useAction({ act, done, onClose }: ActionDialogProps) {
+  const [isSending, setSending] = useState(false);
+  const [error, setError] = useState<ApiError | undefined>(undefined);
+  // A second click can arrive before the first one is rendered.
+  const running = useRef(false);
+  const key = useRef(crypto.randomUUID());
+  const send = async () => {
+    if (running.current) return;
+    running.current = true;
+    setSending(true);
+    setError(undefined);
+    try {
+      await act(key.current);
+      notify(done);
+      onClose(true);
+    } catch (caught) {
+      const failure = toApiError(caught);
+      // A refusal is final, and recorded under its key. What is tried next is another action.
+      if (!failure.isUnresolved) key.current = crypto.randomUUID();
+      setError(failure);
+      setSending(false);
+    } finally {
+      running.current = false;
+    }
+  };
+  return { isSending, error, send };
+}

@@ -1,0 +1,110 @@
+import { useId } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { words } from '../format/words.ts';
+
+/** A filter of a list. Its name is the parameter of the API and of the page's address. */
+export type Filter =
+  | {
+      readonly kind: 'choice';
+      readonly name: string;
+      readonly label: string;
+      readonly options: readonly string[];
+    }
+  | { readonly kind: 'text'; readonly name: string; readonly label: string }
+  | { readonly kind: 'time'; readonly name: string; readonly label: string };
+
+export const createdFilters: readonly Filter[] = [
+  { kind: 'time', name: 'createdAfter', label: 'Created from' },
+  { kind: 'time', name: 'createdBefore', label: 'Created before' },
+];
+
+/** The values of the filters in an address. Other parameters are ignored. */
+export function filterValues(
+  filters: readonly Filter[],
+  query: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const entries = filters.flatMap(({ name }) => {
+    const value = query[name];
+    return value === undefined || value === '' ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** The filters of a list. Each change is a new address, so that a list can be linked to and the back button works. */
+export function Filters({ filters }: { readonly filters: readonly Filter[] }) {
+  const { path, query, route } = useLocation();
+  const values = filterValues(filters, query);
+  const change = (name: string, value: string) => {
+    const { [name]: _old, ...others } = values;
+    const text = new URLSearchParams(value === '' ? others : { ...others, [name]: value }).toString();
+    route(text === '' ? path : `${path}?${text}`);
+  };
+  return (
+    <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
+      {filters.map((filter) => (
+        <FilterInput
+          key={filter.name}
+          filter={filter}
+          value={values[filter.name] ?? ''}
+          onChange={(value) => change(filter.name, value)}
+        />
+      ))}
+      {Object.keys(values).length > 0 && (
+        <a class="clear" href={path}>
+          Clear filters
+        </a>
+      )}
+    </form>
+  );
+}
+
+function FilterInput({
+  filter,
+  value,
+  onChange,
+}: {
+  readonly filter: Filter;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{filter.label}</label>
+      {filter.kind === 'choice' && (
+        <select id={id} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+          <option value="">All</option>
+          {filter.options.map((option) => (
+            <option key={option} value={option}>
+              {words(option)}
+            </option>
+          ))}
+        </select>
+      )}
+      {filter.kind === 'text' && (
+        <input id={id} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value.trim())} />
+      )}
+      {filter.kind === 'time' && (
+        <input
+          id={id}
+          type="datetime-local"
+          value={toLocal(value)}
+          onChange={({ currentTarget }) => onChange(toInstant(currentTarget.value))}
+        />
+      )}
+    </div>
+  );
+}
+
+/** An instant as an input for local times shows it, to the minute. */
+function toLocal(instant: string): string {
+  const date = new Date(instant);
+  if (Number.isNaN(date.getTime())) return '';
+  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 16);
+}
+
+function toInstant(local: string): string {
+  const date = new Date(local);
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString();
+}

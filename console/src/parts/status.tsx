@@ -1,0 +1,37 @@
+import { words } from '../format/words.ts';
+
+type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'done';
+
+/** What a status means for an operator. Anything else is neutral. */
+const tones: Readonly<Record<string, Tone>> = {
+  succeeded: 'good',
+  active: 'good',
+  paid: 'good',
+  processed: 'good',
+  won: 'good',
+  trialing: 'busy',
+  processing: 'busy',
+  pending: 'busy',
+  open: 'busy',
+  requires_action: 'warn',
+  requires_payment_method: 'warn',
+  requires_confirmation: 'warn',
+  partially_refunded: 'warn',
+  incomplete: 'warn',
+  past_due: 'bad',
+  unpaid: 'bad',
+  failed: 'bad',
+  uncollectible: 'bad',
+  lost: 'bad',
+  needs_response: 'bad',
+};
+
+export function Status({
+  value,
+  tone = tones[value] ?? 'done',
+}: {
+  readonly value: string;
+  readonly tone?: Tone;
+}) {
+  return <span class={`status ${tone}`}>{words(value)}</span>;
+}

@@ -1,0 +1,64 @@
+import type { ComponentChildren } from 'preact';
+import { money } from '../format/money.ts';
+import { notify } from './notices.tsx';
+
+const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const localDay = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+
+export const none = <span class="quiet">—</span>;
+
+export function Money({ amount, currency }: { readonly amount: number; readonly currency: string }) {
+  return <span class="number">{money(amount, currency)}</span>;
+}
+
+/** A time in the reader's time zone. Its title has the exact time. */
+export function Time({
+  value,
+  dayOnly = false,
+}: {
+  readonly value: string | null;
+  readonly dayOnly?: boolean;
+}) {
+  if (value === null) return none;
+  return (
+    <time dateTime={value} title={value}>
+      {(dayOnly ? localDay : localTime).format(new Date(value))}
+    </time>
+  );
+}
+
+/** An id, with a button that copies it. */
+export function Id({ value }: { readonly value: string | null }) {
+  if (value === null) return none;
+  const copy = () =>
+    navigator.clipboard.writeText(value).then(
+      () => notify('Copied'),
+      () => notify('The browser did not allow copying'),
+    );
+  return (
+    <span class="id">
+      <code>{value}</code>
+      <button type="button" class="copy" aria-label={`Copy ${value}`} title="Copy" onClick={copy}>
+        <svg viewBox="0 0 16 16" aria-hidden="true">
+          <path d="M5 5V2.5h8.5V11H11M2.5 5H11v8.5H2.5z" />
+        </svg>
+      </button>
+    </span>
+  );
+}
+
+/** A link to another site opens in a tab of its own, which gets no reference to this one. */
+export function OutsideLink({
+  href,
+  children,
+}: {
+  readonly href: string | null;
+  readonly children: ComponentChildren;
+}) {
+  if (href === null) return null;
+  return (
+    <a href={href} target="_blank" rel="noopener noreferrer">
+      {children} <span aria-hidden="true">↗</span>
+    </a>
+  );
+}
