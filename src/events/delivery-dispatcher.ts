@@ -24,6 +24,8 @@ const renewDelayMs = 2_000;
 const staleMs = 4_000;
 /** A lease counts as lost a little earlier than others may take it. */
 const leaseMarginMs = 5_000;
+/** How long a request that changed an endpoint waits for the lanes. Taking a change usually needs 20 ms. */
+const takeMsMax = 2_000;
 
 interface DispatcherParts extends LaneParts {
   readonly database: Database;
@@ -44,7 +46,9 @@ export class DeliveryDispatcher {
   readonly #ending = new Map<string, Promise<void>>();
   /** Endpoints whose secret cannot be decrypted, with the time of the last change, so that each is logged once. */
   readonly #undecryptable = new Map<string, number>();
-  #running: Promise<void> = Promise.resolve();
+  /** Resolves at the end of the next reload. */
+  #reloaded = Promise.withResolvers<void>();
+  #running: Promise<void> | undefined;
   #wake: () => void = () => {};
   #isChanged = false;
   #isNudged = false;
@@ -68,16 +72,21 @@ export class DeliveryDispatcher {
     this.#wake();
   }
 
-  /** This process has changed an endpoint. */
-  endpointsChanged(): void {
-    this.#isChanged = true;
-    this.#wake();
+  /**
+   * This process has changed an endpoint. Resolves when its lanes have taken the change, so that a caller who gets the
+   * response can rely on it. They still take it, a little later, if that could not be done within `takeMsMax`.
+   */
+  async endpointsChanged(): Promise<void> {
+    const reloaded = this.#reloadSoon();
+    if (this.#running === undefined || this.#isStopped) return;
+    await Promise.race([reloaded, setTimeout(takeMsMax, undefined, { ref: false })]);
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#wake();
     await this.#running;
+    this.#reloaded.resolve();
     for (const [id, lane] of this.#lanes) this.#end(id, lane.stop());
     await Promise.all(this.#ending.values());
     this.#parts.sender.close();
@@ -107,10 +116,27 @@ export class DeliveryDispatcher {
     return pollDelayMs;
   }
 
-  /** Compares the lanes with the endpoints. */
+  /** The promise is that of a reload that begins after this call. */
+  #reloadSoon(): Promise<void> {
+    this.#isChanged = true;
+    this.#wake();
+    return this.#reloaded.promise;
+  }
+
   async #reload(): Promise<void> {
-    const { database, endpoints } = this.#parts;
+    const { resolve } = this.#reloaded;
+    this.#reloaded = Promise.withResolvers();
     this.#isChanged = false;
+    try {
+      await this.#compareLanes();
+    } finally {
+      resolve();
+    }
+  }
+
+  /** Compares the lanes with the endpoints. */
+  async #compareLanes(): Promise<void> {
+    const { database, endpoints } = this.#parts;
     const enabled = new Map((await endpoints.listEnabled(database)).map((row) => [row.id, row]));
     this.#hasEndpoints = enabled.size > 0;
     for (const [id, lane] of this.#lanes) {
@@ -167,7 +193,7 @@ export class DeliveryDispatcher {
     this.#lanes.delete(id);
     const ending = ended.finally(() => {
       this.#ending.delete(id);
-      this.endpointsChanged();
+      void this.#reloadSoon();
     });
     this.#ending.set(id, ending);
   }

@@ -38,8 +38,8 @@ interface EndpointParts {
   readonly secrets: SecretBox;
   readonly addresses: AddressResolver;
   readonly addressPolicy: AddressPolicy;
-  /** Called when the endpoints may have changed. */
-  readonly onChanged: () => void;
+  /** Called when the endpoints may have changed. The response waits for it. */
+  readonly onChanged: () => Promise<void>;
 }
 
 interface ChangeRequest {
@@ -165,7 +165,7 @@ export class EndpointService {
       if (!(await store.delete(tx, id))) throw endpointNotFound();
       deliveries.deleteWaitingAfter(tx, id, beforeAllEvents);
     });
-    onChanged();
+    await onChanged();
   }
 
   async listDeliveries(id: string, { cursor, limit }: WalkRequest): Promise<IdCursorPage<Delivery>> {
@@ -182,7 +182,7 @@ export class EndpointService {
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<EventEndpoint>> {
     const done = await this.#parts.idempotency.run(operation, request, key);
-    this.#parts.onChanged();
+    await this.#parts.onChanged();
     return done;
   }
 

@@ -37,7 +37,7 @@ test('one process at a time delivers, and another takes over at once when it is 
   await owned(backend, first.ownerLock.owner);
   const second = await startTill({ ...settings, on: backend });
   const nudge = (...tills: readonly TillInProcess[]) => {
-    for (const till of tills) till.services.dispatcher.endpointsChanged();
+    for (const till of tills) void till.services.dispatcher.endpointsChanged();
   };
   const objectId = randomUUID();
   await appendEvents(backend.sql, [{ objectId }, {}, {}]);

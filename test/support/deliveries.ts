@@ -56,7 +56,7 @@ export function deliveryCalls(till: TillInProcess) {
         `update till.event_endpoints set updated_at = clock_timestamp();
          update till.event_retries set next_attempt_at = now() ${change}`,
       );
-      dispatcher.endpointsChanged();
+      await dispatcher.endpointsChanged();
     },
   };
 }
