@@ -55,7 +55,7 @@ export class SentWrites {
     for (const value of `${path}&${body}`.split(/[/?&=]/)) if (value.length <= idLengthMax) named.add(value);
     if (method === 'GET') return;
     this.#forget();
-    const name = idempotencyKey ?? unkeyed(path.split('/').at(-1) ?? path);
+    const name = idempotencyKey ?? unkeyed(lastSegmentOf(path));
     this.#byName.delete(name);
     this.#byName.set(name, { cause, sentAtMs: this.#elapsedMs() });
   }
@@ -78,6 +78,12 @@ export class SentWrites {
       this.#byName.delete(name);
     }
   }
+}
+
+/** The id of the object that a write is about. Its query can contain slashes. */
+function lastSegmentOf(path: string): string {
+  const [withoutQuery = ''] = path.split('?');
+  return withoutQuery.slice(withoutQuery.lastIndexOf('/') + 1);
 }
 
 /** Keys have no spaces. */
