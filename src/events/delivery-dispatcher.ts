@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Logger } from '../platform/logger.ts';
 import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
+import { WakeableSleep } from '../platform/wakeable-sleep.ts';
 import { DeliveryLane, type LaneEndpoint, type LaneParts } from './delivery-lane.ts';
 import type { EventEndpoint } from './endpoint.ts';
 import type { SecretBox } from './endpoint-secret.ts';
@@ -49,7 +50,7 @@ export class DeliveryDispatcher {
   /** Resolves at the end of the next reload. */
   #reloaded = Promise.withResolvers<void>();
   #running: Promise<void> | undefined;
-  #wake: () => void = () => {};
+  readonly #rest = new WakeableSleep();
   #isChanged = false;
   #isNudged = false;
   #isStopped = false;
@@ -69,7 +70,7 @@ export class DeliveryDispatcher {
   nudge(): void {
     if (this.#lanes.size === 0) return;
     this.#isNudged = true;
-    this.#wake();
+    this.#rest.wake();
   }
 
   /**
@@ -84,7 +85,7 @@ export class DeliveryDispatcher {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    this.#wake();
+    this.#rest.wake();
     await this.#running;
     this.#reloaded.resolve();
     for (const [id, lane] of this.#lanes) this.#end(id, lane.stop());
@@ -98,7 +99,7 @@ export class DeliveryDispatcher {
         this.#parts.logger.warn({ err: error }, 'event endpoints not checked; retry scheduled');
         return failureDelayMs;
       });
-      if (!this.#isNudged && !this.#isChanged && !this.#isStopped) await this.#sleep(delayMs);
+      if (!this.#isNudged && !this.#isChanged && !this.#isStopped) await this.#rest.sleep(delayMs);
       // Not shortened by more commits.
       if (!this.#isStopped) await setTimeout(gatherMs);
     }
@@ -119,7 +120,7 @@ export class DeliveryDispatcher {
   /** The promise is that of a reload that begins after this call. */
   #reloadSoon(): Promise<void> {
     this.#isChanged = true;
-    this.#wake();
+    this.#rest.wake();
     return this.#reloaded.promise;
   }
 
@@ -214,15 +215,5 @@ export class DeliveryDispatcher {
     }
     const previous = previousSecret === null ? undefined : secrets.open(previousSecret, id);
     return { endpoint, secrets: previous === undefined ? [current] : [current, previous] };
-  }
-
-  #sleep(delayMs: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = globalThis.setTimeout(resolve, delayMs);
-    this.#wake = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    return promise;
   }
 }

@@ -8,7 +8,7 @@ import { readJson } from '../support/client.ts';
 import { dumpTables } from '../support/dump-tables.ts';
 import { assertMistake, assertRefused } from '../support/invalid.ts';
 import { readProblem } from '../support/problem.ts';
-import { appendEvents } from '../support/stored-events.ts';
+import { appendForIds } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 
 interface EndpointBody {
@@ -181,7 +181,7 @@ test('a secret is found in no table and no log, and neither is the query of a UR
 
 test('a replay needs an event: 400 for what is none, 410 for one that is no longer kept', async () => {
   const { id } = await create();
-  const [event] = await appendEvents(sql, [{}]);
+  const [event] = await appendForIds(sql, [{}]);
   const replay = (after: unknown) => call('POST', `${path}/${id}/replay`, { after });
   assert.equal((await replay(event)).status, 200);
   assert.equal((await replay(null)).status, 200);
