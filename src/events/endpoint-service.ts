@@ -195,7 +195,9 @@ export class EndpointService {
 
   async #update(tx: Transaction, { endpointId, change }: ChangeRequest): Promise<EventEndpoint> {
     const { store, deliveries } = this.#parts;
-    const changed = changeEndpoint(foundEndpoint(await store.lock(tx, endpointId)), change);
+    const endpoint = foundEndpoint(await store.lock(tx, endpointId));
+    const changed = changeEndpoint(endpoint, change);
+    if (changed === undefined) return endpoint;
     if (changed.startsAfresh) deliveries.makeDue(tx, endpointId, changed);
     return foundEndpoint(await store.update(tx, endpointId, changed));
   }

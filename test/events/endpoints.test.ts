@@ -63,6 +63,8 @@ test('an endpoint is created, read, listed, changed and deleted, and shows its s
   const on = await readJson<EndpointBody>(await call('PATCH', `${path}/${id}`, { enabled: true }), 200);
   assert.deepEqual([on.enabled, on.disabledAt, on.disabledReason, on.url], [true, null, null, change.url]);
   assert.deepEqual(await till.get(`${path}/${id}`), on);
+  for (const nothing of [{}, { enabled: true }, { url: change.url, types: null }])
+    assert.deepEqual(await readJson(await call('PATCH', `${path}/${id}`, nothing), 200), on);
 
   assert.equal((await call('DELETE', `${path}/${id}`)).status, 204);
   for (const answer of [await call('DELETE', `${path}/${id}`), await call('GET', `${path}/${id}`)])
