@@ -138,7 +138,7 @@ export class EndpointService {
     return this.#run(this.replaying, { endpointId, after }, key);
   }
 
-  /** The secret of an endpoint, for the response to the request that made it. */
+  /** The secret of an endpoint, for the first response to the request that made it. */
   secretOf({ secret, id }: EventEndpoint): string {
     const opened = this.#parts.secrets.open(secret, id);
     if (opened === undefined) throw new Error(`no key of EVENT_SECRET_KEYS decrypts the secret of ${id}`);
