@@ -78,7 +78,8 @@ async function main(): Promise<void> {
     if (command === 'events' && verb === undefined) return listEvents(services, values);
     if (command === 'events' && verb === 'show' && id !== undefined) return showEvent(services, id);
     if (command === 'events' && verb === 'replay' && id !== undefined) return replayEvent(services, id);
-    if (command === 'keys' && verb === 'create' && id === undefined) return createKey(services.keys, values);
+    if (command === 'keys' && verb === 'create' && id === undefined)
+      return createKey(services.keys, values, systemClock.now());
     if (command === 'keys' && verb === 'list' && id === undefined) return listKeys(services.keys);
     if (command === 'keys' && verb === 'revoke' && id !== undefined) return revokeKey(services.keys, id);
     throw new UsageError(`Unknown command "${positionals.join(' ')}". Use one of the commands below.`);

@@ -60,10 +60,13 @@ export const EndpointSchema = component('EventEndpoint', {
 
 export const EndpointWithSecretSchema = component('EventEndpointWithSecret', {
   ...EndpointSchema.properties,
-  secret: Type.String({
-    description:
-      'The key with which events are signed by the Standard Webhooks rules. Shown only in this response.',
-  }),
+  secret: nullable(
+    Type.String({
+      description:
+        'The key with which events are signed by the Standard Webhooks rules. Only this response shows it. Null in the ' +
+        'response to a repeated request. If the first response is lost, rotate the secret.',
+    }),
+  ),
 });
 
 export const EndpointListSchema = component('EventEndpointList', {

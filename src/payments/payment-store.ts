@@ -1,3 +1,4 @@
+import { reportErased } from '../mirrors/erased-store.ts';
 import type { List } from '../mirrors/list.ts';
 import { byId, byText, type FilterValues } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
@@ -153,17 +154,8 @@ export class PaymentStore extends MirrorStore<Payment> {
     await db.query(sql, [key]);
   }
 
-  /** Reports the rows of deleted customers whose metadata was erased. The database erases it with the customer. */
-  async reportErased(tx: Transaction, customerIds: readonly string[]): Promise<void> {
-    const rows = await tx.query<Pick<Payment, 'id' | 'processorSubscriptionId'>>(
-      `select id, processor_subscription_id as "processorSubscriptionId" from till.payments
-       where customer_id = any($1) and metadata is null`,
-      [customerIds],
-    );
-    tx.written.add(
-      paymentTable.name,
-      rows.map((row) => ({ row })),
-    );
+  reportErased(tx: Transaction, customerIds: readonly string[]): Promise<void> {
+    return reportErased(tx, paymentTable, customerIds);
   }
 
   /** The number of payments that were disputed. Slow for many millions of rows. */

@@ -1,3 +1,4 @@
+import { reportErased } from '../mirrors/erased-store.ts';
 import type { List } from '../mirrors/list.ts';
 import { byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
@@ -126,17 +127,8 @@ export class SubscriptionStore extends MirrorStore<Subscription> {
     await db.query(sql, [key]);
   }
 
-  /** Reports the rows of deleted customers whose metadata was erased. The database erases it with the customer. */
-  async reportErased(tx: Transaction, customerIds: readonly string[]): Promise<void> {
-    const rows = await tx.query<Pick<Subscription, 'id' | 'processorSubscriptionId'>>(
-      `select id, processor_subscription_id as "processorSubscriptionId" from till.subscriptions
-       where customer_id = any($1) and metadata is null`,
-      [customerIds],
-    );
-    tx.written.add(
-      subscriptionTable.name,
-      rows.map((row) => ({ row })),
-    );
+  reportErased(tx: Transaction, customerIds: readonly string[]): Promise<void> {
+    return reportErased(tx, subscriptionTable, customerIds);
   }
 
   list(db: Queryable, request: ListRequest): Promise<ListPage<Subscription>> {
