@@ -1,3 +1,4 @@
+import { describeTestCard, testCards } from '../payments/test-cards.ts';
 import { authenticateControl } from '../wire/authenticate.ts';
 import type { Operation } from '../wire/operation.ts';
 import { objectTime } from '../wire/request-clock.ts';
@@ -10,11 +11,13 @@ import {
   ControlInputError,
   parseAuthentication,
   parseClock,
+  parseConfirmation,
   parseDelivery,
   parseDunning,
   parseFault,
   parseSearchLag,
 } from './control-input.ts';
+import { confirmAsCustomer } from './customer.ts';
 import { loadFixtures } from './fixtures.ts';
 
 /** One request to the control API of a world. */
@@ -72,6 +75,14 @@ async function removeWorld(worlds: Worlds, name: string | null): Promise<Control
     );
   return ok({ world: name, removed: await worlds.remove(name) });
 }
+
+const cardList = testCards.map((card) => ({
+  number: card.number,
+  payment_method: card.tokens[0],
+  brand: card.brand,
+  funding: card.funding ?? 'credit',
+  description: describeTestCard(card),
+}));
 
 const clock = ({ store }: World) => ok({ now: store.now(), offsetSeconds: store.clock.offsetSeconds });
 const dunning = ({ store: { settings } }: World) =>
@@ -138,6 +149,10 @@ function handlersOf(operations: readonly Operation[]): Readonly<Record<string, H
       faults.clear();
       return ok({ faults: [] });
     },
+    'DELETE faults/*': ({ faults }, { id }) =>
+      faults.remove(id)
+        ? ok({ faults: faults.list() })
+        : { status: 404, body: { error: `There is no fault '${id}'. It may have met its last request.` } },
     'POST fixtures': async (world, { body }) => {
       const objects = loadFixtures(world, operations, body);
       await world.store.written();
@@ -148,6 +163,9 @@ function handlersOf(operations: readonly Operation[]): Readonly<Record<string, H
       await world.reset();
       return ok({ reset: true });
     },
+    'GET test_cards': () => ok({ test_cards: cardList }),
+    'POST payment_intents/*/confirm': async (world, { body, id }) =>
+      ok(await confirmAsCustomer(world, id, parseConfirmation(body))),
     'POST payment_intents/*/authenticate': authenticateIntent,
     'POST setup_intents/*/authenticate': authenticateIntent,
     'GET authenticate/*': (world, { id, query }) => authenticationPage(world, id, query),
