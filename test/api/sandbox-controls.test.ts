@@ -1,28 +1,33 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, beforeEach, type TestContext, test } from 'node:test';
 import { SandboxControl } from '../../src/sandbox-control/sandbox-control.ts';
 import { registerSandboxRoutes } from '../../src/sandbox-control/sandbox-routes.ts';
-import { createClient } from '../support/client.ts';
+import { openPage } from '../sandbox/page-support.ts';
+import { createClient, testKey } from '../support/client.ts';
 import { startFrame } from '../support/frame.ts';
+import {
+  createPayment,
+  createSubscription,
+  type InvoiceBody,
+  type PageBody,
+  readSubscription,
+} from '../support/objects.ts';
+import { createTestDatabase } from '../support/test-database.ts';
 import { startTill } from '../support/till.ts';
+import { startWholeTill } from '../support/whole-till.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 beforeEach(async () => {
   await till.clearFaults();
 });
 
-async function createPayment(): Promise<string> {
-  const customer = await till.post<{ id: string }>('/customers', { email: 'jenny@example.com' });
-  const { payment } = await till.post<{ payment: { id: string } }>('/payments', {
-    customerId: customer.id,
-    amount: 1_200,
-    currency: 'usd',
-  });
-  return payment.id;
-}
+const newPayment = async () => (await createPayment(till)).id;
 
 const remove = async (path: string) => {
   const response = await till.call('DELETE', path);
@@ -57,7 +62,7 @@ test('the clock moves, and what was due by then is done when the answer comes', 
 test('the delivery mode changes, and a flush delivers what waits', async () => {
   assert.equal((await till.post<{ mode: string }>('/sandbox/delivery', { mode: 'shuffle' })).mode, 'shuffle');
   await till.post('/sandbox/delivery', { mode: 'paused' });
-  await createPayment();
+  await newPayment();
   const waiting = await till.get<{ mode: string; endpoints: Record<string, unknown>[] }>('/sandbox/delivery');
   assert.equal(waiting.mode, 'paused');
   const [endpoint] = waiting.endpoints;
@@ -113,7 +118,7 @@ test('the test cards have their numbers, their names and what they do', async ()
 });
 
 test('an operator pays like the customer: paid, declined, or sent to the bank', async () => {
-  const id = await createPayment();
+  const id = await newPayment();
   const confirm = (body: object) => till.tryPost(`/sandbox/payments/${id}/confirm`, body);
   const declined = await confirm({ paymentMethodId: 'pm_card_visa_chargeDeclinedInsufficientFunds' });
   assert.deepEqual(declined.body, {
@@ -146,7 +151,7 @@ test('an operator pays like the customer: paid, declined, or sent to the bank', 
   const again = await confirm({ paymentMethodId: 'pm_card_visa' });
   assert.deepEqual([again.status, again.body['code']], [422, 'processor_rejected']);
   assert.match(String(again.body['detail']), /succeeded cannot be confirmed/);
-  const other = await createPayment();
+  const other = await newPayment();
   const unknown = await till.tryPost(`/sandbox/payments/${other}/confirm`, { paymentMethodId: 'pm_none' });
   assert.deepEqual([unknown.status, unknown.body['code']], [422, 'processor_rejected']);
   for (const body of [{}, { paymentMethodId: '' }, { paymentMethodId: 'pm_card_visa', returnUrl: 'no' }])
@@ -157,6 +162,48 @@ test('an operator pays like the customer: paid, declined, or sent to the bank', 
     paymentMethodId: 'pm_card_visa',
   });
   assert.equal(absent.status, 404);
+});
+
+test('the customer pays an invoice on its page, and Till follows by webhook', async () => {
+  const { subscription } = await createSubscription(till);
+  await till.settle();
+  const readOnly = async () => {
+    const { data } = await till.get<PageBody<InvoiceBody>>(`/invoices?customerId=${subscription.customerId}`);
+    assert.ok(data[0] !== undefined);
+    return data[0];
+  };
+  const open = await readOnly();
+  const page = await openPage(String(open.hostedInvoiceUrl));
+  const declined = await page.send({ payment_method: 'pm_card_visa_chargeDeclined' });
+  assert.match(declined.page.text, /Your card was declined\./);
+  await till.settle();
+  assert.equal((await readSubscription(till, subscription)).status, 'incomplete');
+  await page.send({ payment_method: 'pm_card_visa' });
+  await till.settle();
+  assert.equal((await readOnly()).status, 'paid');
+  assert.equal((await readSubscription(till, subscription)).status, 'active');
+  const pdf = await fetch(String(open.invoicePdfUrl));
+  assert.equal(pdf.headers.get('content-type'), 'application/pdf');
+});
+
+test('the sandbox that Till embeds has controls and pages at the address that Till says', async (t) => {
+  const database = await createTestDatabase();
+  t.after(() => database.drop());
+  const folder = await mkdtemp(join(tmpdir(), 'till-embedded-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const whole = await startWholeTill({
+    ...{ DATABASE_URL: database.url, DATA_DIR: folder, API_KEYS: `tests:${testKey}` },
+  });
+  t.after(() => whole.stop());
+  const { url } = await whole.get<{ url: string }>('/sandbox');
+  const payment = await createPayment(whole);
+  const { authenticateUrl } = await whole.post<{ authenticateUrl: string }>(
+    `/sandbox/payments/${payment.id}/confirm`,
+    { paymentMethodId: 'pm_card_authenticationRequired' },
+  );
+  assert.ok(authenticateUrl.startsWith(`${url}/`));
+  const { page } = await (await openPage(authenticateUrl)).send({ result: 'succeeded' });
+  assert.match(page.text, /The payment is now succeeded/);
 });
 
 test('the controls need the scope operate, and are not in the document', async () => {
