@@ -263,3 +263,13 @@ test('a sandbox that is down, silent or broken is told apart', async (t) => {
   server.closeAllConnections();
   assert.deepEqual(await get(), { status: 503, code: 'processor_unavailable' });
 });
+
+test('a redirect of the sandbox is not followed', async (t) => {
+  const asked: (string | undefined)[] = [];
+  const { get } = await useControls(t, ({ url }, response) => {
+    asked.push(url);
+    response.writeHead(307, { 'till-sandbox': 'true', location: '/elsewhere' }).end();
+  });
+  assert.deepEqual(await get(), { status: 503, code: 'processor_unavailable' });
+  assert.deepEqual(asked, ['/sandbox/clock']);
+});
