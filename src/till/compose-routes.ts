@@ -16,6 +16,8 @@ import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Processor } from '../processor/processor.ts';
+import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
+import { registerSandboxRoutes } from '../sandbox-control/sandbox-routes.ts';
 import { registerEntitlementRoutes } from '../subscriptions/entitlement-routes.ts';
 import { registerSubscriptionPaymentRoutes } from '../subscriptions/subscription-payment-routes.ts';
 import { registerSubscriptionPreviewRoutes } from '../subscriptions/subscription-preview-routes.ts';
@@ -27,6 +29,8 @@ import type { Services } from './compose-services.ts';
 
 interface RouteParts {
   readonly processor: Processor;
+  /** Undefined if the processor is not the sandbox. */
+  readonly sandbox: SandboxControl | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -64,5 +68,7 @@ export async function registerRoutes(
   registerWebhookEventRoutes(app, services.webhookEvents);
   registerCurrentKeyRoutes(app, parts.processor);
   registerKeyRoutes(app, services.keys);
+  const { sandbox } = parts;
+  if (sandbox !== undefined) registerSandboxRoutes(app, { sandbox, payments });
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
 }

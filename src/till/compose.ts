@@ -23,6 +23,7 @@ import { AccountStore } from '../processor/account/account-store.ts';
 import { eventTypes } from '../processor/event-types.ts';
 import { processorOperations } from '../processor/operations.ts';
 import type { Processor } from '../processor/processor.ts';
+import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import {
   closeTimeoutMs,
   describeAddress,
@@ -90,7 +91,7 @@ async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
   const metrics = createMetrics(metricLabels);
   const address = { url: `http://${config.host}:${config.port}` };
   const account = new AccountGuard({ database, store: new AccountStore(), logger });
-  const { processor, name } = await openProcessor(from, metrics, address, () => account.require());
+  const { processor, name, sandbox } = await openProcessor(from, metrics, address, () => account.require());
   shutdown.add('processor account', closeTimeoutMs, async () => account.stop());
   await account.start(processor);
   const services = composeServices({
@@ -106,7 +107,7 @@ async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
     events: config.events,
   });
   const startBackgroundWork = composeBackgroundWork(from, services, { account, databaseUrl });
-  const app = await composeApp(from, { database, cache, metrics, keys, services, processor });
+  const app = await composeApp(from, { database, cache, metrics, keys, services, processor, sandbox });
   address.url = await listen(app, config);
   if (config.role !== 'api') startBackgroundWork();
   const facts: WelcomeFacts = {
@@ -188,10 +189,11 @@ interface AppInput {
   readonly keys: LoadedApiKeys;
   readonly services: Services;
   readonly processor: Processor;
+  readonly sandbox: SandboxControl | undefined;
 }
 
 async function composeApp({ config, logger, shutdown }: Start, input: AppInput): Promise<FastifyInstance> {
-  const { database, cache, metrics, keys, services, processor } = input;
+  const { database, cache, metrics, keys, services, processor, sandbox } = input;
   const fallback = new MemoryCache(systemClock);
   const limiter = new RateLimiter({ shared: cache, fallback, clock: systemClock, logger });
   const app = await buildApp({
@@ -212,7 +214,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     servesApi: config.role !== 'worker',
     beforeScrape: () => services.measure(),
     registerRoutes: async (scope) => {
-      await registerRoutes(scope, services, { processor, clock: systemClock, logger, metrics });
+      await registerRoutes(scope, services, { processor, sandbox, clock: systemClock, logger, metrics });
       if (config.hasConsole) registerConsoleRoutes(scope);
     },
   });

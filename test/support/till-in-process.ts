@@ -11,6 +11,7 @@ import { Database } from '../../src/platform/postgres.ts';
 import type { Processor } from '../../src/processor/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
+import { SandboxControl } from '../../src/sandbox-control/sandbox-control.ts';
 import { Worker } from '../../src/sync/worker.ts';
 import { metricLabels } from '../../src/till/compose.ts';
 import type { EventSettings } from '../../src/till/compose-endpoints.ts';
@@ -29,6 +30,8 @@ const patientLimits: CallLimits = {
   retriesMax: 2,
   retryDelayMs: 1,
 };
+
+const testSecretKey = 'sk_test_till';
 
 /** No name server is asked. */
 const eventSettings: EventSettings = {
@@ -140,6 +143,10 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     registerRoutes: (scope) =>
       registerRoutes(scope, services, {
         processor,
+        sandbox: new SandboxControl({
+          url: backend.processorUrl,
+          secretKey: options.secretKey ?? testSecretKey,
+        }),
         clock: systemClock,
         logger,
         metrics,
@@ -198,7 +205,7 @@ async function openParts(backend: Backend, options: ProcessOptions, ends: (() =>
   });
   ends.push(() => database.close());
   const processor = createStripeProcessor({
-    secretKey: options.secretKey ?? 'sk_test_till',
+    secretKey: options.secretKey ?? testSecretKey,
     apiBase: new URL(options.processorUrl ?? backend.processorUrl),
     webhookSecrets,
     maxInFlight: 200,
