@@ -314,6 +314,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   api_keys: ['keys/key-store.ts'],
   processor_account: ['processor/account/account-store.ts'],
   recovery: ['sync/recovery-store.ts'],
+  resyncs: ['sync/resync-run-store.ts'],
   migrations: ['platform/migrate.ts'],
   // One table and the statements of three concerns: the queue, the operators' list and erasure.
   webhook_events: [

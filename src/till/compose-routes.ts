@@ -21,6 +21,7 @@ import { registerSubscriptionPaymentRoutes } from '../subscriptions/subscription
 import { registerSubscriptionPreviewRoutes } from '../subscriptions/subscription-preview-routes.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
 import { registerSubscriptionUpdateRoutes } from '../subscriptions/subscription-update-routes.ts';
+import { registerResyncRoutes } from '../sync/resync-routes.ts';
 import { registerWebhookEventRoutes } from '../webhooks/webhook-event-routes.ts';
 import { registerWebhookRoutes } from '../webhooks/webhook-routes.ts';
 import type { Services } from './compose-services.ts';
@@ -63,6 +64,7 @@ export async function registerRoutes(
   registerEndpointRoutes(app, services.endpoints);
   registerWebhookEventRoutes(app, services.webhookEvents);
   registerCurrentKeyRoutes(app, parts.processor);
+  registerResyncRoutes(app, services.resyncRuns);
   registerKeyRoutes(app, services.keys);
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
 }

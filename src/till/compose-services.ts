@@ -45,6 +45,8 @@ import type { Mirrors } from '../sync/mirrors.ts';
 import { Recovery } from '../sync/recovery.ts';
 import { RecoveryStore } from '../sync/recovery-store.ts';
 import { Resync } from '../sync/resync.ts';
+import { ResyncRunStore } from '../sync/resync-run-store.ts';
+import { ResyncRuns } from '../sync/resync-runs.ts';
 import { Worker } from '../sync/worker.ts';
 import { Erasure } from '../webhooks/erasure.ts';
 import { ErasureStore } from '../webhooks/erasure-store.ts';
@@ -141,7 +143,7 @@ export function composeServices(parts: ServiceParts) {
   };
   /** Waits for the work that continues after responses: completing claims, and the worker if it was started. */
   const stop = async (): Promise<void> => {
-    const parts = [idempotency, webhooks.worker, eventFeed, endpoints.dispatcher];
+    const parts = [idempotency, webhooks.worker, webhooks.resyncRuns, eventFeed, endpoints.dispatcher];
     await Promise.all(parts.map((part) => part.stop()));
   };
   const events = { outbox, eventUpkeep, eventFeed };
@@ -241,6 +243,7 @@ function composeWebhooks(parts: WebhookParts) {
     ...parts,
     countedLists: [customerList, paymentList, subscriptionList, invoiceList],
   });
+  const resyncRuns = new ResyncRuns({ ...parts, store: new ResyncRunStore(), resync });
   const recovery = new Recovery({
     ...parts,
     store: new RecoveryStore(),
@@ -260,5 +263,5 @@ function composeWebhooks(parts: WebhookParts) {
     events: new EventErasureStore(),
     deliveries: new DeliveryListStore(),
   });
-  return { inbox, worker, eventApplier, webhookEvents, resync, recovery, retention, erasure };
+  return { inbox, worker, eventApplier, webhookEvents, resync, resyncRuns, recovery, retention, erasure };
 }

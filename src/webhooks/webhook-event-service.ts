@@ -5,6 +5,9 @@ import type { WebhookEvent } from './webhook-event.ts';
 import type { CappedPage, EventFilter } from './webhook-event-list-store.ts';
 import type { WebhookEventStore } from './webhook-event-store.ts';
 
+/** One statement takes well under a second. */
+const replayedMax = 1_000;
+
 interface EventParts {
   readonly database: Database;
   readonly store: WebhookEventStore;
@@ -33,6 +36,14 @@ export class WebhookEventService {
     const event = found(await this.#parts.store.requeue(this.#parts.database, id));
     this.#parts.onStored();
     return event;
+  }
+
+  /** Replays failed events, oldest first. `hasMore`: the same request again replays more. */
+  async replayFailed(): Promise<{ readonly replayed: number; readonly hasMore: boolean }> {
+    const { database, store, onStored } = this.#parts;
+    const replayed = await store.requeueFailed(database, replayedMax);
+    onStored();
+    return { replayed, hasMore: replayed === replayedMax };
   }
 
   countPending(): Promise<number> {

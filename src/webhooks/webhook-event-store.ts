@@ -127,6 +127,19 @@ export class WebhookEventStore {
     return rows[0];
   }
 
+  /** Puts failed events back into the queue, and returns how many. */
+  async requeueFailed(db: Queryable, limit: number): Promise<number> {
+    const rows = await db.query(
+      `update till.webhook_events set state = 'pending', attempts = 0, next_try_at = now(), last_error = null
+       from (select id, created_at from till.webhook_events where state = 'failed'
+         order by created_at limit $1 for update skip locked) as failed
+       where webhook_events.id = failed.id and webhook_events.created_at = failed.created_at
+       returning webhook_events.id`,
+      [limit],
+    );
+    return rows.length;
+  }
+
   list(db: Queryable, filter: EventFilter, request: PageRequest): Promise<CappedPage<WebhookEvent>> {
     return listEvents(db, filter, request);
   }

@@ -51,6 +51,9 @@ export const seeds: Readonly<Record<string, string>> = {
   '0022': `
     insert into till.api_keys (id, name, scopes, digest, created_at)
       values ('018f0000-0000-7000-8000-000000000022', 'seed', '{read}', sha256('seed'), now());`,
+  '0026': `
+    insert into till.resyncs (id, status, owner_lock, started_at, ended_at)
+      values ('018f0000-0000-7000-8000-00000000000b', 'finished', 1, now(), now());`,
   '0023': `
     insert into till.event_endpoints (id, url, enabled, disabled_at, disabled_reason, secret, position, created_at, updated_at)
       values ('018f0000-0000-7000-8000-000000000008', 'https://shop.example.com/', false, now(), 'request', 'plain:whsec_c2VlZA==',
