@@ -18,6 +18,7 @@ const entries: readonly Entry[] = [
   { label: 'Plans', path: `${home}/plans`, scope: 'read' },
   { label: 'Webhook events', path: `${home}/webhook-events`, scope: 'operate' },
   { label: 'Event endpoints', path: `${home}/event-endpoints`, scope: 'operate' },
+  { label: 'Resync', path: `${home}/resyncs`, scope: 'operate' },
   { label: 'API keys', path: `${home}/api-keys`, scope: 'admin' },
   { label: 'Sandbox', path: `${home}/sandbox`, scope: 'operate', isForSandbox: true },
 ];

@@ -42,6 +42,8 @@ const ResyncSchema = component('Resync', {
   endedAt: nullable(DateTime),
 });
 
+export type ResyncAnswer = Static<typeof ResyncSchema>;
+
 const ResyncListSchema = component('ResyncList', { data: Type.Array(ResyncSchema) });
 
 const CreateBody = Type.Object(

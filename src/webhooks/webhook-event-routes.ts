@@ -38,6 +38,9 @@ const EventWithPayloadSchema = component('WebhookEventWithPayload', {
   }),
 });
 
+export type WebhookEventAnswer = Static<typeof EventSchema>;
+export type WebhookEventWithPayloadAnswer = Static<typeof EventWithPayloadSchema>;
+
 const EventPageSchema = component('WebhookEventList', {
   ...pageOf(EventSchema).properties,
   total: Type.Integer({ description: 'The number of events on all pages, counted up to 10,000.' }),
