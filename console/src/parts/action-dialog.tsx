@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { type ApiError, toApiError } from '../api/api-error.ts';
+import { Dialog } from './dialog.tsx';
 import { notify } from './notices.tsx';
 
 interface ActionDialogProps {
@@ -15,6 +16,8 @@ interface ActionDialogProps {
   readonly isReady?: boolean;
   /** Acts. One dialog uses one idempotency key, so that nothing happens twice. */
   readonly act: (idempotencyKey: string) => Promise<unknown>;
+  /** What to do about a failure, if its own text does not say it. */
+  readonly adviceOn?: (error: ApiError) => ComponentChildren;
   /** Shown after a success. */
   readonly done: string;
   /** After a success or a cancellation. */
@@ -23,18 +26,11 @@ interface ActionDialogProps {
 
 /** Asks for confirmation, acts once, and says what went wrong. */
 export function ActionDialog(props: ActionDialogProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const titleId = useId();
   const { isSending, error, send } = useAction(props);
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
   return (
-    <dialog
-      ref={dialog}
-      aria-labelledby={titleId}
-      onCancel={(event) => {
-        event.preventDefault();
+    <Dialog
+      title={props.title}
+      onCancel={() => {
         if (!isSending) props.onClose(false);
       }}
     >
@@ -45,20 +41,8 @@ export function ActionDialog(props: ActionDialogProps) {
           void send();
         }}
       >
-        <h2 id={titleId}>{props.title}</h2>
         <div class="dialog-body">{props.children}</div>
-        {error !== undefined && (
-          <div class="problem" role="alert">
-            <strong>{error.title}</strong>
-            <p>{error.detail}</p>
-            {error.isUnresolved && <p>Trying again is safe: the action happens at most once.</p>}
-            {error.requestId !== null && (
-              <p class="quiet">
-                Request id <code>{error.requestId}</code>
-              </p>
-            )}
-          </div>
-        )}
+        {error !== undefined && <Problem error={error} advice={props.adviceOn?.(error)} />}
         <div class="dialog-actions">
           <button type="button" disabled={isSending} onClick={() => props.onClose(false)}>
             Cancel
@@ -72,7 +56,23 @@ export function ActionDialog(props: ActionDialogProps) {
           </button>
         </div>
       </form>
-    </dialog>
+    </Dialog>
+  );
+}
+
+function Problem({ error, advice }: { readonly error: ApiError; readonly advice: ComponentChildren }) {
+  return (
+    <div class="problem" role="alert">
+      <strong>{error.title}</strong>
+      <p>{error.detail}</p>
+      {advice !== undefined && <p>{advice}</p>}
+      {error.isUnresolved && <p>Trying again is safe: the action happens at most once.</p>}
+      {error.requestId !== null && (
+        <p class="quiet">
+          Request id <code>{error.requestId}</code>
+        </p>
+      )}
+    </div>
   );
 }
 
