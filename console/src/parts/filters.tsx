@@ -10,6 +10,8 @@ export type Filter =
       readonly name: string;
       readonly label: string;
       readonly options: readonly string[];
+      /** The options as people read them. By default the words of each. */
+      readonly textOf?: (option: string) => string;
       /** What the list shows without a choice. */
       readonly otherwise?: string;
     }
@@ -33,6 +35,13 @@ export const customerFilter: Filter = {
   name: 'customerId',
   label: 'Customer',
   type: 'customer',
+};
+
+export const subscriptionFilter: Filter = {
+  kind: 'object',
+  name: 'subscriptionId',
+  label: 'Subscription',
+  type: 'subscription',
 };
 
 /** The values of the filters in an address. Other parameters are ignored. */
@@ -116,7 +125,7 @@ function FilterInput({
           <option value="">{filter.otherwise ?? 'All'}</option>
           {filter.options.map((option) => (
             <option key={option} value={option}>
-              {words(option)}
+              {(filter.textOf ?? words)(option)}
             </option>
           ))}
         </select>
