@@ -69,6 +69,7 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   'killed payments': ['test/faults/{crash-walk,declined-payments}.test.ts'],
   'killed changes': ['test/faults/{external-ids,plan-groups,planned-changes,subscription-changes}.test.ts'],
   sandbox: ['test/sandbox/*.test.ts'],
+  'the console in a browser': ['test/browser/*.test.ts'],
   'the adapter': ['test/{contract,processor}/*.test.ts'],
 };
 /** What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. */
@@ -77,6 +78,7 @@ const longestFirst = [
   'claims',
   'killed changes',
   'webhook events',
+  'the console in a browser',
   'the API, d to o',
   'the API, p',
   'the API, q to z',
