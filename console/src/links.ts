@@ -1,14 +1,16 @@
 import type { EventObjectType } from '../../src/events/event.ts';
 
 /** The pages of objects. */
-const pages: Readonly<Record<Exclude<EventObjectType, 'refund'> | 'webhookEvent', string>> = {
-  customer: 'customers',
-  plan: 'plans',
-  payment: 'payments',
-  subscription: 'subscriptions',
-  invoice: 'invoices',
-  webhookEvent: 'webhook-events',
-};
+const pages: Readonly<Record<Exclude<EventObjectType, 'refund'> | 'webhookEvent' | 'eventEndpoint', string>> =
+  {
+    customer: 'customers',
+    plan: 'plans',
+    payment: 'payments',
+    subscription: 'subscriptions',
+    invoice: 'invoices',
+    webhookEvent: 'webhook-events',
+    eventEndpoint: 'event-endpoints',
+  };
 
 export const home = '/console';
 
