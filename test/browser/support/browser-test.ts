@@ -1,6 +1,7 @@
 import { after, type TestContext, test } from 'node:test';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import type { Scope } from '../../../src/keys/key.ts';
+import { createLifetime, type Lifetime } from '../../support/backend.ts';
 import { testKey } from '../../support/client.ts';
 import { startTill } from '../../support/till.ts';
 import type { TillInProcess } from '../../support/till-in-process.ts';
@@ -30,11 +31,16 @@ export interface Tab {
 let till: Promise<TillInProcess> | undefined;
 let world: Promise<World> | undefined;
 
-after(closeBrowser);
+/** Ends after the last test of the process. Inside a test, `after` would mean the end of that test. */
+const life = createLifetime();
+after(async () => {
+  await closeBrowser();
+  await life.end();
+});
 
 /** The Till of this process. Its webhooks wait until a test calls `settle`. */
 export function sharedTill(): Promise<TillInProcess> {
-  till ??= startConsole({ after });
+  till ??= startConsole(life);
   return till;
 }
 
@@ -45,7 +51,7 @@ export async function sharedWorld(): Promise<World> {
 }
 
 /** A Till with the console, for a test that needs one of its own. */
-export function startConsole(life: Pick<TestContext, 'after'> | { after: typeof after }) {
+export function startConsole(life: Lifetime): Promise<TillInProcess> {
   return startTill({ in: 'process', for: life, hasConsole: true });
 }
 
