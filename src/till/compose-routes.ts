@@ -5,6 +5,7 @@ import { registerEventRoutes } from '../events/event-routes.ts';
 import type { StreamLimits } from '../events/event-streams.ts';
 import { registerInvoiceRoutes } from '../invoices/invoice-routes.ts';
 import { registerKeyRoutes } from '../keys/key-routes.ts';
+import { registerOverviewRoutes } from '../overview/overview-routes.ts';
 import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
 import { registerCaptureRoutes } from '../payments/capture-routes.ts';
 import { registerPaymentRoutes } from '../payments/payment-routes.ts';
@@ -61,6 +62,7 @@ export async function registerRoutes(
   });
   registerEndpointRoutes(app, services.endpoints);
   registerWebhookEventRoutes(app, services.webhookEvents);
+  registerOverviewRoutes(app, { ...parts, overview: services.overview });
   registerKeyRoutes(app, services.keys);
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
 }

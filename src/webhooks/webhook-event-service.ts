@@ -3,7 +3,7 @@ import type { PageRequest } from '../mirrors/list-page.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { WebhookEvent } from './webhook-event.ts';
 import type { CappedPage, EventFilter } from './webhook-event-list-store.ts';
-import type { WebhookEventStore } from './webhook-event-store.ts';
+import type { WebhookBacklog, WebhookEventStore } from './webhook-event-store.ts';
 
 interface EventParts {
   readonly database: Database;
@@ -33,6 +33,11 @@ export class WebhookEventService {
     const event = found(await this.#parts.store.requeue(this.#parts.database, id));
     this.#parts.onStored();
     return event;
+  }
+
+  /** What waits, and for how long. */
+  backlog(): Promise<WebhookBacklog> {
+    return this.#parts.store.backlog(this.#parts.database);
   }
 
   countPending(): Promise<number> {
