@@ -34,22 +34,23 @@ create function till.drawn_event_position() returns bigint language sql security
   select last_value from till.event_positions;
 $$;
 
+-- Events above this position are still to be counted, and must be kept. Before the first count, which reads the rows, none
+-- are.
+create function till.counted_event_position() returns bigint language sql stable security definer set search_path = '' as $$
+  select coalesce(position, 9223372036854775807) from till.overview_progress;
+$$;
+
 -- Whether the overview counts every event of a week, so that the week may be dropped.
 create function till.is_event_week_counted(week text) returns boolean
-language plpgsql security definer set search_path = '' as $$
+language plpgsql stable security definer set search_path = '' as $$
 declare
-  counted bigint;
   is_missing boolean;
 begin
-  if week !~ '^events_[0-9]{8}$' then
-    raise exception '% is not a week of events', week;
-  end if;
-  select position into counted from till.overview_progress;
-  -- Nothing is counted yet, and the first count reads the rows.
-  if counted is null or to_regclass('till.' || week) is null then
+  if week !~ '^events_[0-9]{8}$' or to_regclass('till.' || week) is null then
     return true;
   end if;
-  execute format('select exists (select from till.%I where position > $1)', week) into is_missing using counted;
+  execute format('select exists (select from till.%I where position > till.counted_event_position())', week)
+    into is_missing;
   return not is_missing;
 end $$;
 
@@ -70,7 +71,7 @@ begin
   end if;
 end $$;
 
-revoke execute on function till.drawn_event_position, till.is_event_week_counted from public;
+revoke execute on function till.drawn_event_position, till.counted_event_position, till.is_event_week_counted from public;
 
 -- The lists that show the rows of the numbers. See 0009 for how these indexes are built.
 create or replace function till.deferred_indexes() returns table (name text, table_name text, definition text)

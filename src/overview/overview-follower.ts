@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { Failure } from '../errors.ts';
 import type { EventPlace } from '../events/event-id.ts';
 import type { Logger } from '../platform/logger.ts';
 import { type Database, isLockTimeout, type Queryable, type Transaction } from '../platform/postgres.ts';
@@ -20,6 +21,9 @@ const batchesPerRunMax = 2_000;
 const rowsPerBatch = 100_000;
 /** Another process holds the lock for the time of a batch, or counts all rows, which takes seconds. */
 const lockTimeoutMs = 500;
+/** Another process counts a batch of events within milliseconds, so one of these tries succeeds. */
+const correctionTriesMax = 50;
+const correctionDelayMs = 20;
 /** Above every position. */
 const positionMax = Number.MAX_SAFE_INTEGER;
 
@@ -69,7 +73,7 @@ export class OverviewFollower {
     const { database, store, logger } = this.#parts;
     if ((await store.progress(database)).position === null) {
       const startMs = performance.now();
-      if (!(await this.countRows())) return false;
+      if ((await this.#countRows()) === undefined) return false;
       logger.info({ durationMs: Math.round(performance.now() - startMs) }, 'overview counted from all rows');
     }
     for (let batches = 0; batches < batchesPerRunMax && !signal?.aborted; batches += 1) {
@@ -97,27 +101,37 @@ export class OverviewFollower {
     return false;
   }
 
+  /** Counts all rows, and corrects the numbers where they differ. Returns how many differed. */
+  async correct(): Promise<number> {
+    for (let tries = 1; tries < correctionTriesMax; tries += 1) {
+      const corrected = await this.#countRows();
+      if (corrected !== undefined) return corrected;
+      await setTimeout(correctionDelayMs);
+    }
+    throw new Failure('database_unavailable', 'The overview is being computed. Retry later.');
+  }
+
   /**
-   * Counts all rows, and corrects the numbers where they differ. The rows are read in one snapshot. It may contain changes
-   * whose events are not counted yet, so these are subtracted: they are counted later. Returns false if another process
-   * changes the numbers.
+   * The rows are read in one snapshot. It may contain changes whose events are not counted yet, so these are subtracted:
+   * they are counted later. Returns how many numbers differed, or undefined if another process changes them.
    */
-  async countRows(): Promise<boolean> {
+  async #countRows(): Promise<number | undefined> {
     const { database, store, events } = this.#parts;
     // Before the snapshot, so that it contains every change up to here.
     const horizon = await events.horizon(database);
     return database.transaction(async (tx) => {
       await tx.query('set transaction isolation level repeatable read');
       const progress = await store.tryLock(tx);
-      if (progress === undefined) return false;
-      const position = Math.max(horizon, progress.position ?? 0);
+      if (progress === undefined) return undefined;
+      const position = progress.position ?? horizon;
       const difference = new CellSum();
       for (const table of this.#parts.tables) await countTable(tx, table, difference);
       await this.#subtractLater(tx, position, difference);
       difference.addAll(await store.readComputable(tx), -1);
-      await store.add(tx, difference.all());
+      const corrected = difference.all();
+      await store.add(tx, corrected);
       await store.moveToSnapshot(tx, position);
-      return true;
+      return corrected.length;
     });
   }
 
