@@ -6,6 +6,7 @@ import type { StreamLimits } from '../events/event-streams.ts';
 import { registerInvoiceRoutes } from '../invoices/invoice-routes.ts';
 import { registerCurrentKeyRoutes } from '../keys/current-key-routes.ts';
 import { registerKeyRoutes } from '../keys/key-routes.ts';
+import { registerOverviewRoutes } from '../overview/overview-routes.ts';
 import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
 import { registerCaptureRoutes } from '../payments/capture-routes.ts';
 import { registerPaymentRoutes } from '../payments/payment-routes.ts';
@@ -65,6 +66,7 @@ export async function registerRoutes(
   registerWebhookEventRoutes(app, services.webhookEvents);
   registerCurrentKeyRoutes(app, parts.processor);
   registerResyncRoutes(app, services.resyncRuns);
+  registerOverviewRoutes(app, { ...parts, overview: services.overview });
   registerKeyRoutes(app, services.keys);
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
 }

@@ -3,7 +3,7 @@ import type { PageRequest } from '../mirrors/list-page.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { WebhookEvent } from './webhook-event.ts';
 import type { CappedPage, EventFilter } from './webhook-event-list-store.ts';
-import type { WebhookEventStore } from './webhook-event-store.ts';
+import type { WebhookBacklog, WebhookEventStore } from './webhook-event-store.ts';
 
 /** One statement takes well under a second. */
 const replayedMax = 1_000;
@@ -44,6 +44,11 @@ export class WebhookEventService {
     const replayed = await store.requeueFailed(database, replayedMax);
     onStored();
     return { replayed, hasMore: replayed === replayedMax };
+  }
+
+  /** What waits, and for how long. */
+  backlog(): Promise<WebhookBacklog> {
+    return this.#parts.store.backlog(this.#parts.database);
   }
 
   countPending(): Promise<number> {

@@ -37,6 +37,7 @@ const tags = [
   },
   { name: 'events', description: 'What changed, for applications.' },
   { name: 'event endpoints', description: 'Where Till sends events to your applications.' },
+  { name: 'overview', description: 'Numbers about payments, refunds and subscriptions.' },
   { name: 'webhook events', description: 'Events received from the processor. For operators.' },
   { name: 'resyncs', description: 'Comparisons with the processor. For operators.' },
   {

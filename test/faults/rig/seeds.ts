@@ -63,4 +63,6 @@ export const seeds: Readonly<Record<string, string>> = {
       from till.event_endpoints;
     insert into till.event_deliveries (endpoint_id, id, position, event_created_at, attempt, succeeded, created_at)
       select id, '018f0000-0000-7000-8000-00000000000a', 1, now(), 1, true, now() from till.event_endpoints;`,
+  '0024': `
+    insert into till.overview_cells (day, currency, metric, count, amount) values ('2020-01-01', 'eur', 'seed', 1, 1);`,
 };
