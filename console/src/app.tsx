@@ -6,8 +6,10 @@ import { home } from './links.ts';
 import { EndpointPage } from './pages/endpoints/endpoint-page.tsx';
 import { EndpointsPage } from './pages/endpoints/endpoints-page.tsx';
 import { NotFound } from './pages/not-found.tsx';
+import { OverviewPage } from './pages/overview/overview-page.tsx';
 import { PaymentPage } from './pages/payments/payment-page.tsx';
 import { PaymentsPage } from './pages/payments/payments-page.tsx';
+import { RefundsPage } from './pages/refunds/refunds-page.tsx';
 import { ResyncsPage } from './pages/resyncs/resyncs-page.tsx';
 import { SignIn } from './pages/sign-in.tsx';
 import { WebhookEventPage } from './pages/webhooks/webhook-event-page.tsx';
@@ -31,6 +33,8 @@ export function App() {
           <Route path={`${home}/event-endpoints`} component={EndpointsPage} />
           <Route path={`${home}/event-endpoints/:id`} component={EndpointPage} />
           <Route path={`${home}/resyncs`} component={ResyncsPage} />
+          <Route path={home} component={OverviewPage} />
+          <Route path={`${home}/refunds`} component={RefundsPage} />
           <Route default component={NotFound} />
         </Router>
       </Shell>

@@ -13,6 +13,7 @@ const entries: readonly Entry[] = [
   { label: 'Overview', path: home, scope: 'read' },
   { label: 'Customers', path: `${home}/customers`, scope: 'read' },
   { label: 'Payments', path: `${home}/payments`, scope: 'read' },
+  { label: 'Refunds', path: `${home}/refunds`, scope: 'read' },
   { label: 'Subscriptions', path: `${home}/subscriptions`, scope: 'read' },
   { label: 'Invoices', path: `${home}/invoices`, scope: 'read' },
   { label: 'Plans', path: `${home}/plans`, scope: 'read' },

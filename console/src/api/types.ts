@@ -5,6 +5,7 @@ export type {
 } from '../../../src/events/endpoint-schema.ts';
 export type { InvoiceView as Invoice } from '../../../src/invoices/invoice-view.ts';
 export type { Scope } from '../../../src/keys/key.ts';
+export type { OverviewAnswer as Overview } from '../../../src/overview/overview-schema.ts';
 export type { PaymentView as Payment } from '../../../src/payments/payment-view.ts';
 export type { RefundView as Refund } from '../../../src/payments/refund-view.ts';
 export type { PlanView as Plan } from '../../../src/plans/plan-view.ts';
