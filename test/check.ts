@@ -16,6 +16,7 @@ import { type FileGroup, runFiles } from './support/run-files.ts';
  */
 const unitTests = [
   'src/**/*.test.ts',
+  'console/src/**/*.test.ts',
   'sandbox/**/*.test.ts',
   'bench/{lab,load}/*.test.ts',
   'test/*.test.ts',
@@ -68,6 +69,7 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   'killed payments': ['test/faults/{crash-walk,declined-payments}.test.ts'],
   'killed changes': ['test/faults/{external-ids,plan-groups,planned-changes,subscription-changes}.test.ts'],
   sandbox: ['test/sandbox/*.test.ts'],
+  'the console in a browser': ['test/browser/*.test.ts'],
   'the adapter': ['test/{contract,processor}/*.test.ts'],
 };
 /** What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. */
@@ -76,6 +78,7 @@ const longestFirst = [
   'claims',
   'killed changes',
   'webhook events',
+  'the console in a browser',
   'the API, d to o',
   'the API, p',
   'the API, q to z',

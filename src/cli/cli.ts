@@ -198,7 +198,10 @@ async function migrate(config: Config): Promise<void> {
   }
 }
 
-async function resync({ resync: comparison, recovery }: Services, { all, customer }: Options): Promise<void> {
+async function resync(
+  { resync: comparison, recovery, overviewFollower }: Services,
+  { all, customer }: Options,
+): Promise<void> {
   const bar = new ProgressBar(process.stderr);
   if (all && customer !== undefined) throw new UsageError('Choose --all or --customer, not both.');
   if (customer === undefined && !all) {
@@ -221,6 +224,8 @@ async function resync({ resync: comparison, recovery }: Services, { all, custome
     process.stdout.write(
       `Corrected the total of ${resource} by ${correction > 0 ? '+' : ''}${correction}.\n`,
     );
+  const numbers = customer === undefined ? await overviewFollower.correct() : 0;
+  if (numbers > 0) process.stdout.write(`Corrected ${numbers} numbers of the overview.\n`);
   for (const { resource, id, reason } of skipped)
     process.stderr.write(`Not compared: ${resource} ${id}: ${reason}\n`);
   if (skipped.length > 0) process.exitCode = 1;

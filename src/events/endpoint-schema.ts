@@ -58,6 +58,8 @@ export const EndpointSchema = component('EventEndpoint', {
   updatedAt: DateTime,
 });
 
+export type EndpointAnswer = Static<typeof EndpointSchema>;
+
 export const EndpointWithSecretSchema = component('EventEndpointWithSecret', {
   ...EndpointSchema.properties,
   secret: nullable(
@@ -89,6 +91,8 @@ const DeliverySchema = component('EventDelivery', {
   createdAt: DateTime,
   nextAttemptAt: nullable(Type.String({ format: 'date-time', description: 'Null unless it is pending.' })),
 });
+
+export type DeliveryAnswer = Static<typeof DeliverySchema>;
 
 export const DeliveryListSchema = component('EventDeliveryList', {
   data: Type.Array(DeliverySchema),

@@ -1,6 +1,6 @@
 import { reportErased } from '../mirrors/erased-store.ts';
 import type { List } from '../mirrors/list.ts';
-import { byId, byText } from '../mirrors/list-filter.ts';
+import { byCondition, byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
@@ -60,7 +60,15 @@ const { columns } = subscriptionTable;
 export const subscriptionList: List<Subscription> = {
   table: subscriptionTable,
   owner: 'customerId',
-  filters: { customerId: byId('customer_id'), planId: byId('plan_id'), status: byText('status') },
+  filters: {
+    customerId: byId('customer_id'),
+    planId: byId('plan_id'),
+    status: byText('status'),
+    // There are few plans, and most have the same currency.
+    currency: byCondition(
+      (currency) => `plan_id in (select plans.id from till.plans where plans.currency = ${currency})`,
+    ),
+  },
   combined: ['planId', 'status'],
 };
 

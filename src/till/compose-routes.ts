@@ -6,6 +6,7 @@ import type { StreamLimits } from '../events/event-streams.ts';
 import { registerInvoiceRoutes } from '../invoices/invoice-routes.ts';
 import { registerCurrentKeyRoutes } from '../keys/current-key-routes.ts';
 import { registerKeyRoutes } from '../keys/key-routes.ts';
+import { registerOverviewRoutes } from '../overview/overview-routes.ts';
 import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
 import { registerCaptureRoutes } from '../payments/capture-routes.ts';
 import { registerPaymentRoutes } from '../payments/payment-routes.ts';
@@ -23,6 +24,7 @@ import { registerSubscriptionPaymentRoutes } from '../subscriptions/subscription
 import { registerSubscriptionPreviewRoutes } from '../subscriptions/subscription-preview-routes.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
 import { registerSubscriptionUpdateRoutes } from '../subscriptions/subscription-update-routes.ts';
+import { registerResyncRoutes } from '../sync/resync-routes.ts';
 import { registerWebhookEventRoutes } from '../webhooks/webhook-event-routes.ts';
 import { registerWebhookRoutes } from '../webhooks/webhook-routes.ts';
 import type { Services } from './compose-services.ts';
@@ -67,6 +69,8 @@ export async function registerRoutes(
   registerEndpointRoutes(app, services.endpoints);
   registerWebhookEventRoutes(app, services.webhookEvents);
   registerCurrentKeyRoutes(app, parts.processor);
+  registerResyncRoutes(app, services.resyncRuns);
+  registerOverviewRoutes(app, { ...parts, overview: services.overview });
   registerKeyRoutes(app, services.keys);
   const { sandbox } = parts;
   if (sandbox !== undefined) registerSandboxRoutes(app, { sandbox, payments });

@@ -54,6 +54,8 @@ const indexDelayMs = 3_600_000;
 const dueEventsDelayMs = 20_000;
 /** Objects that are older than events are exist only after an upgrade. */
 const olderObjectsDelayMs = 3_600_000;
+/** Requests count the newest events themselves. This keeps their number small. */
+const overviewDelayMs = 10_000;
 export const metricLabels = {
   eventTypes: [...eventTypes, 'other'],
   processorOperations,
@@ -131,7 +133,8 @@ function composeBackgroundWork(
   services: Services,
   { account, databaseUrl }: { readonly account: AccountGuard; readonly databaseUrl: string },
 ): () => void {
-  const { worker, sweeper, recovery, retention, erasure, eventUpkeep, dispatcher } = services;
+  const { worker, sweeper, recovery, retention, erasure, eventUpkeep, dispatcher, overviewFollower } =
+    services;
   const processorRepeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
@@ -159,6 +162,12 @@ function composeBackgroundWork(
       name: 'older objects',
       delayMs: olderObjectsDelayMs,
       work: (signal) => eventUpkeep.recordOlder(signal),
+      logger,
+    }),
+    new Repeater({
+      name: 'overview',
+      delayMs: overviewDelayMs,
+      work: (signal) => overviewFollower.run(signal),
       logger,
     }),
     new Repeater({

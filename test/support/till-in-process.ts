@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { registerConsoleRoutes } from '../../src/console/console-routes.ts';
 import type { StreamLimits } from '../../src/events/event-streams.ts';
 import { buildApp } from '../../src/http/app.ts';
 import type { OverloadLimits } from '../../src/http/load/overload.ts';
@@ -75,6 +76,8 @@ export interface ProcessOptions {
   readonly streamLimits?: Partial<StreamLimits>;
   readonly requestDeadlineMs?: number;
   readonly overloadLimits?: OverloadLimits;
+  /** Whether /console is served. Not by default, because compressing it takes as long as a test. */
+  readonly hasConsole?: boolean;
   readonly logLevel?: LogLevel;
   /** At the end, fails if an error was logged. */
   readonly mustNotLogErrors?: boolean;
@@ -140,18 +143,13 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     servesApi: true,
     ...pickFrameOptions(options),
     beforeScrape: () => services.measure(),
-    registerRoutes: (scope) =>
-      registerRoutes(scope, services, {
-        processor,
-        sandbox: new SandboxControl({
-          url: backend.processorUrl,
-          secretKey: options.secretKey ?? testSecretKey,
-        }),
-        clock: systemClock,
-        logger,
-        metrics,
-        streamLimits: options.streamLimits,
-      }),
+    registerRoutes: async (scope) => {
+      const { streamLimits, secretKey = testSecretKey } = options;
+      const sandbox = new SandboxControl({ url: backend.processorUrl, secretKey });
+      const parts = { processor, sandbox, clock: systemClock, logger, metrics, streamLimits };
+      await registerRoutes(scope, services, parts);
+      if (options.hasConsole === true) registerConsoleRoutes(scope);
+    },
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   ends.push(() => {
