@@ -11,6 +11,7 @@ import { PaymentPage } from './pages/payments/payment-page.tsx';
 import { PaymentsPage } from './pages/payments/payments-page.tsx';
 import { RefundsPage } from './pages/refunds/refunds-page.tsx';
 import { ResyncsPage } from './pages/resyncs/resyncs-page.tsx';
+import { SandboxPage } from './pages/sandbox/sandbox-page.tsx';
 import { SignIn } from './pages/sign-in.tsx';
 import { WebhookEventPage } from './pages/webhooks/webhook-event-page.tsx';
 import { WebhookEventsPage } from './pages/webhooks/webhook-events-page.tsx';
@@ -35,6 +36,7 @@ export function App() {
           <Route path={`${home}/resyncs`} component={ResyncsPage} />
           <Route path={home} component={OverviewPage} />
           <Route path={`${home}/refunds`} component={RefundsPage} />
+          <Route path={`${home}/sandbox`} component={SandboxPage} />
           <Route default component={NotFound} />
         </Router>
       </Shell>
