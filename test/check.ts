@@ -16,6 +16,7 @@ import { type FileGroup, runFiles } from './support/run-files.ts';
  */
 const unitTests = [
   'src/**/*.test.ts',
+  'console/src/**/*.test.ts',
   'sandbox/**/*.test.ts',
   'bench/{lab,load}/*.test.ts',
   'test/*.test.ts',

@@ -6,6 +6,10 @@ export class ApiError extends Error {
   readonly title: string;
   readonly detail: string;
   readonly requestId: string | null;
+  /** Why a card was declined, in the processor's words. Null if the error is another one, or it does not say. */
+  readonly declineCode: string | null;
+  /** The other subscription that the error is about, if it names one. */
+  readonly subscriptionId: string | null;
 
   constructor(values: {
     readonly status: number;
@@ -13,6 +17,8 @@ export class ApiError extends Error {
     readonly title: string;
     readonly detail: string;
     readonly requestId: string | null;
+    readonly declineCode?: string | null;
+    readonly subscriptionId?: string | null;
   }) {
     super(values.detail);
     this.status = values.status;
@@ -20,12 +26,14 @@ export class ApiError extends Error {
     this.title = values.title;
     this.detail = values.detail;
     this.requestId = values.requestId;
+    this.declineCode = values.declineCode ?? null;
+    this.subscriptionId = values.subscriptionId ?? null;
   }
 
   /** From a response with a problem. A proxy in between may answer with anything. */
   static async of(response: Response): Promise<ApiError> {
     const problem: Record<string, unknown> = await response.json().catch(() => ({}));
-    const text = (name: string, fallback: string) =>
+    const text = <Fallback>(name: string, fallback: Fallback) =>
       typeof problem[name] === 'string' ? problem[name] : fallback;
     return new ApiError({
       status: response.status,
@@ -33,6 +41,8 @@ export class ApiError extends Error {
       title: text('title', `Status ${response.status}`),
       detail: text('detail', 'The server gave no reason.'),
       requestId: response.headers.get('x-request-id'),
+      declineCode: text('declineCode', null),
+      subscriptionId: text('subscriptionId', null),
     });
   }
 

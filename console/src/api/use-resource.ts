@@ -16,8 +16,10 @@ export interface Resource<T> {
   readonly reload: () => void;
 }
 
-interface ResourceOptions {
+interface ResourceOptions<T> {
   readonly query?: Query;
+  /** Loads the URL in another way than with one GET. */
+  readonly load?: (url: string, signal: AbortSignal) => Promise<T>;
   /** Which changes make the resource load again. None by default. */
   readonly reloadOn?: (event: TillEvent) => boolean;
 }
@@ -29,7 +31,7 @@ interface Loaded<T> {
 }
 
 /** Loads a path of the API, and again when it changes. Null: nothing is loaded. */
-export function useResource<T>(path: string | null, options: ResourceOptions = {}): Resource<T> {
+export function useResource<T>(path: string | null, options: ResourceOptions<T> = {}): Resource<T> {
   const url = path === null ? null : withQuery(path, options.query);
   const [loaded, setLoaded] = useState<Loaded<T>>({ url: '' });
   const [loading, setLoading] = useState(0);
@@ -41,7 +43,8 @@ export function useResource<T>(path: string | null, options: ResourceOptions = {
     if (url === null) return undefined;
     const ended = new AbortController();
     setLoading((count) => count + 1);
-    get<T>(url, {}, ended.signal)
+    const { load = (from, signal) => get<T>(from, {}, signal) } = options;
+    load(url, ended.signal)
       .then(
         (value) => setLoaded({ url, value }),
         (error: unknown) => {
@@ -67,7 +70,7 @@ export function useResource<T>(path: string | null, options: ResourceOptions = {
   };
 }
 
-function useReloadOn(reloadOn: ResourceOptions['reloadOn'], reload: () => void): void {
+function useReloadOn(reloadOn: ResourceOptions<unknown>['reloadOn'], reload: () => void): void {
   const matches = useRef(reloadOn);
   matches.current = reloadOn;
   useEffect(() => {

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { type ApiError, toApiError } from '../api/api-error.ts';
+import { Dialog } from './dialog.tsx';
 import { notify } from './notices.tsx';
 
-interface ActionDialogProps {
+interface ActionDialogProps<Result> {
   readonly title: string;
   /** Says exactly what will happen. */
   readonly children: ComponentChildren;
@@ -14,27 +15,22 @@ interface ActionDialogProps {
   /** False while the inputs are not valid. */
   readonly isReady?: boolean;
   /** Acts. One dialog uses one idempotency key, so that nothing happens twice. */
-  readonly act: (idempotencyKey: string) => Promise<unknown>;
+  readonly act: (idempotencyKey: string) => Promise<Result>;
+  /** What to do about a failure, if its own text does not say it. */
+  readonly adviceOn?: (error: ApiError) => ComponentChildren;
   /** Shown after a success. */
-  readonly done: string;
+  readonly done: string | ((result: Result) => string);
   /** After a success or a cancellation. */
   readonly onClose: (hasActed: boolean) => void;
 }
 
 /** Asks for confirmation, acts once, and says what went wrong. */
-export function ActionDialog(props: ActionDialogProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const titleId = useId();
+export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
   const { isSending, error, send } = useAction(props);
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
   return (
-    <dialog
-      ref={dialog}
-      aria-labelledby={titleId}
-      onCancel={(event) => {
-        event.preventDefault();
+    <Dialog
+      title={props.title}
+      onCancel={() => {
         if (!isSending) props.onClose(false);
       }}
     >
@@ -45,20 +41,11 @@ export function ActionDialog(props: ActionDialogProps) {
           void send();
         }}
       >
-        <h2 id={titleId}>{props.title}</h2>
-        <div class="dialog-body">{props.children}</div>
-        {error !== undefined && (
-          <div class="problem" role="alert">
-            <strong>{error.title}</strong>
-            <p>{error.detail}</p>
-            {error.isUnresolved && <p>Trying again is safe: the action happens at most once.</p>}
-            {error.requestId !== null && (
-              <p class="quiet">
-                Request id <code>{error.requestId}</code>
-              </p>
-            )}
-          </div>
-        )}
+        {/* While it is unknown whether the action happened, only the same action may be tried again. */}
+        <fieldset class="dialog-body" disabled={isSending || error?.isUnresolved === true}>
+          {props.children}
+        </fieldset>
+        {error !== undefined && <Problem error={error} advice={props.adviceOn?.(error)} />}
         <div class="dialog-actions">
           <button type="button" disabled={isSending} onClick={() => props.onClose(false)}>
             Cancel
@@ -72,11 +59,27 @@ export function ActionDialog(props: ActionDialogProps) {
           </button>
         </div>
       </form>
-    </dialog>
+    </Dialog>
   );
 }
 
-function useAction({ act, done, onClose }: ActionDialogProps) {
+function Problem({ error, advice }: { readonly error: ApiError; readonly advice: ComponentChildren }) {
+  return (
+    <div class="problem" role="alert">
+      <strong>{error.title}</strong>
+      <p>{error.detail}</p>
+      {advice !== undefined && <p>{advice}</p>}
+      {error.isUnresolved && <p>Trying again is safe: the action happens at most once.</p>}
+      {error.requestId !== null && (
+        <p class="quiet">
+          Request id <code>{error.requestId}</code>
+        </p>
+      )}
+    </div>
+  );
+}
+
+function useAction<Result>({ act, done, onClose }: ActionDialogProps<Result>) {
   const [isSending, setSending] = useState(false);
   const [error, setError] = useState<ApiError | undefined>(undefined);
   // A second click can arrive before the first one is rendered.
@@ -88,8 +91,8 @@ function useAction({ act, done, onClose }: ActionDialogProps) {
     setSending(true);
     setError(undefined);
     try {
-      await act(key.current);
-      notify(done);
+      const result = await act(key.current);
+      notify(typeof done === 'string' ? done : done(result));
       onClose(true);
     } catch (caught) {
       const failure = toApiError(caught);

@@ -1,6 +1,7 @@
 import { useId } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { words } from '../format/words.ts';
+import { pageOf } from '../links.ts';
 
 /** A filter of a list. Its name is the parameter of the API and of the page's address. */
 export type Filter =
@@ -9,14 +10,39 @@ export type Filter =
       readonly name: string;
       readonly label: string;
       readonly options: readonly string[];
+      /** The options as people read them. By default the words of each. */
+      readonly textOf?: (option: string) => string;
+      /** What the list shows without a choice. */
+      readonly otherwise?: string;
     }
   | { readonly kind: 'text'; readonly name: string; readonly label: string }
-  | { readonly kind: 'time'; readonly name: string; readonly label: string };
+  | { readonly kind: 'time'; readonly name: string; readonly label: string }
+  /** Set by a link from the page of an object, and can only be removed. Its value is the id of the object. */
+  | {
+      readonly kind: 'object';
+      readonly name: string;
+      readonly label: string;
+      readonly type: Parameters<typeof pageOf>[0];
+    };
 
 export const createdFilters: readonly Filter[] = [
   { kind: 'time', name: 'createdAfter', label: 'Created from' },
   { kind: 'time', name: 'createdBefore', label: 'Created before' },
 ];
+
+export const customerFilter: Filter = {
+  kind: 'object',
+  name: 'customerId',
+  label: 'Customer',
+  type: 'customer',
+};
+
+export const subscriptionFilter: Filter = {
+  kind: 'object',
+  name: 'subscriptionId',
+  label: 'Subscription',
+  type: 'subscription',
+};
 
 /** The values of the filters in an address. Other parameters are ignored. */
 export function filterValues(
@@ -41,14 +67,15 @@ export function Filters({ filters }: { readonly filters: readonly Filter[] }) {
   };
   return (
     <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
-      {filters.map((filter) => (
-        <FilterInput
-          key={filter.name}
-          filter={filter}
-          value={values[filter.name] ?? ''}
-          onChange={(value) => change(filter.name, value)}
-        />
-      ))}
+      {filters.map((filter) => {
+        const value = values[filter.name] ?? '';
+        const set = (next: string) => change(filter.name, next);
+        if (filter.kind !== 'object')
+          return <FilterInput key={filter.name} filter={filter} value={value} onChange={set} />;
+        return value === '' ? null : (
+          <ObjectFilter key={filter.name} filter={filter} value={value} onRemove={() => set('')} />
+        );
+      })}
       {Object.keys(values).length > 0 && (
         <a class="clear" href={path}>
           Clear filters
@@ -58,12 +85,34 @@ export function Filters({ filters }: { readonly filters: readonly Filter[] }) {
   );
 }
 
+function ObjectFilter({
+  filter: { label, type },
+  value,
+  onRemove,
+}: {
+  readonly filter: Filter & { readonly kind: 'object' };
+  readonly value: string;
+  readonly onRemove: () => void;
+}) {
+  return (
+    <p class="object-filter">
+      {label}{' '}
+      <a href={pageOf(type, value)}>
+        <code>{value}</code>
+      </a>
+      <button type="button" aria-label={`Remove the filter ${label}`} title="Remove" onClick={onRemove}>
+        <span aria-hidden="true">×</span>
+      </button>
+    </p>
+  );
+}
+
 function FilterInput({
   filter,
   value,
   onChange,
 }: {
-  readonly filter: Filter;
+  readonly filter: Exclude<Filter, { readonly kind: 'object' }>;
   readonly value: string;
   readonly onChange: (value: string) => void;
 }) {
@@ -73,10 +122,10 @@ function FilterInput({
       <label for={id}>{filter.label}</label>
       {filter.kind === 'choice' && (
         <select id={id} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-          <option value="">All</option>
+          <option value="">{filter.otherwise ?? 'All'}</option>
           {filter.options.map((option) => (
             <option key={option} value={option}>
-              {words(option)}
+              {(filter.textOf ?? words)(option)}
             </option>
           ))}
         </select>

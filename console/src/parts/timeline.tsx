@@ -1,6 +1,10 @@
+import { useState } from 'preact/hooks';
+import { get } from '../api/request.ts';
 import type { Page, TillEvent } from '../api/types.ts';
 import { useResource } from '../api/use-resource.ts';
-import { fieldLabel, words } from '../format/words.ts';
+import { eventTitle } from '../format/event-title.ts';
+import { isInstant, readable } from '../format/readable.ts';
+import { fieldLabel } from '../format/words.ts';
 import { pageOf } from '../links.ts';
 import { can } from '../session.ts';
 import { Section } from './page.tsx';
@@ -8,7 +12,11 @@ import { Empty, Show } from './states.tsx';
 import { Time } from './values.tsx';
 
 /** The most that the API returns at once. */
-const eventsMax = 1_000;
+const eventsPerRequest = 1_000;
+/** The feed begins with the oldest event, so all are read to show the newest. More than any object should have. */
+const requestsMax = 10;
+/** As many as fit on two screens. */
+const eventsShown = 20;
 
 type TimelineOf = { readonly objectId: string } | { readonly customerId: string };
 
@@ -16,22 +24,19 @@ type TimelineOf = { readonly objectId: string } | { readonly customerId: string 
 export function Timeline({ of }: { readonly of: TimelineOf }) {
   const matches = (event: TillEvent) =>
     'objectId' in of ? event.objectId === of.objectId : event.customerId === of.customerId;
-  const resource = useResource<Page<TillEvent>>('/events', {
-    query: { ...of, limit: eventsMax },
+  const resource = useResource<readonly TillEvent[]>('/events', {
+    query: { ...of, limit: eventsPerRequest },
+    load: readAll,
     reloadOn: matches,
   });
   return (
     <Section title="Timeline">
       <Show resource={resource}>
-        {({ data }) =>
-          data.length === 0 ? (
+        {(events) =>
+          events.length === 0 ? (
             <Empty>No events are kept.</Empty>
           ) : (
-            <ol class="timeline">
-              {data.toReversed().map((event) => (
-                <Entry key={event.id} event={event} isLinked={'customerId' in of} />
-              ))}
-            </ol>
+            <Entries newestFirst={events.toReversed()} isLinked={'customerId' in of} />
           )
         }
       </Show>
@@ -39,18 +44,58 @@ export function Timeline({ of }: { readonly of: TimelineOf }) {
   );
 }
 
+async function readAll(url: string, signal: AbortSignal): Promise<readonly TillEvent[]> {
+  const all: TillEvent[] = [];
+  let after: string | null = null;
+  for (let count = 0; count < requestsMax; count += 1) {
+    const page: Page<TillEvent> = await get(
+      after === null ? url : `${url}&after=${encodeURIComponent(after)}`,
+      {},
+      signal,
+    );
+    all.push(...page.data);
+    after = page.nextCursor;
+    if (page.data.length < eventsPerRequest || after === null) break;
+  }
+  return all;
+}
+
+function Entries({
+  newestFirst,
+  isLinked,
+}: {
+  readonly newestFirst: readonly TillEvent[];
+  readonly isLinked: boolean;
+}) {
+  const [shown, setShown] = useState(eventsShown);
+  const left = newestFirst.length - shown;
+  return (
+    <>
+      <ol class="timeline">
+        {newestFirst.slice(0, shown).map((event) => (
+          <Entry key={event.id} event={event} isLinked={isLinked} />
+        ))}
+      </ol>
+      {left > 0 && (
+        <p class="more">
+          <button type="button" onClick={() => setShown(shown + eventsShown)}>
+            Show more
+          </button>{' '}
+          <span class="quiet">{left} older</span>
+        </p>
+      )}
+    </>
+  );
+}
+
 function Entry({ event, isLinked }: { readonly event: TillEvent; readonly isLinked: boolean }) {
   const changed = Object.keys(event.previous).filter((name) => name !== 'updatedAt');
-  const title = words(event.type);
-  const { objectType } = event;
+  const title = eventTitle(event);
+  const page = isLinked ? pageOfEvent(event) : null;
   return (
     <li>
       <div class="timeline-head">
-        {isLinked && objectType !== 'refund' ? (
-          <a href={pageOf(objectType, event.objectId)}>{title}</a>
-        ) : (
-          <strong>{title}</strong>
-        )}
+        {page === null ? <strong>{title}</strong> : <a href={page}>{title}</a>}
         <Time value={event.createdAt} />
       </div>
       <Who cause={event.cause} />
@@ -62,7 +107,14 @@ function Entry({ event, isLinked }: { readonly event: TillEvent; readonly isLink
               <div key={name}>
                 <dt>{fieldLabel(name)}</dt>
                 <dd>
-                  <del>{show(event.previous[name])}</del> <ins>{show(event.data[name])}</ins>
+                  <span class="visually-hidden">Before: </span>
+                  <del>
+                    <Value name={name} value={event.previous[name]} of={event.data} />
+                  </del>{' '}
+                  <span class="visually-hidden">After: </span>
+                  <ins>
+                    <Value name={name} value={event.data[name]} of={event.data} />
+                  </ins>
                 </dd>
               </div>
             ))}
@@ -73,11 +125,53 @@ function Entry({ event, isLinked }: { readonly event: TillEvent; readonly isLink
   );
 }
 
+/** A refund is shown on the page of its payment. The page of a customer is where its own events are shown. */
+function pageOfEvent({ objectType, objectId, data }: TillEvent): string | null {
+  if (objectType === 'customer') return null;
+  if (objectType !== 'refund') return pageOf(objectType, objectId);
+  return typeof data['paymentId'] === 'string' ? pageOf('payment', data['paymentId']) : null;
+}
+
+/** The fields that name another object with a page. */
+const references: Readonly<Record<string, Parameters<typeof pageOf>[0]>> = {
+  customerId: 'customer',
+  planId: 'plan',
+  paymentId: 'payment',
+  subscriptionId: 'subscription',
+  invoiceId: 'invoice',
+  latestInvoiceId: 'invoice',
+};
+
+function Value({
+  name,
+  value,
+  of,
+}: {
+  readonly name: string;
+  readonly value: unknown;
+  readonly of: TillEvent['data'];
+}) {
+  const type = references[name];
+  if (type !== undefined && typeof value === 'string') return <a href={pageOf(type, value)}>{value}</a>;
+  if (isInstant(value)) return <Time value={value} />;
+  const { currency } = of;
+  return <>{readable(name, value, typeof currency === 'string' ? currency : undefined)}</>;
+}
+
+/** Who or what caused a change, if no request did. */
+const causes: Readonly<Record<Exclude<TillEvent['cause']['kind'], 'api'>, string>> = {
+  webhook: 'Reported by the processor',
+  recovery: 'Found by Till in the events that it had missed',
+  resync: 'Found by a resync',
+  import: 'Imported from the processor',
+  sweeper: 'Found by Till at a regular check',
+};
+
 function Who({ cause }: { readonly cause: TillEvent['cause'] }) {
   const { kind, keyName, requestId, processorEventId } = cause;
   return (
     <p class="quiet">
-      {kind === 'api' ? `API key ${keyName ?? ''}` : words(kind)}
+      {kind === 'api' ? `By the API key ${keyName ?? ''}` : causes[kind]}
       {requestId !== null && (
         <>
           {' · request '}
@@ -96,9 +190,4 @@ function Who({ cause }: { readonly cause: TillEvent['cause'] }) {
       )}
     </p>
   );
-}
-
-function show(value: unknown): string {
-  if (value === null || value === undefined) return 'none';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

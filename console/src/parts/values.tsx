@@ -1,9 +1,7 @@
 import type { ComponentChildren } from 'preact';
+import { localDay, localTime } from '../format/local-time.ts';
 import { money } from '../format/money.ts';
 import { notify } from './notices.tsx';
-
-const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-const localDay = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 
 export const none = <span class="quiet">—</span>;
 
@@ -22,7 +20,7 @@ export function Time({
   if (value === null) return none;
   return (
     <time dateTime={value} title={value}>
-      {(dayOnly ? localDay : localTime).format(new Date(value))}
+      {dayOnly ? localDay(value) : localTime(value)}
     </time>
   );
 }

@@ -2,7 +2,7 @@ import { paymentSources, paymentStatuses } from '../../../../src/payments/paymen
 import type { Payment } from '../../api/types.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';
-import { createdFilters, type Filter } from '../../parts/filters.tsx';
+import { createdFilters, customerFilter, type Filter } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Money, none, Time } from '../../parts/values.tsx';
@@ -15,8 +15,15 @@ const filters: readonly Filter[] = [
     label: 'Status',
     options: paymentStatuses,
   },
-  { kind: 'choice', name: 'source', label: 'Source', options: paymentSources },
+  {
+    kind: 'choice',
+    name: 'source',
+    label: 'Source',
+    options: paymentSources,
+    otherwise: 'One-time payments',
+  },
   ...createdFilters,
+  customerFilter,
 ];
 
 export const paymentColumns: readonly Column<Payment>[] = [

@@ -1,0 +1,57 @@
+import type { EventType } from '../../../src/events/event.ts';
+import type { TillEvent } from '../api/types.ts';
+import { money } from './money.ts';
+
+/** What happened, in words that continue the name of the object. */
+const happened: Readonly<Record<EventType, string>> = {
+  'customer.created': 'created',
+  'customer.updated': 'changed',
+  'customer.deleted': 'deleted',
+  'plan.created': 'created',
+  'plan.updated': 'changed',
+  'plan.archived': 'archived',
+  'payment.created': 'created',
+  'payment.updated': 'changed',
+  'payment.succeeded': 'succeeded',
+  'payment.failed': 'failed',
+  'payment.canceled': 'canceled',
+  'payment.refunded': 'refunded',
+  'payment.disputed': 'disputed',
+  'refund.created': 'created',
+  'refund.updated': 'changed',
+  'refund.failed': 'failed',
+  'subscription.created': 'created',
+  'subscription.updated': 'changed',
+  'subscription.entitled': 'gives access',
+  'subscription.unentitled': 'no longer gives access',
+  'subscription.canceled': 'canceled',
+  'invoice.created': 'created',
+  'invoice.updated': 'changed',
+  'invoice.paid': 'paid',
+  'invoice.payment_failed': 'could not be paid',
+};
+
+/** An event as people say it: Payment of €20.00 succeeded. */
+export function eventTitle({
+  type,
+  objectType,
+  data,
+}: Pick<TillEvent, 'type' | 'objectType' | 'data'>): string {
+  const name = objectType.charAt(0).toUpperCase() + objectType.slice(1);
+  const called = data[objectType === 'invoice' ? 'number' : 'name'];
+  const amount = data[objectType === 'invoice' ? 'amountDue' : 'amount'];
+  const { currency } = data;
+  const isNamed = (objectType === 'invoice' || objectType === 'plan') && typeof called === 'string';
+  const isPriced = objectType !== 'plan' && typeof amount === 'number' && typeof currency === 'string';
+  return [
+    name,
+    ...(isNamed ? [called] : []),
+    ...(isPriced ? [`of ${money(amount, currency)}`] : []),
+    ...(type === 'payment.refunded' && isPartly(data) ? ['partly'] : []),
+    happened[type],
+  ].join(' ');
+}
+
+function isPartly({ amountRefunded, amountReceived }: TillEvent['data']): boolean {
+  return Number(amountRefunded) < Number(amountReceived);
+}

@@ -1,0 +1,42 @@
+import type { Page, TillEvent } from '../api/types.ts';
+import { useResource } from '../api/use-resource.ts';
+import { type Column, DataTable } from './data-table.tsx';
+import { Section } from './page.tsx';
+import { Empty, Show } from './states.tsx';
+
+/** Enough to see what is going on. The list has the others. */
+const rowsMax = 10;
+
+interface RelatedListProps<Row> {
+  readonly title: string;
+  /** The list in the API, and its filters. */
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** The page with all rows. */
+  readonly all: string;
+  /** Said if there is no row: `No invoices.` */
+  readonly empty: string;
+  readonly columns: readonly Column<Row>[];
+  readonly keyOf: (row: Row) => string;
+  readonly reloadOn: (event: TillEvent) => boolean;
+}
+
+/** The newest objects that belong to the object of a page, with a link to all of them. */
+export function RelatedList<Row>(props: RelatedListProps<Row>) {
+  const { title, path, query, all, empty, columns, keyOf, reloadOn } = props;
+  const resource = useResource<Page<Row>>(path, { query: { ...query, limit: rowsMax }, reloadOn });
+  const hasMore = (resource.value?.nextCursor ?? null) !== null;
+  return (
+    <Section title={title} {...(hasMore ? { aside: <a href={all}>All {title.toLowerCase()}</a> } : {})}>
+      <Show resource={resource}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty>{empty}</Empty>
+          ) : (
+            <DataTable caption={title} columns={columns} rows={data} keyOf={keyOf} />
+          )
+        }
+      </Show>
+    </Section>
+  );
+}
