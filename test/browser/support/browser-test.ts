@@ -14,7 +14,7 @@ const stepTimeoutMs = 20_000;
 
 /** The clock, the language and the size of every tab, unless a test says otherwise. */
 const tab: BrowserContextOptions = {
-  locale: 'en-IE',
+  locale: 'en-US',
   timezoneId: 'Europe/Berlin',
   viewport: { width: 1_280, height: 900 },
   reducedMotion: 'reduce',
@@ -95,7 +95,8 @@ function openIn(page: Page, till: TillInProcess): Tab['open'] {
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('navigation', { name: 'Main' }).waitFor({ state: 'attached' });
+  // On a phone it is hidden.
+  await page.locator('#navigation').waitFor({ state: 'attached' });
 }
 
 export function createKey(

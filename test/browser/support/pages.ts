@@ -1,0 +1,25 @@
+import type { World } from './world.ts';
+
+export interface ConsolePage {
+  /** What it is, in names of tests and pictures. */
+  readonly name: string;
+  readonly path: (world: World) => string;
+  /** The heading of level 1. */
+  readonly heading: string | RegExp;
+}
+
+/** Every page of the console. */
+export const pages: readonly ConsolePage[] = [
+  { name: 'payments', path: () => '/console/payments', heading: 'Payments' },
+  {
+    name: 'payment',
+    path: ({ payments }) => `/console/payments/${payments.partlyRefunded.id}`,
+    heading: '€120.00',
+  },
+  {
+    name: 'disputed payment',
+    path: ({ payments }) => `/console/payments/${payments.disputed.id}`,
+    heading: '€77.00',
+  },
+  { name: 'not found', path: () => '/console/no-such-page', heading: 'Page not found' },
+];
