@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { expectAccessible } from './support/accessible.ts';
 import { browserTest, sharedWorld } from './support/browser-test.ts';
-import { type ConsolePage, pages } from './support/pages.ts';
+import { type ConsolePage, pages, waitForPage } from './support/pages.ts';
 
 /** The narrowest screen that pages must fit: 1280 pixels at a zoom of 400 %. */
 const phoneWidth = 320;
@@ -19,11 +19,7 @@ async function goTo(page: Page, target: ConsolePage): Promise<void> {
       link.remove();
     })()`,
   );
-  await page.getByRole('heading', { level: 1, name: target.heading }).waitFor();
-  await page
-    .locator('main')
-    .filter({ hasNot: page.locator('.spinner') })
-    .waitFor();
+  await waitForPage(page, target);
 }
 
 async function eachPage(page: Page, check: (target: ConsolePage) => Promise<void>): Promise<void> {

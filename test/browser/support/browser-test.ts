@@ -13,7 +13,7 @@ import { createWorld, type World } from './world.ts';
 const stepTimeoutMs = 20_000;
 
 /** The clock, the language and the size of every tab, unless a test says otherwise. */
-const tab: BrowserContextOptions = {
+const tabDefaults: BrowserContextOptions = {
   locale: 'en-US',
   timezoneId: 'Europe/Berlin',
   viewport: { width: 1_280, height: 900 },
@@ -70,18 +70,26 @@ export function browserTest(
   { on = sharedTill, ...options }: BrowserTestOptions = {},
 ): void {
   test(name, { skip: skipWithoutChromium() }, async (t) => {
-    const till = await on(t);
-    const context = await (await browser()).newContext({ ...tab, ...options, baseURL: till.url });
+    const { close, ...tab } = await openConsole(await on(t), options);
     try {
-      context.setDefaultTimeout(stepTimeoutMs);
-      const page = await context.newPage();
-      const problems = watchProblems(page, till.url);
-      await run({ page, till, problems, open: openIn(page, till) }, t);
-      problems.check();
+      await run(tab, t);
+      tab.problems.check();
     } finally {
-      await context.close();
+      await close();
     }
   });
+}
+
+/** A tab in a browser profile of its own. */
+export async function openConsole(
+  till: TillInProcess,
+  options: BrowserContextOptions = {},
+): Promise<Tab & { close(): Promise<void> }> {
+  const context = await (await browser()).newContext({ ...tabDefaults, ...options, baseURL: till.url });
+  context.setDefaultTimeout(stepTimeoutMs);
+  const page = await context.newPage();
+  const problems = watchProblems(page, till.url);
+  return { page, till, problems, open: openIn(page, till), close: () => context.close() };
 }
 
 function openIn(page: Page, till: TillInProcess): Tab['open'] {

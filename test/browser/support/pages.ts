@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import type { World } from './world.ts';
 
 export interface ConsolePage {
@@ -23,3 +24,12 @@ export const pages: readonly ConsolePage[] = [
   },
   { name: 'not found', path: () => '/console/no-such-page', heading: 'Page not found' },
 ];
+
+/** Waits until everything on the page is loaded. */
+export async function waitForPage(page: Page, { heading }: ConsolePage): Promise<void> {
+  await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+  await page
+    .locator('main')
+    .filter({ hasNot: page.locator('.spinner') })
+    .waitFor();
+}
