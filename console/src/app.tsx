@@ -4,10 +4,17 @@ import { type ApiError, toApiError } from './api/api-error.ts';
 import { watchConnection } from './api/connection.ts';
 import { followChanges } from './api/live.ts';
 import { home } from './links.ts';
+import { EndpointPage } from './pages/endpoints/endpoint-page.tsx';
+import { EndpointsPage } from './pages/endpoints/endpoints-page.tsx';
 import { NotFound } from './pages/not-found.tsx';
+import { OverviewPage } from './pages/overview/overview-page.tsx';
 import { PaymentPage } from './pages/payments/payment-page.tsx';
 import { PaymentsPage } from './pages/payments/payments-page.tsx';
+import { RefundsPage } from './pages/refunds/refunds-page.tsx';
+import { ResyncsPage } from './pages/resyncs/resyncs-page.tsx';
 import { SignIn } from './pages/sign-in.tsx';
+import { WebhookEventPage } from './pages/webhooks/webhook-event-page.tsx';
+import { WebhookEventsPage } from './pages/webhooks/webhook-events-page.tsx';
 import { Failed, Loading } from './parts/states.tsx';
 import { apiKey, currentKey, signIn } from './session.ts';
 import { Shell } from './shell.tsx';
@@ -23,6 +30,13 @@ export function App() {
         <Router>
           <Route path={`${home}/payments`} component={PaymentsPage} />
           <Route path={`${home}/payments/:id`} component={PaymentPage} />
+          <Route path={`${home}/webhook-events`} component={WebhookEventsPage} />
+          <Route path={`${home}/webhook-events/:id`} component={WebhookEventPage} />
+          <Route path={`${home}/event-endpoints`} component={EndpointsPage} />
+          <Route path={`${home}/event-endpoints/:id`} component={EndpointPage} />
+          <Route path={`${home}/resyncs`} component={ResyncsPage} />
+          <Route path={home} component={OverviewPage} />
+          <Route path={`${home}/refunds`} component={RefundsPage} />
           <Route default component={NotFound} />
         </Router>
       </Shell>
