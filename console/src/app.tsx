@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { LocationProvider, Route, Router } from 'preact-iso';
 import { type ApiError, toApiError } from './api/api-error.ts';
+import { watchConnection } from './api/connection.ts';
 import { followChanges } from './api/live.ts';
 import { home } from './links.ts';
 import { EndpointPage } from './pages/endpoints/endpoint-page.tsx';
@@ -21,6 +22,7 @@ import { Shell } from './shell.tsx';
 
 export function App() {
   useEffect(followChanges, []);
+  useEffect(watchConnection, []);
   if (apiKey.value === null) return <SignIn />;
   if (currentKey.value === undefined) return <Resume apiKey={apiKey.value} />;
   return (

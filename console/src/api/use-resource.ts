@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type ApiError, toApiError } from './api-error.ts';
 import { onChanges } from './live.ts';
-import { get, type Query, withQuery } from './request.ts';
+import { get, isReachable, type Query, withQuery } from './request.ts';
 import type { TillEvent } from './types.ts';
 
 /** A burst of changes is one reload: a person cannot read faster. */
@@ -61,6 +61,7 @@ export function useResource<T>(path: string | null, options: ResourceOptions<T> 
   }, [url, round]);
 
   useReloadOn(options.reloadOn, reload);
+  useReloadOnRecovery(loaded.error, reload);
   const isCurrent = loaded.url === url;
   return {
     value: isCurrent ? loaded.value : undefined,
@@ -94,4 +95,14 @@ function useReloadOn(reloadOn: ResourceOptions<unknown>['reloadOn'], reload: () 
       stop();
     };
   }, [reload]);
+}
+
+/** What got no response is loaded again as soon as another request gets one. */
+function useReloadOnRecovery(error: ApiError | undefined, reload: () => void): void {
+  useEffect(() => {
+    if (error?.status !== 0) return undefined;
+    return isReachable.subscribe((is) => {
+      if (is) reload();
+    });
+  }, [error, reload]);
 }

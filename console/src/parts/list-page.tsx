@@ -42,6 +42,8 @@ export function ListPage<Row>(props: ListPageProps<Row>) {
   });
   return (
     <Page
+      // Another page of the list is a navigation: the focus moves to its heading.
+      key={cursor}
       title={title}
       actions={
         <>

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { ApiError } from '../api/api-error.ts';
 import type { Resource } from '../api/use-resource.ts';
+import { Page } from './page.tsx';
 
 export function Loading({ what = 'Loading' }: { readonly what?: string }) {
   return (
@@ -44,13 +45,19 @@ export function Failed({ error, retry }: { readonly error: ApiError; readonly re
 /** The value of a resource once it is there, and its state until then. */
 export function Show<T>({
   resource,
+  heading,
   children,
 }: {
   readonly resource: Resource<T>;
+  /** For a resource that is the whole page: the heading until its own is known. */
+  readonly heading?: string;
   readonly children: (value: T) => ComponentChildren;
 }) {
   const { value, error, reload } = resource;
-  if (value === undefined) return error === undefined ? <Loading /> : <Failed error={error} retry={reload} />;
+  if (value === undefined) {
+    const state = error === undefined ? <Loading /> : <Failed error={error} retry={reload} />;
+    return heading === undefined ? state : <Page title={heading}>{state}</Page>;
+  }
   return (
     <>
       {error !== undefined && (

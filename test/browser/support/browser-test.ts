@@ -13,8 +13,8 @@ import { createWorld, type World } from './world.ts';
 const stepTimeoutMs = 20_000;
 
 /** The clock, the language and the size of every tab, unless a test says otherwise. */
-const tab: BrowserContextOptions = {
-  locale: 'en-IE',
+const tabDefaults: BrowserContextOptions = {
+  locale: 'en-US',
   timezoneId: 'Europe/Berlin',
   viewport: { width: 1_280, height: 900 },
   reducedMotion: 'reduce',
@@ -70,18 +70,26 @@ export function browserTest(
   { on = sharedTill, ...options }: BrowserTestOptions = {},
 ): void {
   test(name, { skip: skipWithoutChromium() }, async (t) => {
-    const till = await on(t);
-    const context = await (await browser()).newContext({ ...tab, ...options, baseURL: till.url });
+    const { close, ...tab } = await openConsole(await on(t), options);
     try {
-      context.setDefaultTimeout(stepTimeoutMs);
-      const page = await context.newPage();
-      const problems = watchProblems(page, till.url);
-      await run({ page, till, problems, open: openIn(page, till) }, t);
-      problems.check();
+      await run(tab, t);
+      tab.problems.check();
     } finally {
-      await context.close();
+      await close();
     }
   });
+}
+
+/** A tab in a browser profile of its own. */
+export async function openConsole(
+  till: TillInProcess,
+  options: BrowserContextOptions = {},
+): Promise<Tab & { close(): Promise<void> }> {
+  const context = await (await browser()).newContext({ ...tabDefaults, ...options, baseURL: till.url });
+  context.setDefaultTimeout(stepTimeoutMs);
+  const page = await context.newPage();
+  const problems = watchProblems(page, till.url);
+  return { page, till, problems, open: openIn(page, till), close: () => context.close() };
 }
 
 function openIn(page: Page, till: TillInProcess): Tab['open'] {
@@ -95,7 +103,8 @@ function openIn(page: Page, till: TillInProcess): Tab['open'] {
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('navigation', { name: 'Main' }).waitFor({ state: 'attached' });
+  // On a phone it is hidden.
+  await page.locator('#navigation').waitFor({ state: 'attached' });
 }
 
 export function createKey(

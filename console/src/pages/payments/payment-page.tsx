@@ -24,7 +24,7 @@ export function PaymentPage() {
   const { id = '' } = useRoute().params;
   const payment = useResource<Payment>(`/payments/${id}`, { reloadOn: ({ objectId }) => objectId === id });
   return (
-    <Show resource={payment}>
+    <Show resource={payment} heading="Payment">
       {(value) => (
         <Page
           title={money(value.amount, value.currency)}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
+import { expectAccessible } from './support/accessible.ts';
+import { browserTest, sharedWorld } from './support/browser-test.ts';
+import { type ConsolePage, pages, waitForPage } from './support/pages.ts';
+
+/** The narrowest screen that pages must fit: 1280 pixels at a zoom of 400 %. */
+const phoneWidth = 320;
+const phone = { viewport: { width: phoneWidth, height: 800 } };
+
+/** Follows a link to the page, as a person does, and waits until everything on it is loaded. */
+async function goTo(page: Page, target: ConsolePage): Promise<void> {
+  const path = target.path(await sharedWorld());
+  await page.evaluate(
+    `(() => {
+      const link = Object.assign(document.createElement('a'), { href: ${JSON.stringify(path)} });
+      document.querySelector('main').append(link);
+      link.click();
+      link.remove();
+    })()`,
+  );
+  await waitForPage(page, target);
+}
+
+async function eachPage(page: Page, check: (target: ConsolePage) => Promise<void>): Promise<void> {
+  for (const target of pages) {
+    await goTo(page, target);
+    await check(target);
+  }
+}
+
+browserTest(
+  'every page is accessible in light and dark, and a navigation moves the focus to its heading',
+  async ({ page, open }) => {
+    await sharedWorld();
+    await open('/console/start');
+    await eachPage(page, async ({ name, heading }) => {
+      assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, name);
+      assert.equal(await page.evaluate('document.activeElement.tagName'), 'H1', name);
+      const title = await page.title();
+      assert.ok(
+        typeof heading === 'string' ? title.startsWith(heading) : heading.test(title),
+        `${name}: ${title}`,
+      );
+      await page.emulateMedia({ colorScheme: 'light' });
+      await expectAccessible(page, `${name}, light`);
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await expectAccessible(page, `${name}, dark`, 'colours');
+    });
+  },
+);
+
+browserTest(
+  'every page fits a phone without scrolling sideways',
+  async ({ page, open }) => {
+    await sharedWorld();
+    await open('/console/start');
+    await eachPage(page, async ({ name }) => {
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+      assert.ok(width <= phoneWidth, `${name} is ${width} pixels wide: ${await widest(page)}`);
+      await expectAccessible(page, `${name} on a phone`);
+    });
+  },
+  phone,
+);
+
+/** What reaches beyond the screen and does not scroll in a region of its own. */
+function widest(page: Page): Promise<string> {
+  return page.evaluate<string>(
+    `[...document.querySelectorAll('main *, header *')]
+      .filter((element) => !element.closest('.table') && element.getBoundingClientRect().right > innerWidth)
+      .map((element) => element.tagName + '.' + element.className).slice(0, 5).join(', ')`,
+  );
+}
+
+browserTest(
+  'with forced colours every page keeps what colours and backgrounds say',
+  async ({ page, open }) => {
+    await sharedWorld();
+    await open('/console/start');
+    await eachPage(page, async ({ name }) => {
+      await expectAccessible(page, `${name} with forced colours`, 'colours');
+      assert.deepEqual(await withoutEdge(page), [], name);
+      await page.keyboard.press('Tab');
+      assert.equal(
+        await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'),
+        'solid',
+        name,
+      );
+    });
+  },
+  { forcedColors: 'active' },
+);
+
+/** Statuses, and the current page in the navigation, that only a background would show. */
+function withoutEdge(page: Page): Promise<readonly string[]> {
+  return page.evaluate<readonly string[]>(
+    `[...document.querySelectorAll('.status, #navigation [aria-current=page]')]
+      .filter((element) => getComputedStyle(element).borderTopStyle !== 'solid'
+        || getComputedStyle(element).borderTopColor === getComputedStyle(document.body).backgroundColor)
+      .map((element) => element.textContent)`,
+  );
+}

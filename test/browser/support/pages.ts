@@ -1,0 +1,35 @@
+import type { Page } from 'playwright-core';
+import type { World } from './world.ts';
+
+export interface ConsolePage {
+  /** What it is, in names of tests and pictures. */
+  readonly name: string;
+  readonly path: (world: World) => string;
+  /** The heading of level 1. */
+  readonly heading: string | RegExp;
+}
+
+/** Every page of the console. */
+export const pages: readonly ConsolePage[] = [
+  { name: 'payments', path: () => '/console/payments', heading: 'Payments' },
+  {
+    name: 'payment',
+    path: ({ payments }) => `/console/payments/${payments.partlyRefunded.id}`,
+    heading: '€120.00',
+  },
+  {
+    name: 'disputed payment',
+    path: ({ payments }) => `/console/payments/${payments.disputed.id}`,
+    heading: '€77.00',
+  },
+  { name: 'not found', path: () => '/console/no-such-page', heading: 'Page not found' },
+];
+
+/** Waits until everything on the page is loaded. */
+export async function waitForPage(page: Page, { heading }: ConsolePage): Promise<void> {
+  await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+  await page
+    .locator('main')
+    .filter({ hasNot: page.locator('.spinner') })
+    .waitFor();
+}
