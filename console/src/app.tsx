@@ -3,10 +3,16 @@ import { LocationProvider, Route, Router } from 'preact-iso';
 import { type ApiError, toApiError } from './api/api-error.ts';
 import { followChanges } from './api/live.ts';
 import { home } from './links.ts';
+import { InvoicePage } from './pages/invoices/invoice-page.tsx';
+import { InvoicesPage } from './pages/invoices/invoices-page.tsx';
 import { NotFound } from './pages/not-found.tsx';
 import { PaymentPage } from './pages/payments/payment-page.tsx';
 import { PaymentsPage } from './pages/payments/payments-page.tsx';
+import { PlanPage } from './pages/plans/plan-page.tsx';
+import { PlansPage } from './pages/plans/plans-page.tsx';
 import { SignIn } from './pages/sign-in.tsx';
+import { SubscriptionPage } from './pages/subscriptions/subscription-page.tsx';
+import { SubscriptionsPage } from './pages/subscriptions/subscriptions-page.tsx';
 import { Failed, Loading } from './parts/states.tsx';
 import { apiKey, currentKey, signIn } from './session.ts';
 import { Shell } from './shell.tsx';
@@ -21,6 +27,12 @@ export function App() {
         <Router>
           <Route path={`${home}/payments`} component={PaymentsPage} />
           <Route path={`${home}/payments/:id`} component={PaymentPage} />
+          <Route path={`${home}/subscriptions`} component={SubscriptionsPage} />
+          <Route path={`${home}/subscriptions/:id`} component={SubscriptionPage} />
+          <Route path={`${home}/invoices`} component={InvoicesPage} />
+          <Route path={`${home}/invoices/:id`} component={InvoicePage} />
+          <Route path={`${home}/plans`} component={PlansPage} />
+          <Route path={`${home}/plans/:id`} component={PlanPage} />
           <Route default component={NotFound} />
         </Router>
       </Shell>
