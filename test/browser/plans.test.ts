@@ -82,3 +82,30 @@ browserTest('a plan can be edited and archived', async ({ page, till, open }) =>
   await page.getByRole('heading', { level: 1, name: 'Subscriptions' }).waitFor();
   await page.getByText('1 subscription', { exact: true }).waitFor();
 });
+
+browserTest('a plan whose response was lost is created once when it is tried again', async (tab) => {
+  const { page, till, open, problems } = tab;
+  await open('/console/plans');
+  await page.getByRole('button', { name: 'Create plan' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Create plan' });
+  await dialog.getByLabel('Name', { exact: true }).fill('Lost');
+  await dialog.getByLabel('Amount (EUR)').fill('19.00');
+  problems.expect(/ERR_FAILED/);
+  await page.route(
+    '**/api/v1/plans',
+    async (route) => {
+      await route.fetch();
+      await route.abort();
+    },
+    { times: 1 },
+  );
+  const submit = dialog.getByRole('button', { name: 'Create plan' });
+  await submit.click();
+  await dialog.getByText('Trying again is safe: the action happens at most once.').waitFor();
+  // Only the same plan may be tried again.
+  assert.equal(await dialog.getByLabel('Name', { exact: true }).isDisabled(), true);
+  await submit.click();
+  await page.getByRole('heading', { level: 1, name: 'Lost' }).waitFor();
+  const plans = await till.get<readonly PlanBody[]>('/plans');
+  assert.equal(plans.filter(({ name }) => name === 'Lost').length, 1);
+});

@@ -12,6 +12,8 @@ interface ActionDialogProps<Result> {
   readonly confirm: string;
   /** Destroys something, or takes money. */
   readonly isDangerous?: boolean;
+  /** On the button that does nothing. */
+  readonly dismiss?: string;
   /** False while the inputs are not valid. */
   readonly isReady?: boolean;
   /** Acts. One dialog uses one idempotency key, so that nothing happens twice. */
@@ -48,7 +50,7 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
         {error !== undefined && <Problem error={error} advice={props.adviceOn?.(error)} />}
         <div class="dialog-actions">
           <button type="button" disabled={isSending} onClick={() => props.onClose(false)}>
-            Cancel
+            {props.dismiss ?? 'Cancel'}
           </button>
           <button
             type="submit"

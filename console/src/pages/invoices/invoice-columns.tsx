@@ -17,7 +17,7 @@ export const invoiceColumns: readonly Column<Invoice>[] = [
   amount('Due', 'amountDue'),
   amount('Paid', 'amountPaid'),
   amount('Remaining', 'amountRemaining'),
-  { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} />, isMinor: true },
 ];
 
 /** Beside the invoices of all customers, whose they are. */

@@ -3,7 +3,7 @@ import type { Subscription } from '../../api/types.ts';
 import { planOf } from '../../api/use-plans.ts';
 import { localTime } from '../../format/local-time.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
-import type { DialogProps } from './subscription-actions.tsx';
+import type { DialogProps } from './around.ts';
 import { termsText, termsWithPrice } from './terms.ts';
 
 /** Ends a subscription at once. */
@@ -14,6 +14,7 @@ export function CancelNow({ subscription, plans, entitlement, onClose }: DialogP
     <ActionDialog
       title="Cancel now"
       confirm="Cancel now"
+      dismiss="Go back"
       isDangerous
       done="Subscription canceled"
       onClose={onClose}
@@ -52,6 +53,7 @@ export function CancelAtPeriodEnd({ subscription, plans, onClose }: DialogProps)
     <ActionDialog
       title="Cancel at period end"
       confirm="Cancel at period end"
+      dismiss="Go back"
       isDangerous
       done={`The subscription will end on ${end}`}
       onClose={onClose}

@@ -11,9 +11,9 @@ import { DataTable } from '../../parts/data-table.tsx';
 import { SelectField, TextField } from '../../parts/field.tsx';
 import { Loading } from '../../parts/states.tsx';
 import { Money, Time } from '../../parts/values.tsx';
+import type { DialogProps } from './around.ts';
 import { cardName, cardOf } from './card-of.ts';
 import { adviceOnChange } from './change-advice.tsx';
-import type { DialogProps } from './subscription-actions.tsx';
 import { termsText, termsWithPrice } from './terms.ts';
 import { usePreview } from './use-preview.ts';
 import {

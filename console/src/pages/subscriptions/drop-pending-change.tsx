@@ -2,8 +2,8 @@ import { request } from '../../api/request.ts';
 import { planOf } from '../../api/use-plans.ts';
 import { localTime } from '../../format/local-time.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { DialogProps } from './around.ts';
 import { adviceOnChange } from './change-advice.tsx';
-import type { DialogProps } from './subscription-actions.tsx';
 import { termsText, termsWithPrice } from './terms.ts';
 
 /** Drops a change that waits: a change to what the subscription has already does so. */

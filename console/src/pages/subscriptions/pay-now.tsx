@@ -9,8 +9,8 @@ import { words } from '../../format/words.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { SelectField } from '../../parts/field.tsx';
 import { Show } from '../../parts/states.tsx';
+import type { DialogProps } from './around.ts';
 import { cardName, cardOf } from './card-of.ts';
-import type { DialogProps } from './subscription-actions.tsx';
 import { termsWithPrice } from './terms.ts';
 
 /** More than one open invoice is rare. */

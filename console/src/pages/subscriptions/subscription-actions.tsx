@@ -1,24 +1,12 @@
 import { useState } from 'preact/hooks';
-import type { Entitlement, PaymentMethod, Plan, Subscription } from '../../api/types.ts';
+import type { Subscription } from '../../api/types.ts';
 import { can } from '../../session.ts';
+import type { Around, DialogProps } from './around.ts';
 import { CancelAtPeriodEnd, CancelNow, KeepSubscription } from './cancel-subscription.tsx';
 import { ChangeTerms } from './change-terms.tsx';
 import { DropPendingChange } from './drop-pending-change.tsx';
 import { PayNow } from './pay-now.tsx';
 import { canChange, canPay, hasEnded } from './terms.ts';
-
-/** What the dialogs of a subscription need to say what will happen. */
-export interface Around {
-  readonly subscription: Subscription;
-  readonly plans: readonly Plan[];
-  readonly cards: readonly PaymentMethod[];
-  /** Undefined if it is not known. */
-  readonly entitlement: Entitlement | undefined;
-}
-
-export interface DialogProps extends Around {
-  readonly onClose: (hasActed: boolean) => void;
-}
 
 interface Action {
   readonly label: string;

@@ -6,8 +6,8 @@ import { Fields, Metadata } from '../../parts/fields.tsx';
 import { Section } from '../../parts/page.tsx';
 import { AtProcessor, Id, none, Time } from '../../parts/values.tsx';
 import { cardText } from '../payments/card-text.ts';
+import type { Around } from './around.ts';
 import { cardOf } from './card-of.ts';
-import type { Around } from './subscription-actions.tsx';
 import { discountText, entitlementText, termsText } from './terms.ts';
 
 /** The fields of a subscription. Times that do not apply are left out. */

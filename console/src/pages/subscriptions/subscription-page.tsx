@@ -19,7 +19,8 @@ import { Status } from '../../parts/status.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
 import { invoiceColumns } from '../invoices/invoice-columns.tsx';
 import { paymentColumns } from '../payments/payments-page.tsx';
-import { type Around, SubscriptionActions } from './subscription-actions.tsx';
+import type { Around } from './around.ts';
+import { SubscriptionActions } from './subscription-actions.tsx';
 import { SubscriptionDetails } from './subscription-details.tsx';
 import { hasEnded, termsText } from './terms.ts';
 
