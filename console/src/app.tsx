@@ -4,6 +4,9 @@ import { type ApiError, toApiError } from './api/api-error.ts';
 import { watchConnection } from './api/connection.ts';
 import { followChanges } from './api/live.ts';
 import { home } from './links.ts';
+import { ApiKeysPage } from './pages/api-keys/api-keys-page.tsx';
+import { CustomerPage } from './pages/customers/customer-page.tsx';
+import { CustomersPage } from './pages/customers/customers-page.tsx';
 import { EndpointPage } from './pages/endpoints/endpoint-page.tsx';
 import { EndpointsPage } from './pages/endpoints/endpoints-page.tsx';
 import { InvoicePage } from './pages/invoices/invoice-page.tsx';
@@ -35,6 +38,8 @@ export function App() {
     <LocationProvider scope={home}>
       <Shell>
         <Router>
+          <Route path={`${home}/customers`} component={CustomersPage} />
+          <Route path={`${home}/customers/:id`} component={CustomerPage} />
           <Route path={`${home}/payments`} component={PaymentsPage} />
           <Route path={`${home}/payments/:id`} component={PaymentPage} />
           <Route path={`${home}/webhook-events`} component={WebhookEventsPage} />
@@ -51,6 +56,7 @@ export function App() {
           <Route path={`${home}/invoices/:id`} component={InvoicePage} />
           <Route path={`${home}/plans`} component={PlansPage} />
           <Route path={`${home}/plans/:id`} component={PlanPage} />
+          <Route path={`${home}/api-keys`} component={ApiKeysPage} />
           <Route default component={NotFound} />
         </Router>
       </Shell>
