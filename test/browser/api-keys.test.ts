@@ -38,7 +38,7 @@ browserTest(
       'operate',
     ]);
     await expectAccessible(page, 'the new key');
-    await shown.getByRole('button', { name: 'I have stored the key' }).click();
+    await shown.getByRole('button', { name: 'I have stored it' }).click();
     const row = page.getByRole('row', { name: /warehouse/ });
     await row.waitFor();
     const kept = await page.evaluate(

@@ -4,6 +4,7 @@ import type { Page as ListOf } from '../../api/types.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Pager, rowsPerPage } from '../../parts/pager.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Time } from '../../parts/values.tsx';
@@ -13,8 +14,6 @@ import { CreateApiKey } from './create-api-key.tsx';
 import { NewApiKey } from './new-api-key.tsx';
 import { RevokeApiKey } from './revoke-api-key.tsx';
 
-const keysPerPage = 50;
-
 type Open =
   | { readonly kind: 'create' }
   /** The key is in memory only while this dialog is open. */
@@ -22,9 +21,9 @@ type Open =
   | { readonly kind: 'revoke'; readonly apiKey: ApiKey };
 
 export function ApiKeysPage() {
-  const { path, query } = useLocation();
+  const { query } = useLocation();
   const keys = useResource<ListOf<ApiKey>>('/api-keys', {
-    query: { cursor: query['cursor'], limit: keysPerPage },
+    query: { cursor: query['cursor'], limit: rowsPerPage },
   });
   const [open, setOpen] = useState<Open | undefined>(undefined);
   const close = (hasActed: boolean) => {
@@ -45,23 +44,18 @@ export function ApiKeysPage() {
         replace a key without an interruption. Keys from the environment are not listed.
       </p>
       <Show resource={keys}>
-        {({ data, nextCursor }) =>
-          data.length === 0 ? (
+        {(page) =>
+          page.data.length === 0 ? (
             <Empty>No API key yet.</Empty>
           ) : (
             <>
               <DataTable
                 caption="API keys"
                 columns={columns((apiKey) => setOpen({ kind: 'revoke', apiKey }))}
-                rows={data}
+                rows={page.data}
                 keyOf={({ id }) => id}
               />
-              <nav class="paging" aria-label="Pages">
-                {query['cursor'] !== undefined && <a href={path}>First page</a>}
-                {nextCursor !== null && (
-                  <a href={`${path}?cursor=${encodeURIComponent(nextCursor)}`}>Next page</a>
-                )}
-              </nav>
+              <Pager of={page} noun="API key" />
             </>
           )
         }
