@@ -5,6 +5,7 @@ import { followChanges } from './api/live.ts';
 import { home } from './links.ts';
 import { InvoicePage } from './pages/invoices/invoice-page.tsx';
 import { InvoicesPage } from './pages/invoices/invoices-page.tsx';
+import { ApiKeysPage } from './pages/api-keys/api-keys-page.tsx';
 import { NotFound } from './pages/not-found.tsx';
 import { PaymentPage } from './pages/payments/payment-page.tsx';
 import { PaymentsPage } from './pages/payments/payments-page.tsx';
@@ -33,6 +34,7 @@ export function App() {
           <Route path={`${home}/invoices/:id`} component={InvoicePage} />
           <Route path={`${home}/plans`} component={PlansPage} />
           <Route path={`${home}/plans/:id`} component={PlanPage} />
+          <Route path={`${home}/api-keys`} component={ApiKeysPage} />
           <Route default component={NotFound} />
         </Router>
       </Shell>

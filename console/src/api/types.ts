@@ -14,6 +14,8 @@ import type { SubscriptionView as Subscription } from '../../../src/subscription
 
 /** The key that signed in. */
 export interface CurrentKey {
+  /** Null for a key from the environment. */
+  readonly id: string | null;
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly processor: { readonly mode: 'sandbox' | 'test' | 'live'; readonly dashboardUrl: string | null };
@@ -52,6 +54,7 @@ export interface Entitlements {
 export interface Entitlement {
   readonly subscriptionId: string;
   readonly planId: string;
+  readonly status: Subscription['status'];
   readonly entitled: boolean;
   readonly reason: EntitlementReason;
   readonly until: string | null;

@@ -15,13 +15,7 @@ export function SearchButton() {
   }, []);
   return (
     <>
-      <button
-        type="button"
-        class="search-button"
-        aria-label="Search"
-        aria-keyshortcuts="Control+K"
-        onClick={() => setOpen(true)}
-      >
+      <button type="button" class="search-button" aria-keyshortcuts="Control+K" onClick={() => setOpen(true)}>
         <svg viewBox="0 0 16 16" aria-hidden="true">
           <path d="M11.5 7a4.5 4.5 0 1 1-9 0 4.5 4.5 0 0 1 9 0zM10.5 10.5 14 14" />
         </svg>

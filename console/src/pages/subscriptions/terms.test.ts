@@ -30,11 +30,11 @@ test('a discount says how much, with which code, and until when', () => {
 test('an entitlement says why, and until when only if it entitles', () => {
   const of = { subscriptionId: 's', planId: 'p', until: '2026-12-15T09:30:00.000Z' };
   assert.match(
-    entitlementText({ ...of, entitled: true, reason: 'active' }),
+    entitlementText({ ...of, status: 'active', entitled: true, reason: 'active' }),
     /^Yes: the subscription is active, until .*2026/,
   );
   assert.equal(
-    entitlementText({ ...of, entitled: false, reason: 'past_due' }),
+    entitlementText({ ...of, status: 'past_due', entitled: false, reason: 'past_due' }),
     'No: the payment is due, and no paid or grace period lasts',
   );
 });
