@@ -3,9 +3,11 @@ import { LocationProvider, Route, Router } from 'preact-iso';
 import { type ApiError, toApiError } from './api/api-error.ts';
 import { followChanges } from './api/live.ts';
 import { home } from './links.ts';
+import { ApiKeysPage } from './pages/api-keys/api-keys-page.tsx';
+import { CustomerPage } from './pages/customers/customer-page.tsx';
+import { CustomersPage } from './pages/customers/customers-page.tsx';
 import { InvoicePage } from './pages/invoices/invoice-page.tsx';
 import { InvoicesPage } from './pages/invoices/invoices-page.tsx';
-import { ApiKeysPage } from './pages/api-keys/api-keys-page.tsx';
 import { NotFound } from './pages/not-found.tsx';
 import { PaymentPage } from './pages/payments/payment-page.tsx';
 import { PaymentsPage } from './pages/payments/payments-page.tsx';
@@ -26,6 +28,8 @@ export function App() {
     <LocationProvider scope={home}>
       <Shell>
         <Router>
+          <Route path={`${home}/customers`} component={CustomersPage} />
+          <Route path={`${home}/customers/:id`} component={CustomerPage} />
           <Route path={`${home}/payments`} component={PaymentsPage} />
           <Route path={`${home}/payments/:id`} component={PaymentPage} />
           <Route path={`${home}/subscriptions`} component={SubscriptionsPage} />
