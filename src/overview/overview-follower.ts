@@ -73,7 +73,7 @@ export class OverviewFollower {
     const { database, store, logger } = this.#parts;
     if ((await store.progress(database)).position === null) {
       const startMs = performance.now();
-      if ((await this.#countRows()) === undefined) return false;
+      if ((await this.#countRows(signal)) === undefined) return false;
       logger.info({ durationMs: Math.round(performance.now() - startMs) }, 'overview counted from all rows');
     }
     for (let batches = 0; batches < batchesPerRunMax && !signal?.aborted; batches += 1) {
@@ -115,7 +115,7 @@ export class OverviewFollower {
    * The rows are read in one snapshot. It may contain changes whose events are not counted yet, so these are subtracted:
    * they are counted later. Returns how many numbers differed, or undefined if another process changes them.
    */
-  async #countRows(): Promise<number | undefined> {
+  async #countRows(signal?: AbortSignal): Promise<number | undefined> {
     const { database, store, events } = this.#parts;
     // Before the snapshot, so that it contains every change up to here.
     const horizon = await events.horizon(database);
@@ -125,7 +125,7 @@ export class OverviewFollower {
       if (progress === undefined) return undefined;
       const position = progress.position ?? horizon;
       const difference = new CellSum();
-      for (const table of this.#parts.tables) await countTable(tx, table, difference);
+      for (const table of this.#parts.tables) await countTable(tx, table, difference, signal);
       await this.#subtractLater(tx, position, difference);
       difference.addAll(await store.readComputable(tx), -1);
       const corrected = difference.all();
@@ -192,9 +192,15 @@ export class OverviewFollower {
   }
 }
 
-async function countTable(tx: Queryable, table: CountedTable, sum: CellSum): Promise<void> {
+async function countTable(
+  tx: Queryable,
+  table: CountedTable,
+  sum: CellSum,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   let lastId: string | undefined;
   do {
+    signal?.throwIfAborted();
     const counted = await table.count(tx, lastId, rowsPerBatch);
     sum.addAll(counted.cells);
     ({ lastId } = counted);

@@ -8,6 +8,7 @@ const keptTables = [
   'processor_account',
   'events',
   'event_baselines',
+  'overview_progress',
 ];
 
 interface Table {
