@@ -11,6 +11,7 @@ export interface ConsolePage {
 
 /** Every page of the console. */
 export const pages: readonly ConsolePage[] = [
+  { name: 'overview', path: () => '/console', heading: 'Overview' },
   { name: 'payments', path: () => '/console/payments', heading: 'Payments' },
   {
     name: 'payment',
@@ -22,6 +23,20 @@ export const pages: readonly ConsolePage[] = [
     path: ({ payments }) => `/console/payments/${payments.disputed.id}`,
     heading: '€77.00',
   },
+  { name: 'refunds', path: () => '/console/refunds', heading: 'Refunds' },
+  { name: 'webhook events', path: () => '/console/webhook-events', heading: 'Webhook events' },
+  {
+    name: 'webhook event',
+    path: ({ failedEventId }) => `/console/webhook-events/${failedEventId}`,
+    heading: 'invoice.paid',
+  },
+  { name: 'event endpoints', path: () => '/console/event-endpoints', heading: 'Event endpoints' },
+  {
+    name: 'event endpoint',
+    path: ({ endpointId }) => `/console/event-endpoints/${endpointId}`,
+    heading: 'https://shop.example.com/till-events',
+  },
+  { name: 'resync', path: () => '/console/resyncs', heading: 'Resync' },
   { name: 'not found', path: () => '/console/no-such-page', heading: 'Page not found' },
 ];
 
