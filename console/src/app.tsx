@@ -4,15 +4,25 @@ import { type ApiError, toApiError } from './api/api-error.ts';
 import { watchConnection } from './api/connection.ts';
 import { followChanges } from './api/live.ts';
 import { home } from './links.ts';
+import { ApiKeysPage } from './pages/api-keys/api-keys-page.tsx';
+import { CustomerPage } from './pages/customers/customer-page.tsx';
+import { CustomersPage } from './pages/customers/customers-page.tsx';
 import { EndpointPage } from './pages/endpoints/endpoint-page.tsx';
 import { EndpointsPage } from './pages/endpoints/endpoints-page.tsx';
+import { InvoicePage } from './pages/invoices/invoice-page.tsx';
+import { InvoicesPage } from './pages/invoices/invoices-page.tsx';
 import { NotFound } from './pages/not-found.tsx';
 import { OverviewPage } from './pages/overview/overview-page.tsx';
 import { PaymentPage } from './pages/payments/payment-page.tsx';
 import { PaymentsPage } from './pages/payments/payments-page.tsx';
+import { PlanPage } from './pages/plans/plan-page.tsx';
+import { PlansPage } from './pages/plans/plans-page.tsx';
 import { RefundsPage } from './pages/refunds/refunds-page.tsx';
 import { ResyncsPage } from './pages/resyncs/resyncs-page.tsx';
+import { SandboxPage } from './pages/sandbox/sandbox-page.tsx';
 import { SignIn } from './pages/sign-in.tsx';
+import { SubscriptionPage } from './pages/subscriptions/subscription-page.tsx';
+import { SubscriptionsPage } from './pages/subscriptions/subscriptions-page.tsx';
 import { WebhookEventPage } from './pages/webhooks/webhook-event-page.tsx';
 import { WebhookEventsPage } from './pages/webhooks/webhook-events-page.tsx';
 import { Failed, Loading } from './parts/states.tsx';
@@ -28,6 +38,8 @@ export function App() {
     <LocationProvider scope={home}>
       <Shell>
         <Router>
+          <Route path={`${home}/customers`} component={CustomersPage} />
+          <Route path={`${home}/customers/:id`} component={CustomerPage} />
           <Route path={`${home}/payments`} component={PaymentsPage} />
           <Route path={`${home}/payments/:id`} component={PaymentPage} />
           <Route path={`${home}/webhook-events`} component={WebhookEventsPage} />
@@ -37,6 +49,14 @@ export function App() {
           <Route path={`${home}/resyncs`} component={ResyncsPage} />
           <Route path={home} component={OverviewPage} />
           <Route path={`${home}/refunds`} component={RefundsPage} />
+          <Route path={`${home}/sandbox`} component={SandboxPage} />
+          <Route path={`${home}/subscriptions`} component={SubscriptionsPage} />
+          <Route path={`${home}/subscriptions/:id`} component={SubscriptionPage} />
+          <Route path={`${home}/invoices`} component={InvoicesPage} />
+          <Route path={`${home}/invoices/:id`} component={InvoicePage} />
+          <Route path={`${home}/plans`} component={PlansPage} />
+          <Route path={`${home}/plans/:id`} component={PlanPage} />
+          <Route path={`${home}/api-keys`} component={ApiKeysPage} />
           <Route default component={NotFound} />
         </Router>
       </Shell>

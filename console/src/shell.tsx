@@ -8,6 +8,7 @@ import { home } from './links.ts';
 import { navigation } from './navigation.ts';
 import { Notices } from './parts/notices.tsx';
 import { ThemeButton } from './parts/theme-button.tsx';
+import { SearchButton } from './search/search-button.tsx';
 import { currentKey, signOut } from './session.ts';
 
 /** What surrounds every page: navigation, who is signed in, and whether changes arrive. */
@@ -40,6 +41,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           Till
         </a>
         <Mode />
+        <SearchButton />
         <div class="top-end">
           <LiveState />
           <ThemeButton />

@@ -129,8 +129,8 @@ export class OverviewFollower {
       await this.#subtractLater(tx, position, difference);
       difference.addAll(await store.readComputable(tx), -1);
       const corrected = difference.all();
-      await store.add(tx, corrected);
       await store.moveToSnapshot(tx, position);
+      await store.add(tx, corrected);
       return corrected.length;
     });
   }

@@ -47,11 +47,11 @@ export class OverviewStore {
     ]);
   }
 
-  /** The same after all rows were counted, as they are in this transaction. */
+  /** The same after all rows were counted, as they are in this transaction. Without cells, changes are known from now on. */
   async moveToSnapshot(tx: Queryable, position: number): Promise<void> {
     await tx.query(
       `update till.overview_progress set position = $1, as_of = now(),
-         since = case when position is null then (now() at time zone 'utc')::date else since end`,
+         since = case when exists (select from till.overview_cells) then since else (now() at time zone 'utc')::date end`,
       [position],
     );
   }

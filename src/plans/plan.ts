@@ -25,7 +25,12 @@ export type PlanInterval = (typeof planIntervals)[number];
 export const intervalCountMax = 52;
 
 /** Three years, the processor's longest billing period. */
-const intervalsMax: Readonly<Record<PlanInterval, number>> = { day: 1_095, week: 156, month: 36, year: 3 };
+export const intervalsMax: Readonly<Record<PlanInterval, number>> = {
+  day: 1_095,
+  week: 156,
+  month: 36,
+  year: 3,
+};
 
 export interface Plan {
   readonly id: string;

@@ -1,10 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { DateTime, nullable } from '../http/docs/api-schema.ts';
+import { deliveryModes, faultKinds } from './sandbox-modes.ts';
 
 /** What the sandbox is asked for, in its own spelling, and what the API shows of it. */
-
-export const deliveryModes = ['normal', 'paused', 'duplicate', 'shuffle', 'drop'] as const;
-export const faultKinds = ['error', 'latency', 'hang', 'reset_before', 'reset_after'] as const;
 
 export const SandboxSchema = Type.Object({
   /** Where people open the pages of the sandbox. */

@@ -8,9 +8,7 @@ import {
   clockAnswer,
   confirmationAnswer,
   DeliverySchema,
-  deliveryModes,
   FaultsSchema,
-  faultKinds,
   faultsAnswer,
   OperationsSchema,
   type SandboxCards,
@@ -23,6 +21,7 @@ import {
   toTime,
 } from './sandbox-answers.ts';
 import type { Question, SandboxControl } from './sandbox-control.ts';
+import { deliveryModes, faultKinds } from './sandbox-modes.ts';
 
 /** A year: a test rarely needs more at a time, and so much is done well within the time of a request. */
 const advanceSecondsMax = 366 * 86_400;

@@ -57,6 +57,10 @@ const filters: Readonly<Record<Listed, Readonly<Record<string, readonly Conditio
   payments: {
     customerId: ofColumn('customer_id', customer, otherCustomer.toUpperCase(), unknownId),
     status: ofColumn('status', 'succeeded', 'canceled', 'refunded'),
+    currency: ofColumn('currency', 'eur', 'usd', 'jpy'),
+    failed: [['true', `failure is not null and intent_status <> 'succeeded'`]],
+    refunded: [['true', 'amount_refunded > 0']],
+    disputed: [['true', 'dispute is not null']],
     subscriptionId: ofSubscriptions,
     source: [
       ['subscription', 'processor_invoice_id is not null'],
@@ -67,6 +71,10 @@ const filters: Readonly<Record<Listed, Readonly<Record<string, readonly Conditio
     customerId: ofColumn('customer_id', customer, otherCustomer),
     status: ofColumn('status', 'active', 'trialing', 'unpaid'),
     planId: ofColumn('plan_id', plan, otherPlan.toUpperCase(), unknownId),
+    currency: ['eur', 'usd', 'jpy'].map((currency) => [
+      currency,
+      `(select plans.currency from till.plans where plans.id = plan_id) = '${currency}'`,
+    ]),
   },
   invoices: {
     customerId: ofColumn('customer_id', customer, otherCustomer),
@@ -173,8 +181,23 @@ test('400: a malformed filter, one that is sent twice, and one that the list doe
       'source=ALL',
       'source=all&source=all',
       'subscriptionId=sub_1',
+      ...[
+        'currency=',
+        'currency=EUR',
+        'currency=euro',
+        'failed=false',
+        'failed=',
+        'refunded=1',
+        'disputed=TRUE',
+      ],
     ],
-    subscriptions: ['status=paid', 'planId=', 'planId=gold', `subscriptionId=${subscription}`],
+    subscriptions: [
+      'currency=EUR',
+      'status=paid',
+      'planId=',
+      'planId=gold',
+      `subscriptionId=${subscription}`,
+    ],
     invoices: ['status=active', 'subscriptionId=sub_1', 'subscriptionId=%00', `planId=${plan}`],
     refunds: ['status=succeeded', `customerId=${customer}`, `paymentId=${owners.payments[0]}`],
   };

@@ -7,6 +7,7 @@ import type { List } from '../../src/mirrors/list.ts';
 import { type FilterValues, selectionOf } from '../../src/mirrors/list-filter.ts';
 import { listStatement, type Place, totalMax } from '../../src/mirrors/list-statement.ts';
 import { allPaymentList, paymentList, subscriptionPaymentList } from '../../src/payments/payment-store.ts';
+import { allRefundList } from '../../src/payments/refund-store.ts';
 import { subscriptionList } from '../../src/subscriptions/subscription-store.ts';
 import { insertOwners, insertRows, owners } from '../support/list-rows.ts';
 import { openPool } from '../support/test-database.ts';
@@ -33,7 +34,7 @@ const middle = new Date(Date.UTC(2026, 0, 1) + rowCount / 2).toISOString();
 const [customerId, planId] = [owners.customers[0], owners.plans[0]];
 
 interface Case {
-  readonly name: 'customers' | 'payments' | 'subscriptions' | 'invoices';
+  readonly name: 'customers' | 'payments' | 'refunds' | 'subscriptions' | 'invoices';
   readonly list: List<object>;
   readonly selections: readonly FilterValues[];
 }
@@ -46,7 +47,18 @@ const cases: readonly Case[] = [
     list: subscriptionPaymentList,
     selections: [{ status: 'succeeded' }, { subscriptionId: owners.subscriptions[0] }],
   },
-  { name: 'payments', list: allPaymentList, selections: [{ status: 'succeeded' }] },
+  {
+    name: 'payments',
+    list: allPaymentList,
+    selections: [
+      { status: 'succeeded' },
+      { currency: 'eur' },
+      { failed: 'true' },
+      { refunded: 'true' },
+      { disputed: 'true' },
+    ],
+  },
+  { name: 'refunds', list: allRefundList, selections: [{ status: 'succeeded' }] },
   {
     name: 'subscriptions',
     list: subscriptionList,

@@ -28,14 +28,19 @@ const rows = 'from jsonb_to_recordset($1::jsonb) as v (id uuid, micros bigint, k
 const common = `now(), ${time}, now()`;
 const commonColumns = 'processor_as_of, created_at, updated_at';
 
+const failure = `'{"code": null, "declineCode": null, "message": null}'::jsonb`;
+const dispute = `'{"status": "won", "amount": 1, "currency": "eur", "reason": null, "evidenceDueBy": null}'::jsonb`;
+
 const inserts: Readonly<Record<Listed, string>> = {
   customers: `insert into till.customers (id, processor_customer_id, email, ${commonColumns})
     select id, 'cus_' || id, ${pick(['ada@example.com', 'Ada@Example.COM', 'bob@example.com'])}, ${common} ${rows}`,
   payments: `insert into till.payments (id, processor_payment_intent_id, amount, currency, customer_id, intent_status,
-      processor_invoice_id, processor_subscription_id, ${commonColumns})
-    select id, 'pi_' || id, 2000, 'eur', ${pick(owners.customers)}::uuid,
+      processor_invoice_id, processor_subscription_id, failure, dispute, amount_refunded, ${commonColumns})
+    select id, 'pi_' || id, 2000, ${pick(['eur', 'usd'], 3)}, ${pick(owners.customers)}::uuid,
       ${pick(['succeeded', 'processing', 'canceled'], 2)}, case when ${isCharged} then 'in_' || id end,
-      case when ${isCharged} then 'sub_' || ${pick(owners.subscriptions, 12)} end, ${common} ${rows}`,
+      case when ${isCharged} then 'sub_' || ${pick(owners.subscriptions, 12)} end,
+      case when kind % 5 = 0 then ${failure} end, case when kind % 7 = 0 then ${dispute} end,
+      case when kind % 11 = 0 then 1 else 0 end, ${common} ${rows}`,
   subscriptions: `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
       ${commonColumns})
     select id, 'sub_' || id, ${pick(owners.customers)}::uuid, ${pick(owners.plans, 2)}::uuid,
@@ -60,8 +65,8 @@ export async function insertOwners({ sql }: { readonly sql: Sql }): Promise<void
     await sql(
       `insert into till.plans (id, processor_product_id, processor_price_id, name, amount, currency, interval,
          product_active, price_active, product_as_of, price_as_of, created_at, updated_at)
-       values ($1::uuid, 'prod_' || $1, 'price_' || $1, 'Gold', 1, 'eur', 'month', true, true, now(), now(), now(), now())`,
-      [id],
+       values ($1::uuid, 'prod_' || $1, 'price_' || $1, 'Gold', 1, $2, 'month', true, true, now(), now(), now(), now())`,
+      [id, id === owners.plans[0] ? 'eur' : 'usd'],
     );
   for (const id of owners.subscriptions)
     await sql(

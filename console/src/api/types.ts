@@ -19,9 +19,13 @@ export type {
 import type { EventObjectType, EventType } from '../../../src/events/event.ts';
 import type { Scope } from '../../../src/keys/key.ts';
 import type { Cause } from '../../../src/platform/cause.ts';
+import type { EntitlementReason } from '../../../src/subscriptions/entitlement.ts';
+import type { SubscriptionView as Subscription } from '../../../src/subscriptions/subscription-view.ts';
 
 /** The key that signed in. */
 export interface CurrentKey {
+  /** Null for a key from the environment. */
+  readonly id: string | null;
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly processor: { readonly mode: 'sandbox' | 'test' | 'live'; readonly dashboardUrl: string | null };
@@ -47,4 +51,55 @@ export interface TillEvent {
   readonly data: Readonly<Record<string, unknown>>;
   readonly previous: Readonly<Record<string, unknown>>;
   readonly cause: Cause;
+}
+
+/** What a customer may use, and why. */
+export interface Entitlements {
+  readonly entitled: boolean;
+  readonly until: string | null;
+  readonly features: Readonly<Record<string, boolean | number | string>>;
+  readonly subscriptions: readonly Entitlement[];
+}
+
+/** Whether one subscription entitles its customer. */
+export interface Entitlement {
+  readonly subscriptionId: string;
+  readonly planId: string;
+  readonly status: Subscription['status'];
+  readonly entitled: boolean;
+  readonly reason: EntitlementReason;
+  readonly until: string | null;
+}
+
+/** A saved card or another payment method. */
+export interface PaymentMethod {
+  readonly id: string;
+  readonly type: string;
+  readonly brand: string | null;
+  readonly last4: string | null;
+  readonly expMonth: number | null;
+  readonly expYear: number | null;
+  readonly isDefault: boolean;
+  readonly createdAt: string;
+}
+
+/** The invoice that will contain a change of a subscription. */
+export interface ChangePreview {
+  readonly amountDue: number;
+  readonly currency: string;
+  readonly billedNow: boolean;
+  readonly prorationDate: string | null;
+  readonly lines: readonly {
+    readonly description: string | null;
+    readonly amount: number;
+    readonly periodStart: string;
+    readonly periodEnd: string;
+    readonly proration: boolean;
+  }[];
+}
+
+/** A subscription after a change. With a secret, the customer has to authenticate first. */
+export interface ChangedSubscription {
+  readonly subscription: Subscription;
+  readonly clientSecret: string | null;
 }

@@ -12,6 +12,8 @@ interface ActionDialogProps<Result> {
   readonly confirm: string;
   /** Destroys something, or takes money. */
   readonly isDangerous?: boolean;
+  /** On the button that does nothing. */
+  readonly dismiss?: string;
   /** False while the inputs are not valid. */
   readonly isReady?: boolean;
   /** Acts. One dialog uses one idempotency key, so that nothing happens twice. */
@@ -48,7 +50,7 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
         {error !== undefined && <Problem error={error} advice={props.adviceOn?.(error)} />}
         <div class="dialog-actions">
           <button type="button" disabled={isSending} onClick={() => props.onClose(false)}>
-            Cancel
+            {props.dismiss ?? 'Cancel'}
           </button>
           <button
             type="submit"
@@ -63,7 +65,8 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
   );
 }
 
-function Problem({ error, advice }: { readonly error: ApiError; readonly advice: ComponentChildren }) {
+/** Why something did not happen, and how to go on. */
+export function Problem({ error, advice }: { readonly error: ApiError; readonly advice: ComponentChildren }) {
   return (
     <div class="problem" role="alert">
       <strong>{error.title}</strong>
@@ -85,19 +88,22 @@ function useAction<Result>({ act, done, onClose }: ActionDialogProps<Result>) {
   // A second click can arrive before the first one is rendered.
   const running = useRef(false);
   const key = useRef(crypto.randomUUID());
+  // What may have happened already. The same key must not go with another body.
+  const unresolved = useRef<typeof act | undefined>(undefined);
   const send = async () => {
     if (running.current) return;
     running.current = true;
     setSending(true);
     setError(undefined);
     try {
-      const result = await act(key.current);
+      const result = await (unresolved.current ?? act)(key.current);
       notify(typeof done === 'string' ? done : done(result));
       onClose(true);
     } catch (caught) {
       const failure = toApiError(caught);
       // A refusal is final, and recorded under its key. What is tried next is another action.
       if (!failure.isUnresolved) key.current = crypto.randomUUID();
+      unresolved.current = failure.isUnresolved ? (unresolved.current ?? act) : undefined;
       setError(failure);
       setSending(false);
     } finally {

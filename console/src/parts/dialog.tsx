@@ -1,21 +1,28 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 
 /** A modal dialog with a heading. When it goes away, the focus returns to where it was before. */
 export function Dialog({
   title,
   className = '',
+  isTitleHidden = false,
+  isClosedOutside = false,
   onCancel,
   children,
 }: {
   readonly title: ComponentChildren;
   readonly className?: string;
+  /** Only screen readers get the heading. */
+  readonly isTitleHidden?: boolean;
+  /** A click beside the dialog cancels it. Not for a dialog with input that would be lost. */
+  readonly isClosedOutside?: boolean;
   /** Escape was pressed. The dialog stays open until its owner removes it. */
   readonly onCancel: () => void;
   readonly children: ComponentChildren;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
+  useClickOutside(dialog, isClosedOutside ? onCancel : undefined);
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
@@ -36,8 +43,26 @@ export function Dialog({
       // A browser closes a dialog at the second Escape in a row, whatever the first one did.
       onClose={() => dialog.current?.showModal()}
     >
-      <h2 id={titleId}>{title}</h2>
+      <h2 id={titleId} {...(isTitleHidden ? { class: 'visually-hidden' } : {})}>
+        {title}
+      </h2>
       {children}
     </dialog>
   );
+}
+
+/** A click beside a modal dialog has the dialog itself as its target. */
+function useClickOutside(
+  dialog: RefObject<HTMLDialogElement | null>,
+  onClick: (() => void) | undefined,
+): void {
+  useEffect(() => {
+    const { current } = dialog;
+    if (current === null || onClick === undefined) return undefined;
+    const listen = ({ target }: MouseEvent) => {
+      if (target === current) onClick();
+    };
+    current.addEventListener('click', listen);
+    return () => current.removeEventListener('click', listen);
+  }, [dialog, onClick]);
 }

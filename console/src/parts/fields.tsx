@@ -29,7 +29,7 @@ export function Metadata({ of }: { readonly of: Readonly<Record<string, unknown>
       {entries.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{String(value)}</dd>
+          <dd>{typeof value === 'boolean' ? (value ? 'Yes' : 'No') : String(value)}</dd>
         </div>
       ))}
     </dl>

@@ -156,14 +156,15 @@ function FilterInput({
 }
 
 /** An instant as an input for local times shows it, to the minute. */
-function toLocal(instant: string): string {
+export function toLocal(instant: string): string {
   const date = new Date(instant);
   if (Number.isNaN(date.getTime())) return '';
   const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 16);
 }
 
-function toInstant(local: string): string {
+/** The instant that such an input means. Empty if it is incomplete. */
+export function toInstant(local: string): string {
   const date = new Date(local);
   return Number.isNaN(date.getTime()) ? '' : date.toISOString();
 }

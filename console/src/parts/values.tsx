@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { dashboardLink } from '../dashboard.ts';
 import { localDay, localTime } from '../format/local-time.ts';
 import { money } from '../format/money.ts';
 import { notify } from './notices.tsx';
@@ -42,6 +43,26 @@ export function Id({ value }: { readonly value: string | null }) {
         </svg>
       </button>
     </span>
+  );
+}
+
+/** The end of an id, which is enough to tell rows apart. */
+export function ShortId({ value }: { readonly value: string }) {
+  return <code title={value}>…{value.slice(-8)}</code>;
+}
+
+/** The processor's id of an object, and where its dashboard shows it. */
+export function AtProcessor({
+  section,
+  id,
+}: {
+  readonly section: Parameters<typeof dashboardLink>[0];
+  readonly id: string;
+}) {
+  return (
+    <>
+      <Id value={id} /> <OutsideLink href={dashboardLink(section, id)}>Dashboard</OutsideLink>
+    </>
   );
 }
 

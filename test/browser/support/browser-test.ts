@@ -103,8 +103,7 @@ function openIn(page: Page, till: TillInProcess): Tab['open'] {
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  // On a phone it is hidden.
-  await page.locator('#navigation').waitFor({ state: 'attached' });
+  await page.getByRole('navigation', { name: 'Main', includeHidden: true }).waitFor({ state: 'attached' });
 }
 
 export function createKey(

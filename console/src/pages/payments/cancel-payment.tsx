@@ -16,6 +16,7 @@ export function CancelPayment({
     <ActionDialog
       title="Cancel payment"
       confirm="Cancel payment"
+      dismiss="Go back"
       isDangerous
       done="Payment canceled"
       onClose={onClose}

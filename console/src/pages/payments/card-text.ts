@@ -1,7 +1,7 @@
-import type { Payment } from '../../api/types.ts';
+import type { PaymentMethod } from '../../api/types.ts';
 
 /** Visa •••• 4242. Null if nothing was used yet. */
-export function cardText(method: Payment['paymentMethod']): string | null {
+export function cardText(method: Pick<PaymentMethod, 'type' | 'brand' | 'last4'> | null): string | null {
   if (method === null) return null;
   const { type, brand, last4 } = method;
   const name = brand ?? type;

@@ -17,6 +17,7 @@ import { can } from '../../session.ts';
 import { CancelPayment } from './cancel-payment.tsx';
 import { CapturePayment } from './capture-payment.tsx';
 import { cardText } from './card-text.ts';
+import { ConfirmPayment, canPayHere } from './confirm-payment.tsx';
 import { canRefund, RefundPayment } from './refund-payment.tsx';
 
 export function PaymentPage() {
@@ -42,13 +43,18 @@ export function PaymentPage() {
 const cancelable = ['requires_payment_method', 'requires_confirmation', 'requires_action'];
 
 function Actions({ payment, onActed }: { readonly payment: Payment; readonly onActed: () => void }) {
-  const [open, setOpen] = useState<'refund' | 'capture' | 'cancel' | undefined>(undefined);
+  const [open, setOpen] = useState<'pay' | 'refund' | 'capture' | 'cancel' | undefined>(undefined);
   const close = (hasActed: boolean) => {
     setOpen(undefined);
     if (hasActed) onActed();
   };
   return (
     <>
+      {canPayHere(payment) && (
+        <button type="button" onClick={() => setOpen('pay')}>
+          Pay with a test card
+        </button>
+      )}
       {can('refund') && canRefund(payment) && (
         <button type="button" onClick={() => setOpen('refund')}>
           Refund
@@ -64,6 +70,7 @@ function Actions({ payment, onActed }: { readonly payment: Payment; readonly onA
           Cancel payment
         </button>
       )}
+      {open === 'pay' && <ConfirmPayment payment={payment} onClose={close} />}
       {open === 'refund' && <RefundPayment payment={payment} onClose={close} />}
       {open === 'capture' && <CapturePayment payment={payment} onClose={close} />}
       {open === 'cancel' && <CancelPayment payment={payment} onClose={close} />}

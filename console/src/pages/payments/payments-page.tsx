@@ -2,7 +2,7 @@ import { paymentSources, paymentStatuses } from '../../../../src/payments/paymen
 import type { Payment } from '../../api/types.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';
-import { createdFilters, customerFilter, type Filter } from '../../parts/filters.tsx';
+import { createdFilters, customerFilter, type Filter, subscriptionFilter } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Money, none, Time } from '../../parts/values.tsx';
@@ -28,6 +28,7 @@ const filters: readonly Filter[] = [
   { kind: 'flag', name: 'refunded', label: 'Refunded' },
   { kind: 'flag', name: 'disputed', label: 'Disputed' },
   customerFilter,
+  subscriptionFilter,
 ];
 
 export const paymentColumns: readonly Column<Payment>[] = [

@@ -1,0 +1,114 @@
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import type { Page as ListOf } from '../../api/types.ts';
+import { useResource } from '../../api/use-resource.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { Page } from '../../parts/page.tsx';
+import { Pager, rowsPerPage } from '../../parts/pager.tsx';
+import { Empty, Show } from '../../parts/states.tsx';
+import { Status } from '../../parts/status.tsx';
+import { Time } from '../../parts/values.tsx';
+import { currentKey } from '../../session.ts';
+import { type ApiKey, type CreatedApiKey, isExpired } from './api-key.ts';
+import { CreateApiKey } from './create-api-key.tsx';
+import { NewApiKey } from './new-api-key.tsx';
+import { RevokeApiKey } from './revoke-api-key.tsx';
+
+type Open =
+  | { readonly kind: 'create' }
+  /** The key is in memory only while this dialog is open. */
+  | { readonly kind: 'created'; readonly created: CreatedApiKey }
+  | { readonly kind: 'revoke'; readonly apiKey: ApiKey };
+
+export function ApiKeysPage() {
+  const { query } = useLocation();
+  const keys = useResource<ListOf<ApiKey>>('/api-keys', {
+    query: { cursor: query['cursor'], limit: rowsPerPage },
+  });
+  const [open, setOpen] = useState<Open | undefined>(undefined);
+  const close = (hasActed: boolean) => {
+    setOpen(undefined);
+    if (hasActed) keys.reload();
+  };
+  return (
+    <Page
+      title="API keys"
+      actions={
+        <button type="button" class="primary" onClick={() => setOpen({ kind: 'create' })}>
+          Create API key
+        </button>
+      }
+    >
+      <p class="lead quiet">
+        Give each application a key of its own. Keys with the same name are one application, so that you can
+        replace a key without an interruption. Keys from the environment are not listed.
+      </p>
+      <Show resource={keys}>
+        {(page) =>
+          page.data.length === 0 ? (
+            <Empty>No API key yet.</Empty>
+          ) : (
+            <>
+              <DataTable
+                caption="API keys"
+                columns={columns((apiKey) => setOpen({ kind: 'revoke', apiKey }))}
+                rows={page.data}
+                keyOf={({ id }) => id}
+              />
+              <Pager of={page} noun="API key" />
+            </>
+          )
+        }
+      </Show>
+      {open?.kind === 'create' && (
+        <CreateApiKey
+          onCreated={(created) => setOpen({ kind: 'created', created })}
+          onCancel={() => close(false)}
+        />
+      )}
+      {open?.kind === 'created' && <NewApiKey created={open.created} onClose={() => close(true)} />}
+      {open?.kind === 'revoke' && <RevokeApiKey apiKey={open.apiKey} onClose={close} />}
+    </Page>
+  );
+}
+
+function columns(revoke: (key: ApiKey) => void): readonly Column<ApiKey>[] {
+  return [
+    {
+      header: 'Name',
+      cell: ({ id, name }) => (
+        <>
+          {name} {id === currentKey.value?.id && <Status value="this_session" tone="busy" />}
+        </>
+      ),
+    },
+    { header: 'Scopes', cell: ({ scopes }) => scopes.join(', ') },
+    {
+      header: 'Last use',
+      cell: ({ lastUsedAt }) =>
+        lastUsedAt === null ? <span class="quiet">Never</span> : <Time value={lastUsedAt} />,
+    },
+    { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} />, isMinor: true },
+    { header: 'Expires', cell: (key) => <Expiry apiKey={key} />, isMinor: true },
+    {
+      header: 'Actions',
+      cell: (key) => (
+        <span class="row-actions">
+          <button type="button" onClick={() => revoke(key)}>
+            Revoke<span class="visually-hidden"> {key.name}</span>
+          </button>
+        </span>
+      ),
+    },
+  ];
+}
+
+function Expiry({ apiKey }: { readonly apiKey: ApiKey }) {
+  if (apiKey.expiresAt === null) return <span class="quiet">Never</span>;
+  return (
+    <>
+      <Time value={apiKey.expiresAt} />{' '}
+      {isExpired(apiKey, new Date()) && <Status value="expired" tone="bad" />}
+    </>
+  );
+}

@@ -1,0 +1,122 @@
+import { useId, useRef, useState } from 'preact/hooks';
+import { keyNamePattern, scopes } from '../../../../src/keys/key.ts';
+import { request } from '../../api/request.ts';
+import type { Scope } from '../../api/types.ts';
+import { localTime } from '../../format/local-time.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { TextField } from '../../parts/field.tsx';
+import { toInstant, toLocal } from '../../parts/filters.tsx';
+import { type CreatedApiKey, scopeTexts } from './api-key.ts';
+
+const namePattern = new RegExp(keyNamePattern);
+
+export function CreateApiKey({
+  onCreated,
+  onCancel,
+}: {
+  readonly onCreated: (created: CreatedApiKey) => void;
+  readonly onCancel: () => void;
+}) {
+  const [name, setName] = useState('');
+  const [chosen, setChosen] = useState<readonly Scope[]>(['read']);
+  const [expiresAt, setExpiresAt] = useState('');
+  // The page opens the next dialog when this one has closed.
+  const created = useRef<CreatedApiKey | undefined>(undefined);
+  const isNamed = namePattern.test(name);
+  const isLater = expiresAt === '' || new Date(expiresAt) > new Date();
+  return (
+    <ActionDialog
+      title="Create API key"
+      confirm="Create API key"
+      isReady={isNamed && isLater && chosen.length > 0}
+      done={`API key ${name} created`}
+      onClose={() => (created.current === undefined ? onCancel() : onCreated(created.current))}
+      act={async (idempotencyKey) => {
+        created.current = await request<CreatedApiKey>('POST', '/api-keys', {
+          idempotencyKey,
+          body: { name, scopes: chosen, expiresAt: expiresAt === '' ? null : expiresAt },
+        });
+      }}
+    >
+      <TextField
+        label="Name"
+        value={name}
+        maxlength={64}
+        isValid={name === '' || isNamed}
+        hint="The application that uses the key: letters, digits, dots, hyphens and underscores."
+        onInput={setName}
+      />
+      <Scopes chosen={chosen} onChange={setChosen} />
+      <Expires value={expiresAt} isValid={isLater} onChange={setExpiresAt} />
+      {isNamed && chosen.length > 0 && isLater && (
+        <p>
+          Creates a key for {name} with the {chosen.length === 1 ? 'scope' : 'scopes'} {chosen.join(', ')}
+          {expiresAt === '' ? ', which does not expire.' : `, which expires at ${localTime(expiresAt)}.`}
+        </p>
+      )}
+    </ActionDialog>
+  );
+}
+
+function Scopes({
+  chosen,
+  onChange,
+}: {
+  readonly chosen: readonly Scope[];
+  readonly onChange: (chosen: readonly Scope[]) => void;
+}) {
+  const id = useId();
+  return (
+    <fieldset class="choices">
+      <legend>Scopes</legend>
+      {scopes.map((scope) => (
+        <div key={scope} class="choice">
+          <input
+            type="checkbox"
+            id={`${id}-${scope}`}
+            checked={chosen.includes(scope)}
+            aria-describedby={`${id}-${scope}-hint`}
+            onChange={({ currentTarget }) =>
+              onChange(scopes.filter((one) => (one === scope ? currentTarget.checked : chosen.includes(one))))
+            }
+          />
+          <div>
+            <label for={`${id}-${scope}`}>{scope}</label>
+            <p id={`${id}-${scope}-hint`} class="quiet">
+              {scopeTexts[scope]}
+            </p>
+          </div>
+        </div>
+      ))}
+      {chosen.length === 0 && <p role="status">Choose at least one scope.</p>}
+    </fieldset>
+  );
+}
+
+function Expires({
+  value,
+  isValid,
+  onChange,
+}: {
+  readonly value: string;
+  readonly isValid: boolean;
+  readonly onChange: (instant: string) => void;
+}) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>Expires (optional)</label>
+      <input
+        id={id}
+        type="datetime-local"
+        value={toLocal(value)}
+        aria-invalid={!isValid}
+        aria-describedby={`${id}-hint`}
+        onChange={({ currentTarget }) => onChange(toInstant(currentTarget.value))}
+      />
+      <p id={`${id}-hint`} class="quiet">
+        {isValid ? 'In your time zone. Without it, the key does not expire.' : 'Choose a time in the future.'}
+      </p>
+    </div>
+  );
+}

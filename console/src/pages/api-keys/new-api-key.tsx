@@ -1,0 +1,24 @@
+import { ShownSecret } from '../../parts/shown-secret.tsx';
+import type { CreatedApiKey } from './api-key.ts';
+
+/** Shows a new key, this once. */
+export function NewApiKey({
+  created: { name, key },
+  onClose,
+}: {
+  readonly created: CreatedApiKey;
+  readonly onClose: () => void;
+}) {
+  return (
+    <ShownSecret
+      title={`The new API key ${name}`}
+      value={key}
+      text="Till stores only a digest and cannot show it again. Keep it where your application keeps its secrets."
+      lost={
+        'The key was created, but the response that showed it was lost, and Till stores only a digest. Revoke this ' +
+        'key and create another one.'
+      }
+      onClose={onClose}
+    />
+  );
+}

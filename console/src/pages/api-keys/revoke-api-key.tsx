@@ -1,0 +1,43 @@
+import { request } from '../../api/request.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { Time } from '../../parts/values.tsx';
+import { currentKey } from '../../session.ts';
+import type { ApiKey } from './api-key.ts';
+
+export function RevokeApiKey({
+  apiKey: { id, name, scopes, lastUsedAt, createdAt },
+  onClose,
+}: {
+  readonly apiKey: ApiKey;
+  readonly onClose: (hasActed: boolean) => void;
+}) {
+  return (
+    <ActionDialog
+      title="Revoke API key"
+      confirm={`Revoke ${name}`}
+      isDangerous
+      done={`API key ${name} revoked`}
+      onClose={onClose}
+      act={() => request('DELETE', `/api-keys/${id}`)}
+    >
+      <p>
+        The key {name} ({scopes.join(', ')}), created <Time value={createdAt} />, is refused everywhere within
+        5 seconds. Applications that still use it get the status 401. This cannot be undone.
+      </p>
+      <p>
+        {lastUsedAt === null ? (
+          'It was never used.'
+        ) : (
+          <>
+            It was last used <Time value={lastUsedAt} />.
+          </>
+        )}
+      </p>
+      {id === currentKey.value?.id && (
+        <p>
+          <strong>You are signed in with this key. You will be signed out.</strong>
+        </p>
+      )}
+    </ActionDialog>
+  );
+}

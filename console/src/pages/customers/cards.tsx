@@ -1,0 +1,130 @@
+import { useState } from 'preact/hooks';
+import { request } from '../../api/request.ts';
+import type { PaymentMethod } from '../../api/types.ts';
+import { useResource } from '../../api/use-resource.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { Section } from '../../parts/page.tsx';
+import { Empty, Show } from '../../parts/states.tsx';
+import { Status } from '../../parts/status.tsx';
+import { Id, none, Time } from '../../parts/values.tsx';
+import { can } from '../../session.ts';
+import { cardText } from '../payments/card-text.ts';
+import { cardExpiry } from './card-expiry.ts';
+
+interface Action {
+  readonly kind: 'default' | 'remove';
+  readonly card: PaymentMethod;
+}
+
+/** The saved cards. They are read from the processor, which may fail while the rest of the page works. */
+export function Cards({ customerId }: { readonly customerId: string }) {
+  const path = `/customers/${encodeURIComponent(customerId)}`;
+  const cards = useResource<readonly PaymentMethod[]>(`${path}/payment-methods`);
+  const [action, setAction] = useState<Action | undefined>(undefined);
+  const close = (hasActed: boolean) => {
+    setAction(undefined);
+    if (hasActed) cards.reload();
+  };
+  return (
+    <Section title="Cards">
+      <Show resource={cards}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <Empty>No saved cards.</Empty>
+          ) : (
+            <DataTable caption="Cards" columns={columns(setAction)} rows={rows} keyOf={({ id }) => id} />
+          )
+        }
+      </Show>
+      {action?.kind === 'default' && <MakeDefault path={path} card={action.card} onClose={close} />}
+      {action?.kind === 'remove' && <RemoveCard path={path} card={action.card} onClose={close} />}
+    </Section>
+  );
+}
+
+function columns(act: (action: Action) => void): readonly Column<PaymentMethod>[] {
+  const actions: Column<PaymentMethod> = {
+    header: 'Actions',
+    cell: (card) => (
+      <span class="row-actions">
+        {!card.isDefault && (
+          <button type="button" onClick={() => act({ kind: 'default', card })}>
+            Make default<span class="visually-hidden"> {cardText(card)}</span>
+          </button>
+        )}
+        <button type="button" onClick={() => act({ kind: 'remove', card })}>
+          Remove<span class="visually-hidden"> {cardText(card)}</span>
+        </button>
+      </span>
+    ),
+  };
+  return [
+    {
+      header: 'Card',
+      cell: (card) => (
+        <>
+          {cardText(card)} {card.isDefault && <Status value="default" tone="busy" />}
+        </>
+      ),
+    },
+    { header: 'Expires', cell: (card) => <Expiry card={card} /> },
+    { header: 'Saved', cell: ({ createdAt }) => <Time value={createdAt} dayOnly />, isMinor: true },
+    { header: 'Id', cell: ({ id }) => <Id value={id} />, isMinor: true },
+    ...(can('write') ? [actions] : []),
+  ];
+}
+
+function Expiry({ card }: { readonly card: PaymentMethod }) {
+  const expiry = cardExpiry(card, new Date());
+  if (expiry === null) return none;
+  return (
+    <>
+      {expiry.text} {expiry.isOver && <Status value="expired" tone="bad" />}
+    </>
+  );
+}
+
+interface CardDialogProps {
+  readonly path: string;
+  readonly card: PaymentMethod;
+  readonly onClose: (hasActed: boolean) => void;
+}
+
+function MakeDefault({ path, card, onClose }: CardDialogProps) {
+  const text = cardText(card);
+  return (
+    <ActionDialog
+      title="Make default card"
+      confirm="Make default"
+      done={`${text} is the default`}
+      onClose={onClose}
+      act={() => request('PUT', `${path}/default-payment-method`, { body: { paymentMethodId: card.id } })}
+    >
+      <p>
+        {text} becomes the default of the customer, and of each of their subscriptions that is active,
+        trialing, past due or unpaid. The next charges use it. Nothing is charged now.
+      </p>
+    </ActionDialog>
+  );
+}
+
+function RemoveCard({ path, card, onClose }: CardDialogProps) {
+  const text = cardText(card);
+  return (
+    <ActionDialog
+      title="Remove card"
+      confirm={`Remove ${text}`}
+      isDangerous
+      done={`${text} is removed`}
+      onClose={onClose}
+      adviceOn={({ code }) => (code === 'payment_method_in_use' ? 'Nothing was removed.' : undefined)}
+      act={() => request('DELETE', `${path}/payment-methods/${encodeURIComponent(card.id)}`)}
+    >
+      <p>
+        The processor forgets {text}. It cannot be charged any more, and only the customer can save it again.
+        This cannot be undone.
+      </p>
+    </ActionDialog>
+  );
+}

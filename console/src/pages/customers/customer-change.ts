@@ -1,0 +1,46 @@
+import type { Customer } from '../../api/types.ts';
+
+/** The inputs of the form. */
+export interface CustomerInputs {
+  readonly email: string;
+  readonly name: string;
+  readonly phone: string;
+  readonly externalId: string;
+}
+
+export const inputLabels: Readonly<Record<keyof CustomerInputs, string>> = {
+  email: 'E-mail',
+  name: 'Name',
+  phone: 'Phone',
+  externalId: 'External id',
+};
+
+const names = ['email', 'name', 'phone', 'externalId'] as const;
+
+export function inputsOf({ email, name, phone, externalId }: Customer): CustomerInputs {
+  return { email, name: name ?? '', phone: phone ?? '', externalId: externalId ?? '' };
+}
+
+/** Only what differs is sent, so that a change that somebody else makes meanwhile stays. An empty input clears. */
+export function customerChange(
+  customer: Customer,
+  inputs: CustomerInputs,
+): Readonly<Record<string, string | null>> {
+  const before = inputsOf(customer);
+  const changed = names.filter((name) => inputs[name].trim() !== before[name]);
+  return Object.fromEntries(changed.map((name) => [name, inputs[name].trim() || null]));
+}
+
+/** The changes as sentences: Name: Ada → Ada King. */
+export function changeTexts(customer: Customer, inputs: CustomerInputs): readonly string[] {
+  const before = inputsOf(customer);
+  const change = customerChange(customer, inputs);
+  return names.flatMap((name) =>
+    name in change ? [`${inputLabels[name]}: ${before[name] || 'none'} → ${change[name] ?? 'none'}`] : [],
+  );
+}
+
+/** The server has the last word. This finds what is surely wrong while somebody types. */
+export function isEmail(text: string): boolean {
+  return /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text.trim());
+}

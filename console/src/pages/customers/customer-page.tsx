@@ -1,0 +1,161 @@
+import { useState } from 'preact/hooks';
+import { useLocation, useRoute } from 'preact-iso';
+import type { Customer, Entitlements } from '../../api/types.ts';
+import { usePlans } from '../../api/use-plans.ts';
+import { useResource } from '../../api/use-resource.ts';
+import { listOf } from '../../links.ts';
+import { Fields, Metadata } from '../../parts/fields.tsx';
+import { Page, Section } from '../../parts/page.tsx';
+import { RelatedList } from '../../parts/related-list.tsx';
+import { Show } from '../../parts/states.tsx';
+import { Timeline } from '../../parts/timeline.tsx';
+import { AtProcessor, Id, none, Time } from '../../parts/values.tsx';
+import { can } from '../../session.ts';
+import { invoiceColumns } from '../invoices/invoice-columns.tsx';
+import { paymentColumns } from '../payments/payments-page.tsx';
+import { subscriptionColumns } from '../subscriptions/subscription-columns.tsx';
+import { hasEnded } from '../subscriptions/terms.ts';
+import { Cards } from './cards.tsx';
+import { customerName } from './customer-name.ts';
+import { DeleteCustomer } from './delete-customer.tsx';
+import { EditCustomer } from './edit-customer.tsx';
+import { EntitledStatus, EntitlementSection } from './entitlement-section.tsx';
+import { NoCustomer } from './no-customer.tsx';
+
+export function CustomerPage() {
+  const { id = '' } = useRoute().params;
+  // Another customer is another page: nothing of this one may stay, such as an open dialog.
+  return <OneCustomer key={id} id={id} />;
+}
+
+function OneCustomer({ id }: { readonly id: string }) {
+  const path = `/customers/${encodeURIComponent(id)}`;
+  const customer = useResource<Customer>(path, { reloadOn: ({ objectId }) => objectId === id });
+  const entitlements = useResource<Entitlements>(`${path}/entitlements`, {
+    reloadOn: ({ objectType, customerId }) =>
+      objectType === 'plan' || (objectType === 'subscription' && customerId === id),
+  });
+  // What was loaded before the deletion must not stay on the screen.
+  if (customer.error?.status === 404) return <NoCustomer id={id} />;
+  return (
+    <Show resource={customer}>
+      {(value) => (
+        <Page
+          title={customerName(value)}
+          aside={
+            entitlements.value !== undefined && <EntitledStatus entitled={entitlements.value.entitled} />
+          }
+          actions={<Actions customer={value} entitlements={entitlements.value} onChanged={customer.reload} />}
+        >
+          <Identity customer={value} />
+          <EntitlementSection entitlements={entitlements} />
+          <Lists customerId={id} />
+          <Cards customerId={id} />
+          <Timeline of={{ customerId: id }} />
+        </Page>
+      )}
+    </Show>
+  );
+}
+
+function Actions({
+  customer,
+  entitlements,
+  onChanged,
+}: {
+  readonly customer: Customer;
+  readonly entitlements: Entitlements | undefined;
+  readonly onChanged: () => void;
+}) {
+  const [open, setOpen] = useState<'edit' | 'delete' | undefined>(undefined);
+  const { route } = useLocation();
+  if (!can('write')) return null;
+  const close = (hasActed: boolean, next: () => void) => {
+    setOpen(undefined);
+    if (hasActed) next();
+  };
+  return (
+    <>
+      <button type="button" onClick={() => setOpen('edit')}>
+        Edit
+      </button>
+      <button type="button" onClick={() => setOpen('delete')}>
+        Delete
+      </button>
+      {open === 'edit' && (
+        <EditCustomer customer={customer} onClose={(hasActed) => close(hasActed, onChanged)} />
+      )}
+      {open === 'delete' && (
+        <DeleteCustomer
+          customer={customer}
+          liveSubscriptions={entitlements?.subscriptions.filter((one) => !hasEnded(one)).length}
+          onClose={(hasActed) => close(hasActed, () => route(listOf('customer')))}
+        />
+      )}
+    </>
+  );
+}
+
+function Identity({ customer }: { readonly customer: Customer }) {
+  const { email, name, phone, externalId } = customer;
+  return (
+    <Section title="Identity">
+      <Fields
+        of={[
+          ['E-mail', email === '' ? none : email],
+          ['Name', name ?? none],
+          ['Phone', phone ?? none],
+          ['External id', <Id value={externalId} />],
+          ['Created', <Time value={customer.createdAt} />],
+          ['Updated', <Time value={customer.updatedAt} />],
+          ['Id', <Id value={customer.id} />],
+          ['At the processor', <AtProcessor section="customer" id={customer.processorCustomerId} />],
+          ['Metadata', <Metadata of={customer.metadata} />],
+        ]}
+      />
+    </Section>
+  );
+}
+
+/** The newest objects of the customer. */
+function Lists({ customerId }: { readonly customerId: string }) {
+  const plans = usePlans();
+  const shared = (objectType: 'payment' | 'subscription' | 'invoice') => ({
+    keyOf: ({ id }: { readonly id: string }) => id,
+    reloadOn: (event: { readonly objectType: string; readonly customerId: string | null }) =>
+      event.objectType === objectType && event.customerId === customerId,
+  });
+  const ofCustomer = { customerId };
+  const allPayments = { customerId, source: 'all' };
+  return (
+    <>
+      <RelatedList
+        title="Subscriptions"
+        path="/subscriptions"
+        query={ofCustomer}
+        all={listOf('subscription', ofCustomer)}
+        empty="No subscriptions."
+        columns={subscriptionColumns(plans.value)}
+        {...shared('subscription')}
+      />
+      <RelatedList
+        title="Payments"
+        path="/payments"
+        query={allPayments}
+        all={listOf('payment', allPayments)}
+        empty="No payments."
+        columns={paymentColumns}
+        {...shared('payment')}
+      />
+      <RelatedList
+        title="Invoices"
+        path="/invoices"
+        query={ofCustomer}
+        all={listOf('invoice', ofCustomer)}
+        empty="No invoices."
+        columns={invoiceColumns}
+        {...shared('invoice')}
+      />
+    </>
+  );
+}

@@ -1,0 +1,41 @@
+import type { Customer } from '../../api/types.ts';
+import { pageOf } from '../../links.ts';
+import type { Column } from '../../parts/data-table.tsx';
+import { createdFilters, type Filter } from '../../parts/filters.tsx';
+import { ListPage } from '../../parts/list-page.tsx';
+import { none, Time } from '../../parts/values.tsx';
+import { customerName } from './customer-name.ts';
+
+const filters: readonly Filter[] = [
+  { kind: 'text', name: 'email', label: 'E-mail' },
+  { kind: 'text', name: 'externalId', label: 'External id' },
+  ...createdFilters,
+];
+
+const columns: readonly Column<Customer>[] = [
+  {
+    header: 'Customer',
+    cell: (customer) => <a href={pageOf('customer', customer.id)}>{customerName(customer)}</a>,
+  },
+  { header: 'E-mail', cell: ({ email }) => (email === '' ? none : email) },
+  {
+    header: 'External id',
+    cell: ({ externalId }) => (externalId === null ? none : <code>{externalId}</code>),
+    isMinor: true,
+  },
+  { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} />, isMinor: true },
+];
+
+export function CustomersPage() {
+  return (
+    <ListPage
+      title="Customers"
+      noun="customer"
+      path="/customers"
+      columns={columns}
+      keyOf={({ id }) => id}
+      filters={filters}
+      reloadOn={({ objectType }) => objectType === 'customer'}
+    />
+  );
+}

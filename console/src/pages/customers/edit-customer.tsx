@@ -1,0 +1,77 @@
+import { useState } from 'preact/hooks';
+import { request } from '../../api/request.ts';
+import type { Customer } from '../../api/types.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { TextField } from '../../parts/field.tsx';
+import {
+  type CustomerInputs,
+  changeTexts,
+  customerChange,
+  inputLabels,
+  inputsOf,
+  isEmail,
+} from './customer-change.ts';
+
+/** What the API accepts. */
+const lengthsMax: Readonly<Record<keyof CustomerInputs, number>> = {
+  email: 254,
+  name: 256,
+  phone: 32,
+  externalId: 255,
+};
+
+export function EditCustomer({
+  customer,
+  onClose,
+}: {
+  readonly customer: Customer;
+  readonly onClose: (hasActed: boolean) => void;
+}) {
+  // The values when the dialog opened: a change that arrives meanwhile must not be undone.
+  const [before] = useState(customer);
+  const [inputs, setInputs] = useState(() => inputsOf(customer));
+  const changes = changeTexts(before, inputs);
+  const hasEmail = isEmail(inputs.email) || inputs.email === before.email;
+  const field = (name: keyof CustomerInputs, hint: string, isValid = true) => (
+    <TextField
+      label={inputLabels[name]}
+      value={inputs[name]}
+      maxlength={lengthsMax[name]}
+      hint={hint}
+      isValid={isValid}
+      onInput={(value) => setInputs({ ...inputs, [name]: value })}
+    />
+  );
+  return (
+    <ActionDialog
+      title="Edit customer"
+      confirm="Save changes"
+      isReady={changes.length > 0 && hasEmail}
+      done="Customer saved"
+      onClose={onClose}
+      act={(idempotencyKey) =>
+        request('PATCH', `/customers/${customer.id}`, {
+          idempotencyKey,
+          body: customerChange(before, inputs),
+        })
+      }
+    >
+      {field('email', hasEmail ? '' : 'Enter an e-mail address.', hasEmail)}
+      {field('name', '')}
+      {field('phone', '')}
+      {field('externalId', "Your application's own id of the customer. No two customers have the same.")}
+      {changes.length === 0 ? (
+        <p class="quiet">Nothing is changed yet.</p>
+      ) : (
+        <>
+          <p>This changes, here and at the processor:</p>
+          <ul>
+            {changes.map((text) => (
+              <li key={text}>{text}</li>
+            ))}
+          </ul>
+        </>
+      )}
+    </ActionDialog>
+  );
+}

@@ -1,0 +1,25 @@
+import { invoiceStatuses } from '../../../../src/invoices/invoice.ts';
+import { createdFilters, customerFilter, type Filter, subscriptionFilter } from '../../parts/filters.tsx';
+import { ListPage } from '../../parts/list-page.tsx';
+import { invoiceListColumns } from './invoice-columns.tsx';
+
+const filters: readonly Filter[] = [
+  { kind: 'choice', name: 'status', label: 'Status', options: invoiceStatuses },
+  ...createdFilters,
+  customerFilter,
+  subscriptionFilter,
+];
+
+export function InvoicesPage() {
+  return (
+    <ListPage
+      title="Invoices"
+      noun="invoice"
+      path="/invoices"
+      columns={invoiceListColumns}
+      keyOf={({ id }) => id}
+      filters={filters}
+      reloadOn={({ objectType }) => objectType === 'invoice'}
+    />
+  );
+}

@@ -1,0 +1,95 @@
+import { useRef, useState } from 'preact/hooks';
+import { ApiError } from '../../api/api-error.ts';
+import { request } from '../../api/request.ts';
+import type { Payment } from '../../api/types.ts';
+import { useResource } from '../../api/use-resource.ts';
+import { money } from '../../format/money.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { SelectField } from '../../parts/field.tsx';
+import { OutsideLink } from '../../parts/values.tsx';
+import { can, currentKey } from '../../session.ts';
+import type { Confirmation, TestCards } from '../sandbox/sandbox-types.ts';
+
+const unpaid = ['requires_payment_method', 'requires_confirmation'];
+
+export function canPayHere({ status, invoiceId }: Payment): boolean {
+  const isSandbox = currentKey.value?.processor.mode === 'sandbox';
+  return isSandbox && can('operate') && unpaid.includes(status) && invoiceId === null;
+}
+
+/** Pays with a test card, as the customer would in the frontend. Only the sandbox allows it. */
+export function ConfirmPayment({
+  payment,
+  onClose,
+}: {
+  readonly payment: Payment;
+  readonly onClose: (hasActed: boolean) => void;
+}) {
+  const [card, setCard] = useState('pm_card_visa');
+  const [bankPage, setBankPage] = useState<string | null>(null);
+  const confirmation = useRef<Confirmation | undefined>(undefined);
+  const cards = useResource<TestCards>('/sandbox/test-cards');
+  const shown = money(payment.amount, payment.currency);
+  if (bankPage !== null) return <Authenticate href={bankPage} onClose={() => onClose(true)} />;
+  return (
+    <ActionDialog
+      title="Pay with a test card"
+      confirm={`Pay ${shown}`}
+      done={({ authenticateUrl }: Confirmation) =>
+        authenticateUrl === null ? 'Paid with a test card' : 'The bank asks the customer to authenticate'
+      }
+      onClose={(hasActed) => {
+        const href = confirmation.current?.authenticateUrl ?? null;
+        if (hasActed && href !== null) setBankPage(href);
+        else onClose(hasActed);
+      }}
+      act={async () => {
+        confirmation.current = await confirm(payment.id, card);
+        return confirmation.current;
+      }}
+    >
+      <SelectField label="Test card" value={card} onInput={setCard}>
+        {(cards.value?.testCards ?? []).map(({ paymentMethodId, number, description }) => (
+          <option key={paymentMethodId} value={paymentMethodId}>
+            {number}: {description}
+          </option>
+        ))}
+      </SelectField>
+      <p>The sandbox acts as if the customer had paid {shown} with this card. No real money moves.</p>
+    </ActionDialog>
+  );
+}
+
+/** A browser lets a page open a tab only when somebody clicks. */
+function Authenticate({ href, onClose }: { readonly href: string; readonly onClose: () => void }) {
+  return (
+    <Dialog title="Authentication required" onCancel={onClose}>
+      <p class="dialog-body">
+        The bank asks the customer to authenticate.{' '}
+        <OutsideLink href={href}>Open the bank's page</OutsideLink>
+      </p>
+      <div class="dialog-actions">
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+async function confirm(id: string, paymentMethodId: string): Promise<Confirmation> {
+  const confirmation = await request<Confirmation>('POST', `/sandbox/payments/${id}/confirm`, {
+    body: { paymentMethodId, returnUrl: location.href },
+  });
+  const { error } = confirmation;
+  if (error !== null)
+    throw new ApiError({
+      status: 402,
+      code: error.code ?? 'payment_declined',
+      title: 'Payment declined',
+      detail: error.message ?? 'The card was declined.',
+      requestId: null,
+    });
+  return confirmation;
+}

@@ -1,0 +1,32 @@
+import { request } from '../../api/request.ts';
+import type { Plan } from '../../api/types.ts';
+import { price } from '../../format/interval.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+
+/** Ends the sale of a plan. */
+export function ArchivePlan({
+  plan,
+  onClose,
+}: {
+  readonly plan: Plan;
+  readonly onClose: (hasActed: boolean) => void;
+}) {
+  return (
+    <ActionDialog
+      title="Archive plan"
+      confirm="Archive plan"
+      isDangerous
+      done="Plan archived"
+      onClose={onClose}
+      act={() => request('POST', `/plans/${plan.id}/archive`)}
+    >
+      <p>
+        {plan.name} ({price(plan)}) can no longer be subscribed to, and no subscription can be changed to it.
+      </p>
+      <p>
+        Existing subscriptions go on: they renew at the same price until they are canceled or changed. No one
+        is charged or refunded by this.
+      </p>
+    </ActionDialog>
+  );
+}

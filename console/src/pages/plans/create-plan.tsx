@@ -1,0 +1,128 @@
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { planIntervals } from '../../../../src/plans/plan.ts';
+import { request } from '../../api/request.ts';
+import type { Plan } from '../../api/types.ts';
+import { price } from '../../format/interval.ts';
+import { words } from '../../format/words.ts';
+import { pageOf } from '../../links.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { AmountInput } from '../../parts/amount-input.tsx';
+import { SelectField, TextField } from '../../parts/field.tsx';
+import { PlanFields } from './edit-plan.tsx';
+import {
+  amountMax,
+  intervalCountLimit,
+  isCurrency,
+  type NewPlanInputs,
+  newPlan,
+  parseIntervalCount,
+} from './plan-inputs.ts';
+
+const empty: NewPlanInputs = {
+  name: '',
+  group: '',
+  features: [],
+  metadata: [],
+  amount: '',
+  currency: 'eur',
+  interval: 'month',
+  intervalCount: '1',
+};
+
+export function CreatePlan({ onClose }: { readonly onClose: (hasActed: boolean) => void }) {
+  const { route } = useLocation();
+  const [inputs, setInputs] = useState(empty);
+  const { body, problems } = newPlan(inputs);
+  const set = (change: Partial<NewPlanInputs>) => setInputs({ ...inputs, ...change });
+  return (
+    <ActionDialog
+      title="Create plan"
+      confirm="Create plan"
+      isReady={body !== undefined}
+      done="Plan created"
+      onClose={onClose}
+      act={async (idempotencyKey) => {
+        const { id } = await request<Plan>('POST', '/plans', { idempotencyKey, body: body ?? {} });
+        route(pageOf('plan', id));
+      }}
+    >
+      <PlanFields
+        inputs={inputs}
+        // An input that nobody has touched is not wrong yet.
+        problems={inputs.name === '' ? { ...problems, name: '' } : problems}
+        onChange={set}
+      >
+        <PriceFields inputs={inputs} onChange={set} />
+      </PlanFields>
+      {body !== undefined && (
+        <p>
+          {body.amount === 0
+            ? 'Subscribers pay nothing.'
+            : `Each subscriber pays ${price(body)} for each unit.`}{' '}
+          The price cannot be changed later.
+        </p>
+      )}
+    </ActionDialog>
+  );
+}
+
+function PriceFields({
+  inputs,
+  onChange,
+}: {
+  readonly inputs: NewPlanInputs;
+  readonly onChange: (change: Partial<NewPlanInputs>) => void;
+}) {
+  const { amount, currency, interval, intervalCount } = inputs;
+  return (
+    <>
+      <div class="field-row">
+        {isCurrency(currency) ? (
+          <AmountInput
+            label="Amount"
+            value={amount}
+            currency={currency.trim()}
+            min={0}
+            max={amountMax}
+            hint="0 for a free plan."
+            onInput={(text) => onChange({ amount: text })}
+          />
+        ) : (
+          <TextField label="Amount" value={amount} onInput={(text) => onChange({ amount: text })} />
+        )}
+        <TextField
+          label="Currency"
+          value={currency}
+          maxlength={3}
+          isValid={isCurrency(currency)}
+          hint="Three letters."
+          onInput={(text) => onChange({ currency: text })}
+        />
+      </div>
+      <div class="field-row">
+        <SelectField
+          label="Interval"
+          value={interval}
+          onInput={(text) =>
+            onChange({ interval: planIntervals.find((one) => one === text) ?? empty.interval })
+          }
+        >
+          {planIntervals.map((one) => (
+            <option key={one} value={one}>
+              {words(one)}
+            </option>
+          ))}
+        </SelectField>
+        <TextField
+          label="Bill every"
+          inputmode="numeric"
+          value={intervalCount}
+          isValid={parseIntervalCount(intervalCount, interval) !== undefined}
+          hint={`1 to ${intervalCountLimit(interval)} ${interval}s.`}
+          onInput={(text) => onChange({ intervalCount: text })}
+        />
+      </div>
+    </>
+  );
+}

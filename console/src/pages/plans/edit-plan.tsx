@@ -1,0 +1,93 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { request } from '../../api/request.ts';
+import type { Plan } from '../../api/types.ts';
+import { price } from '../../format/interval.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { TextField } from '../../parts/field.tsx';
+import { featureEntries, metadataEntries } from './entries.ts';
+import { EntriesInput } from './entries-input.tsx';
+import { type PlanInputs, planChange } from './plan-inputs.ts';
+
+/** Changes what a plan is called and what it gives. A price cannot change. */
+export function EditPlan({
+  plan,
+  onClose,
+}: {
+  readonly plan: Plan;
+  readonly onClose: (hasActed: boolean) => void;
+}) {
+  const [inputs, setInputs] = useState<PlanInputs>({
+    name: plan.name,
+    group: plan.group ?? '',
+    features: featureEntries(plan.features),
+    metadata: metadataEntries(plan.metadata),
+  });
+  const { body, problems } = planChange(plan, inputs);
+  const set = (change: Partial<PlanInputs>) => setInputs({ ...inputs, ...change });
+  return (
+    <ActionDialog
+      title="Edit plan"
+      confirm="Save"
+      isReady={body !== undefined}
+      done="Plan saved"
+      onClose={onClose}
+      act={(idempotencyKey) => request('PATCH', `/plans/${plan.id}`, { idempotencyKey, body: body ?? {} })}
+    >
+      <PlanFields inputs={inputs} problems={problems} onChange={set} />
+      <p>
+        The price of {price(plan)} stays: to sell at another price, archive this plan and create another one.
+        New features count at once for everybody who is subscribed. No one is charged by this.
+      </p>
+    </ActionDialog>
+  );
+}
+
+/** The inputs that a new plan and a change of one have in common. */
+export function PlanFields({
+  inputs,
+  problems,
+  onChange,
+  children,
+}: {
+  readonly inputs: PlanInputs;
+  readonly problems: ReturnType<typeof planChange>['problems'];
+  readonly onChange: (change: Partial<PlanInputs>) => void;
+  /** Inputs after the name. */
+  readonly children?: ComponentChildren;
+}) {
+  return (
+    <>
+      <TextField
+        label="Name"
+        value={inputs.name}
+        hint={problems.name}
+        isValid={problems.name === ''}
+        onInput={(name) => onChange({ name })}
+      />
+      {children}
+      <TextField
+        label="Group"
+        value={inputs.group}
+        hint={problems.group || 'A customer can have one of the plans of a group. Empty: no group.'}
+        isValid={problems.group === ''}
+        onInput={(group) => onChange({ group })}
+      />
+      <EntriesInput
+        label="Features"
+        noun="Feature"
+        hasTypes
+        entries={inputs.features}
+        problem={problems.features}
+        onChange={(features) => onChange({ features })}
+      />
+      <EntriesInput
+        label="Metadata"
+        noun="Metadata entry"
+        entries={inputs.metadata}
+        problem={problems.metadata}
+        onChange={(metadata) => onChange({ metadata })}
+      />
+    </>
+  );
+}

@@ -1,0 +1,101 @@
+import { intervalCountMax, intervalsMax, type PlanInterval } from '../../../../src/plans/plan.ts';
+import { groupLengthMax, isGroupName } from '../../../../src/plans/plan-features.ts';
+import type { Plan } from '../../api/types.ts';
+import { parseMoney } from '../../format/money.ts';
+import { type Entry, metadataChange, parseFeatures, parseMetadata } from './entries.ts';
+
+/** The API's own limits. */
+const nameLengthMax = 256;
+export const amountMax = 999_999_999_999;
+
+/** The inputs of a plan, as typed. */
+export interface PlanInputs {
+  readonly name: string;
+  readonly group: string;
+  readonly features: readonly Entry[];
+  readonly metadata: readonly Entry[];
+}
+
+export interface NewPlanInputs extends PlanInputs {
+  readonly amount: string;
+  readonly currency: string;
+  readonly interval: PlanInterval;
+  readonly intervalCount: string;
+}
+
+/** What is wrong with each input. Empty if nothing is. */
+export type PlanProblems = Readonly<Record<keyof PlanInputs, string>>;
+
+/** What to send to change a plan: only what differs. Undefined if nothing does, or an input is not valid. */
+export function planChange(
+  plan: Plan,
+  inputs: PlanInputs,
+): { readonly body: object | undefined; readonly problems: PlanProblems } {
+  const { values, problems } = parse(inputs);
+  if (values === undefined) return { body: undefined, problems };
+  const { name, group, features, metadata } = values;
+  const changed = metadataChange(plan.metadata, metadata);
+  const body = {
+    ...(name === plan.name ? {} : { name }),
+    ...(group === plan.group ? {} : { group }),
+    ...(isSame(features, plan.features) ? {} : { features }),
+    ...(Object.keys(changed).length === 0 ? {} : { metadata: changed }),
+  };
+  return { body: Object.keys(body).length === 0 ? undefined : body, problems };
+}
+
+/** What to send to create a plan. Undefined if an input is not valid. */
+export function newPlan(inputs: NewPlanInputs): {
+  readonly body: (Pick<Plan, 'amount' | 'currency' | 'interval' | 'intervalCount'> & object) | undefined;
+  readonly problems: PlanProblems;
+} {
+  const { values, problems } = parse(inputs);
+  const { interval } = inputs;
+  const currency = inputs.currency.trim().toLowerCase();
+  const amount = isCurrency(currency) ? parseMoney(inputs.amount, currency) : undefined;
+  const intervalCount = parseIntervalCount(inputs.intervalCount, interval);
+  if (values === undefined || amount === undefined || amount > amountMax || intervalCount === undefined)
+    return { body: undefined, problems };
+  return { body: { ...values, amount, currency, interval, intervalCount }, problems };
+}
+
+export function isCurrency(text: string): boolean {
+  return /^[a-z]{3}$/i.test(text.trim());
+}
+
+/** The most intervals between two bills: at least every three years. */
+export function intervalCountLimit(interval: PlanInterval): number {
+  return Math.min(intervalCountMax, intervalsMax[interval]);
+}
+
+export function parseIntervalCount(text: string, interval: PlanInterval): number | undefined {
+  const count = /^\d{1,2}$/.test(text.trim()) ? Number(text) : 0;
+  return count >= 1 && count <= intervalCountLimit(interval) ? count : undefined;
+}
+
+function parse(inputs: PlanInputs) {
+  const name = inputs.name.trim();
+  const group = inputs.group.trim();
+  const features = parseFeatures(inputs.features);
+  const metadata = parseMetadata(inputs.metadata);
+  const isNamed = name !== '' && name.length <= nameLengthMax;
+  const isGrouped = group === '' || isGroupName(group);
+  const problems: PlanProblems = {
+    name: isNamed ? '' : `Enter a name of at most ${nameLengthMax} characters.`,
+    group: isGrouped ? '' : `Enter at most ${groupLengthMax} characters.`,
+    features: typeof features === 'string' ? features : '',
+    metadata: typeof metadata === 'string' ? metadata : '',
+  };
+  const isValid = isNamed && isGrouped && typeof features !== 'string' && typeof metadata !== 'string';
+  return {
+    problems,
+    values: isValid ? { name, group: group === '' ? null : group, features, metadata } : undefined,
+  };
+}
+
+function isSame(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): boolean {
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && a[key] === b[key])
+  );
+}

@@ -1,0 +1,95 @@
+import { useState } from 'preact/hooks';
+import { useRoute } from 'preact-iso';
+import type { Page as ListOf, Plan, Subscription } from '../../api/types.ts';
+import { useResource } from '../../api/use-resource.ts';
+import { price } from '../../format/interval.ts';
+import { plural } from '../../format/words.ts';
+import { listOf } from '../../links.ts';
+import { Fields, Metadata } from '../../parts/fields.tsx';
+import { Page, Section } from '../../parts/page.tsx';
+import { Show } from '../../parts/states.tsx';
+import { Timeline } from '../../parts/timeline.tsx';
+import { AtProcessor, Id, none, Time } from '../../parts/values.tsx';
+import { can } from '../../session.ts';
+import { ArchivePlan } from './archive-plan.tsx';
+import { EditPlan } from './edit-plan.tsx';
+import { PlanState } from './plans-page.tsx';
+
+export function PlanPage() {
+  const { id = '' } = useRoute().params;
+  const plan = useResource<Plan>(`/plans/${id}`, { reloadOn: ({ objectId }) => objectId === id });
+  return (
+    <Show resource={plan}>
+      {(value) => (
+        <Page
+          title={value.name}
+          aside={<PlanState active={value.active} />}
+          actions={<Actions plan={value} onActed={plan.reload} />}
+        >
+          <Details plan={value} />
+          <Timeline of={{ objectId: id }} />
+        </Page>
+      )}
+    </Show>
+  );
+}
+
+function Actions({ plan, onActed }: { readonly plan: Plan; readonly onActed: () => void }) {
+  const [open, setOpen] = useState<'edit' | 'archive' | undefined>(undefined);
+  const close = (hasActed: boolean) => {
+    setOpen(undefined);
+    if (hasActed) onActed();
+  };
+  if (!can('write')) return null;
+  return (
+    <>
+      <button type="button" onClick={() => setOpen('edit')}>
+        Edit
+      </button>
+      {plan.active && (
+        <button type="button" onClick={() => setOpen('archive')}>
+          Archive
+        </button>
+      )}
+      {open === 'edit' && <EditPlan plan={plan} onClose={close} />}
+      {open === 'archive' && <ArchivePlan plan={plan} onClose={close} />}
+    </>
+  );
+}
+
+function Details({ plan }: { readonly plan: Plan }) {
+  return (
+    <Section title="Details">
+      <Fields
+        of={[
+          ['Price', price(plan)],
+          ['Group', plan.group ?? none],
+          ['Subscriptions', <Subscriptions planId={plan.id} />],
+          ['Features', <Metadata of={plan.features} />],
+          ['Created', <Time value={plan.createdAt} />],
+          ['Updated', <Time value={plan.updatedAt} />],
+          ['Id', <Id value={plan.id} />],
+          ['Product at the processor', <AtProcessor section="product" id={plan.processorProductId} />],
+          ['Price at the processor', <Id value={plan.processorPriceId} />],
+          ['Metadata', <Metadata of={plan.metadata} />],
+        ]}
+      />
+    </Section>
+  );
+}
+
+/** How many subscriptions the plan has or had, and where they are. */
+function Subscriptions({ planId }: { readonly planId: string }) {
+  const { value } = useResource<ListOf<Subscription>>('/subscriptions', {
+    query: { planId, limit: 1 },
+    reloadOn: ({ objectType, data }) => objectType === 'subscription' && data['planId'] === planId,
+  });
+  const { total, totalCapped = false } = value ?? {};
+  return (
+    <a href={listOf('subscription', { planId })}>
+      {total === undefined
+        ? 'Subscriptions to this plan'
+        : `${totalCapped ? 'More than ' : ''}${plural(total, 'subscription')}`}
+    </a>
+  );
+}

@@ -1,0 +1,76 @@
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import type { Plan } from '../../api/types.ts';
+import { useResource } from '../../api/use-resource.ts';
+import { price } from '../../format/interval.ts';
+import { plural } from '../../format/words.ts';
+import { pageOf } from '../../links.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { type Filter, Filters, filterValues } from '../../parts/filters.tsx';
+import { Page } from '../../parts/page.tsx';
+import { Empty, Show } from '../../parts/states.tsx';
+import { Status } from '../../parts/status.tsx';
+import { none, Time } from '../../parts/values.tsx';
+import { can } from '../../session.ts';
+import { CreatePlan } from './create-plan.tsx';
+
+const filters: readonly Filter[] = [
+  {
+    kind: 'choice',
+    name: 'activeOnly',
+    label: 'State',
+    options: ['true'],
+    textOf: () => 'Active only',
+  },
+];
+
+const columns: readonly Column<Plan>[] = [
+  { header: 'Name', cell: ({ id, name }) => <a href={pageOf('plan', id)}>{name}</a> },
+  { header: 'Price', cell: (plan) => <span class="number">{price(plan)}</span> },
+  { header: 'Group', cell: ({ group }) => group ?? none, isMinor: true },
+  { header: 'State', cell: ({ active }) => <PlanState active={active} /> },
+  { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} />, isMinor: true },
+];
+
+export function PlanState({ active }: { readonly active: boolean }) {
+  return <Status value={active ? 'active' : 'archived'} />;
+}
+
+/** The API lists all plans at once: a company has few of them. */
+export function PlansPage() {
+  const [isCreating, setCreating] = useState(false);
+  const values = filterValues(filters, useLocation().query);
+  const plans = useResource<readonly Plan[]>('/plans', {
+    query: values,
+    reloadOn: ({ objectType }) => objectType === 'plan',
+  });
+  return (
+    <Page
+      title="Plans"
+      actions={
+        can('write') && (
+          <button type="button" class="primary" onClick={() => setCreating(true)}>
+            Create plan
+          </button>
+        )
+      }
+    >
+      {isCreating && <CreatePlan onClose={() => setCreating(false)} />}
+      <Filters filters={filters} />
+      <Show resource={plans}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <Empty>{Object.keys(values).length > 0 ? 'No plan matches.' : 'No plan yet.'}</Empty>
+          ) : (
+            <>
+              <DataTable caption="Plans" columns={columns} rows={rows} keyOf={({ id }) => id} />
+              <div class="paging">
+                <span class="quiet">{plural(rows.length, 'plan')}</span>
+              </div>
+            </>
+          )
+        }
+      </Show>
+    </Page>
+  );
+}

@@ -1,0 +1,14 @@
+import type { Entitlement, PaymentMethod, Plan, Subscription } from '../../api/types.ts';
+
+/** What the page and the dialogs of a subscription need to say what it is and what will happen. */
+export interface Around {
+  readonly subscription: Subscription;
+  readonly plans: readonly Plan[];
+  readonly cards: readonly PaymentMethod[];
+  /** Undefined if it is not known. */
+  readonly entitlement: Entitlement | undefined;
+}
+
+export interface DialogProps extends Around {
+  readonly onClose: (hasActed: boolean) => void;
+}

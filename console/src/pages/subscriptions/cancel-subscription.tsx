@@ -1,0 +1,114 @@
+import { request } from '../../api/request.ts';
+import type { Subscription } from '../../api/types.ts';
+import { planOf } from '../../api/use-plans.ts';
+import { localTime } from '../../format/local-time.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { DialogProps } from './around.ts';
+import { termsText, termsWithPrice } from './terms.ts';
+
+/** Ends a subscription at once. */
+export function CancelNow({ subscription, plans, entitlement, onClose }: DialogProps) {
+  const { id, planId, quantity, status, currentPeriodEnd } = subscription;
+  const until = entitlement?.entitled === true ? entitlement.until : null;
+  return (
+    <ActionDialog
+      title="Cancel now"
+      confirm="Cancel now"
+      dismiss="Go back"
+      isDangerous
+      done="Subscription canceled"
+      onClose={onClose}
+      act={() => request('DELETE', `/subscriptions/${id}`)}
+    >
+      <p>The subscription to {termsWithPrice(planOf(plans, planId), quantity)} ends now.</p>
+      <ul>
+        {status === 'incomplete' && <li>Its first payment can no longer be made.</li>}
+        {subscription.entitled && (
+          <li>
+            It stops entitling the customer at once{until !== null && `, instead of on ${localTime(until)}`}.
+          </li>
+        )}
+        {(status === 'past_due' || status === 'unpaid') && (
+          <li>What is due is not paid by this: open invoices stay open.</li>
+        )}
+        <li>
+          Nothing is refunded
+          {status === 'active' &&
+            currentPeriodEnd !== null &&
+            `, also not for the rest of the period until ${localTime(currentPeriodEnd)}`}
+          .
+        </li>
+        <PendingChangeIsDropped subscription={subscription} plans={plans} />
+        <li>This cannot be undone. To come back, the customer needs a new subscription.</li>
+      </ul>
+    </ActionDialog>
+  );
+}
+
+/** Lets a subscription end with its period. */
+export function CancelAtPeriodEnd({ subscription, plans, onClose }: DialogProps) {
+  const { id, planId, quantity, status, currentPeriodEnd } = subscription;
+  const end = currentPeriodEnd === null ? 'the end of its period' : localTime(currentPeriodEnd);
+  return (
+    <ActionDialog
+      title="Cancel at period end"
+      confirm="Cancel at period end"
+      dismiss="Go back"
+      isDangerous
+      done={`The subscription will end on ${end}`}
+      onClose={onClose}
+      act={(idempotencyKey) =>
+        request('PATCH', `/subscriptions/${id}`, { idempotencyKey, body: { cancelAtPeriodEnd: true } })
+      }
+    >
+      <p>
+        The subscription to {termsWithPrice(planOf(plans, planId), quantity)} goes on until {end}, and ends
+        then.
+      </p>
+      <ul>
+        <li>
+          {status === 'trialing'
+            ? 'The trial is not followed by a paid period.'
+            : 'It is not renewed. Nothing is refunded.'}
+        </li>
+        {(status === 'past_due' || status === 'unpaid') && <li>The open invoice still has to be paid.</li>}
+        <PendingChangeIsDropped subscription={subscription} plans={plans} />
+        <li>Until then, it can be undone with “Keep it”.</li>
+      </ul>
+    </ActionDialog>
+  );
+}
+
+/** Takes back that a subscription ends with its period. */
+export function KeepSubscription({ subscription, plans, onClose }: DialogProps) {
+  const { id, planId, quantity, currentPeriodEnd } = subscription;
+  return (
+    <ActionDialog
+      title="Keep the subscription"
+      confirm="Keep it"
+      done="The subscription goes on"
+      onClose={onClose}
+      act={(idempotencyKey) =>
+        request('PATCH', `/subscriptions/${id}`, { idempotencyKey, body: { cancelAtPeriodEnd: false } })
+      }
+    >
+      <p>
+        The subscription does not end
+        {currentPeriodEnd !== null && ` on ${localTime(currentPeriodEnd)}`}. It renews then, and the customer
+        is charged for {termsWithPrice(planOf(plans, planId), quantity)}. Nothing is charged now.
+      </p>
+    </ActionDialog>
+  );
+}
+
+function PendingChangeIsDropped({
+  subscription: { pendingChange },
+  plans,
+}: {
+  readonly subscription: Subscription;
+  readonly plans: DialogProps['plans'];
+}) {
+  if (pendingChange === null) return null;
+  const { planId, quantity } = pendingChange;
+  return <li>The pending change to {termsText(planOf(plans, planId), quantity)} is dropped.</li>;
+}

@@ -1,0 +1,214 @@
+import { useState } from 'preact/hooks';
+import { request } from '../../api/request.ts';
+import type { ChangedSubscription, ChangePreview } from '../../api/types.ts';
+import { planOf } from '../../api/use-plans.ts';
+import { price } from '../../format/interval.ts';
+import { localTime } from '../../format/local-time.ts';
+import { money } from '../../format/money.ts';
+import { ActionDialog, Problem } from '../../parts/action-dialog.tsx';
+import { Choices } from '../../parts/choices.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
+import { SelectField, TextField } from '../../parts/field.tsx';
+import { Loading } from '../../parts/states.tsx';
+import { Money, Time } from '../../parts/values.tsx';
+import type { DialogProps } from './around.ts';
+import { cardName, cardOf } from './card-of.ts';
+import { adviceOnChange } from './change-advice.tsx';
+import { termsText, termsWithPrice } from './terms.ts';
+import { usePreview } from './use-preview.ts';
+import {
+  type ChangeBody,
+  changeBody,
+  costText,
+  parseQuantity,
+  selectablePlans,
+  type WantedTerms,
+} from './wanted-terms.ts';
+
+const prorations = [
+  {
+    value: 'nextInvoice',
+    label: 'With the next renewal',
+    hint: 'The difference for the rest of this period is added to the next invoice.',
+  },
+  { value: 'invoice', label: 'Now', hint: 'The difference for the rest of this period is charged at once.' },
+  { value: 'none', label: 'Not at all', hint: 'The new price counts from the next renewal on.' },
+] as const;
+
+/** Changes plan or quantity, after showing what that costs. */
+export function ChangeTerms(props: DialogProps) {
+  const { subscription, plans, cards, onClose } = props;
+  const { id, planId, quantity, currentPeriodEnd } = subscription;
+  const [wanted, setWanted] = useState<WantedTerms>({
+    planId,
+    quantity: String(quantity),
+    when: 'now',
+    proration: 'nextInvoice',
+  });
+  const body = changeBody(wanted, subscription);
+  const { preview, error } = usePreview(subscription, body);
+  return (
+    <ActionDialog
+      title="Change plan or quantity"
+      confirm={confirmText(body, preview)}
+      isReady={preview !== undefined}
+      done={doneText}
+      adviceOn={adviceOnChange}
+      onClose={onClose}
+      act={(idempotencyKey) =>
+        request<ChangedSubscription>('PATCH', `/subscriptions/${id}`, {
+          idempotencyKey,
+          body: {
+            ...body,
+            ...(preview?.prorationDate == null ? {} : { prorationDate: preview.prorationDate }),
+          },
+        })
+      }
+    >
+      <Inputs {...props} wanted={wanted} onChange={(change) => setWanted({ ...wanted, ...change })} />
+      <div class="preview" aria-live="polite">
+        {body === undefined ? (
+          <p class="quiet">Choose another plan or quantity to see what the change costs.</p>
+        ) : (
+          <>
+            <p>
+              From {termsWithPrice(planOf(plans, planId), quantity)} to{' '}
+              <strong>{termsWithPrice(planOf(plans, body.planId), body.quantity)}</strong>
+              {body.when === 'now'
+                ? ' now.'
+                : ` ${currentPeriodEnd === null ? 'when the period ends' : `on ${localTime(currentPeriodEnd)}`}.`}
+            </p>
+            {error !== undefined && <Problem error={error} advice={adviceOnChange(error)} />}
+            {error === undefined && preview === undefined && <Loading what="Calculating" />}
+            {preview !== undefined && (
+              <Preview
+                preview={preview}
+                texts={costText(preview, body, {
+                  card: cardName(cardOf(cards, subscription)),
+                  currentPeriodEnd,
+                })}
+              />
+            )}
+            {subscription.pendingChange !== null && (
+              <p>
+                It replaces the pending change to{' '}
+                {termsText(
+                  planOf(plans, subscription.pendingChange.planId),
+                  subscription.pendingChange.quantity,
+                )}
+                .
+              </p>
+            )}
+          </>
+        )}
+      </div>
+    </ActionDialog>
+  );
+}
+
+function Inputs({
+  subscription,
+  plans,
+  wanted,
+  onChange,
+}: DialogProps & {
+  readonly wanted: WantedTerms;
+  readonly onChange: (change: Partial<WantedTerms>) => void;
+}) {
+  const { currentPeriodEnd } = subscription;
+  return (
+    <>
+      <div class="field-row">
+        <SelectField label="Plan" value={wanted.planId} onInput={(planId) => onChange({ planId })}>
+          {selectablePlans(plans, planOf(plans, subscription.planId)).map((plan) => (
+            <option key={plan.id} value={plan.id}>
+              {plan.name}, {price(plan)}
+            </option>
+          ))}
+        </SelectField>
+        <TextField
+          label="Quantity"
+          inputmode="numeric"
+          value={wanted.quantity}
+          isValid={parseQuantity(wanted.quantity) !== undefined}
+          onInput={(quantity) => onChange({ quantity })}
+        />
+      </div>
+      <Choices
+        label="When"
+        value={wanted.when}
+        onChange={(when) => onChange({ when })}
+        of={[
+          { value: 'now', label: 'Now', hint: 'The customer gets the new plan or quantity at once.' },
+          {
+            value: 'periodEnd',
+            label: 'When the period ends',
+            hint: `${currentPeriodEnd === null ? 'Then' : `On ${localTime(currentPeriodEnd)}`}, with the renewal. The rest of this period stays as it is.`,
+          },
+        ]}
+      />
+      {wanted.when === 'now' && (
+        <Choices
+          label="Bill the difference"
+          value={wanted.proration}
+          of={prorations}
+          onChange={(proration) => onChange({ proration })}
+        />
+      )}
+    </>
+  );
+}
+
+function Preview({ preview, texts }: { readonly preview: ChangePreview; readonly texts: readonly string[] }) {
+  const { lines, currency, billedNow, amountDue } = preview;
+  return (
+    <>
+      {lines.length > 0 && (
+        <DataTable
+          caption="Lines of the invoice"
+          rows={lines.map((line, index) => ({ ...line, index }))}
+          keyOf={({ index }) => String(index)}
+          columns={[
+            {
+              header: billedNow ? 'On the invoice that is made now' : 'On the next invoice',
+              cell: ({ description, periodStart, periodEnd }) => (
+                <>
+                  {description ?? 'Without a description'}
+                  <div class="quiet small">
+                    <Time value={periodStart} dayOnly /> – <Time value={periodEnd} dayOnly />
+                  </div>
+                </>
+              ),
+            },
+            {
+              header: 'Amount',
+              isNumber: true,
+              cell: ({ amount }) => <Money amount={amount} currency={currency} />,
+            },
+          ]}
+        />
+      )}
+      <p class="total">
+        <span>{billedNow ? 'Due now' : 'Due with the next invoice'}</span>{' '}
+        <strong>{money(amountDue, currency)}</strong>
+      </p>
+      {texts.map((text) => (
+        <p key={text}>{text}</p>
+      ))}
+    </>
+  );
+}
+
+function confirmText(body: ChangeBody | undefined, preview: ChangePreview | undefined): string {
+  if (preview?.billedNow === true && preview.amountDue > 0)
+    return `Change and charge ${money(preview.amountDue, preview.currency)}`;
+  return body?.when === 'periodEnd' ? 'Plan the change' : 'Change now';
+}
+
+function doneText({ subscription, clientSecret }: ChangedSubscription): string {
+  const { pendingChange } = subscription;
+  if (pendingChange === null) return 'Subscription changed';
+  return pendingChange.at === null || clientSecret !== null
+    ? 'The change waits: the customer has to authenticate its payment'
+    : `The change is planned for ${localTime(pendingChange.at)}`;
+}

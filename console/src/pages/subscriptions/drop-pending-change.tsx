@@ -1,0 +1,41 @@
+import { request } from '../../api/request.ts';
+import { planOf } from '../../api/use-plans.ts';
+import { localTime } from '../../format/local-time.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { DialogProps } from './around.ts';
+import { adviceOnChange } from './change-advice.tsx';
+import { termsText, termsWithPrice } from './terms.ts';
+
+/** Drops a change that waits: a change to what the subscription has already does so. */
+export function DropPendingChange({ subscription, plans, onClose }: DialogProps) {
+  const { id, planId, quantity, pendingChange } = subscription;
+  const waiting = termsText(planOf(plans, pendingChange?.planId ?? null), pendingChange?.quantity ?? 1);
+  const at = pendingChange?.at ?? null;
+  return (
+    <ActionDialog
+      title="Drop the pending change"
+      confirm="Drop the change"
+      isDangerous
+      done="The pending change is dropped"
+      adviceOn={adviceOnChange}
+      onClose={onClose}
+      act={(idempotencyKey) =>
+        request('PATCH', `/subscriptions/${id}`, {
+          idempotencyKey,
+          body: { planId, quantity, proration: 'none' },
+        })
+      }
+    >
+      <p>
+        The change to {waiting}
+        {at === null
+          ? ', which waits for the customer to authenticate its payment, is not made. Its invoice is voided.'
+          : `, planned for ${localTime(at)}, is not made.`}
+      </p>
+      <p>
+        The subscription stays at {termsWithPrice(planOf(plans, planId), quantity)}. Nothing is charged or
+        refunded.
+      </p>
+    </ActionDialog>
+  );
+}

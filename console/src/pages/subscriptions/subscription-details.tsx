@@ -1,0 +1,98 @@
+import type { Subscription } from '../../api/types.ts';
+import { planOf } from '../../api/use-plans.ts';
+import { priceOf } from '../../format/interval.ts';
+import { pageOf } from '../../links.ts';
+import { Fields, Metadata } from '../../parts/fields.tsx';
+import { Section } from '../../parts/page.tsx';
+import { AtProcessor, Id, none, Time } from '../../parts/values.tsx';
+import { cardText } from '../payments/card-text.ts';
+import type { Around } from './around.ts';
+import { cardOf } from './card-of.ts';
+import { discountText, entitlementText, termsText } from './terms.ts';
+
+/** The fields of a subscription. Times that do not apply are left out. */
+export function SubscriptionDetails({ subscription, plans, cards, entitlement }: Around) {
+  const { currentPeriodStart, currentPeriodEnd, discount, latestInvoiceId } = subscription;
+  const plan = planOf(plans, subscription.planId);
+  const time = (value: string | null) => (value === null ? undefined : <Time value={value} />);
+  return (
+    <Section title="Details">
+      <Fields
+        of={[
+          ['Customer', <a href={pageOf('customer', subscription.customerId)}>{subscription.customerId}</a>],
+          ['Plan', <a href={pageOf('plan', subscription.planId)}>{plan?.name ?? subscription.planId}</a>],
+          ['Price', plan === undefined ? none : priceOf(plan, subscription.quantity)],
+          ['Quantity', String(subscription.quantity)],
+          [
+            'Entitled',
+            entitlement === undefined ? (subscription.entitled ? 'Yes' : 'No') : entitlementText(entitlement),
+          ],
+          [
+            'Current period',
+            currentPeriodStart === null || currentPeriodEnd === null ? undefined : (
+              <>
+                <Time value={currentPeriodStart} /> – <Time value={currentPeriodEnd} />
+              </>
+            ),
+          ],
+          ['Trial ends', time(subscription.trialEnd)],
+          ['Ends', subscription.endedAt === null ? time(subscription.cancelAt) : undefined],
+          ['Cancellation requested', time(subscription.canceledAt)],
+          ['Ended', time(subscription.endedAt)],
+          ['Discount', discount === null ? undefined : discountText(discount)],
+          [
+            'Pending change',
+            subscription.pendingChange === null ? undefined : (
+              <PendingChange change={subscription.pendingChange} plans={plans} />
+            ),
+          ],
+          ['Charged to', <Card subscription={subscription} cards={cards} />],
+          [
+            'Latest invoice',
+            latestInvoiceId === null ? (
+              none
+            ) : (
+              <a href={pageOf('invoice', latestInvoiceId)}>{latestInvoiceId}</a>
+            ),
+          ],
+          ['Created', <Time value={subscription.createdAt} />],
+          ['Updated', <Time value={subscription.updatedAt} />],
+          ['Id', <Id value={subscription.id} />],
+          [
+            'At the processor',
+            <AtProcessor section="subscription" id={subscription.processorSubscriptionId} />,
+          ],
+          ['Metadata', <Metadata of={subscription.metadata} />],
+        ]}
+      />
+    </Section>
+  );
+}
+
+function PendingChange({
+  change: { planId, quantity, at },
+  plans,
+}: {
+  readonly change: NonNullable<Subscription['pendingChange']>;
+  readonly plans: Around['plans'];
+}) {
+  return (
+    <>
+      {termsText(planOf(plans, planId), quantity)},{' '}
+      {at === null ? (
+        'once the customer has authenticated'
+      ) : (
+        <>
+          on <Time value={at} />
+        </>
+      )}
+    </>
+  );
+}
+
+function Card({ subscription, cards }: Pick<Around, 'subscription' | 'cards'>) {
+  const { defaultPaymentMethodId } = subscription;
+  const card = cardText(cardOf(cards, subscription) ?? null);
+  if (card === null) return <Id value={defaultPaymentMethodId} />;
+  return <span>{defaultPaymentMethodId === null ? `${card} (the customer's default)` : card}</span>;
+}

@@ -1,0 +1,128 @@
+import { useRoute } from 'preact-iso';
+import type {
+  Entitlement,
+  Entitlements,
+  Invoice,
+  Payment,
+  PaymentMethod,
+  Plan,
+  Subscription,
+} from '../../api/types.ts';
+import { planOf, usePlans } from '../../api/use-plans.ts';
+import { type Resource, useResource } from '../../api/use-resource.ts';
+import { localTime } from '../../format/local-time.ts';
+import { listOf } from '../../links.ts';
+import { Page } from '../../parts/page.tsx';
+import { RelatedList } from '../../parts/related-list.tsx';
+import { Show } from '../../parts/states.tsx';
+import { Status } from '../../parts/status.tsx';
+import { Timeline } from '../../parts/timeline.tsx';
+import { invoiceColumns } from '../invoices/invoice-columns.tsx';
+import { paymentColumns } from '../payments/payments-page.tsx';
+import type { Around } from './around.ts';
+import { SubscriptionActions } from './subscription-actions.tsx';
+import { SubscriptionDetails } from './subscription-details.tsx';
+import { hasEnded, termsText } from './terms.ts';
+
+export function SubscriptionPage() {
+  const { id = '' } = useRoute().params;
+  const plans = usePlans();
+  const subscription = useResource<Subscription>(`/subscriptions/${id}`, {
+    reloadOn: ({ objectId }) => objectId === id,
+  });
+  return (
+    <Show resource={subscription}>
+      {(value) => (
+        <Show resource={plans}>
+          {(all) => <Loaded subscription={value} plans={all} onActed={subscription.reload} />}
+        </Show>
+      )}
+    </Show>
+  );
+}
+
+function Loaded({
+  subscription,
+  plans,
+  onActed,
+}: {
+  readonly subscription: Subscription;
+  readonly plans: readonly Plan[];
+  readonly onActed: () => void;
+}) {
+  const { id, customerId } = subscription;
+  const cards = useResource<readonly PaymentMethod[]>(`/customers/${customerId}/payment-methods`);
+  const around: Around = {
+    subscription,
+    plans,
+    cards: cards.value ?? [],
+    entitlement: useEntitlement(subscription),
+  };
+  const isOfThis = (type: string) => (event: { readonly objectType: string; readonly data: object }) =>
+    event.objectType === type && 'subscriptionId' in event.data && event.data.subscriptionId === id;
+  return (
+    <Page
+      title={termsText(planOf(plans, subscription.planId), subscription.quantity)}
+      aside={<Status value={subscription.status} />}
+      actions={<SubscriptionActions {...around} onActed={onActed} />}
+    >
+      <Announcements subscription={subscription} plans={plans} />
+      <SubscriptionDetails {...around} />
+      <RelatedList<Invoice>
+        title="Invoices"
+        path="/invoices"
+        query={{ subscriptionId: id }}
+        all={listOf('invoice', { subscriptionId: id })}
+        empty="No invoices."
+        columns={invoiceColumns}
+        keyOf={(invoice) => invoice.id}
+        reloadOn={isOfThis('invoice')}
+      />
+      <RelatedList<Payment>
+        title="Payments"
+        path="/payments"
+        query={{ subscriptionId: id }}
+        all={listOf('payment', { subscriptionId: id })}
+        empty="No payments."
+        columns={paymentColumns}
+        keyOf={(payment) => payment.id}
+        reloadOn={isOfThis('payment')}
+      />
+      <Timeline of={{ objectId: id }} />
+    </Page>
+  );
+}
+
+/** Why the subscription entitles its customer or not. Undefined if it is not known. */
+function useEntitlement({ id, customerId }: Subscription): Entitlement | undefined {
+  const { value }: Resource<Entitlements> = useResource(`/customers/${customerId}/entitlements`, {
+    reloadOn: ({ objectId }) => objectId === id,
+  });
+  return value?.subscriptions.find(({ subscriptionId }) => subscriptionId === id);
+}
+
+/** What is going to happen to the subscription. */
+function Announcements({
+  subscription,
+  plans,
+}: {
+  readonly subscription: Subscription;
+  readonly plans: readonly Plan[];
+}) {
+  const { pendingChange, cancelAt } = subscription;
+  if (hasEnded(subscription)) return null;
+  const waiting =
+    pendingChange === null ? '' : termsText(planOf(plans, pendingChange.planId), pendingChange.quantity);
+  return (
+    <>
+      {cancelAt !== null && <p class="banner">Ends on {localTime(cancelAt)}.</p>}
+      {pendingChange !== null && (
+        <p class="banner">
+          {pendingChange.at === null
+            ? `A change to ${waiting} waits: the customer has to authenticate its payment.`
+            : `Changes to ${waiting} on ${localTime(pendingChange.at)}.`}
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,40 @@
+import { subscriptionStatuses } from '../../../../src/subscriptions/subscription.ts';
+import type { Plan } from '../../api/types.ts';
+import { planOf, usePlans } from '../../api/use-plans.ts';
+import { createdFilters, customerFilter, type Filter } from '../../parts/filters.tsx';
+import { ListPage } from '../../parts/list-page.tsx';
+import { subscriptionColumns } from './subscription-columns.tsx';
+
+export function SubscriptionsPage() {
+  const plans = usePlans().value;
+  return (
+    <ListPage
+      title="Subscriptions"
+      noun="subscription"
+      path="/subscriptions"
+      columns={subscriptionColumns(plans)}
+      keyOf={({ id }) => id}
+      filters={filtersOf(plans ?? [])}
+      reloadOn={({ objectType }) => objectType === 'subscription'}
+    />
+  );
+}
+
+function filtersOf(plans: readonly Plan[]): readonly Filter[] {
+  return [
+    { kind: 'choice', name: 'status', label: 'Status', options: subscriptionStatuses },
+    {
+      kind: 'choice',
+      name: 'planId',
+      label: 'Plan',
+      options: plans.map(({ id }) => id),
+      textOf: (id) => planText(planOf(plans, id)),
+    },
+    ...createdFilters,
+    customerFilter,
+  ];
+}
+
+function planText(plan: Plan | undefined): string {
+  return plan === undefined ? '' : `${plan.name}${plan.active ? '' : ' (archived)'}`;
+}

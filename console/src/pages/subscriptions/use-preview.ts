@@ -1,0 +1,41 @@
+import { useEffect, useState } from 'preact/hooks';
+import { type ApiError, toApiError } from '../../api/api-error.ts';
+import { request } from '../../api/request.ts';
+import type { ChangePreview, Subscription } from '../../api/types.ts';
+import type { ChangeBody } from './wanted-terms.ts';
+
+/** A preview asks the processor, so one is not made for every key that is pressed. */
+const pauseMs = 300;
+
+interface Loaded {
+  readonly of: string;
+  readonly preview?: ChangePreview;
+  readonly error?: ApiError;
+}
+
+/** The preview of a change. Both are undefined while it is made. A preview of other inputs is never shown. */
+export function usePreview(
+  { id, updatedAt }: Pick<Subscription, 'id' | 'updatedAt'>,
+  body: ChangeBody | undefined,
+): Omit<Loaded, 'of'> {
+  const [loaded, setLoaded] = useState<Loaded>({ of: '' });
+  // Another change of the subscription makes the preview out of date.
+  const of = body === undefined ? '' : JSON.stringify([id, updatedAt, body]);
+  useEffect(() => {
+    if (body === undefined) return undefined;
+    const stopped = new AbortController();
+    const load = () =>
+      request<ChangePreview>('POST', `/subscriptions/${id}/preview`, { body, signal: stopped.signal }).then(
+        (preview) => setLoaded({ of, preview }),
+        (error: unknown) => {
+          if (!stopped.signal.aborted) setLoaded({ of, error: toApiError(error) });
+        },
+      );
+    const timer = setTimeout(load, pauseMs);
+    return () => {
+      clearTimeout(timer);
+      stopped.abort();
+    };
+  }, [of]);
+  return loaded.of === of ? loaded : {};
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Plan } from '../../api/types.ts';
+import { changeBody, costText, parseQuantity, selectablePlans, type WantedTerms } from './wanted-terms.ts';
+
+const present = { planId: 'gold', quantity: 1 };
+const wanted: WantedTerms = { planId: 'gold', quantity: '3', when: 'now', proration: 'invoice' };
+
+test('a quantity is a whole number that the API accepts', () => {
+  assert.deepEqual(['1', ' 12 ', '1000000', '0', '1000001', '1.5', '-1', '', 'x'].map(parseQuantity), [
+    1,
+    12,
+    1_000_000,
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
+test('a change sends plan and quantity, and the proration only if it is made now', () => {
+  assert.deepEqual(changeBody(wanted, present), {
+    planId: 'gold',
+    quantity: 3,
+    when: 'now',
+    proration: 'invoice',
+  });
+  assert.deepEqual(changeBody({ ...wanted, when: 'periodEnd' }, present), {
+    planId: 'gold',
+    quantity: 3,
+    when: 'periodEnd',
+  });
+});
+
+test('inputs that change nothing, or are not valid, send nothing', () => {
+  assert.equal(changeBody({ ...wanted, quantity: '1' }, present), undefined);
+  assert.equal(changeBody({ ...wanted, quantity: '0' }, present), undefined);
+});
+
+test('a subscription can change to active plans in its currency, and keep an archived one', () => {
+  const plan = (id: string, values: Partial<Plan> = {}) =>
+    ({ id, name: id, active: true, currency: 'eur', amount: 900, ...values }) as Plan;
+  const old = plan('old', { active: false });
+  const plans = [plan('silver'), plan('yen', { currency: 'jpy' }), plan('gone', { active: false }), old];
+  assert.deepEqual(
+    selectablePlans(plans, old).map(({ id }) => id),
+    ['old', 'silver'],
+  );
+});
+
+test('the cost of a change says what is charged now, to which card, or when the next invoice comes', () => {
+  const around = { card: 'Visa •••• 4242', currentPeriodEnd: '2026-12-15T09:30:00.000Z' };
+  const preview = { amountDue: 1_800, currency: 'eur', billedNow: true };
+  assert.match(costText(preview, { when: 'now', proration: 'invoice' }, around)[0] ?? '', /18\.00.*4242 now/);
+  assert.match(
+    costText(preview, { when: 'now', proration: 'none' }, around)[0] ?? '',
+    /new period starts now/,
+  );
+  assert.deepEqual(costText({ ...preview, amountDue: 0 }, { when: 'now', proration: 'invoice' }, around), [
+    'Nothing is charged now: credits cover the invoice that is made now.',
+  ]);
+  const [later = ''] = costText({ ...preview, billedNow: false }, { when: 'periodEnd' }, around);
+  assert.match(later, /^Nothing is charged now\. The next invoice on .*2026.* is .*18\.00\.$/);
+});

@@ -1,0 +1,56 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { Status } from '../parts/status.tsx';
+import { Money, Time } from '../parts/values.tsx';
+import { matchText, type SearchResult, typeText } from './search-result.ts';
+
+/** One result: what it is, what people call it, and what tells it apart. */
+export function ResultOption({
+  id,
+  result,
+  isTyped,
+  isActive,
+  onPoint,
+  onChoose,
+}: {
+  readonly id: string;
+  readonly result: SearchResult;
+  /** Whether its type is shown. */
+  readonly isTyped: boolean;
+  readonly isActive: boolean;
+  readonly onPoint: () => void;
+  readonly onChoose: () => void;
+}) {
+  const option = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (isActive) option.current?.scrollIntoView({ block: 'nearest' });
+  }, [isActive]);
+  const { label, description, status, amount, currency, createdAt } = result;
+  return (
+    <div
+      ref={option}
+      id={id}
+      class="result"
+      role="option"
+      tabIndex={-1}
+      aria-selected={isActive}
+      onMouseMove={onPoint}
+      onClick={onChoose}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') onChoose();
+      }}
+    >
+      <span class="result-label">
+        {isTyped && <span class="result-type">{typeText(result)} </span>}
+        <strong>{label}</strong>
+        {description !== null && description !== label && <span class="quiet"> {description}</span>}
+      </span>
+      <span class="result-end">
+        {amount !== null && currency !== null && <Money amount={amount} currency={currency} />}
+        {status !== null && <Status value={status} />}
+      </span>
+      <span class="result-why quiet">
+        {matchText(result)} · created <Time value={createdAt} dayOnly />
+      </span>
+    </div>
+  );
+}

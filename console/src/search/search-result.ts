@@ -1,0 +1,102 @@
+import { pageOf } from '../links.ts';
+
+/** An object that the search found, as the API shows it. */
+export interface SearchResult {
+  readonly objectType: keyof typeof typeTexts;
+  readonly objectId: string;
+  readonly customerId: string | null;
+  readonly paymentId: string | null;
+  readonly label: string;
+  readonly description: string | null;
+  readonly status: string | null;
+  readonly amount: number | null;
+  readonly currency: string | null;
+  readonly createdAt: string;
+  readonly matched: keyof typeof matchTexts;
+  readonly exact: boolean;
+}
+
+/** Results under one heading. */
+export interface ResultGroup {
+  readonly title: string;
+  /** Whether the results can have different types. */
+  readonly isMixed: boolean;
+  readonly results: readonly SearchResult[];
+}
+
+const typeTexts = {
+  customer: { one: 'Customer', many: 'Customers' },
+  plan: { one: 'Plan', many: 'Plans' },
+  payment: { one: 'Payment', many: 'Payments' },
+  refund: { one: 'Refund', many: 'Refunds' },
+  subscription: { one: 'Subscription', many: 'Subscriptions' },
+  invoice: { one: 'Invoice', many: 'Invoices' },
+  webhook_event: { one: 'Webhook event', many: 'Webhook events' },
+  event: { one: 'Event', many: 'Events' },
+} as const;
+
+const matchTexts = {
+  id: 'id',
+  processorId: 'processor id',
+  externalId: 'external id',
+  email: 'e-mail',
+  number: 'number',
+} as const;
+
+export function typeText({ objectType }: SearchResult): string {
+  return typeTexts[objectType].one;
+}
+
+/** What the text of the search is, for the reader to know why this was found. */
+export function matchText({ matched, exact }: SearchResult): string {
+  return exact ? `Same ${matchTexts[matched]}` : `${capitalized(matchTexts[matched])} begins with it`;
+}
+
+/** What matches exactly comes first, and the rest by type, in the order in which the API found it. */
+export function groupResults(results: readonly SearchResult[]): readonly ResultGroup[] {
+  const exact = results.filter((result) => result.exact);
+  const others = Map.groupBy(
+    results.filter((result) => !result.exact),
+    ({ objectType }) => objectType,
+  );
+  return [
+    ...(exact.length === 0
+      ? []
+      : [{ title: exact.length === 1 ? 'Exact match' : 'Exact matches', isMixed: true, results: exact }]),
+    ...[...others].map(([type, found]) => ({ title: typeTexts[type].many, isMixed: false, results: found })),
+  ];
+}
+
+/** The page that shows what was found. Null if no page does. */
+export function pageOfResult(result: SearchResult): string | null {
+  const { objectType, objectId, customerId, paymentId, label, description } = result;
+  switch (objectType) {
+    case 'refund':
+      return paymentId === null ? null : pageOf('payment', paymentId);
+    case 'webhook_event':
+      return pageOf('webhookEvent', objectId);
+    case 'event':
+      return pageOfEvent(label, description, customerId);
+    default:
+      return pageOf(objectType, objectId);
+  }
+}
+
+/** An event is in the timeline of its object. Its label is its type, which begins with that of the object. */
+function pageOfEvent(type: string, objectId: string | null, customerId: string | null): string | null {
+  const [objectType] = type.split('.');
+  switch (objectType) {
+    case 'customer':
+    case 'plan':
+    case 'payment':
+    case 'subscription':
+    case 'invoice':
+      return objectId === null ? null : pageOf(objectType, objectId);
+    default:
+      return customerId === null ? null : pageOf('customer', customerId);
+  }
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,46 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ApiError } from '../api/api-error.ts';
+import { useResource } from '../api/use-resource.ts';
+import type { SearchResult } from './search-result.ts';
+
+/** Less than a person notices, and more than the time between two keys of a fast typist. */
+const pauseMs = 150;
+
+export interface SearchState {
+  /** The last results, also while the next ones are loaded. */
+  readonly results: readonly SearchResult[];
+  /** Whether the results are those of the text as it is now. */
+  readonly isCurrent: boolean;
+  readonly error: ApiError | undefined;
+  readonly retry: () => void;
+}
+
+/** Searches for a text when it has not changed for a moment. Answers to earlier texts are dropped. */
+export function useSearch(text: string): SearchState {
+  const wanted = text.trim();
+  const settled = useSettled(wanted);
+  const { value, error, reload } = useResource<{ readonly data: readonly SearchResult[] }>(
+    settled === '' ? null : '/search',
+    { query: { q: settled } },
+  );
+  const last = useRef<readonly SearchResult[]>([]);
+  if (value !== undefined) last.current = value.data;
+  if (settled === '') last.current = [];
+  const isSettled = wanted === settled;
+  return {
+    results: last.current,
+    isCurrent: isSettled && (wanted === '' || value !== undefined),
+    error: isSettled ? error : undefined,
+    retry: reload,
+  };
+}
+
+/** The value after it has not changed for a moment. An empty one counts at once. */
+function useSettled(value: string): string {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), value === '' ? 0 : pauseMs);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
+}

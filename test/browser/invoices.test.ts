@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { createSubscription, type InvoiceBody } from '../support/objects.ts';
+import { expectAccessible } from './support/accessible.ts';
+import { browserTest, sharedWorld } from './support/browser-test.ts';
+
+browserTest('invoices can be filtered, also by a link, and open their pages', async (tab) => {
+  const { page, till, open } = tab;
+  const { active, invoiceId } = await sharedWorld();
+  const { subscription } = await createSubscription(till);
+  await till.settle();
+  const { number } = await till.get<InvoiceBody>(`/invoices/${invoiceId}`);
+  await open(`/console/invoices?subscriptionId=${active.id}`);
+  await page.getByText('1 invoice', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Remove the filter Subscription' }).click();
+  await page.getByLabel('Status').selectOption('Open');
+  await page.getByRole('cell', { name: 'Open' }).first().waitFor();
+  assert.equal(new URL(page.url()).search, '?status=open');
+  await expectAccessible(page);
+  await page.goto(`/console/invoices?subscriptionId=${subscription.id}`);
+  const row = page.getByRole('row', { name: /Open/ });
+  assert.match((await row.textContent()) ?? '', /€9\.00€0\.00€9\.00/);
+  await page.goto('/console/invoices?status=paid');
+  await page.getByRole('link', { name: number ?? '' }).click();
+  await page.getByRole('heading', { level: 1, name: `Invoice ${number}` }).waitFor();
+});
+
+browserTest('an invoice shows its amounts, its payments, and the pages for the customer', async (tab) => {
+  const { page, till, open } = tab;
+  const { active, customer, invoiceId } = await sharedWorld();
+  const invoice = await till.get<InvoiceBody>(`/invoices/${invoiceId}`);
+  await open(`/console/invoices/${invoiceId}`);
+  await page.getByRole('region', { name: 'Payments' }).getByRole('link', { name: '€9.00' }).waitFor();
+  const links = [
+    ['Hosted page', invoice.hostedInvoiceUrl],
+    ['PDF', invoice.invoicePdfUrl],
+    [active.id, `/console/subscriptions/${active.id}`],
+    [customer.id, `/console/customers/${customer.id}`],
+    ['All payments of the subscription', `/console/payments?subscriptionId=${active.id}`],
+  ] as const;
+  for (const [name, href] of links)
+    assert.equal(await page.getByRole('link', { name }).getAttribute('href'), href);
+  await expectAccessible(page);
+  await page.getByRole('link', { name: 'All payments of the subscription' }).click();
+  await page.getByRole('link', { name: active.id }).waitFor();
+  await page.getByText('1 payment', { exact: true }).waitFor();
+});

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { createCustomer, createPlan, createSubscription } from '../support/objects.ts';
+import { subscribe } from '../support/subscribed.ts';
+import { expectAccessible } from './support/accessible.ts';
+import { browserTest, sharedWorld } from './support/browser-test.ts';
+
+browserTest('subscriptions can be filtered by the name of their plan', async ({ page, till, open }) => {
+  const plan = await createPlan(till, { name: 'Titanium' });
+  const { subscription } = await createSubscription(till, { planId: plan.id, quantity: 3 });
+  const { active } = await sharedWorld();
+  await open('/console/subscriptions');
+  await page.locator(`a[href="/console/subscriptions/${active.id}"]`).waitFor();
+  await page.getByLabel('Plan').selectOption({ label: 'Titanium' });
+  await page.getByText('1 subscription', { exact: true }).waitFor();
+  assert.equal(new URL(page.url()).search, `?planId=${plan.id}`);
+  const row = page.getByRole('row', { name: '3 × Titanium' });
+  assert.match((await row.textContent()) ?? '', /3 × €9\.00 per monthIncompleteNoRenews/);
+  await expectAccessible(page);
+  await row.getByRole('link').click();
+  await page.getByRole('heading', { level: 1, name: '3 × Titanium' }).waitFor();
+  assert.equal(new URL(page.url()).pathname, `/console/subscriptions/${subscription.id}`);
+});
+
+browserTest('a filter from a link can be removed', async ({ page, till, open }) => {
+  const customer = await createCustomer(till);
+  await sharedWorld();
+  await open(`/console/subscriptions?customerId=${customer.id}`);
+  await page.getByText('No subscription matches.').waitFor();
+  await page.getByRole('button', { name: 'Remove the filter Customer' }).click();
+  await page.getByRole('table', { name: 'Subscriptions' }).waitFor();
+  assert.equal(new URL(page.url()).search, '');
+});
+
+for (const colorScheme of ['light', 'dark'] as const)
+  browserTest(
+    `a subscription shows what it is, why it entitles, and what belongs to it (${colorScheme}, 320 px)`,
+    async ({ page, open }) => {
+      const { active, plan, customer, invoiceId } = await sharedWorld();
+      await open(`/console/subscriptions/${active.id}`);
+      await page.getByRole('heading', { level: 1, name: 'Gold' }).waitFor();
+      await page.getByText(/^Yes: the subscription is active, until /).waitFor();
+      await page.getByText('Visa •••• 4242').first().waitFor();
+      for (const [name, href] of [
+        [plan.name, `/console/plans/${plan.id}`],
+        [customer.id, `/console/customers/${customer.id}`],
+        [invoiceId, `/console/invoices/${invoiceId}`],
+      ] as const)
+        assert.equal(await page.getByRole('link', { name, exact: true }).getAttribute('href'), href);
+      const amounts = page.getByRole('region', { name: 'Payments' }).getByRole('link');
+      assert.equal(await amounts.textContent(), '€9.00');
+      await page.getByText('Subscription created').waitFor();
+      await expectAccessible(page);
+      const overflow = await page.evaluate<number>(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      );
+      assert.equal(overflow, 0);
+    },
+    { colorScheme, viewport: { width: 320, height: 800 } },
+  );
+
+browserTest('a key that may only read sees no actions', async ({ page, open }) => {
+  const { active } = await sharedWorld();
+  await open(`/console/subscriptions/${active.id}`, { scopes: ['read'] });
+  await page.getByText('Subscription created').waitFor();
+  assert.equal(await page.getByRole('button', { name: /Cancel|Change/ }).count(), 0);
+});
+
+browserTest('a subscription can be canceled at its period’s end, kept, and canceled at once', async (tab) => {
+  const { page, till, open } = tab;
+  const { id } = await subscribe(till);
+  const read = () => till.get<{ status: string; cancelAtPeriodEnd: boolean }>(`/subscriptions/${id}`);
+  const dialog = page.getByRole('dialog');
+  const act = async (button: string, saying: RegExp) => {
+    await page.getByRole('button', { name: button }).click();
+    await dialog.getByText(saying).first().waitFor();
+    await expectAccessible(page, button);
+    // The second click arrives before the first one is answered.
+    await dialog.getByRole('button', { name: button }).dblclick();
+    await dialog.waitFor({ state: 'detached' });
+  };
+  const writes: string[] = [];
+  page.on('request', (request) => {
+    if (request.method() !== 'GET') writes.push(request.method());
+  });
+  await open(`/console/subscriptions/${id}`);
+  await act('Cancel at period end', /Gold \(€9\.00 per day\) goes on until .* and ends then/);
+  await page.getByText(/^Ends on /).waitFor();
+  assert.equal((await read()).cancelAtPeriodEnd, true);
+  await act('Keep it', /charged for Gold \(€9\.00 per day\)\. Nothing is charged now\./);
+  await page.getByText(/^Ends on /).waitFor({ state: 'detached' });
+  assert.equal((await read()).cancelAtPeriodEnd, false);
+  await act('Cancel now', /Nothing is refunded, also not for the rest of the period until /);
+  await page.getByRole('button', { name: 'Cancel now' }).waitFor({ state: 'detached' });
+  assert.equal((await read()).status, 'canceled');
+  assert.deepEqual(writes, ['PATCH', 'PATCH', 'DELETE']);
+});
