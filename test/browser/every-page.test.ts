@@ -101,3 +101,29 @@ function withoutEdge(page: Page): Promise<readonly string[]> {
       .map((element) => element.textContent)`,
   );
 }
+
+/** The pages of objects, and what they are called before the object is known. */
+const objectPages = {
+  customers: 'Customer',
+  payments: 'Payment',
+  subscriptions: 'Subscription',
+  invoices: 'Invoice',
+  plans: 'Plan',
+  'webhook-events': 'Webhook event',
+  'event-endpoints': 'Event endpoint',
+};
+
+browserTest(
+  'the page of an object that does not exist says so under a heading',
+  async ({ page, open, problems }) => {
+    problems.expect(/ 404 /);
+    await open('/console/start');
+    for (const [list, heading] of Object.entries(objectPages)) {
+      const path = `/console/${list}/0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90`;
+      await goTo(page, { name: list, path: () => path, heading });
+      await page.getByRole('alert').first().waitFor();
+      assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, list);
+    }
+    await expectAccessible(page);
+  },
+);

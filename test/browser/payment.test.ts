@@ -9,7 +9,7 @@ import {
 } from '../support/objects.ts';
 import { type TillInProcess, triesPerCall } from '../support/till-in-process.ts';
 import { expectAccessible } from './support/accessible.ts';
-import { browserTest, sharedTill, sharedWorld } from './support/browser-test.ts';
+import { browserTest, sharedWorld } from './support/browser-test.ts';
 import { focused, moveTo } from './support/keyboard.ts';
 
 async function createPaid(
@@ -197,13 +197,4 @@ browserTest('a key that may only read sees no actions', async ({ page, open }) =
   await page.getByRole('heading', { level: 2, name: 'Timeline' }).waitFor();
   for (const name of ['Refund', 'Capture', 'Cancel payment'])
     assert.equal(await button(page, name).count(), 0);
-});
-
-browserTest('a payment that does not exist', async ({ page, open, problems }) => {
-  problems.expect(/ 404 .*\/payments\//);
-  await sharedTill();
-  await open('/console/payments/0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90');
-  await page.getByRole('alert').waitFor();
-  await page.getByRole('heading', { level: 1, name: 'Payment' }).waitFor();
-  await expectAccessible(page);
 });

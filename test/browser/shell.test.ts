@@ -11,20 +11,15 @@ const background = (page: Page) => page.evaluate<string>('getComputedStyle(docum
 browserTest('the navigation shows only what the scopes of the key allow', async ({ page, open }) => {
   await open('/console/payments', { scopes: ['read'] });
   const labels = () => menu(page).getByRole('link').allTextContents();
-  const forReaders = ['Overview', 'Customers', 'Payments', 'Subscriptions', 'Invoices', 'Plans'];
+  const forReaders = ['Overview', 'Customers', 'Payments', 'Refunds', 'Subscriptions', 'Invoices', 'Plans'];
+  const forOperators = ['Webhook events', 'Event endpoints', 'Resync'];
   assert.deepEqual(await labels(), forReaders);
   await page.getByRole('button', { name: 'Sign out' }).click();
   await open('/console/payments', { scopes: ['operate'] });
-  assert.deepEqual(await labels(), [...forReaders, 'Webhook events', 'Event endpoints', 'Sandbox']);
+  assert.deepEqual(await labels(), [...forReaders, ...forOperators, 'Sandbox']);
   await page.getByRole('button', { name: 'Sign out' }).click();
   await open('/console/payments');
-  assert.deepEqual(await labels(), [
-    ...forReaders,
-    'Webhook events',
-    'Event endpoints',
-    'API keys',
-    'Sandbox',
-  ]);
+  assert.deepEqual(await labels(), [...forReaders, ...forOperators, 'API keys', 'Sandbox']);
   assert.equal(await menu(page).locator('[aria-current=page]').textContent(), 'Payments');
 });
 
@@ -82,3 +77,14 @@ browserTest('links within the console change the page without loading it again',
   assert.equal(await page.evaluate('globalThis.isSamePage'), true);
   assert.equal(await page.title(), 'Payments · Till');
 });
+
+browserTest(
+  'a page that the key may not see says which scope is missing',
+  async ({ page, open, problems }) => {
+    problems.expect(/ 403 .*\/webhook-events/);
+    await open('/console/webhook-events', { scopes: ['read'] });
+    await page.getByText('Not allowed').first().waitFor();
+    await page.getByText('`operate`').first().waitFor();
+    await expectAccessible(page);
+  },
+);

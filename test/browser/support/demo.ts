@@ -43,6 +43,7 @@ export async function createDemo(till: TillInProcess): Promise<World> {
     await createSubscription(till, { customerId, planId: world.plan.id, trialPeriodDays: 14 });
   await till.settle();
   await spreadPayments(till);
+  await till.services.overviewFollower.correct();
   return world;
 }
 

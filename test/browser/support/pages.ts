@@ -11,6 +11,13 @@ export interface ConsolePage {
 
 /** Every page of the console. */
 export const pages: readonly ConsolePage[] = [
+  { name: 'overview', path: () => '/console', heading: 'Overview' },
+  { name: 'customers', path: () => '/console/customers', heading: 'Customers' },
+  {
+    name: 'customer',
+    path: ({ customer }) => `/console/customers/${customer.id}`,
+    heading: 'Ada Lovelace',
+  },
   { name: 'payments', path: () => '/console/payments', heading: 'Payments' },
   {
     name: 'payment',
@@ -22,6 +29,36 @@ export const pages: readonly ConsolePage[] = [
     path: ({ payments }) => `/console/payments/${payments.disputed.id}`,
     heading: '€77.00',
   },
+  { name: 'subscriptions', path: () => '/console/subscriptions', heading: 'Subscriptions' },
+  {
+    name: 'subscription',
+    path: ({ active }) => `/console/subscriptions/${active.id}`,
+    heading: /^Gold/,
+  },
+  { name: 'invoices', path: () => '/console/invoices', heading: 'Invoices' },
+  {
+    name: 'invoice',
+    path: ({ invoiceId }) => `/console/invoices/${invoiceId}`,
+    heading: /^Invoice /,
+  },
+  { name: 'plans', path: () => '/console/plans', heading: 'Plans' },
+  { name: 'plan', path: ({ plan }) => `/console/plans/${plan.id}`, heading: 'Gold' },
+  { name: 'refunds', path: () => '/console/refunds', heading: 'Refunds' },
+  { name: 'webhook events', path: () => '/console/webhook-events', heading: 'Webhook events' },
+  {
+    name: 'webhook event',
+    path: ({ failedEventId }) => `/console/webhook-events/${failedEventId}`,
+    heading: 'invoice.paid',
+  },
+  { name: 'event endpoints', path: () => '/console/event-endpoints', heading: 'Event endpoints' },
+  {
+    name: 'event endpoint',
+    path: ({ endpointId }) => `/console/event-endpoints/${endpointId}`,
+    heading: 'https://shop.example.com/till-events',
+  },
+  { name: 'resync', path: () => '/console/resyncs', heading: 'Resync' },
+  { name: 'API keys', path: () => '/console/api-keys', heading: 'API keys' },
+  { name: 'sandbox', path: () => '/console/sandbox', heading: 'Sandbox' },
   { name: 'not found', path: () => '/console/no-such-page', heading: 'Page not found' },
 ];
 

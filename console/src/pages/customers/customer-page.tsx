@@ -38,7 +38,7 @@ function OneCustomer({ id }: { readonly id: string }) {
   // What was loaded before the deletion must not stay on the screen.
   if (customer.error?.status === 404) return <NoCustomer id={id} />;
   return (
-    <Show resource={customer}>
+    <Show resource={customer} heading="Customer">
       {(value) => (
         <Page
           title={customerName(value)}

@@ -19,7 +19,7 @@ export function EndpointPage() {
   const { id = '' } = useRoute().params;
   const endpoint = useResource<EventEndpoint>(`/event-endpoints/${id}`, { reloadOn: () => true });
   return (
-    <Show resource={endpoint}>
+    <Show resource={endpoint} heading="Event endpoint">
       {(value) => (
         <Page
           title={value.url}

@@ -18,7 +18,7 @@ export function InvoicePage() {
   const { id = '' } = useRoute().params;
   const invoice = useResource<Invoice>(`/invoices/${id}`, { reloadOn: ({ objectId }) => objectId === id });
   return (
-    <Show resource={invoice}>
+    <Show resource={invoice} heading="Invoice">
       {(value) => (
         <Page
           title={value.number === null ? 'Invoice without a number' : `Invoice ${value.number}`}

@@ -19,7 +19,7 @@ export function PlanPage() {
   const { id = '' } = useRoute().params;
   const plan = useResource<Plan>(`/plans/${id}`, { reloadOn: ({ objectId }) => objectId === id });
   return (
-    <Show resource={plan}>
+    <Show resource={plan} heading="Plan">
       {(value) => (
         <Page
           title={value.name}

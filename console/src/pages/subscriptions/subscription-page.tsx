@@ -31,9 +31,9 @@ export function SubscriptionPage() {
     reloadOn: ({ objectId }) => objectId === id,
   });
   return (
-    <Show resource={subscription}>
+    <Show resource={subscription} heading="Subscription">
       {(value) => (
-        <Show resource={plans}>
+        <Show resource={plans} heading="Subscription">
           {(all) => <Loaded subscription={value} plans={all} onActed={subscription.reload} />}
         </Show>
       )}

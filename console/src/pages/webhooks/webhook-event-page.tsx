@@ -19,7 +19,7 @@ export function WebhookEventPage() {
     reloadOn: () => true,
   });
   return (
-    <Show resource={event}>
+    <Show resource={event} heading="Webhook event">
       {(value) => (
         <Page
           title={value.type}
