@@ -33,6 +33,7 @@ export const failureTitles = {
   refund_in_flight: 'Refund in progress',
   too_many_api_keys: 'Too many API keys',
   refund_exceeds_remaining: 'Refund exceeds the remaining amount',
+  resync_running: 'Resync in progress',
   event_expired: 'Event expired',
   request_timeout: 'Request timeout',
   payload_too_large: 'Request body too large',

@@ -48,6 +48,7 @@ const domains = [
   'invoices',
   'payment-methods',
   'keys',
+  'overview',
   'idempotency',
   'events',
   'webhooks',
@@ -273,7 +274,8 @@ const pureFiles = [
 /**
  * The first file of each table owns it. Others only read it, in a statement that must see both tables in one snapshot: the
  * sum of a payment's refunds, the payment of a refund, the subscription of an invoice, the invoices of a subscription, the
- * invoice and the subscription of a payment, all that a customer is entitled to, the customer of an external id, and whether the customer of an event is deleted.
+ * invoice and the subscription of a payment, all that a customer is entitled to, the customer of an external id, whether
+ * the customer of an event is deleted, the currency of a subscription, and what all rows add to the overview.
  */
 const storesByTable: Readonly<Record<string, readonly string[]>> = {
   customers: [
@@ -289,15 +291,23 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'customers/customer-store.ts',
     'subscriptions/entitlement-store.ts',
   ],
-  plans: ['plans/plan-store.ts', 'subscriptions/entitlement-store.ts'],
-  payments: ['payments/payment-store.ts', 'payments/refund-store.ts'],
-  refunds: ['payments/refund-store.ts', 'payments/payment-store.ts'],
+  plans: [
+    'plans/plan-store.ts',
+    'subscriptions/entitlement-store.ts',
+    'subscriptions/subscription-store.ts',
+    'overview/overview-count-store.ts',
+  ],
+  payments: ['payments/payment-store.ts', 'payments/refund-store.ts', 'overview/overview-count-store.ts'],
+  refunds: ['payments/refund-store.ts', 'payments/payment-store.ts', 'overview/overview-count-store.ts'],
   subscriptions: [
     'subscriptions/subscription-store.ts',
     'subscriptions/entitlement-store.ts',
     'invoices/invoice-store.ts',
     'payments/payment-store.ts',
+    'overview/overview-count-store.ts',
   ],
+  overview_cells: ['overview/overview-store.ts'],
+  overview_progress: ['overview/overview-store.ts'],
   group_reservations: ['subscriptions/group-reservation-store.ts'],
   invoices: ['invoices/invoice-store.ts', 'subscriptions/subscription-store.ts', 'payments/payment-store.ts'],
   // Readers; erasure; the queue of deliveries; their list.
@@ -314,6 +324,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   api_keys: ['keys/key-store.ts'],
   processor_account: ['processor/account/account-store.ts'],
   recovery: ['sync/recovery-store.ts'],
+  resyncs: ['sync/resync-run-store.ts'],
   migrations: ['platform/migrate.ts'],
   // One table and the statements of three concerns: the queue, the operators' list and erasure.
   webhook_events: [

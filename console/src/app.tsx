@@ -3,16 +3,23 @@ import { LocationProvider, Route, Router } from 'preact-iso';
 import { type ApiError, toApiError } from './api/api-error.ts';
 import { followChanges } from './api/live.ts';
 import { home } from './links.ts';
+import { EndpointPage } from './pages/endpoints/endpoint-page.tsx';
+import { EndpointsPage } from './pages/endpoints/endpoints-page.tsx';
 import { InvoicePage } from './pages/invoices/invoice-page.tsx';
 import { InvoicesPage } from './pages/invoices/invoices-page.tsx';
 import { NotFound } from './pages/not-found.tsx';
+import { OverviewPage } from './pages/overview/overview-page.tsx';
 import { PaymentPage } from './pages/payments/payment-page.tsx';
 import { PaymentsPage } from './pages/payments/payments-page.tsx';
 import { PlanPage } from './pages/plans/plan-page.tsx';
 import { PlansPage } from './pages/plans/plans-page.tsx';
+import { RefundsPage } from './pages/refunds/refunds-page.tsx';
+import { ResyncsPage } from './pages/resyncs/resyncs-page.tsx';
 import { SignIn } from './pages/sign-in.tsx';
 import { SubscriptionPage } from './pages/subscriptions/subscription-page.tsx';
 import { SubscriptionsPage } from './pages/subscriptions/subscriptions-page.tsx';
+import { WebhookEventPage } from './pages/webhooks/webhook-event-page.tsx';
+import { WebhookEventsPage } from './pages/webhooks/webhook-events-page.tsx';
 import { Failed, Loading } from './parts/states.tsx';
 import { apiKey, currentKey, signIn } from './session.ts';
 import { Shell } from './shell.tsx';
@@ -33,6 +40,13 @@ export function App() {
           <Route path={`${home}/invoices/:id`} component={InvoicePage} />
           <Route path={`${home}/plans`} component={PlansPage} />
           <Route path={`${home}/plans/:id`} component={PlanPage} />
+          <Route path={`${home}/webhook-events`} component={WebhookEventsPage} />
+          <Route path={`${home}/webhook-events/:id`} component={WebhookEventPage} />
+          <Route path={`${home}/event-endpoints`} component={EndpointsPage} />
+          <Route path={`${home}/event-endpoints/:id`} component={EndpointPage} />
+          <Route path={`${home}/resyncs`} component={ResyncsPage} />
+          <Route path={home} component={OverviewPage} />
+          <Route path={`${home}/refunds`} component={RefundsPage} />
           <Route default component={NotFound} />
         </Router>
       </Shell>

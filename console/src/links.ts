@@ -1,18 +1,21 @@
 import type { EventObjectType } from '../../src/events/event.ts';
 
-/** The pages of objects. */
-const pages: Readonly<Record<Exclude<EventObjectType, 'refund'> | 'webhookEvent', string>> = {
+/** The lists, and the beginning of the addresses of their objects. */
+const pages: Readonly<Record<EventObjectType | 'webhookEvent' | 'eventEndpoint', string>> = {
   customer: 'customers',
   plan: 'plans',
   payment: 'payments',
+  refund: 'refunds',
   subscription: 'subscriptions',
   invoice: 'invoices',
   webhookEvent: 'webhook-events',
+  eventEndpoint: 'event-endpoints',
 };
 
 export const home = '/console';
 
-export function pageOf(type: keyof typeof pages, id: string): string {
+/** A refund is shown on the page of its payment. */
+export function pageOf(type: Exclude<keyof typeof pages, 'refund'>, id: string): string {
   return `${home}/${pages[type]}/${encodeURIComponent(id)}`;
 }
 

@@ -13,11 +13,13 @@ const entries: readonly Entry[] = [
   { label: 'Overview', path: home, scope: 'read' },
   { label: 'Customers', path: `${home}/customers`, scope: 'read' },
   { label: 'Payments', path: `${home}/payments`, scope: 'read' },
+  { label: 'Refunds', path: `${home}/refunds`, scope: 'read' },
   { label: 'Subscriptions', path: `${home}/subscriptions`, scope: 'read' },
   { label: 'Invoices', path: `${home}/invoices`, scope: 'read' },
   { label: 'Plans', path: `${home}/plans`, scope: 'read' },
   { label: 'Webhook events', path: `${home}/webhook-events`, scope: 'operate' },
   { label: 'Event endpoints', path: `${home}/event-endpoints`, scope: 'operate' },
+  { label: 'Resync', path: `${home}/resyncs`, scope: 'operate' },
   { label: 'API keys', path: `${home}/api-keys`, scope: 'admin' },
   { label: 'Sandbox', path: `${home}/sandbox`, scope: 'operate', isForSandbox: true },
 ];

@@ -1,5 +1,5 @@
 import type { DeliveryMode, Settings } from '../state/settings.ts';
-import type { Fault } from './faults.ts';
+import type { FaultRule } from './faults.ts';
 
 /** Invalid input to the control API. */
 export class ControlInputError extends Error {
@@ -64,13 +64,33 @@ export function parseAuthentication(body: string): boolean {
   return choiceOf(fieldsOf(body, ['result']), 'result', ['succeeded', 'failed']) === 'succeeded';
 }
 
+/** The card that a customer pays with, and where the customer returns to after authentication. */
+export function parseConfirmation(body: string): {
+  readonly paymentMethod: string;
+  readonly returnUrl: string | undefined;
+} {
+  const input = fieldsOf(body, ['payment_method', 'return_url']);
+  const { payment_method: paymentMethod, return_url: returnUrl } = input;
+  if (typeof paymentMethod !== 'string' || paymentMethod === '')
+    throw new ControlInputError(
+      '"payment_method" must be the name of a test card, such as "pm_card_visa", or the id of a payment method.',
+    );
+  if (returnUrl !== undefined && (typeof returnUrl !== 'string' || !isWebAddress(returnUrl)))
+    throw new ControlInputError('"return_url" must be an address that starts with http:// or https://.');
+  return { paymentMethod, returnUrl };
+}
+
+export function isWebAddress(text: string): boolean {
+  return /^https?:\/\//.test(text) && URL.canParse(text);
+}
+
 const kinds = ['error', 'latency', 'hang', 'reset_before', 'reset_after'] as const;
 /** Ten minutes: longer than any client waits. */
 const latencyMsMax = 600_000;
 const timesMax = 1_000_000;
 
 /** Parses a fault. Rejects an unknown operation, because its fault would never occur. */
-export function parseFault(body: string, operationNames: readonly string[]): Fault {
+export function parseFault(body: string, operationNames: readonly string[]): FaultRule {
   const input = fieldsOf(body, ['operation', 'kind', 'status', 'code', 'latencyMs', 'times']);
   const operation = input['operation'];
   if (typeof operation !== 'string' || (operation !== '*' && !operationNames.includes(operation)))

@@ -1,31 +1,25 @@
+import { pageHandlers } from '../pages/pages.ts';
+import { describeTestCard, testCards } from '../payments/test-cards.ts';
 import { authenticateControl } from '../wire/authenticate.ts';
 import type { Operation } from '../wire/operation.ts';
-import { objectTime } from '../wire/request-clock.ts';
 import type { Control, ControlResponse } from '../wire/server.ts';
 import { WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
 import type { Worlds } from '../worlds/worlds.ts';
-import { authenticationPage, completeIntent, invoicePage } from './authentication.ts';
+import { authenticate } from './authentication.ts';
 import {
   ControlInputError,
   parseAuthentication,
   parseClock,
+  parseConfirmation,
   parseDelivery,
   parseDunning,
   parseFault,
   parseSearchLag,
 } from './control-input.ts';
+import { confirmAsCustomer } from './customer.ts';
 import { loadFixtures } from './fixtures.ts';
-
-/** One request to the control API of a world. */
-interface Request {
-  readonly body: string;
-  /** The id in the path; empty if the path has none. */
-  readonly id: string;
-  readonly query: string;
-}
-
-type Handler = (world: World, request: Request) => Promise<ControlResponse> | ControlResponse;
+import type { Handler, Handlers } from './handler.ts';
 
 const ok = (body: object): ControlResponse => ({ status: 200, body });
 const notFound = (method: string, path: string): ControlResponse => ({
@@ -38,7 +32,7 @@ const notFound = (method: string, path: string): ControlResponse => ({
  * in the request selects the world. Links to pages name it in their path, because browsers send no key.
  */
 export function createControl(worlds: Worlds, operations: readonly Operation[]): Control {
-  const handlers = handlersOf(operations);
+  const handlers: Handlers = { ...handlersOf(operations), ...pageHandlers };
   return async ({ method, path, query, body, authorization }) => {
     try {
       const [, linked, local = path] = /^\/worlds\/([^/]+)(\/sandbox.*)$/.exec(path) ?? [];
@@ -73,6 +67,14 @@ async function removeWorld(worlds: Worlds, name: string | null): Promise<Control
   return ok({ world: name, removed: await worlds.remove(name) });
 }
 
+const cardList = testCards.map((card) => ({
+  number: card.number,
+  payment_method: card.tokens[0],
+  brand: card.brand,
+  funding: card.funding ?? 'credit',
+  description: describeTestCard(card),
+}));
+
 const clock = ({ store }: World) => ok({ now: store.now(), offsetSeconds: store.clock.offsetSeconds });
 const dunning = ({ store: { settings } }: World) =>
   ok({
@@ -83,16 +85,7 @@ const dunning = ({ store: { settings } }: World) =>
 const search = ({ store }: World) => ok({ lagSeconds: store.settings.searchLagSeconds ?? 0 });
 const delivery = ({ deliverer }: World) => ok({ mode: deliverer.mode, endpoints: deliverer.waiting() });
 
-async function authenticate({ store }: World, id: string, succeeded: boolean): Promise<object> {
-  const kind = store.paymentIntents.get(id) === undefined ? store.setupIntents : store.paymentIntents;
-  const intent = store.clock.at(objectTime(store, kind.name, id), () =>
-    store.transact(null, () => completeIntent(store, id, succeeded)),
-  );
-  await store.written();
-  return intent;
-}
-
-function handlersOf(operations: readonly Operation[]): Readonly<Record<string, Handler>> {
+function handlersOf(operations: readonly Operation[]): Handlers {
   const operationNames = operations.map(({ name }) => name);
   const authenticateIntent: Handler = async (world, { body, id }) =>
     ok(await authenticate(world, id, parseAuthentication(body)));
@@ -138,6 +131,10 @@ function handlersOf(operations: readonly Operation[]): Readonly<Record<string, H
       faults.clear();
       return ok({ faults: [] });
     },
+    'DELETE faults/*': ({ faults }, { id }) =>
+      faults.remove(id)
+        ? ok({ faults: faults.list() })
+        : { status: 404, body: { error: `There is no fault '${id}'. It may have met its last request.` } },
     'POST fixtures': async (world, { body }) => {
       const objects = loadFixtures(world, operations, body);
       await world.store.written();
@@ -148,16 +145,10 @@ function handlersOf(operations: readonly Operation[]): Readonly<Record<string, H
       await world.reset();
       return ok({ reset: true });
     },
+    'GET test_cards': () => ok({ test_cards: cardList }),
+    'POST payment_intents/*/confirm': async (world, { body, id }) =>
+      ok(await confirmAsCustomer(world, id, parseConfirmation(body))),
     'POST payment_intents/*/authenticate': authenticateIntent,
     'POST setup_intents/*/authenticate': authenticateIntent,
-    'GET authenticate/*': (world, { id, query }) => authenticationPage(world, id, query),
-    'POST authenticate/*': async (world, { body, id, query }) => {
-      const page = authenticationPage(world, id, query);
-      if (page.status !== 200) return page;
-      await authenticate(world, id, body.includes('result=succeeded'));
-      return authenticationPage(world, id, query);
-    },
-    'GET invoices/*': ({ store }, { id }) => invoicePage(store, id),
-    'GET invoices/*/pdf': ({ store }, { id }) => invoicePage(store, id),
   };
 }

@@ -1,4 +1,10 @@
-export type Fault = {
+export type Fault = FaultRule & {
+  /** Names the fault, so that it can be removed. */
+  readonly id: string;
+};
+
+/** What a fault does, and to which requests. */
+export type FaultRule = {
   readonly operation: string;
   /** How many more requests it affects. */
   readonly times: number;
@@ -13,6 +19,7 @@ export type Fault = {
 /** The faults to inject. They apply in the order in which they were set. */
 export class Faults {
   #faults: Fault[] = [];
+  #count = 0;
   #release: () => void = () => {};
   #released: Promise<void> = Promise.resolve();
 
@@ -20,8 +27,16 @@ export class Faults {
     this.#renewRelease();
   }
 
-  set(fault: Fault): void {
-    this.#faults.push(fault);
+  set(rule: FaultRule): void {
+    this.#count += 1;
+    this.#faults.push({ id: `fault_${this.#count}`, ...rule });
+  }
+
+  /** Removes one fault. Requests that already wait because of it go on waiting. Returns whether there was one. */
+  remove(id: string): boolean {
+    const before = this.#faults.length;
+    this.#faults = this.#faults.filter((fault) => fault.id !== id);
+    return this.#faults.length < before;
   }
 
   list(): readonly Fault[] {

@@ -179,3 +179,25 @@ export function testCardByNumber(number: string): TestCard | undefined {
 export function testCardByLast4(last4: string | undefined): TestCard | undefined {
   return testCards.find((card) => last4 !== undefined && card.number.endsWith(last4));
 }
+
+/** What the card does, for people. */
+export function describeTestCard({
+  decline,
+  declinesSetup,
+  authentication,
+  refund,
+  dispute,
+}: TestCard): string {
+  if (decline?.isBlocked) return `Blocked before it reaches the bank: ${decline.declineCode}.`;
+  if (decline !== undefined)
+    return declinesSetup
+      ? `Declined: ${decline.declineCode}.`
+      : `Can be saved, but every charge is declined: ${decline.declineCode}.`;
+  if (authentication === 'always') return 'Requires authentication for every payment.';
+  if (authentication === 'until_saved') return 'Requires authentication until it has been saved.';
+  if (refund === 'fails_later') return 'Succeeds. A refund succeeds, then fails a minute later.';
+  if (refund === 'pending_first') return 'Succeeds. A refund is pending, then succeeds a minute later.';
+  if (dispute === 'fraudulent') return 'Succeeds, then is disputed as fraudulent.';
+  if (dispute === 'product_not_received') return 'Succeeds, then is disputed: product not received.';
+  return dispute === 'inquiry' ? 'Succeeds, then gets an inquiry.' : 'Succeeds.';
+}

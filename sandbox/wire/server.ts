@@ -66,6 +66,8 @@ async function serve(
       isPage ? String(controlled.body) : JSON.stringify(controlled.body),
       {
         'content-type': isPage ? 'text/html; charset=utf-8' : 'application/json',
+        // Tells clients of the control API that they talk to a sandbox.
+        'till-sandbox': 'true',
         ...controlled.headers,
       },
     );

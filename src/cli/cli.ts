@@ -78,7 +78,8 @@ async function main(): Promise<void> {
     if (command === 'events' && verb === undefined) return listEvents(services, values);
     if (command === 'events' && verb === 'show' && id !== undefined) return showEvent(services, id);
     if (command === 'events' && verb === 'replay' && id !== undefined) return replayEvent(services, id);
-    if (command === 'keys' && verb === 'create' && id === undefined) return createKey(services.keys, values);
+    if (command === 'keys' && verb === 'create' && id === undefined)
+      return createKey(services.keys, values, systemClock.now());
     if (command === 'keys' && verb === 'list' && id === undefined) return listKeys(services.keys);
     if (command === 'keys' && verb === 'revoke' && id !== undefined) return revokeKey(services.keys, id);
     throw new UsageError(`Unknown command "${positionals.join(' ')}". Use one of the commands below.`);
@@ -197,7 +198,10 @@ async function migrate(config: Config): Promise<void> {
   }
 }
 
-async function resync({ resync: comparison, recovery }: Services, { all, customer }: Options): Promise<void> {
+async function resync(
+  { resync: comparison, recovery, overviewFollower }: Services,
+  { all, customer }: Options,
+): Promise<void> {
   const bar = new ProgressBar(process.stderr);
   if (all && customer !== undefined) throw new UsageError('Choose --all or --customer, not both.');
   if (customer === undefined && !all) {
@@ -220,6 +224,8 @@ async function resync({ resync: comparison, recovery }: Services, { all, custome
     process.stdout.write(
       `Corrected the total of ${resource} by ${correction > 0 ? '+' : ''}${correction}.\n`,
     );
+  const numbers = customer === undefined ? await overviewFollower.correct() : 0;
+  if (numbers > 0) process.stdout.write(`Corrected ${numbers} numbers of the overview.\n`);
   for (const { resource, id, reason } of skipped)
     process.stderr.write(`Not compared: ${resource} ${id}: ${reason}\n`);
   if (skipped.length > 0) process.exitCode = 1;

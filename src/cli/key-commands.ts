@@ -22,8 +22,8 @@ export interface KeyOptions {
 }
 
 /** The key is the only line on standard output, so that it can be piped to where it is needed. */
-export async function createKey(keys: KeyService, options: KeyOptions): Promise<void> {
-  const { result } = await keys.create(keyValuesOf(options), undefined);
+export async function createKey(keys: KeyService, options: KeyOptions, now: Date): Promise<void> {
+  const { result } = await keys.create(keyValuesOf(options, now), undefined);
   process.stderr.write(
     `${keyLine(result.row)}\nKeep the key now. It is not stored, and cannot be shown again.\n`,
   );
@@ -31,15 +31,16 @@ export async function createKey(keys: KeyService, options: KeyOptions): Promise<
 }
 
 /** The values of a new key, or a UsageError that names the wrong option. */
-export function keyValuesOf(options: KeyOptions): KeyValues {
+export function keyValuesOf(options: KeyOptions, now: Date): KeyValues {
   const { name = '', 'expires-at': expiresAt } = options;
   if (!new RegExp(keyNamePattern).test(name))
     throw new UsageError('--name must be 1 to 64 letters, digits, "_", "-" and ".".');
   const wanted = (options.scopes ?? '').split(',').map((scope) => scope.trim());
+  if (new Set(wanted).size !== wanted.length) throw new UsageError('--scopes must name each scope once.');
   const known = scopes.filter((scope) => wanted.includes(scope));
   if (known.length !== wanted.length)
     throw new UsageError(`--scopes must be one or more of ${scopes.join(', ')}, separated by commas.`);
-  return { name, scopes: known, expiresAt: expiresAt === undefined ? null : parseTime(expiresAt) };
+  return { name, scopes: known, expiresAt: expiresAt === undefined ? null : parseExpiry(expiresAt, now) };
 }
 
 export async function listKeys(keys: KeyService): Promise<void> {
@@ -57,11 +58,13 @@ export async function revokeKey(keys: KeyService, id: string): Promise<void> {
   process.stdout.write('Revoked. Running services refuse the key within 5 seconds.\n');
 }
 
-function parseTime(text: string): Date {
+function parseExpiry(text: string, now: Date): Date {
   const instant = parseInstant(text);
   if (instant === undefined)
     throw new UsageError('--expires-at must be a time such as 2027-01-31T00:00:00Z.');
-  return new Date(Number(instant / 1_000n));
+  const expiresAt = new Date(Number(instant / 1_000n));
+  if (expiresAt <= now) throw new UsageError('--expires-at must be in the future.');
+  return expiresAt;
 }
 
 function keyLine({ id, name, scopes: held, createdAt, expiresAt, lastUsedAt }: StoredKey): string {

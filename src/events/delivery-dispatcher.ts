@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Logger } from '../platform/logger.ts';
 import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
+import { WakeableSleep } from '../platform/wakeable-sleep.ts';
 import { DeliveryLane, type LaneEndpoint, type LaneParts } from './delivery-lane.ts';
 import type { EventEndpoint } from './endpoint.ts';
 import type { SecretBox } from './endpoint-secret.ts';
@@ -24,6 +25,8 @@ const renewDelayMs = 2_000;
 const staleMs = 4_000;
 /** A lease counts as lost a little earlier than others may take it. */
 const leaseMarginMs = 5_000;
+/** How long a request that changed an endpoint waits for the lanes. Taking a change usually needs 20 ms. */
+const takeMsMax = 2_000;
 
 interface DispatcherParts extends LaneParts {
   readonly database: Database;
@@ -44,8 +47,10 @@ export class DeliveryDispatcher {
   readonly #ending = new Map<string, Promise<void>>();
   /** Endpoints whose secret cannot be decrypted, with the time of the last change, so that each is logged once. */
   readonly #undecryptable = new Map<string, number>();
-  #running: Promise<void> = Promise.resolve();
-  #wake: () => void = () => {};
+  /** Resolves at the end of the next reload. */
+  #reloaded = Promise.withResolvers<void>();
+  #running: Promise<void> | undefined;
+  readonly #rest = new WakeableSleep();
   #isChanged = false;
   #isNudged = false;
   #isStopped = false;
@@ -65,19 +70,24 @@ export class DeliveryDispatcher {
   nudge(): void {
     if (this.#lanes.size === 0) return;
     this.#isNudged = true;
-    this.#wake();
+    this.#rest.wake();
   }
 
-  /** This process has changed an endpoint. */
-  endpointsChanged(): void {
-    this.#isChanged = true;
-    this.#wake();
+  /**
+   * This process has changed an endpoint. Resolves when its lanes have taken the change, so that a caller who gets the
+   * response can rely on it. They still take it, a little later, if that could not be done within `takeMsMax`.
+   */
+  async endpointsChanged(): Promise<void> {
+    const reloaded = this.#reloadSoon();
+    if (this.#running === undefined || this.#isStopped) return;
+    await Promise.race([reloaded, setTimeout(takeMsMax, undefined, { ref: false })]);
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    this.#wake();
+    this.#rest.wake();
     await this.#running;
+    this.#reloaded.resolve();
     for (const [id, lane] of this.#lanes) this.#end(id, lane.stop());
     await Promise.all(this.#ending.values());
     this.#parts.sender.close();
@@ -89,7 +99,7 @@ export class DeliveryDispatcher {
         this.#parts.logger.warn({ err: error }, 'event endpoints not checked; retry scheduled');
         return failureDelayMs;
       });
-      if (!this.#isNudged && !this.#isChanged && !this.#isStopped) await this.#sleep(delayMs);
+      if (!this.#isNudged && !this.#isChanged && !this.#isStopped) await this.#rest.sleep(delayMs);
       // Not shortened by more commits.
       if (!this.#isStopped) await setTimeout(gatherMs);
     }
@@ -107,10 +117,27 @@ export class DeliveryDispatcher {
     return pollDelayMs;
   }
 
-  /** Compares the lanes with the endpoints. */
+  /** The promise is that of a reload that begins after this call. */
+  #reloadSoon(): Promise<void> {
+    this.#isChanged = true;
+    this.#rest.wake();
+    return this.#reloaded.promise;
+  }
+
   async #reload(): Promise<void> {
-    const { database, endpoints } = this.#parts;
+    const { resolve } = this.#reloaded;
+    this.#reloaded = Promise.withResolvers();
     this.#isChanged = false;
+    try {
+      await this.#compareLanes();
+    } finally {
+      resolve();
+    }
+  }
+
+  /** Compares the lanes with the endpoints. */
+  async #compareLanes(): Promise<void> {
+    const { database, endpoints } = this.#parts;
     const enabled = new Map((await endpoints.listEnabled(database)).map((row) => [row.id, row]));
     this.#hasEndpoints = enabled.size > 0;
     for (const [id, lane] of this.#lanes) {
@@ -167,7 +194,7 @@ export class DeliveryDispatcher {
     this.#lanes.delete(id);
     const ending = ended.finally(() => {
       this.#ending.delete(id);
-      this.endpointsChanged();
+      void this.#reloadSoon();
     });
     this.#ending.set(id, ending);
   }
@@ -188,15 +215,5 @@ export class DeliveryDispatcher {
     }
     const previous = previousSecret === null ? undefined : secrets.open(previousSecret, id);
     return { endpoint, secrets: previous === undefined ? [current] : [current, previous] };
-  }
-
-  #sleep(delayMs: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = globalThis.setTimeout(resolve, delayMs);
-    this.#wake = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    return promise;
   }
 }

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database } from '../platform/postgres.ts';
+import { WakeableSleep } from '../platform/wakeable-sleep.ts';
 import { DeliveryQueue, newDelivery, type QueuedDelivery } from './delivery-queue.ts';
 import { DeliveryReport } from './delivery-report.ts';
 import type { DeliveryStore } from './delivery-store.ts';
@@ -74,7 +75,7 @@ export class DeliveryLane {
   #leasedUntilMs: number;
   #isStopping = false;
   #isWoken = false;
-  #wake: () => void = () => {};
+  readonly #rest = new WakeableSleep();
   #running: Promise<void> = Promise.resolve();
   #isOver = false;
 
@@ -170,7 +171,7 @@ export class DeliveryLane {
         await setTimeout(failureDelayMs, undefined, { signal: this.#ending.signal }).catch(() => {});
         this.#isWoken = true;
       }
-      if (!this.#isWoken && !this.#isStopping) await this.#sleep();
+      if (!this.#isWoken && !this.#isStopping) await this.#rest.sleep();
     }
   }
 
@@ -287,12 +288,6 @@ export class DeliveryLane {
 
   #nudge(): void {
     this.#isWoken = true;
-    this.#wake();
-  }
-
-  #sleep(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
-    return promise;
+    this.#rest.wake();
   }
 }

@@ -71,7 +71,7 @@ function registerCreation(fastify: FastifyInstance, endpoints: EndpointService):
       const { url, types = null, description = null, idempotencyKey } = request.body;
       const key = idempotencyKeyOf(request, idempotencyKey);
       const { result, replayed } = await endpoints.create({ url, types, description }, key);
-      return answerCreated(reply, replayed).send(withSecret(endpoints, result));
+      return answerCreated(reply, replayed).send(withSecret(endpoints, result, replayed));
     },
   );
 }
@@ -153,7 +153,7 @@ function registerActions(fastify: FastifyInstance, endpoints: EndpointService): 
     async (request, reply) => {
       const key = idempotencyKeyOf(request, request.body.idempotencyKey);
       const { result, replayed } = await endpoints.rotateSecret(request.params.id, key);
-      return markReplay(reply, replayed).send(withSecret(endpoints, result));
+      return markReplay(reply, replayed).send(withSecret(endpoints, result, replayed));
     },
   );
   app.post(
@@ -250,6 +250,7 @@ function registerReads(fastify: FastifyInstance, endpoints: EndpointService): vo
   );
 }
 
-function withSecret(endpoints: EndpointService, endpoint: EventEndpoint) {
-  return { ...endpointAnswer(endpoint), secret: endpoints.secretOf(endpoint) };
+/** A repeated request does not show the secret again, which may have been replaced since. */
+function withSecret(endpoints: EndpointService, endpoint: EventEndpoint, replayed: boolean) {
+  return { ...endpointAnswer(endpoint), secret: replayed ? null : endpoints.secretOf(endpoint) };
 }

@@ -58,12 +58,17 @@ export const EndpointSchema = component('EventEndpoint', {
   updatedAt: DateTime,
 });
 
+export type EndpointAnswer = Static<typeof EndpointSchema>;
+
 export const EndpointWithSecretSchema = component('EventEndpointWithSecret', {
   ...EndpointSchema.properties,
-  secret: Type.String({
-    description:
-      'The key with which events are signed by the Standard Webhooks rules. Shown only in this response.',
-  }),
+  secret: nullable(
+    Type.String({
+      description:
+        'The key with which events are signed by the Standard Webhooks rules. Only this response shows it. Null in the ' +
+        'response to a repeated request. If the first response is lost, rotate the secret.',
+    }),
+  ),
 });
 
 export const EndpointListSchema = component('EventEndpointList', {
@@ -86,6 +91,8 @@ const DeliverySchema = component('EventDelivery', {
   createdAt: DateTime,
   nextAttemptAt: nullable(Type.String({ format: 'date-time', description: 'Null unless it is pending.' })),
 });
+
+export type DeliveryAnswer = Static<typeof DeliverySchema>;
 
 export const DeliveryListSchema = component('EventDeliveryList', {
   data: Type.Array(DeliverySchema),

@@ -38,8 +38,8 @@ interface EndpointParts {
   readonly secrets: SecretBox;
   readonly addresses: AddressResolver;
   readonly addressPolicy: AddressPolicy;
-  /** Called when the endpoints may have changed. */
-  readonly onChanged: () => void;
+  /** Called when the endpoints may have changed. The response waits for it. */
+  readonly onChanged: () => Promise<void>;
 }
 
 interface ChangeRequest {
@@ -138,7 +138,7 @@ export class EndpointService {
     return this.#run(this.replaying, { endpointId, after }, key);
   }
 
-  /** The secret of an endpoint, for the response to the request that made it. */
+  /** The secret of an endpoint, for the first response to the request that made it. */
   secretOf({ secret, id }: EventEndpoint): string {
     const opened = this.#parts.secrets.open(secret, id);
     if (opened === undefined) throw new Error(`no key of EVENT_SECRET_KEYS decrypts the secret of ${id}`);
@@ -165,7 +165,7 @@ export class EndpointService {
       if (!(await store.delete(tx, id))) throw endpointNotFound();
       deliveries.deleteWaitingAfter(tx, id, beforeAllEvents);
     });
-    onChanged();
+    await onChanged();
   }
 
   async listDeliveries(id: string, { cursor, limit }: WalkRequest): Promise<IdCursorPage<Delivery>> {
@@ -182,7 +182,7 @@ export class EndpointService {
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<EventEndpoint>> {
     const done = await this.#parts.idempotency.run(operation, request, key);
-    this.#parts.onChanged();
+    await this.#parts.onChanged();
     return done;
   }
 
@@ -195,7 +195,9 @@ export class EndpointService {
 
   async #update(tx: Transaction, { endpointId, change }: ChangeRequest): Promise<EventEndpoint> {
     const { store, deliveries } = this.#parts;
-    const changed = changeEndpoint(foundEndpoint(await store.lock(tx, endpointId)), change);
+    const endpoint = foundEndpoint(await store.lock(tx, endpointId));
+    const changed = changeEndpoint(endpoint, change);
+    if (changed === undefined) return endpoint;
     if (changed.startsAfresh) deliveries.makeDue(tx, endpointId, changed);
     return foundEndpoint(await store.update(tx, endpointId, changed));
   }

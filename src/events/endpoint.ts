@@ -1,4 +1,5 @@
 import { Failure } from '../errors.ts';
+import { isSameValue } from '../mirrors/transition.ts';
 import type { EventType } from './event.ts';
 
 /** Each endpoint costs a delivery of each event. An installation has a few applications. */
@@ -41,18 +42,21 @@ export interface EndpointChange extends Partial<NewEndpoint> {
   readonly enabled?: boolean;
 }
 
-/** The values of an endpoint after a change. */
+/** The values of an endpoint after a change. At least one is new. */
 export interface ChangedEndpoint extends NewEndpoint {
   readonly disabledReason: EventEndpoint['disabledReason'];
   /** It was turned on, or has another URL: the failures of the past no longer count. */
   readonly startsAfresh: boolean;
 }
 
-export function changeEndpoint(endpoint: EventEndpoint, change: EndpointChange): ChangedEndpoint {
+/** Undefined if nothing changes. */
+export function changeEndpoint(endpoint: EventEndpoint, change: EndpointChange): ChangedEndpoint | undefined {
   const { url, types, description, enabled } = { ...endpoint, ...change };
   const disabledReason = enabled ? null : (endpoint.disabledReason ?? 'request');
-  const startsAfresh = enabled && (!endpoint.enabled || url !== endpoint.url);
-  return { url, types, description, disabledReason, startsAfresh };
+  const values = { url, types, description, disabledReason };
+  const names = ['url', 'types', 'description', 'disabledReason'] as const;
+  if (names.every((name) => isSameValue(values[name], endpoint[name]))) return undefined;
+  return { ...values, startsAfresh: enabled && (!endpoint.enabled || url !== endpoint.url) };
 }
 
 export function foundEndpoint(endpoint: EventEndpoint | undefined): EventEndpoint {

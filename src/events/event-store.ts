@@ -47,6 +47,12 @@ export class EventStore {
     return row?.horizon ?? 0;
   }
 
+  /** The position of every event that is committed now is at most this one. */
+  async drawn(db: Queryable): Promise<number> {
+    const [row] = await db.query<{ drawn: number }>('select till.drawn_event_position() as drawn');
+    return row?.drawn ?? 0;
+  }
+
   /** Whether the event exists. */
   async has(db: Queryable, { position, createdAtMs }: EventPlace): Promise<boolean> {
     const rows = await db.query(
@@ -93,6 +99,27 @@ export class EventStore {
         : { position: scanned.lastPosition, createdAtMs: scanned.lastMs };
     return { rows, last, isComplete: (scanned?.scanned ?? 0) < scannedMax };
   }
+
+  /** Events in the order of the feed, without their causes, and with the contents of some types of objects only. */
+  readChanges(
+    db: Queryable,
+    { after, upTo, limit }: EventRange,
+    objectTypes: readonly string[],
+  ): Promise<readonly EventChange[]> {
+    return db.query(
+      `select position, ${millis} as "createdAtMs", type, object_type as "objectType",
+         case when object_type = any($4) then data::text end as data,
+         case when object_type = any($4) then previous::text end as previous
+       from till.events where position > $1 and position <= $2 order by position limit $3`,
+      [after, upTo, limit, objectTypes],
+    );
+  }
+}
+
+/** A stored event without its cause. The contents are null if they were not selected. */
+export interface EventChange extends EventPlace, Pick<StoredEvent, 'type' | 'objectType'> {
+  readonly data: string | null;
+  readonly previous: string | null;
 }
 
 /** What the statement says about the events that it looked at. */

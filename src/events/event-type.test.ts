@@ -41,6 +41,19 @@ test('a payment: a dispute comes before a refund, that before the end of the pay
     paymentEventType({ ...payment, failure }, { ...payment, failure: { ...failure, code: 'other' } }),
     'payment.failed',
   );
+  for (const [status, type] of [
+    ['processing', 'payment.failed'],
+    ['requires_action', 'payment.failed'],
+    ['requires_payment_method', 'payment.updated'],
+  ] as const)
+    assert.equal(
+      paymentEventType(
+        { ...payment, status, failure },
+        { ...payment, status: 'requires_payment_method', failure: { ...failure } },
+      ),
+      type,
+      status,
+    );
   assert.equal(
     paymentEventType({ ...paid, dispute }, { ...paid, dispute: { ...dispute, status: 'lost' } }),
     'payment.updated',

@@ -19,8 +19,15 @@ export function paymentEventType(before: PaymentView, after: PaymentView): Event
   if (becomes('canceled')) return 'payment.canceled';
   // A refund that failed makes a refunded payment a successful one again.
   if (becomes('succeeded') && before.status !== 'refunded') return 'payment.succeeded';
-  if (after.failure !== null && !isSameFailure(before, after)) return 'payment.failed';
+  if (after.failure !== null && (!isSameFailure(before, after) || isTryOver(before, after)))
+    return 'payment.failed';
   return 'payment.updated';
+}
+
+/** A try was in progress, and another payment method is needed: it has failed, also if for the same reason as before. */
+function isTryOver(before: PaymentView, after: PaymentView): boolean {
+  const wasTried = before.status === 'requires_action' || before.status === 'processing';
+  return wasTried && after.status === 'requires_payment_method';
 }
 
 function isSameFailure({ failure: before }: PaymentView, { failure: after }: PaymentView): boolean {

@@ -6,6 +6,9 @@ interface WeeklyTable {
   readonly primaryKey: string;
   readonly makeWeeks: string;
   readonly dropWeek: string;
+  /** The condition of a week that may be dropped, given the SQL of its name, and of a row that may be deleted. */
+  readonly isWeekDone: (week: string) => string;
+  readonly isRowDone: string;
 }
 
 export const eventWeeks: WeeklyTable = {
@@ -13,6 +16,9 @@ export const eventWeeks: WeeklyTable = {
   primaryKey: 'position, created_at',
   makeWeeks: 'till.make_event_weeks',
   dropWeek: 'till.drop_event_week',
+  // The overview counts each event once, and it must not miss any.
+  isWeekDone: (week) => `till.is_event_week_counted(${week})`,
+  isRowDone: 'position <= till.counted_event_position()',
 };
 
 export const deliveryWeeks: WeeklyTable = {
@@ -20,6 +26,8 @@ export const deliveryWeeks: WeeklyTable = {
   primaryKey: 'endpoint_id, id, created_at',
   makeWeeks: 'till.make_delivery_weeks',
   dropWeek: 'till.drop_delivery_week',
+  isWeekDone: () => 'true',
+  isRowDone: 'true',
 };
 
 /** All SQL for the weeks of events or of their deliveries. */
@@ -35,13 +43,14 @@ export class EventWeeksStore {
     await db.query(`select ${this.#table.makeWeeks}(now() - interval '1 week', now() + interval '4 weeks')`);
   }
 
-  /** Weeks that ended before the retention period. */
+  /** Weeks that ended before the retention period, and that nothing needs any more. */
   async listExpiredWeeks(db: Queryable, retentionDays: number): Promise<readonly string[]> {
-    const { name } = this.#table;
+    const { name, isWeekDone } = this.#table;
     const rows = await db.query<{ week: string }>(
       `select relname as week from pg_catalog.pg_class join pg_catalog.pg_inherits on inhrelid = pg_class.oid
        where inhparent = 'till.${name}'::regclass and relname ~ '^${name}_[0-9]{8}$'
          and to_date(right(relname, 8), 'YYYYMMDD') + 7 < (now() at time zone 'utc')::date - $1::int
+         and ${isWeekDone('relname')}
        order by relname`,
       [retentionDays],
     );
@@ -55,11 +64,11 @@ export class EventWeeksStore {
 
   /** Deletes up to `limit` expired rows for which no week was made in time. Returns their number. */
   async deleteExpiredOthers(db: Queryable, retentionDays: number, limit: number): Promise<number> {
-    const { name, primaryKey } = this.#table;
+    const { name, primaryKey, isRowDone } = this.#table;
     const rows = await db.query(
       `delete from till.${name}_other where (${primaryKey}) in (
          select ${primaryKey} from till.${name}_other
-         where created_at < now() - make_interval(days => $1) limit $2)
+         where created_at < now() - make_interval(days => $1) and ${isRowDone} limit $2)
        returning 1 as deleted`,
       [retentionDays, limit],
     );

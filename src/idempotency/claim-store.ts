@@ -4,9 +4,9 @@ import {
   type ClaimOperation,
   type IdempotencyKey,
   keyOfOther,
-  nobody,
   ownClaim,
   type RecordedFailure,
+  unrepeatableName,
 } from './claim.ts';
 
 export interface NewClaim
@@ -188,7 +188,7 @@ export class ClaimStore {
 
   /**
    * False if another request has taken the claim over, or it is completed or removed. If another application has a claim
-   * beside this one, the row stays and belongs to nobody; see `markShared`.
+   * beside this one, the row stays under a name that no caller has; see `markShared`.
    */
   async remove(tx: Queryable, claim: Claim): Promise<boolean> {
     const removed = await tx.query(
@@ -197,7 +197,7 @@ export class ClaimStore {
     );
     if (removed.length > 0) return true;
     const left = await tx.query(
-      `update till.idempotency_claims set key_name = '${nobody}', completed_at = now()
+      `update till.idempotency_claims set key_name = '${unrepeatableName}', completed_at = now()
        where ${isStillHeld} returning 1 as removed`,
       holderOf(claim),
     );

@@ -27,8 +27,8 @@ export interface IdempotencyKey {
   readonly key: string;
 }
 
-/** The name of a claim that no caller can repeat. Names of API keys have no such character. */
-export const nobody = '*';
+/** The name of a claim that no caller can repeat. Names of API keys do not contain this character. */
+export const unrepeatableName = '*';
 
 export interface Claim {
   readonly operation: ClaimOperation;

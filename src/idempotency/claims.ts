@@ -3,7 +3,14 @@ import { newId } from '../platform/id.ts';
 import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
-import { type Claim, callEndedMs, hashRequest, type IdempotencyKey, keyOfOther, nobody } from './claim.ts';
+import {
+  type Claim,
+  callEndedMs,
+  hashRequest,
+  type IdempotencyKey,
+  keyOfOther,
+  unrepeatableName,
+} from './claim.ts';
 import { keyInFlight, keyReused } from './claim-failures.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { ClaimWatches } from './claim-watches.ts';
@@ -252,7 +259,7 @@ export class Claims {
     const resourceId = newId(clock.now());
     const { owner } = ownerLock;
     return {
-      ...(key ?? { keyName: nobody, key: resourceId }),
+      ...(key ?? { keyName: unrepeatableName, key: resourceId }),
       ...{ operation, requestHash, resourceId, parentId, owner },
     };
   }

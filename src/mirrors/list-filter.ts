@@ -6,7 +6,7 @@ import { instantText, parseInstant } from '../platform/instant.ts';
  * A parameter of a list that selects the rows whose column equals its value. It must have an index on the column,
  * `created_at` and `id`.
  */
-export interface Filter {
+export interface ColumnFilter {
   /** The column, or an expression that the index has. */
   readonly column: string;
   /** The value to compare with, given the SQL of the parameter: `$3`. */
@@ -15,17 +15,39 @@ export interface Filter {
   readonly normalise: (value: string) => string | undefined;
 }
 
+/**
+ * A parameter that selects the rows of which a condition is true. If many lists use it alone, it has a partial index on
+ * `created_at` and `id`.
+ */
+export interface ConditionFilter {
+  /** Given a function that adds the value of the request to the statement, and returns the SQL of its parameter. */
+  readonly toCondition: (add: () => string) => string;
+  readonly normalise: (value: string) => string | undefined;
+}
+
+export type Filter = ColumnFilter | ConditionFilter;
+
 /** The filters of a list by the names of their parameters, the most selective first. */
 export type Filters = Readonly<Record<string, Filter>>;
 /** The values of a request by the names of their parameters. */
 export type FilterValues = Readonly<Record<string, string | undefined>>;
 
-export function byText(column: string): Filter {
+/** Selects the rows of which the condition is true. The only value is `true`. */
+export function byTruth(condition: string): ConditionFilter {
+  return { toCondition: () => condition, normalise: (value) => value };
+}
+
+/** Selects the rows of which a condition with the value is true. */
+export function byCondition(toSql: (parameter: string) => string): ConditionFilter {
+  return { toCondition: (add) => toSql(add()), normalise: (value) => value };
+}
+
+export function byText(column: string): ColumnFilter {
   return { column, toSql: (parameter) => parameter, normalise: (value) => value };
 }
 
 /** Compares texts in any case. */
-export function byTextOfAnyCase(column: string): Filter {
+export function byTextOfAnyCase(column: string): ColumnFilter {
   return {
     column: `lower(${column})`,
     toSql: (parameter) => `lower(${parameter})`,
@@ -37,7 +59,7 @@ export function byTextOfAnyCase(column: string): Filter {
  * Compares ids. A malformed id matches no rows, and PostgreSQL would reject the comparison. `toSql` is for a column that
  * holds another value than the id.
  */
-export function byId(column: string, toSql: Filter['toSql'] = (id) => id): Filter {
+export function byId(column: string, toSql: ColumnFilter['toSql'] = (id) => id): ColumnFilter {
   return {
     column,
     toSql: (parameter) => toSql(`${parameter}::uuid`),

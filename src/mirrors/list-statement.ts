@@ -75,26 +75,29 @@ function select<Row extends object>(
 ): Selected {
   const { used, createdAfter, createdBefore } = selection;
   const walked = walkedFilters(list, used);
-  const toEquality = ({ filter, value }: UsedFilter) => ({
-    column: filter.column,
-    value: filter.toSql(add(value)),
-  });
-  const lead = walked.map(toEquality);
-  const others = used.filter((one) => !walked.includes(one)).map(toEquality);
+  const lead = walked.flatMap(({ filter, value }) =>
+    'column' in filter ? [{ column: filter.column, value: filter.toSql(add(value)) }] : [],
+  );
+  const others = used
+    .filter((one) => !walked.includes(one) || !('column' in one.filter))
+    .map(({ filter, value }) =>
+      'column' in filter
+        ? `${filter.column} = ${filter.toSql(add(value))}`
+        : `(${filter.toCondition(() => add(value))})`,
+    );
   const time = (value: string) => ({ column: 'created_at', value: `${add(value)}::timestamptz` });
   const bounds = [
     compare('>=', createdAfter === undefined ? lead : [...lead, time(createdAfter)]),
     createdBefore === undefined ? compare('<=', lead) : compare('<', [...lead, time(createdBefore)]),
   ];
-  const conditions = [
-    list.only ?? 'true',
-    ...bounds,
-    ...others.map(({ column, value }) => `${column} = ${value}`),
-  ];
+  const conditions = [list.only ?? 'true', ...bounds, ...others];
   return { from: `till.${list.table.name}`, where: conditions.join(' and '), lead };
 }
 
-/** The filters whose index is walked: the first one used, with its partner if they have an index together. */
+/**
+ * The filters whose index is walked: the first one used, with its partner if they have an index together. The index of a
+ * condition has only its rows, in the order of the list.
+ */
 function walkedFilters<Row extends object>(
   { combined }: List<Row>,
   used: readonly UsedFilter[],

@@ -6,6 +6,7 @@ import {
   body,
   bodyFailures,
   Currency,
+  CurrencyFilter,
   CustomerIdFilter,
   DateTime,
   Id,
@@ -163,6 +164,9 @@ export const paymentExample: Static<typeof PaymentSchema> = {
   updatedAt: '2026-11-15T09:30:00.000Z',
 };
 
+/** A filter that has one value. */
+const isTrue = (description: string) => Type.Optional(Type.Enum(['true'], { description }));
+
 const tags = ['payments'];
 const path = '/api/v1/payments';
 
@@ -176,6 +180,10 @@ export function registerPaymentRoutes(fastify: FastifyInstance, payments: Paymen
     filters: {
       customerId: CustomerIdFilter,
       status: Type.Optional(Type.Enum([...paymentStatuses])),
+      currency: CurrencyFilter,
+      failed: isTrue('Return only payments whose last attempt failed, and which have not succeeded since.'),
+      refunded: isTrue('Return only payments that were refunded, in full or in part.'),
+      disputed: isTrue('Return only payments that were disputed at any time.'),
       subscriptionId: Type.Optional(Id),
       source: Type.Optional(
         Type.Enum([...paymentSources], {

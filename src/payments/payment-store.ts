@@ -1,5 +1,6 @@
+import { reportErased } from '../mirrors/erased-store.ts';
 import type { List } from '../mirrors/list.ts';
-import { byId, byText, type FilterValues } from '../mirrors/list-filter.ts';
+import { byId, byText, byTruth, type FilterValues } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
@@ -53,12 +54,22 @@ const paymentTable = defineTable<Payment>('payments', {
 
 const { columns } = paymentTable;
 
+/** The most selective first. A customer and a subscription have few payments, and few payments are disputed. */
+const ownerFilters = { customerId: byId('customer_id') };
+const otherFilters = {
+  disputed: byTruth('dispute is not null'),
+  failed: byTruth(`failure is not null and intent_status <> 'succeeded'`),
+  refunded: byTruth('amount_refunded > 0'),
+  currency: byText('currency'),
+  status: byText('status'),
+};
+
 /** The payments made through the API. */
 export const paymentList: List<Payment> = {
   table: paymentTable,
   only: 'processor_invoice_id is null',
   owner: 'customerId',
-  filters: { customerId: byId('customer_id'), status: byText('status') },
+  filters: { ...ownerFilters, ...otherFilters },
 };
 
 /** Payments name their subscription by the processor's id, like the invoices that they pay. */
@@ -66,9 +77,9 @@ const subscriptionKey = (id: string) =>
   `(select processor_subscription_id from till.subscriptions where id = ${id})`;
 
 const subscriptionFilters = {
-  customerId: byId('customer_id'),
+  ...ownerFilters,
   subscriptionId: byId('processor_subscription_id', subscriptionKey),
-  status: byText('status'),
+  ...otherFilters,
 };
 
 /** What subscriptions charged. */
@@ -153,17 +164,8 @@ export class PaymentStore extends MirrorStore<Payment> {
     await db.query(sql, [key]);
   }
 
-  /** Reports the rows of deleted customers whose metadata was erased. The database erases it with the customer. */
-  async reportErased(tx: Transaction, customerIds: readonly string[]): Promise<void> {
-    const rows = await tx.query<Pick<Payment, 'id' | 'processorSubscriptionId'>>(
-      `select id, processor_subscription_id as "processorSubscriptionId" from till.payments
-       where customer_id = any($1) and metadata is null`,
-      [customerIds],
-    );
-    tx.written.add(
-      paymentTable.name,
-      rows.map((row) => ({ row })),
-    );
+  reportErased(tx: Transaction, customerIds: readonly string[]): Promise<void> {
+    return reportErased(tx, paymentTable, customerIds);
   }
 
   /** The number of payments that were disputed. Slow for many millions of rows. */

@@ -4,6 +4,7 @@ import {
   answer,
   body,
   bodyFailures,
+  CurrencyFilter,
   DateTime,
   Id,
   IdempotencyKey,
@@ -108,6 +109,18 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
       });
     },
   );
+  registerListRoute(fastify, {
+    path: '/api/v1/refunds',
+    tag: 'payments',
+    plural: 'refunds',
+    operationId: 'listAllRefunds',
+    summary: 'List the refunds of all payments, newest first',
+    schema: RefundSchema,
+    example,
+    filters: { status: Type.Optional(Type.Enum([...refundStatuses])), currency: CurrencyFilter },
+    list: (request) => refunds.listAll(request),
+    toAnswer: refundView,
+  });
   registerListRoute(fastify, {
     path: '/api/v1/payments/:id/refunds',
     tag: 'payments',

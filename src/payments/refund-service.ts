@@ -45,6 +45,11 @@ export class RefundService {
     return store.list(database, paymentId, request);
   }
 
+  /** The refunds of all payments. */
+  listAll(request: ListRequest): Promise<ListPage<Refund>> {
+    return this.#parts.store.listAll(this.#parts.database, request);
+  }
+
   count(): Promise<number> {
     return this.#parts.store.count(this.#parts.database);
   }

@@ -1,5 +1,5 @@
 import type { List } from '../mirrors/list.ts';
-import { byId } from '../mirrors/list-filter.ts';
+import { byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Queryable } from '../platform/postgres.ts';
@@ -34,6 +34,13 @@ const refundList: List<Refund> = {
   only: 'processor_refund_id is not null',
   owner: 'paymentId',
   filters: { paymentId: byId('payment_id') },
+};
+
+/** The refunds of all payments. No counter keeps their total. */
+export const allRefundList: List<Refund> = {
+  ...refundList,
+  variant: 'all',
+  filters: { status: byText('status'), currency: byText('currency') },
 };
 
 /** All SQL for the refunds. Lock the payment before you write a refund. */
@@ -82,6 +89,10 @@ export class RefundStore extends MirrorStore<Refund> {
   async count(db: Queryable): Promise<number> {
     const [row] = await db.query<{ count: number }>('select count(*) as count from till.refunds');
     return row?.count ?? 0;
+  }
+
+  listAll(db: Queryable, request: ListRequest): Promise<ListPage<Refund>> {
+    return listPage(db, allRefundList, request);
   }
 
   list(db: Queryable, paymentId: string, request: ListRequest): Promise<ListPage<Refund>> {

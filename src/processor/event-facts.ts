@@ -37,6 +37,19 @@ export type EventFacts =
   | { [S in Subject]: { readonly subject: S; readonly facts: readonly SubjectFacts[S][] } }[Subject]
   | { readonly subject: 'none'; readonly reason: 'unknown_type' | 'object_without_id' | 'erased' };
 
+/** The call that caused an event. */
+export interface CausingWrite {
+  /** Null if the call had none, such as a deletion. */
+  readonly idempotencyKey: string | null;
+  readonly objectId: string;
+}
+
+/** What a stored event says. */
+export type EventContent = EventFacts & {
+  /** Null if no call of the processor's API caused it. */
+  readonly write: CausingWrite | null;
+};
+
 /**
  * The processor sent something that Till cannot express: an unknown status, or an object without a required field. A
  * retry does not help, and the row stays as it was.

@@ -15,7 +15,7 @@ import type { Cause } from '../platform/cause.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../subscriptions/subscription.ts';
 import type { Attempt } from './attempt.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
-import type { EventFacts } from './event-facts.ts';
+import type { CausingWrite, EventContent } from './event-facts.ts';
 import type { InvoiceItemCalls } from './invoice-item-calls.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
 import type { NewCapture, NewPayment } from './new-payment.ts';
@@ -55,12 +55,12 @@ export interface Processor {
   /** Whether the bytes are an event that the processor signed. Pure, apart from the secrets. */
   verifyWebhook(body: Uint8Array, signature: string | undefined, now: Date): VerifiedWebhook;
   /** The content of a stored event. Throws `UnmappableError` if no retry can help. */
-  readEvent(payload: string): EventFacts;
+  readEvent(payload: string): EventContent;
   /**
-   * The request of the API whose call caused a stored event about one of these objects. Undefined unless this process has
-   * sent the call a moment ago.
+   * The request of the API that made a call which caused an event about one of these objects. Undefined unless this
+   * process has sent the call a moment ago.
    */
-  causeOf(payload: string, ids: readonly string[]): Cause | undefined;
+  causeOf(write: CausingWrite, ids: readonly string[]): Cause | undefined;
   /** A stored payload as it would be stored today. */
   redact(payload: string): Pick<ProcessorEvent, 'payload' | 'erasedPayload'>;
   /**

@@ -1,5 +1,6 @@
+import { reportErased } from '../mirrors/erased-store.ts';
 import type { List } from '../mirrors/list.ts';
-import { byId, byText } from '../mirrors/list-filter.ts';
+import { byCondition, byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
@@ -59,7 +60,15 @@ const { columns } = subscriptionTable;
 export const subscriptionList: List<Subscription> = {
   table: subscriptionTable,
   owner: 'customerId',
-  filters: { customerId: byId('customer_id'), planId: byId('plan_id'), status: byText('status') },
+  filters: {
+    customerId: byId('customer_id'),
+    planId: byId('plan_id'),
+    status: byText('status'),
+    // There are few plans, and most have the same currency.
+    currency: byCondition(
+      (currency) => `plan_id in (select plans.id from till.plans where plans.currency = ${currency})`,
+    ),
+  },
   combined: ['planId', 'status'],
 };
 
@@ -126,17 +135,8 @@ export class SubscriptionStore extends MirrorStore<Subscription> {
     await db.query(sql, [key]);
   }
 
-  /** Reports the rows of deleted customers whose metadata was erased. The database erases it with the customer. */
-  async reportErased(tx: Transaction, customerIds: readonly string[]): Promise<void> {
-    const rows = await tx.query<Pick<Subscription, 'id' | 'processorSubscriptionId'>>(
-      `select id, processor_subscription_id as "processorSubscriptionId" from till.subscriptions
-       where customer_id = any($1) and metadata is null`,
-      [customerIds],
-    );
-    tx.written.add(
-      subscriptionTable.name,
-      rows.map((row) => ({ row })),
-    );
+  reportErased(tx: Transaction, customerIds: readonly string[]): Promise<void> {
+    return reportErased(tx, subscriptionTable, customerIds);
   }
 
   list(db: Queryable, request: ListRequest): Promise<ListPage<Subscription>> {

@@ -1,14 +1,16 @@
 import type { Cause } from '../platform/cause.ts';
 import type { Processor } from '../processor/processor.ts';
-import type { WebhookEvent } from '../webhooks/webhook-event.ts';
 import type { Reading } from './reading.ts';
+
+/** An event that can be the cause of a change. */
+type CausingEvent = Pick<Reading, 'event' | 'write'>;
 
 /** Says which event of a batch caused a change. */
 export class BatchCauses {
-  readonly #byKey = new Map<string, WebhookEvent>();
+  readonly #byKey = new Map<string, CausingEvent>();
   readonly #processor: Pick<Processor, 'causeOf'>;
   #readings: readonly Reading[] = [];
-  #byNamedId: ReadonlyMap<string, WebhookEvent> | undefined;
+  #byNamedId: ReadonlyMap<string, CausingEvent> | undefined;
 
   constructor(processor: Pick<Processor, 'causeOf'>) {
     this.#processor = processor;
@@ -16,7 +18,7 @@ export class BatchCauses {
 
   set(readings: readonly Reading[]): void {
     this.#readings = readings;
-    for (const { event, keys } of readings) for (const key of keys) keepNewer(this.#byKey, key, event);
+    for (const reading of readings) for (const key of reading.keys) keepNewer(this.#byKey, key, reading);
   }
 
   /**
@@ -24,16 +26,16 @@ export class BatchCauses {
    * names its payment, and one of an invoice its subscription.
    */
   find(ids: readonly string[]): Cause | undefined {
-    const event = firstOf(this.#byKey, ids) ?? firstOf(this.#named(), ids);
-    return event && causeOfEvent(this.#processor, event, ids);
+    const found = firstOf(this.#byKey, ids) ?? firstOf(this.#named(), ids);
+    return found && causeOfEvent(this.#processor, found, ids);
   }
 
   /** Most changes are found without it. */
-  #named(): ReadonlyMap<string, WebhookEvent> {
+  #named(): ReadonlyMap<string, CausingEvent> {
     if (this.#byNamedId !== undefined) return this.#byNamedId;
-    const named = new Map<string, WebhookEvent>();
-    for (const { event, facts } of this.#readings)
-      for (const id of facts.flatMap(idsIn)) keepNewer(named, id, event);
+    const named = new Map<string, CausingEvent>();
+    for (const reading of this.#readings)
+      for (const id of reading.facts.flatMap(idsIn)) keepNewer(named, id, reading);
     this.#byNamedId = named;
     return named;
   }
@@ -45,25 +47,25 @@ const ownIds = 2;
 /** The event, or the request that the event reports a moment before the request has recorded its change. */
 export function causeOfEvent(
   processor: Pick<Processor, 'causeOf'>,
-  { id, payload }: Pick<WebhookEvent, 'id' | 'payload'>,
+  { event, write }: CausingEvent,
   ids: readonly string[],
 ): Cause {
-  const request = processor.causeOf(payload, ids.slice(0, ownIds));
+  const request = write === null ? undefined : processor.causeOf(write, ids.slice(0, ownIds));
   const none = { keyName: null, requestId: null };
-  return { ...(request ?? { kind: 'webhook', ...none }), processorEventId: id };
+  return { ...(request ?? { kind: 'webhook', ...none }), processorEventId: event.id };
 }
 
 function firstOf(
-  events: ReadonlyMap<string, WebhookEvent>,
+  events: ReadonlyMap<string, CausingEvent>,
   ids: readonly string[],
-): WebhookEvent | undefined {
+): CausingEvent | undefined {
   const known = ids.find((id) => events.has(id));
   return known === undefined ? undefined : events.get(known);
 }
 
-function keepNewer(events: Map<string, WebhookEvent>, id: string, event: WebhookEvent): void {
+function keepNewer(events: Map<string, CausingEvent>, id: string, next: CausingEvent): void {
   const known = events.get(id);
-  if (known === undefined || known.createdAt <= event.createdAt) events.set(id, event);
+  if (known === undefined || known.event.createdAt <= next.event.createdAt) events.set(id, next);
 }
 
 /** All ids in facts: the processor's and Till's. */

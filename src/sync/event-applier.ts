@@ -38,8 +38,7 @@ interface Target {
   readonly key: string;
 }
 
-interface Refresh {
-  readonly event: WebhookEvent;
+interface Refresh extends Pick<Reading, 'event' | 'write'> {
   readonly failsPayment: boolean;
   readonly targets: readonly Target[];
 }
@@ -133,14 +132,14 @@ export class EventApplier {
       const [unsettled, ignored] = [new Set(applied.unsettled), new Set(applied.ignored)];
       const late = new Set(applied.late);
       for (const reading of own) {
-        const { event, keys } = reading;
+        const { event, write, keys } = reading;
         const failsPayment = isFailedPayment(reading);
         // A late row may come from an old event, for example a replayed one, so its object is refreshed too.
         const targets = [
           ...keys.filter((key) => unsettled.has(key) || late.has(key)).map((key) => ({ subject, key })),
           ...refundsOf(keys.filter((key) => late.has(key))),
         ];
-        if (targets.length > 0) refreshes.push({ event, targets, failsPayment });
+        if (targets.length > 0) refreshes.push({ event, write, targets, failsPayment });
         else outcomes.push(outcomeOf(event, !keys.every((key) => ignored.has(key)), failsPayment));
       }
     }
@@ -213,7 +212,7 @@ export class EventApplier {
 
   /** Events of a batch about the same object share one refresh. */
   async #refresh(
-    { event, targets, failsPayment }: Refresh,
+    { event, write, targets, failsPayment }: Refresh,
     responses: Map<string, Promise<boolean>>,
   ): Promise<void> {
     try {
@@ -222,7 +221,7 @@ export class EventApplier {
         const name = `${target.subject} ${target.key}`;
         const response =
           responses.get(name) ??
-          runWithCause(causeOfEvent(this.#parts.processor, event, [target.key]), () =>
+          runWithCause(causeOfEvent(this.#parts.processor, { event, write }, [target.key]), () =>
             this.#settleByRefresh(target),
           );
         responses.set(name, response);

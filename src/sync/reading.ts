@@ -1,9 +1,9 @@
-import type { EventFacts, Subject, SubjectFacts } from '../processor/event-facts.ts';
+import type { EventContent, Subject, SubjectFacts } from '../processor/event-facts.ts';
 import type { WebhookEvent } from '../webhooks/webhook-event.ts';
 import type { MirrorsBySubject } from './mirrors.ts';
 
-/** An event with its facts and the keys of its objects. */
-export type Reading = Exclude<EventFacts, { subject: 'none' }> & {
+/** An event with its content and the keys of its objects. */
+export type Reading = Exclude<EventContent, { subject: 'none' }> & {
   readonly event: WebhookEvent;
   readonly keys: readonly string[];
 };

@@ -44,7 +44,7 @@ export interface ResyncProgress {
 }
 
 /** An object that could not be compared. `id` is the processor's id. */
-interface Skipped {
+export interface Skipped {
   readonly resource: Resource;
   readonly id: string;
   readonly reason: string;

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from '../platform/logger.ts';
+import { WakeableSleep } from '../platform/wakeable-sleep.ts';
 import { batchMax, type EventApplier } from './event-applier.ts';
 
 /** How soon the worker notices events that another process stored. Events of its own process wake it at once. */
@@ -19,7 +20,7 @@ export class Worker {
   readonly #logger: Logger;
   readonly #refreshing = new Set<Promise<void>>();
   #running: Promise<void> = Promise.resolve();
-  #wake: () => void = () => {};
+  readonly #rest = new WakeableSleep();
   #nudged = false;
   #failed = false;
   #stopped = false;
@@ -37,13 +38,13 @@ export class Worker {
   nudge(): void {
     this.#nudged = true;
     // New events do not shorten the delay after a failure.
-    if (!this.#failed) this.#wake();
+    if (!this.#failed) this.#rest.wake();
   }
 
   /** Waits for the batch in progress and for all refreshes. Starts no other batch. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    this.#wake();
+    this.#rest.wake();
     await this.#running;
     await Promise.all(this.#refreshing);
   }
@@ -53,7 +54,7 @@ export class Worker {
       this.#nudged = false;
       const { size, delayMs } = await this.#work();
       if (size > 1 && size < batchMax) await setTimeout(Math.min(size, gatherMsMax));
-      if (delayMs > 0 && (this.#failed || !this.#nudged) && !this.#stopped) await this.#sleep(delayMs);
+      if (delayMs > 0 && (this.#failed || !this.#nudged) && !this.#stopped) await this.#rest.sleep(delayMs);
     }
   }
 
@@ -80,15 +81,5 @@ export class Worker {
 
   #report(error: unknown): void {
     this.#logger.warn({ err: error }, 'webhook events not processed; retry scheduled');
-  }
-
-  #sleep(delayMs: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = globalThis.setTimeout(resolve, delayMs);
-    this.#wake = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    return promise;
   }
 }

@@ -11,8 +11,9 @@ import { OwnerLock } from '../platform/owner-lock.ts';
 import { Database, isUnavailable } from '../platform/postgres.ts';
 import type { Shutdown } from '../platform/shutdown.ts';
 import type { Processor } from '../processor/processor.ts';
-import { checkProcessorKeys, publicApiBase } from '../processor/stripe/check-processor-keys.ts';
+import { checkProcessorKeys, mayBeSandbox, publicApiBase } from '../processor/stripe/check-processor-keys.ts';
 import { createStripeProcessor } from '../processor/stripe/stripe-processor.ts';
+import { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import type { Config } from './config.ts';
 
 /** The time limit for closing each part. */
@@ -105,6 +106,8 @@ interface OpenedProcessor {
   readonly processor: Processor;
   /** The name that is shown to people. */
   readonly name: string;
+  /** Undefined if the processor cannot be a sandbox. */
+  readonly sandbox?: SandboxControl | undefined;
 }
 
 /** The processor for the configured key; without a key, the sandbox, which sends its webhooks to `till`. */
@@ -145,7 +148,8 @@ export async function openProcessor(
     webhookSecrets: [secret, ...older],
     beforeCall,
   });
-  return { processor, name: `sandbox at ${sandbox.url}` };
+  const control = new SandboxControl({ url: sandbox.url, secretKey: sandboxKey });
+  return { processor, name: `sandbox at ${sandbox.url}`, sandbox: control };
 }
 
 /** The processor of a running service, for commands that run next to it. */
@@ -170,12 +174,15 @@ function openRealProcessor(
   const { config, logger } = start;
   const apiBase = new URL(config.processor.apiBase ?? publicApiBase);
   const nodeEnv = config.production ? 'production' : undefined;
-  for (const { message, ...fields } of checkProcessorKeys({ secretKey, apiBase, nodeEnv })) {
-    logger.warn(fields, message);
-  }
+  const settings = { secretKey, apiBase, nodeEnv };
+  for (const { message, ...fields } of checkProcessorKeys(settings)) logger.warn(fields, message);
   const { webhookSecrets } = config.processor;
   const processor = connectProcessor(start, metrics, { secretKey, apiBase, webhookSecrets, beforeCall });
-  return { processor, name: `${apiBase.origin}, ${processor.livemode ? 'live' : 'test'} mode` };
+  return {
+    processor,
+    name: `${apiBase.origin}, ${processor.livemode ? 'live' : 'test'} mode`,
+    sandbox: mayBeSandbox(settings) ? new SandboxControl({ url: apiBase.origin, secretKey }) : undefined,
+  };
 }
 
 function connectProcessor(

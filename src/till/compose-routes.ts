@@ -6,6 +6,7 @@ import type { StreamLimits } from '../events/event-streams.ts';
 import { registerInvoiceRoutes } from '../invoices/invoice-routes.ts';
 import { registerCurrentKeyRoutes } from '../keys/current-key-routes.ts';
 import { registerKeyRoutes } from '../keys/key-routes.ts';
+import { registerOverviewRoutes } from '../overview/overview-routes.ts';
 import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
 import { registerCaptureRoutes } from '../payments/capture-routes.ts';
 import { registerPaymentRoutes } from '../payments/payment-routes.ts';
@@ -16,17 +17,22 @@ import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Processor } from '../processor/processor.ts';
+import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
+import { registerSandboxRoutes } from '../sandbox-control/sandbox-routes.ts';
 import { registerEntitlementRoutes } from '../subscriptions/entitlement-routes.ts';
 import { registerSubscriptionPaymentRoutes } from '../subscriptions/subscription-payment-routes.ts';
 import { registerSubscriptionPreviewRoutes } from '../subscriptions/subscription-preview-routes.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
 import { registerSubscriptionUpdateRoutes } from '../subscriptions/subscription-update-routes.ts';
+import { registerResyncRoutes } from '../sync/resync-routes.ts';
 import { registerWebhookEventRoutes } from '../webhooks/webhook-event-routes.ts';
 import { registerWebhookRoutes } from '../webhooks/webhook-routes.ts';
 import type { Services } from './compose-services.ts';
 
 interface RouteParts {
   readonly processor: Processor;
+  /** Undefined if the processor is not the sandbox. */
+  readonly sandbox: SandboxControl | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -63,6 +69,10 @@ export async function registerRoutes(
   registerEndpointRoutes(app, services.endpoints);
   registerWebhookEventRoutes(app, services.webhookEvents);
   registerCurrentKeyRoutes(app, parts.processor);
+  registerResyncRoutes(app, services.resyncRuns);
+  registerOverviewRoutes(app, { ...parts, overview: services.overview });
   registerKeyRoutes(app, services.keys);
+  const { sandbox } = parts;
+  if (sandbox !== undefined) registerSandboxRoutes(app, { sandbox, payments });
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
 }

@@ -4,6 +4,7 @@ import { CustomerStore, customerList } from '../customers/customer-store.ts';
 import { ExternalIdStore } from '../customers/external-id-store.ts';
 import { LostCustomers } from '../customers/lost-customers.ts';
 import { DeliveryListStore } from '../events/delivery-list-store.ts';
+import type { EndpointService } from '../events/endpoint-service.ts';
 import { EventErasureStore } from '../events/event-erasure-store.ts';
 import { deliveryWeeks, EventWeeksStore, eventWeeks } from '../events/event-weeks-store.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
@@ -45,6 +46,8 @@ import type { Mirrors } from '../sync/mirrors.ts';
 import { Recovery } from '../sync/recovery.ts';
 import { RecoveryStore } from '../sync/recovery-store.ts';
 import { Resync } from '../sync/resync.ts';
+import { ResyncRunStore } from '../sync/resync-run-store.ts';
+import { ResyncRuns } from '../sync/resync-runs.ts';
 import { Worker } from '../sync/worker.ts';
 import { Erasure } from '../webhooks/erasure.ts';
 import { ErasureStore } from '../webhooks/erasure-store.ts';
@@ -55,6 +58,7 @@ import { WebhookEventService } from '../webhooks/webhook-event-service.ts';
 import { WebhookEventStore } from '../webhooks/webhook-event-store.ts';
 import { composeEndpoints, type EventSettings } from './compose-endpoints.ts';
 import { composeEvents } from './compose-events.ts';
+import { composeOverview } from './compose-overview.ts';
 import type { Stores } from './compose-stores.ts';
 
 /**
@@ -79,7 +83,6 @@ export type Services = ReturnType<typeof composeServices>;
 
 /** Wires up the domain. */
 export function composeServices(parts: ServiceParts) {
-  const { database, logger } = parts;
   const claims = new ClaimStore(leaseMs);
   const idempotency = new IdempotencyService({ ...parts, claims });
   const stores = {
@@ -104,7 +107,51 @@ export function composeServices(parts: ServiceParts) {
     eventFeed.nudge();
     endpoints.dispatcher.nudge();
   });
-  const sweeper = new Sweeper({
+  const sweeper = composeSweeper(parts, { claims, domain, endpoints: endpoints.endpoints });
+  const webhooks = composeWebhooks({
+    ...parts,
+    ...domain,
+    mirrors,
+    lostCustomers,
+  });
+  const overview = composeOverview({ ...parts, stores, webhookEvents: webhooks.webhookEvents });
+  /** Updates the gauges. */
+  const measure = async (): Promise<void> => {
+    parts.metrics.webhookQueueDepth.set(await webhooks.webhookEvents.countPending());
+    await endpoints.measureDeliveries();
+  };
+  /** Waits for the work that continues after responses: completing claims, and the worker if it was started. */
+  const stop = async (): Promise<void> => {
+    const parts = [idempotency, webhooks.worker, webhooks.resyncRuns, eventFeed, endpoints.dispatcher];
+    await Promise.all(parts.map((part) => part.stop()));
+  };
+  const events = { outbox, eventUpkeep, eventFeed };
+  return {
+    ...domain,
+    ...events,
+    ...endpoints,
+    mirrors,
+    idempotency,
+    sweeper,
+    ...webhooks,
+    ...overview,
+    measure,
+    stop,
+  };
+}
+
+interface SweptParts {
+  readonly claims: ClaimStore;
+  readonly domain: Domain;
+  readonly endpoints: EndpointService;
+}
+
+/** The sweeper knows every operation that has an idempotency key. */
+function composeSweeper(
+  { database, logger }: ServiceParts,
+  { claims, domain, endpoints }: SweptParts,
+): Sweeper {
+  return new Sweeper({
     database,
     claims,
     operations: {
@@ -121,31 +168,13 @@ export function composeServices(parts: ServiceParts) {
       'subscriptions.pay': domain.subscriptions.paying,
       'payment_methods.create': domain.paymentMethods.creation,
       'api_keys.create': domain.keys.creation,
-      'event_endpoints.create': endpoints.endpoints.creation,
-      'event_endpoints.update': endpoints.endpoints.updating,
-      'event_endpoints.rotate': endpoints.endpoints.rotation,
-      'event_endpoints.replay': endpoints.endpoints.replaying,
+      'event_endpoints.create': endpoints.creation,
+      'event_endpoints.update': endpoints.updating,
+      'event_endpoints.rotate': endpoints.rotation,
+      'event_endpoints.replay': endpoints.replaying,
     },
     logger,
   });
-  const webhooks = composeWebhooks({
-    ...parts,
-    ...domain,
-    mirrors,
-    lostCustomers,
-  });
-  /** Updates the gauges. */
-  const measure = async (): Promise<void> => {
-    parts.metrics.webhookQueueDepth.set(await webhooks.webhookEvents.countPending());
-    await endpoints.measureDeliveries();
-  };
-  /** Waits for the work that continues after responses: completing claims, and the worker if it was started. */
-  const stop = async (): Promise<void> => {
-    const parts = [idempotency, webhooks.worker, eventFeed, endpoints.dispatcher];
-    await Promise.all(parts.map((part) => part.stop()));
-  };
-  const events = { outbox, eventUpkeep, eventFeed };
-  return { ...domain, ...events, ...endpoints, mirrors, idempotency, sweeper, ...webhooks, measure, stop };
 }
 
 function composeMirrors(parts: ServiceParts, stores: Stores) {
@@ -241,6 +270,7 @@ function composeWebhooks(parts: WebhookParts) {
     ...parts,
     countedLists: [customerList, paymentList, subscriptionList, invoiceList],
   });
+  const resyncRuns = new ResyncRuns({ ...parts, store: new ResyncRunStore(), resync });
   const recovery = new Recovery({
     ...parts,
     store: new RecoveryStore(),
@@ -260,5 +290,5 @@ function composeWebhooks(parts: WebhookParts) {
     events: new EventErasureStore(),
     deliveries: new DeliveryListStore(),
   });
-  return { inbox, worker, eventApplier, webhookEvents, resync, recovery, retention, erasure };
+  return { inbox, worker, eventApplier, webhookEvents, resync, resyncRuns, recovery, retention, erasure };
 }

@@ -23,6 +23,7 @@ import { AccountStore } from '../processor/account/account-store.ts';
 import { eventTypes } from '../processor/event-types.ts';
 import { processorOperations } from '../processor/operations.ts';
 import type { Processor } from '../processor/processor.ts';
+import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import {
   closeTimeoutMs,
   describeAddress,
@@ -53,6 +54,8 @@ const indexDelayMs = 3_600_000;
 const dueEventsDelayMs = 20_000;
 /** Objects that are older than events are exist only after an upgrade. */
 const olderObjectsDelayMs = 3_600_000;
+/** Requests count the newest events themselves. This keeps their number small. */
+const overviewDelayMs = 10_000;
 export const metricLabels = {
   eventTypes: [...eventTypes, 'other'],
   processorOperations,
@@ -90,7 +93,7 @@ async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
   const metrics = createMetrics(metricLabels);
   const address = { url: `http://${config.host}:${config.port}` };
   const account = new AccountGuard({ database, store: new AccountStore(), logger });
-  const { processor, name } = await openProcessor(from, metrics, address, () => account.require());
+  const { processor, name, sandbox } = await openProcessor(from, metrics, address, () => account.require());
   shutdown.add('processor account', closeTimeoutMs, async () => account.stop());
   await account.start(processor);
   const services = composeServices({
@@ -106,7 +109,7 @@ async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
     events: config.events,
   });
   const startBackgroundWork = composeBackgroundWork(from, services, { account, databaseUrl });
-  const app = await composeApp(from, { database, cache, metrics, keys, services, processor });
+  const app = await composeApp(from, { database, cache, metrics, keys, services, processor, sandbox });
   address.url = await listen(app, config);
   if (config.role !== 'api') startBackgroundWork();
   const facts: WelcomeFacts = {
@@ -130,7 +133,8 @@ function composeBackgroundWork(
   services: Services,
   { account, databaseUrl }: { readonly account: AccountGuard; readonly databaseUrl: string },
 ): () => void {
-  const { worker, sweeper, recovery, retention, erasure, eventUpkeep, dispatcher } = services;
+  const { worker, sweeper, recovery, retention, erasure, eventUpkeep, dispatcher, overviewFollower } =
+    services;
   const processorRepeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
@@ -161,6 +165,12 @@ function composeBackgroundWork(
       logger,
     }),
     new Repeater({
+      name: 'overview',
+      delayMs: overviewDelayMs,
+      work: (signal) => overviewFollower.run(signal),
+      logger,
+    }),
+    new Repeater({
       name: 'indexes',
       delayMs: indexDelayMs,
       work: (signal) => completeIndexes({ url: databaseUrl, logger, signal }),
@@ -188,10 +198,11 @@ interface AppInput {
   readonly keys: LoadedApiKeys;
   readonly services: Services;
   readonly processor: Processor;
+  readonly sandbox: SandboxControl | undefined;
 }
 
 async function composeApp({ config, logger, shutdown }: Start, input: AppInput): Promise<FastifyInstance> {
-  const { database, cache, metrics, keys, services, processor } = input;
+  const { database, cache, metrics, keys, services, processor, sandbox } = input;
   const fallback = new MemoryCache(systemClock);
   const limiter = new RateLimiter({ shared: cache, fallback, clock: systemClock, logger });
   const app = await buildApp({
@@ -212,7 +223,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     servesApi: config.role !== 'worker',
     beforeScrape: () => services.measure(),
     registerRoutes: async (scope) => {
-      await registerRoutes(scope, services, { processor, clock: systemClock, logger, metrics });
+      await registerRoutes(scope, services, { processor, sandbox, clock: systemClock, logger, metrics });
       if (config.hasConsole) registerConsoleRoutes(scope);
     },
   });

@@ -38,10 +38,18 @@ const EventWithPayloadSchema = component('WebhookEventWithPayload', {
   }),
 });
 
+export type WebhookEventAnswer = Static<typeof EventSchema>;
+export type WebhookEventWithPayloadAnswer = Static<typeof EventWithPayloadSchema>;
+
 const EventPageSchema = component('WebhookEventList', {
   ...pageOf(EventSchema).properties,
   total: Type.Integer({ description: 'The number of events on all pages, counted up to 10,000.' }),
   totalCapped: Type.Boolean({ description: 'True if there are more events than `total`.' }),
+});
+
+const ReplayedSchema = component('ReplayedWebhookEvents', {
+  replayed: Type.Integer(),
+  hasMore: Type.Boolean({ description: 'True if more may have failed.' }),
 });
 
 const ListQuery = Type.Object(
@@ -76,6 +84,7 @@ const path = '/api/v1/webhook-events';
 
 export function registerWebhookEventRoutes(fastify: FastifyInstance, events: WebhookEventService): void {
   registerReads(fastify, events);
+  registerReplayOfFailed(fastify, events);
   typed(fastify).post(
     `${path}/:id/replay`,
     {
@@ -97,6 +106,26 @@ export function registerWebhookEventRoutes(fastify: FastifyInstance, events: Web
       },
     },
     async (request) => toAnswer(await events.replay(request.params.id)),
+  );
+}
+
+function registerReplayOfFailed(fastify: FastifyInstance, events: WebhookEventService): void {
+  typed(fastify).post(
+    `${path}/replay-failed`,
+    {
+      config: { scope: 'operate' },
+      schema: {
+        tags,
+        operationId: 'replayFailedWebhookEvents',
+        summary: 'Process all failed webhook events again',
+        description: 'At most 1,000, oldest first. Repeat the request while `hasMore` is true.',
+        response: {
+          200: answer('How many are pending again.', ReplayedSchema, { replayed: 12, hasMore: false }),
+          ...problems(...bodyFailures),
+        },
+      },
+    },
+    () => events.replayFailed(),
   );
 }
 

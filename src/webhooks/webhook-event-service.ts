@@ -3,7 +3,10 @@ import type { PageRequest } from '../mirrors/list-page.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { WebhookEvent } from './webhook-event.ts';
 import type { CappedPage, EventFilter } from './webhook-event-list-store.ts';
-import type { WebhookEventStore } from './webhook-event-store.ts';
+import type { WebhookBacklog, WebhookEventStore } from './webhook-event-store.ts';
+
+/** One statement takes well under a second. */
+const replayedMax = 1_000;
 
 interface EventParts {
   readonly database: Database;
@@ -33,6 +36,19 @@ export class WebhookEventService {
     const event = found(await this.#parts.store.requeue(this.#parts.database, id));
     this.#parts.onStored();
     return event;
+  }
+
+  /** Replays failed events, oldest first. `hasMore`: the same request again replays more. */
+  async replayFailed(): Promise<{ readonly replayed: number; readonly hasMore: boolean }> {
+    const { database, store, onStored } = this.#parts;
+    const replayed = await store.requeueFailed(database, replayedMax);
+    onStored();
+    return { replayed, hasMore: replayed === replayedMax };
+  }
+
+  /** What waits, and for how long. */
+  backlog(): Promise<WebhookBacklog> {
+    return this.#parts.store.backlog(this.#parts.database);
   }
 
   countPending(): Promise<number> {

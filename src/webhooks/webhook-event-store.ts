@@ -1,7 +1,7 @@
 import type { PageRequest } from '../mirrors/list-page.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import type { ProcessorEvent } from '../processor/event-calls.ts';
-import type { Settlement, WebhookEvent } from './webhook-event.ts';
+import type { Settlement, WebhookEvent, WebhookEventState } from './webhook-event.ts';
 import {
   type CappedPage,
   type EventFilter,
@@ -14,10 +14,24 @@ export interface NewWebhookEvent extends ProcessorEvent {
 }
 
 /**
- * The count of pending events stops here. An operator needs no exact number above it, and a scrape must not read
+ * The counts of events by state stop here. An operator needs no exact number above it, and a scrape must not read
  * millions of rows.
  */
-const pendingCountMax = 100_000;
+const countMax = 100_000;
+
+function countOf(state: WebhookEventState): string {
+  return `(select count(*) from (select from till.webhook_events where state = '${state}' limit ${countMax}) as found)`;
+}
+
+/** What waits to be processed, or for an operator. */
+export interface WebhookBacklog {
+  readonly pending: number;
+  readonly failed: number;
+  /** For how long the pending event that waits longest has been due. Null if none is due. */
+  readonly lagSeconds: number | null;
+  /** Null if none is pending. */
+  readonly oldestPendingSeconds: number | null;
+}
 
 /** All SQL for the inbox. */
 export class WebhookEventStore {
@@ -127,16 +141,38 @@ export class WebhookEventStore {
     return rows[0];
   }
 
+  /** Puts failed events back into the queue, and returns how many. */
+  async requeueFailed(db: Queryable, limit: number): Promise<number> {
+    const rows = await db.query(
+      `update till.webhook_events set state = 'pending', attempts = 0, next_try_at = now(), last_error = null
+       from (select id, created_at from till.webhook_events where state = 'failed'
+         order by created_at limit $1 for update skip locked) as failed
+       where webhook_events.id = failed.id and webhook_events.created_at = failed.created_at
+       returning webhook_events.id`,
+      [limit],
+    );
+    return rows.length;
+  }
+
   list(db: Queryable, filter: EventFilter, request: PageRequest): Promise<CappedPage<WebhookEvent>> {
     return listEvents(db, filter, request);
   }
 
-  /** At most `pendingCountMax`. */
-  async countPending(db: Queryable): Promise<number> {
-    const [row] = await db.query<{ count: number }>(
-      `select count(*) as count from (
-         select from till.webhook_events where state = 'pending' limit ${pendingCountMax}) as pending`,
+  /** Each statement reads the beginning of an index, or counts the entries of one. */
+  async backlog(db: Queryable): Promise<WebhookBacklog> {
+    const [row] = await db.query<{ [Name in keyof WebhookBacklog]: WebhookBacklog[Name] }>(
+      `select ${countOf('pending')} as pending, ${countOf('failed')} as failed,
+         (select extract(epoch from now() - next_try_at)::float8 from till.webhook_events
+           where state = 'pending' and next_try_at <= now() order by next_try_at limit 1) as "lagSeconds",
+         (select greatest(extract(epoch from now() - received_at), 0)::float8 from till.webhook_events
+           where state = 'pending' order by created_at, id limit 1) as "oldestPendingSeconds"`,
     );
+    return row ?? { pending: 0, failed: 0, lagSeconds: null, oldestPendingSeconds: null };
+  }
+
+  /** At most `countMax`. */
+  async countPending(db: Queryable): Promise<number> {
+    const [row] = await db.query<{ count: number }>(`select ${countOf('pending')} as count`);
     return row?.count ?? 0;
   }
 }

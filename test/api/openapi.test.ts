@@ -16,7 +16,7 @@ import {
   saveCard,
 } from '../support/objects.ts';
 import { type Documented, loadOpenapi, type Schema } from '../support/openapi-document.ts';
-import { appendEvents } from '../support/stored-events.ts';
+import { appendForIds } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 
 interface Request {
@@ -87,7 +87,7 @@ async function rightRequest(operation: Documented): Promise<Request> {
   if (operation.path === '/api/v1/entitlements') return { ...made, query: await makeExternalId() };
   if (example === undefined) return made;
   const ids = {
-    ...('after' in example ? { after: (await appendEvents(sql, [{}]))[0] } : {}),
+    ...('after' in example ? { after: (await appendForIds(sql, [{}]))[0] } : {}),
     ...('paymentMethodId' in example ? card : {}),
     ...('customerId' in example ? { customerId: (await createCustomer(till)).id } : {}),
     ...('planId' in example ? { planId: (await createPlan(till)).id } : {}),

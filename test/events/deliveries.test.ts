@@ -31,7 +31,7 @@ let life = createLifetime();
 afterEach(async () => {
   await sql('delete from till.event_endpoints');
   await sql('delete from till.event_retries');
-  dispatcher.endpointsChanged();
+  await dispatcher.endpointsChanged();
   await life.end();
   life = createLifetime();
 });
@@ -214,18 +214,25 @@ test('for a day after a rotation both secrets verify an event, and then only the
   assert(during !== undefined);
   for (const valid of [secret, endpoint.secret]) assert.deepEqual(verify(during, valid), during.body);
   await sql(`update till.event_endpoints set previous_secret_until = now() - interval '1 second'`);
-  // The lane sees the change once it is told.
-  dispatcher.endpointsChanged();
-  await until(async () => {
-    const count = endpoint.sink.received.length;
-    await append({});
-    await endpoint.sink.arrived(count + 1);
-    return endpoint.sink.received.at(-1)?.headers['webhook-signature']?.includes(' ') === false;
-  });
+  await dispatcher.endpointsChanged();
+  await append({});
+  await endpoint.sink.arrived(2);
   const last = endpoint.sink.received.at(-1);
   assert(last !== undefined);
   assert.deepEqual(verify(last, secret), last.body);
   assert.throws(() => verify(last, endpoint.secret));
+});
+
+test('a changed URL and changed types apply to the next event', async () => {
+  const endpoint = await connect();
+  const moved = await startEventSink(life);
+  const change = { url: moved.url, types: ['plan.archived'] };
+  assert.equal((await call('PATCH', `${path}/${endpoint.id}`, change)).status, 200);
+  const [, archived] = await append({ type: 'plan.created' }, { type: 'plan.archived' });
+  await moved.arrived(1);
+  await recorded(endpoint, 'succeeded', 1);
+  assert.deepEqual(idsOf(moved.received), [archived]);
+  assert.deepEqual(endpoint.sink.received, []);
 });
 
 test('a replay sends the events after a place again, under the same ids', async () => {

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { startEventSink } from '../support/event-sink.ts';
-import { appendEvents } from '../support/stored-events.ts';
+import { appendForIds } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
@@ -37,17 +37,17 @@ test('one process at a time delivers, and another takes over at once when it is 
   await owned(backend, first.ownerLock.owner);
   const second = await startTill({ ...settings, on: backend });
   const nudge = (...tills: readonly TillInProcess[]) => {
-    for (const till of tills) till.services.dispatcher.endpointsChanged();
+    for (const till of tills) void till.services.dispatcher.endpointsChanged();
   };
   const objectId = randomUUID();
-  await appendEvents(backend.sql, [{ objectId }, {}, {}]);
+  await appendForIds(backend.sql, [{ objectId }, {}, {}]);
   nudge(first, second);
   await sink.arrived(3);
   assert.equal(sink.received.length, 3, 'only one process delivers');
 
   // The first process is in the middle of a delivery when its lock goes, as if it were dead.
   holds = true;
-  const [late, next] = await appendEvents(backend.sql, [{ objectId }, { objectId }]);
+  const [late, next] = await appendForIds(backend.sql, [{ objectId }, { objectId }]);
   nudge(first);
   await sink.arrived(4);
   await first.ownerLock.close();
@@ -68,7 +68,7 @@ test('one process at a time delivers, and another takes over at once when it is 
   const ended = once(response, 'close');
   nudge(first);
   await ended;
-  const [last] = await appendEvents(backend.sql, [{ objectId }]);
+  const [last] = await appendForIds(backend.sql, [{ objectId }]);
   nudge(first, second);
   await sink.arrived(7);
   assert.deepEqual(
@@ -87,7 +87,7 @@ test('a process that stops records what it has sent, and the next one sends the 
   });
   const first = await startTill({ ...settings, on: backend });
   const { id } = await first.post<{ id: string }>('/event-endpoints', { url: sink.url });
-  const ids = await appendEvents(backend.sql, [
+  const ids = await appendForIds(backend.sql, [
     ...[{ objectId: slowObject }, {}, { objectId: slowObject }, {}, {}],
   ]);
   first.services.dispatcher.nudge();

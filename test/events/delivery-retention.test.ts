@@ -29,7 +29,7 @@ test('what an endpoint responded to the events of a deleted customer is erased',
   const types = ['payment.updated', 'plan.updated'];
   const endpoint = await till.post<{ id: string }>('/event-endpoints', { url: sink.url, types });
   const customer = await till.post<CustomerBody>('/customers', { email: 'ada@example.com' });
-  const about = { type: 'payment.updated', customerId: customer.id };
+  const about = { type: 'payment.updated', customerId: customer.id } as const;
   await append(about, about, { type: 'plan.updated' });
   await recorded(endpoint, 'succeeded', 3);
   status = 500;

@@ -8,7 +8,7 @@ import { readJson } from '../support/client.ts';
 import { dumpTables } from '../support/dump-tables.ts';
 import { assertMistake, assertRefused } from '../support/invalid.ts';
 import { readProblem } from '../support/problem.ts';
-import { appendEvents } from '../support/stored-events.ts';
+import { appendForIds } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 
 interface EndpointBody {
@@ -63,6 +63,8 @@ test('an endpoint is created, read, listed, changed and deleted, and shows its s
   const on = await readJson<EndpointBody>(await call('PATCH', `${path}/${id}`, { enabled: true }), 200);
   assert.deepEqual([on.enabled, on.disabledAt, on.disabledReason, on.url], [true, null, null, change.url]);
   assert.deepEqual(await till.get(`${path}/${id}`), on);
+  for (const nothing of [{}, { enabled: true }, { url: change.url, types: null }])
+    assert.deepEqual(await readJson(await call('PATCH', `${path}/${id}`, nothing), 200), on);
 
   assert.equal((await call('DELETE', `${path}/${id}`)).status, 204);
   for (const answer of [await call('DELETE', `${path}/${id}`), await call('GET', `${path}/${id}`)])
@@ -134,10 +136,10 @@ test(`409: more than ${endpointsMax} endpoints, also if the last ones come at on
     await readProblem(answer, 409, 'too_many_event_endpoints');
 });
 
-test('a key makes each write happen once, and its repetition shows the same', async () => {
+test('a key makes each write happen once, and its repetition shows the same without the secret', async () => {
   const first = await till.tryPost(path, { url }, 'create-once');
   const again = await till.tryPost(path, { url }, 'create-once');
-  assert.deepEqual(again, { ...first, replayed: true });
+  assert.deepEqual(again, { ...first, replayed: true, body: { ...first.body, secret: null } });
   assert.equal(first.status, 201);
   assert.equal((await till.tryPost(path, { url: 'https://b.example.com' }, 'create-once')).status, 422);
   const one = `${path}/${first.body['id']}`;
@@ -146,6 +148,7 @@ test('a key makes each write happen once, and its repetition shows the same', as
   assert.deepEqual(await till.tryPost(`${one}/rotate-secret`, {}, 'rotate-once'), {
     ...rotated,
     replayed: true,
+    body: { ...rotated.body, secret: null },
   });
   const changed = await till.tryPatch(one, { enabled: false }, 'change-once');
   assert.deepEqual(await till.tryPatch(one, { enabled: false }, 'change-once'), {
@@ -181,7 +184,7 @@ test('a secret is found in no table and no log, and neither is the query of a UR
 
 test('a replay needs an event: 400 for what is none, 410 for one that is no longer kept', async () => {
   const { id } = await create();
-  const [event] = await appendEvents(sql, [{}]);
+  const [event] = await appendForIds(sql, [{}]);
   const replay = (after: unknown) => call('POST', `${path}/${id}/replay`, { after });
   assert.equal((await replay(event)).status, 200);
   assert.equal((await replay(null)).status, 200);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import type { Stripe } from 'stripe';
+import { startBackend } from '../support/backend.ts';
 import { assertEventsComplete, readEvents, type StoredEventRow } from '../support/checks/outbox.ts';
 import { readJson } from '../support/client.ts';
 import {
@@ -19,14 +20,18 @@ import {
   type SubscriptionBody,
 } from '../support/objects.ts';
 import { createPastDue, type PastDue } from '../support/past-due.ts';
+import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
 import { holdRows } from '../webhooks/row-lock.ts';
 
 const graceDays = 3;
 let nowMs: number | undefined;
+const backend = await startBackend({ after });
+const proxy = await startProcessorProxy(backend);
 const till = await startTill({
   in: 'process',
-  for: { after },
+  on: backend,
+  processorUrl: proxy.url,
   mustNotLogErrors: true,
   entitlementGraceDays: graceDays,
   clock: { now: () => new Date(nowMs ?? Date.now()) },
@@ -214,17 +219,19 @@ describe('causes', () => {
 
   test('a request, also if a webhook reports its change before the request has recorded it', async () => {
     const customer = await createCustomer(till);
+    const { subscription } = await createSubscription(till, { customerId: customer.id });
     await till.settle();
     const whileUnanswered = async (
-      operation: string,
+      held: { readonly method: 'POST' | 'DELETE'; readonly path: string },
       request: (headers: Readonly<Record<string, string>>) => Promise<Response>,
     ): Promise<string> => {
       const requestId = randomUUID();
-      // The request waits before it repeats its call. Meanwhile, the event of the call arrives.
-      await till.setFault({ operation, kind: 'reset_after' });
+      proxy.hold(held.path, held.method);
       const answered = request({ 'x-request-id': requestId });
-      await till.faultsTaken();
+      await (await proxy.nextHeld()).holdResponse();
+      // The processor has done it. Its event arrives before its response.
       await till.settle();
+      proxy.releaseAll();
       assert.ok((await answered).ok);
       await till.settle();
       return requestId;
@@ -233,11 +240,19 @@ describe('causes', () => {
       const { kind, keyName, requestId } = (await lastOf(object)).cause;
       return { kind, keyName, requestId };
     };
-    const path = `/customers/${customer.id}`;
-    const changed = await whileUnanswered('customers.update', (headers) =>
-      till.call('PATCH', path, { name: 'Ada King' }, headers),
+    const update = { method: 'POST', path: `/v1/customers/${customer.processorCustomerId}` } as const;
+    const changed = await whileUnanswered(update, (headers) =>
+      till.call('PATCH', `/customers/${customer.id}`, { name: 'Ada King' }, headers),
     );
     assert.deepEqual(await causeOf(customer), { kind: 'api', keyName: 'tests', requestId: changed });
+    const cancelPath = `/v1/subscriptions/${subscription.processorSubscriptionId}`;
+    const cancel = { method: 'DELETE', path: cancelPath } as const;
+    const canceled = await whileUnanswered(cancel, (headers) =>
+      till.call('DELETE', `/subscriptions/${subscription.id}`, undefined, headers),
+    );
+    assert.deepEqual(await causeOf(subscription), { kind: 'api', keyName: 'tests', requestId: canceled });
+    const { latestInvoiceId } = await till.get<SubscriptionBody>(`/subscriptions/${subscription.id}`);
+    assert.equal((await eventsOf({ id: String(latestInvoiceId) })).at(0)?.cause.kind, 'webhook');
   });
 
   test('a webhook: the newest event about the object, of a refund for its payment, of an invoice for its subscription', async () => {

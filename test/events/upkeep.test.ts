@@ -14,6 +14,8 @@ test('objects of an older release are recorded in the background, and a change w
   // As after an upgrade: the rows are there, and nothing is recorded.
   await sql('delete from till.events');
   await sql('delete from till.event_objects');
+  await sql('update till.overview_progress set position = null');
+  await services.overviewFollower.run();
   // One changes before it is remembered, so its row says what it was.
   await confirmPayment(till, early);
   await till.settle();
@@ -56,6 +58,15 @@ test('events are dropped whole weeks at a time once they are older than they are
   await sql(`insert into till.events_other select position, now() - interval '1000 days', type, object_type, object_id,
     customer_id, data, previous, cause from till.events limit 1`);
   const kept = (await readEvents(sql)).length - 2;
+  await services.retention.run();
+  assert.equal((await readEvents(sql)).length, kept + 2, 'the overview has not counted them yet');
+  await assert.rejects(
+    sql(
+      `select till.drop_event_week('events_' || to_char(date_trunc('week', (${old}) at time zone 'utc'), 'YYYYMMDD'))`,
+    ),
+    /has not counted/,
+  );
+  await till.get('/overview');
   assert.equal(await services.retention.run(), true);
   assert.equal((await readEvents(sql)).length, kept);
   assert.deepEqual(await readEvents(sql, payment.id), []);

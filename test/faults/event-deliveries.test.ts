@@ -6,7 +6,7 @@ import { effort } from '../support/effort.ts';
 import { startEventSink } from '../support/event-sink.ts';
 import { createRandom } from '../support/random.ts';
 import { seedOf } from '../support/seeds.ts';
-import { appendEvents } from '../support/stored-events.ts';
+import { appendForIds } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 
 const kills = effort({ short: 1, long: 20 });
@@ -30,7 +30,7 @@ test(`through ${kills} kills in the middle of deliveries every event arrives, ea
     const events = Array.from({ length: eventsPerLife }, (_, index) => ({
       objectId: objects[index % objectsCount] ?? '',
     }));
-    ids.push(...(await appendEvents(backend.sql, events)));
+    ids.push(...(await appendForIds(backend.sql, events)));
   };
   for (let life = 0; life <= kills; life += 1) {
     const till = await startTill({ in: 'child', on: backend, environment });

@@ -85,27 +85,30 @@ test('requests finish what a killed process began, wherever it died, and make on
 test('after a process was killed', async (t) => {
   const backend = await startBackend(t);
   const till = await startTill({ in: 'process', on: backend });
-  const [told, unknown] = [await createScene(till, 'told'), await createScene(till, 'unknown')];
+  const [known, unknown] = [await createScene(till, 'known'), await createScene(till, 'unknown')];
   const ordersOf = ({ customerId, planIds: [one, two] }: Scene) => [
     { customerId, planId: one },
     { customerId, planId: two },
   ];
   await killAmid([
-    doom(backend, 'call.after', Object(ordersOf(told)[0]), 'doomed-told'),
+    doom(backend, 'call.after', Object(ordersOf(known)[0]), 'doomed-known'),
     doom(backend, 'call.before', Object(ordersOf(unknown)[0]), 'doomed-unknown'),
   ]);
 
-  await t.test('a request with other values is told of what it made, before any webhook', async () => {
-    const [one, two] = ordersOf(told);
-    assert(one !== undefined && two !== undefined);
-    const refused = await till.tryPost(path, two, 'other-told');
-    assert.deepEqual([refused.status, refused.body['code']], [409, 'already_subscribed']);
-    const resumed = await till.tryPost(path, one, 'doomed-told');
-    assert.equal(resumed.status, 201);
-    assert.equal(refused.body['subscriptionId'], Object(resumed.body['subscription']).id);
-    await assertOne(backend, told, [refused]);
-    await assertNothingReserved(backend, told);
-  });
+  await t.test(
+    'a request with other values gets the id of the subscription that the killed request created, before any webhook',
+    async () => {
+      const [one, two] = ordersOf(known);
+      assert(one !== undefined && two !== undefined);
+      const refused = await till.tryPost(path, two, 'other-known');
+      assert.deepEqual([refused.status, refused.body['code']], [409, 'already_subscribed']);
+      const resumed = await till.tryPost(path, one, 'doomed-known');
+      assert.equal(resumed.status, 201);
+      assert.equal(refused.body['subscriptionId'], Object(resumed.body['subscription']).id);
+      await assertOne(backend, known, [refused]);
+      await assertNothingReserved(backend, known);
+    },
+  );
 
   await t.test(
     'a creation of unknown effect refuses other values with a null id, until the sweeper gives it up',

@@ -68,38 +68,6 @@ test('a preflight is answered', async (t) => {
   assert.equal(response.headers.get('access-control-allow-headers'), 'authorization');
 });
 
-test('the authentication page sends the customer back with the result, and only to who holds the secret', async (t) => {
-  const { stripe, sandbox } = await useSandbox(t);
-  const intent = await stripe.paymentIntents.create({
-    amount: 500,
-    currency: 'usd',
-    confirm: true,
-    payment_method: 'pm_card_authenticationRequired',
-    return_url: 'https://shop.example/done?order=1',
-  });
-  const url = String(intent.next_action?.redirect_to_url?.url);
-  assert.ok(url.startsWith(sandbox.url));
-  assert.equal((await fetch(url.replace(/secret=.*/, 'secret=guess'))).status, 404);
-  const page = await (await fetch(url)).text();
-  const action = /action="([^"]+)"/.exec(page)?.[1]?.replaceAll('&#38;', '&') ?? '';
-  const done = await fetch(new URL(action, sandbox.url), {
-    method: 'POST',
-    body: new URLSearchParams({ result: 'succeeded' }),
-    redirect: 'manual',
-  });
-  assert.equal(done.status, 303);
-  const back = new URL(String(done.headers.get('location')));
-  assert.deepEqual(
-    [
-      back.searchParams.get('order'),
-      back.searchParams.get('payment_intent'),
-      back.searchParams.get('redirect_status'),
-    ],
-    ['1', intent.id, 'succeeded'],
-  );
-  assert.equal((await stripe.paymentIntents.retrieve(intent.id)).status, 'succeeded');
-});
-
 test('keys that are no test keys are refused and not repeated', async (t) => {
   const { sandbox } = await useSandbox(t);
   const answer = async (authorization?: string) => {

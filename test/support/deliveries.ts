@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendEvents } from './stored-events.ts';
+import { appendForIds } from './stored-events.ts';
 import type { TillInProcess } from './till-in-process.ts';
 
 interface DeliveryBody {
@@ -38,8 +38,8 @@ export function deliveryCalls(till: TillInProcess) {
   return {
     deliveriesOf,
     /** Writes events, and wakes the delivery as a transaction of the same process does. */
-    append: async (...events: Parameters<typeof appendEvents>[1]) => {
-      const ids = await appendEvents(sql, events);
+    append: async (...events: Parameters<typeof appendForIds>[1]) => {
+      const ids = await appendForIds(sql, events);
       dispatcher.nudge();
       return ids;
     },
@@ -56,7 +56,7 @@ export function deliveryCalls(till: TillInProcess) {
         `update till.event_endpoints set updated_at = clock_timestamp();
          update till.event_retries set next_attempt_at = now() ${change}`,
       );
-      dispatcher.endpointsChanged();
+      await dispatcher.endpointsChanged();
     },
   };
 }

@@ -4,7 +4,7 @@ import type { Backend } from './backend.ts';
 import { type Client, createClient } from './client.ts';
 import { backendEnvironment, startInChild } from './till-in-child.ts';
 
-/** What doomed-process.ts is told about each of its Tills. */
+/** The input of doomed-process.ts for each of its Tills. */
 export interface CrashPlan {
   readonly crashAt: string;
   readonly requests: number;

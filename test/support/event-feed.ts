@@ -39,11 +39,13 @@ export function newEvent(values: Partial<NewEvent> = {}): NewEvent {
 /** Runs a statement on any connection. */
 type Run = (text: string, values: unknown[]) => Promise<unknown>;
 
-/** Appends events as the outbox does. On a connection without a transaction they are committed at once. */
+/**
+ * Appends events as the outbox does. On a connection without a transaction they are committed at once. A transaction of
+ * Till writes one event of an object. Here, an object may have several.
+ */
 export async function appendEvents(run: Run, ...events: readonly NewEvent[]): Promise<void> {
-  // Some versions of an event's object in one statement would meet in `event_objects`.
-  assert.equal(new Set(events.map(({ objectId }) => objectId)).size, events.length);
-  await run('select till.append_events($1)', [JSON.stringify(events)]);
+  const text = 'select till.append_events(json_build_array(value)) from json_array_elements($1::json)';
+  await run(text, [JSON.stringify(events)]);
 }
 
 /** A message of a stream. A comment or a field that is absent is undefined. */

@@ -226,6 +226,7 @@ export async function createPlan(
   values: {
     readonly name?: string;
     readonly amount?: number;
+    readonly currency?: string;
     readonly interval?: string;
     readonly intervalCount?: number;
     readonly features?: PlanBody['features'];
@@ -241,6 +242,7 @@ export async function createPayment(
   values: {
     readonly customerId?: string;
     readonly amount?: number;
+    readonly currency?: string;
     readonly captureMethod?: 'manual';
     readonly description?: string;
   } = {},
@@ -276,7 +278,12 @@ export async function createPaidPayment(
   {
     card,
     ...values
-  }: { readonly card?: string; readonly customerId?: string; readonly amount?: number } = {},
+  }: {
+    readonly card?: string;
+    readonly customerId?: string;
+    readonly amount?: number;
+    readonly currency?: string;
+  } = {},
 ): Promise<PaymentBody> {
   const payment = await createPayment(till, values);
   await confirmPayment(till, payment, card);

@@ -34,7 +34,7 @@ export interface ProcessorProxy {
   /** Every request so far, held back or not. */
   readonly seen: readonly PassingRequest[];
   /** Holds back every request of this method to this path from now on. */
-  hold(path: string, method?: 'POST' | 'GET'): void;
+  hold(path: string, method?: 'POST' | 'GET' | 'DELETE'): void;
   /** The next request that is held back, when there is one. */
   nextHeld(): Promise<HeldRequest>;
   /** Sends on all that is held back, and holds back nothing more. */
@@ -118,7 +118,7 @@ function createHolding() {
   const releases = new Set<() => void>();
   const heldRoutes = new Set<string>();
   return {
-    hold: (path: string, method: 'POST' | 'GET' = 'POST') => {
+    hold: (path: string, method: 'POST' | 'GET' | 'DELETE' = 'POST') => {
       heldRoutes.add(`${method} ${path}`);
     },
     nextHeld: async () => held.shift() ?? new Promise<HeldRequest>((resolve) => waiting.push(resolve)),

@@ -1,33 +1,41 @@
+import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { type EventType, eventObjectTypes, type NewEvent } from '../../src/events/event.ts';
 import { eventId } from '../../src/events/event-id.ts';
 import type { Sql } from './backend.ts';
+import { appendEvents, newEvent } from './event-feed.ts';
 
 interface TestEvent {
-  readonly type?: string;
+  readonly type?: EventType;
   readonly objectId?: string;
   readonly customerId?: string | null;
   readonly data?: object;
 }
 
-const cause = { kind: 'api', keyName: null, requestId: null, processorEventId: null };
+const cause = { kind: 'api', keyName: null, requestId: null, processorEventId: null } as const;
 
-/** Writes events as the transactions of Till do, all in one transaction. Returns their ids, in order. */
-export async function appendEvents(sql: Sql, events: readonly TestEvent[]): Promise<readonly string[]> {
-  const rows = events.map(
-    ({ type = 'plan.updated', objectId = randomUUID(), customerId = null, data = {} }) => ({
-      ...{ type, objectType: type.split('.')[0], objectId, customerId },
-      ...{ data: { id: objectId, ...data }, previous: {}, cause, changesAt: null },
-    }),
-  );
-  // A transaction of Till writes one event of an object. Here, an object may have several.
-  await sql('select till.append_events(json_build_array(value)) from json_array_elements($1::json)', [
-    JSON.stringify(rows),
-  ]);
+/** Appends events, all in one transaction, and returns their ids, in order. No other process may append at the same time. */
+export async function appendForIds(sql: Sql, events: readonly TestEvent[]): Promise<readonly string[]> {
+  await appendEvents(sql, ...events.map(eventOf));
   const stored = await sql<{ position: number; created_at: Date }>(
     'select position, created_at from till.events order by position desc limit $1',
-    [rows.length],
+    [events.length],
   );
   return stored
     .toReversed()
     .map(({ position, created_at }) => eventId({ position, createdAtMs: created_at.getTime() }));
+}
+
+function eventOf({
+  type = 'plan.updated',
+  objectId = randomUUID(),
+  customerId = null,
+  data,
+}: TestEvent): NewEvent {
+  const objectType = eventObjectTypes.find((one) => type.startsWith(`${one}.`));
+  assert.ok(objectType !== undefined);
+  return newEvent({
+    ...{ type, objectType, objectId, customerId, cause },
+    data: { id: objectId, ...data },
+  });
 }

@@ -12,6 +12,7 @@ import { Database } from '../../src/platform/postgres.ts';
 import type { Processor } from '../../src/processor/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
+import { SandboxControl } from '../../src/sandbox-control/sandbox-control.ts';
 import { Worker } from '../../src/sync/worker.ts';
 import { metricLabels } from '../../src/till/compose.ts';
 import type { EventSettings } from '../../src/till/compose-endpoints.ts';
@@ -30,6 +31,8 @@ const patientLimits: CallLimits = {
   retriesMax: 2,
   retryDelayMs: 1,
 };
+
+const testSecretKey = 'sk_test_till';
 
 /** No name server is asked. */
 const eventSettings: EventSettings = {
@@ -141,8 +144,10 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     ...pickFrameOptions(options),
     beforeScrape: () => services.measure(),
     registerRoutes: async (scope) => {
-      const { streamLimits } = options;
-      await registerRoutes(scope, services, { processor, clock: systemClock, logger, metrics, streamLimits });
+      const { streamLimits, secretKey = testSecretKey } = options;
+      const sandbox = new SandboxControl({ url: backend.processorUrl, secretKey });
+      const parts = { processor, sandbox, clock: systemClock, logger, metrics, streamLimits };
+      await registerRoutes(scope, services, parts);
       if (options.hasConsole === true) registerConsoleRoutes(scope);
     },
   });
@@ -198,7 +203,7 @@ async function openParts(backend: Backend, options: ProcessOptions, ends: (() =>
   });
   ends.push(() => database.close());
   const processor = createStripeProcessor({
-    secretKey: options.secretKey ?? 'sk_test_till',
+    secretKey: options.secretKey ?? testSecretKey,
     apiBase: new URL(options.processorUrl ?? backend.processorUrl),
     webhookSecrets,
     maxInFlight: 200,

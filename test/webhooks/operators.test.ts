@@ -249,3 +249,22 @@ test('an event about several objects that must be asked for is counted once, and
   );
   assert.equal(await till.count('webhook_events_processed_total'), before + 1);
 });
+
+describe('replaying all failed events', () => {
+  test('puts them into the queue again, and leaves the others alone', async (t) => {
+    const till = await startTill({ in: 'process', for: t });
+    const odd = ['a', 'b'].map((name) =>
+      eventOf('invoice.paid.newer', { id: `in_${name}`, status: 'lost' }, { id: `evt_${name}` }),
+    );
+    await till.take(...odd, eventOf('balance.available', {}, { id: 'evt_other' }));
+    const replayed = await till.post<{ replayed: number; hasMore: boolean }>('/webhook-events/replay-failed');
+    assert.deepEqual(replayed, { replayed: 2, hasMore: false });
+    const { data } = await till.get<ListAnswer>('/webhook-events?state=pending');
+    assert.deepEqual(data.map(({ id, attempts }) => [id, attempts]).sort(), [
+      ['evt_a', 0],
+      ['evt_b', 0],
+    ]);
+    await till.drain();
+    assert.equal((await till.get<ListAnswer>('/webhook-events?state=failed')).total, 2);
+  });
+});

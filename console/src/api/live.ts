@@ -80,7 +80,7 @@ async function follow(stopped: AbortSignal): Promise<void> {
 /** The id of the newest event. Null if there is none yet. */
 async function findEnd(signal: AbortSignal): Promise<string | null> {
   const page = await get<Page<TillEvent>>('/events', { objectId: noObject, limit: 1 }, signal);
-  return page.nextCursor;
+  return page.nextCursor ?? null;
 }
 
 function publish(events: readonly TillEvent[] | 'missed'): void {

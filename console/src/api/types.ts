@@ -1,10 +1,20 @@
 export type { CustomerView as Customer } from '../../../src/customers/customer-view.ts';
+export type {
+  DeliveryAnswer as Delivery,
+  EndpointAnswer as EventEndpoint,
+} from '../../../src/events/endpoint-schema.ts';
 export type { InvoiceView as Invoice } from '../../../src/invoices/invoice-view.ts';
 export type { Scope } from '../../../src/keys/key.ts';
+export type { OverviewAnswer as Overview } from '../../../src/overview/overview-schema.ts';
 export type { PaymentView as Payment } from '../../../src/payments/payment-view.ts';
 export type { RefundView as Refund } from '../../../src/payments/refund-view.ts';
 export type { PlanView as Plan } from '../../../src/plans/plan-view.ts';
 export type { SubscriptionView as Subscription } from '../../../src/subscriptions/subscription-view.ts';
+export type { ResyncAnswer as Resync } from '../../../src/sync/resync-routes.ts';
+export type {
+  WebhookEventAnswer as WebhookEvent,
+  WebhookEventWithPayloadAnswer as WebhookEventWithPayload,
+} from '../../../src/webhooks/webhook-event-routes.ts';
 
 import type { EventObjectType, EventType } from '../../../src/events/event.ts';
 import type { Scope } from '../../../src/keys/key.ts';
@@ -22,7 +32,8 @@ export interface CurrentKey {
 /** One page of a list. */
 export interface Page<Row> {
   readonly data: readonly Row[];
-  readonly nextCursor: string | null;
+  /** Undefined for a list that has page numbers instead. */
+  readonly nextCursor?: string | null;
   readonly total?: number;
   readonly totalCapped?: boolean;
 }

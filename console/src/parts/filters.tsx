@@ -15,6 +15,8 @@ export type Filter =
       /** What the list shows without a choice. */
       readonly otherwise?: string;
     }
+  /** On or off: `true`, or not sent. */
+  | { readonly kind: 'flag'; readonly name: string; readonly label: string }
   | { readonly kind: 'text'; readonly name: string; readonly label: string }
   | { readonly kind: 'time'; readonly name: string; readonly label: string }
   /** Set by a link from the page of an object, and can only be removed. Its value is the id of the object. */
@@ -118,7 +120,7 @@ function FilterInput({
 }) {
   const id = useId();
   return (
-    <div class="field">
+    <div class={filter.kind === 'flag' ? 'field flag' : 'field'}>
       <label for={id}>{filter.label}</label>
       {filter.kind === 'choice' && (
         <select id={id} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
@@ -129,6 +131,14 @@ function FilterInput({
             </option>
           ))}
         </select>
+      )}
+      {filter.kind === 'flag' && (
+        <input
+          id={id}
+          type="checkbox"
+          checked={value === 'true'}
+          onChange={({ currentTarget }) => onChange(currentTarget.checked ? 'true' : '')}
+        />
       )}
       {filter.kind === 'text' && (
         <input id={id} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value.trim())} />

@@ -5,14 +5,12 @@ import { toApiError } from '../api/api-error.ts';
 import { downloadCsv } from '../api/download-csv.ts';
 import type { Page as ListPageOf, TillEvent } from '../api/types.ts';
 import { useResource } from '../api/use-resource.ts';
-import { plural } from '../format/words.ts';
 import { type Column, DataTable } from './data-table.tsx';
 import { type Filter, Filters, filterValues } from './filters.tsx';
 import { notify } from './notices.tsx';
 import { Page } from './page.tsx';
+import { Pager, rowsPerPage } from './pager.tsx';
 import { Empty, Show } from './states.tsx';
-
-const rowsPerPage = 25;
 
 interface ListPageProps<Row> {
   /** The heading. */
@@ -24,55 +22,43 @@ interface ListPageProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly keyOf: (row: Row) => string;
   readonly filters?: readonly Filter[];
+  /** False for a list that cannot be exported. */
+  readonly canExport?: boolean;
   /** Sent with every request, and not shown as a filter. */
   readonly fixed?: Readonly<Record<string, string>>;
   readonly actions?: ComponentChildren;
   readonly reloadOn?: (event: TillEvent) => boolean;
 }
 
-/** A list with filters and cursor in the address, and the export of the filtered rows. */
+/** A list with filters and place in the address, and the export of the filtered rows. */
 export function ListPage<Row>(props: ListPageProps<Row>) {
   const { title, noun, path, columns, keyOf, filters = [], fixed = {} } = props;
   const location = useLocation();
-  const { cursor } = location.query;
+  const { cursor, page } = location.query;
   const values = { ...fixed, ...filterValues(filters, location.query) };
   const resource = useResource<ListPageOf<Row>>(path, {
-    query: { ...values, cursor, limit: rowsPerPage },
+    query: { ...values, cursor, page, limit: rowsPerPage },
     ...(props.reloadOn === undefined ? {} : { reloadOn: props.reloadOn }),
   });
-  const at = (next: string | null) => {
-    const query = new URLSearchParams(filterValues(filters, location.query));
-    if (next !== null) query.set('cursor', next);
-    return `${location.path}?${query}`;
-  };
   return (
     <Page
       title={title}
       actions={
         <>
           {props.actions}
-          <ExportButton path={path} query={values} />
+          {props.canExport !== false && <ExportButton path={path} query={values} />}
         </>
       }
     >
       {filters.length > 0 && <Filters filters={filters} />}
       <Show resource={resource}>
-        {({ data, nextCursor, total, totalCapped }) =>
-          data.length === 0 ? (
+        {(page) =>
+          page.data.length === 0 ? (
             <Empty>{Object.keys(values).length > 0 ? `No ${noun} matches.` : `No ${noun} yet.`}</Empty>
           ) : (
             <>
-              <DataTable caption={title} columns={columns} rows={data} keyOf={keyOf} />
-              <nav class="paging" aria-label="Pages">
-                {total !== undefined && (
-                  <span class="quiet">
-                    {totalCapped === true ? 'More than ' : ''}
-                    {plural(total, noun)}
-                  </span>
-                )}
-                {cursor !== undefined && <a href={at(null)}>First page</a>}
-                {nextCursor !== null && <a href={at(nextCursor)}>Next page</a>}
-              </nav>
+              <DataTable caption={title} columns={columns} rows={page.data} keyOf={keyOf} />
+              <Pager of={page} noun={noun} />
             </>
           )
         }

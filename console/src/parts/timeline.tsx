@@ -54,7 +54,7 @@ async function readAll(url: string, signal: AbortSignal): Promise<readonly TillE
       signal,
     );
     all.push(...page.data);
-    after = page.nextCursor;
+    after = page.nextCursor ?? null;
     if (page.data.length < eventsPerRequest || after === null) break;
   }
   return all;

@@ -87,6 +87,15 @@ export const CustomerIdFilter = Type.Optional(
   Type.String({ description: 'Return only the objects of this customer.', [comparedWithIds]: true }),
 );
 
+export const CurrencyFilter = Type.Optional(
+  Type.String({
+    pattern: '^[a-z]{3}$',
+    minLength: 3,
+    maxLength: 3,
+    description: 'Return only objects in this currency: a three-letter ISO 4217 code in lower case.',
+  }),
+);
+
 /** Three times the length of a cursor, so that a later release can put more into it. */
 const cursorLengthMax = 180;
 

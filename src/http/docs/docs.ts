@@ -37,7 +37,9 @@ const tags = [
   },
   { name: 'events', description: 'What changed, for applications.' },
   { name: 'event endpoints', description: 'Where Till sends events to your applications.' },
+  { name: 'overview', description: 'Numbers about payments, refunds and subscriptions.' },
   { name: 'webhook events', description: 'Events received from the processor. For operators.' },
+  { name: 'resyncs', description: 'Comparisons with the processor. For operators.' },
   {
     name: 'operations',
     description: 'Health checks, metrics and the webhook endpoint. No API key needed.',

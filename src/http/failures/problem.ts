@@ -39,6 +39,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   refund_in_flight: 409,
   refund_exceeds_remaining: 409,
   too_many_api_keys: 409,
+  resync_running: 409,
   event_expired: 410,
   payload_too_large: 413,
   unsupported_media_type: 415,
@@ -203,6 +204,7 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
     'A refund of 5.00 EUR is still pending. Retry later, or repeat this request with the same idempotency key.',
   refund_exceeds_remaining: 'Only 5.00 EUR of the payment remains. Send an amount of at most 500.',
   too_many_api_keys: 'There are 1000 valid API keys. Revoke those that are no longer used.',
+  resync_running: 'A comparison with the processor is running. Wait until it has ended.',
   event_expired:
     'The event of query.after is older than the events that are kept, so you may have missed some. ' +
     'Read the objects again, and leave it out to start with the oldest event.',

@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
 import type { FastifyRequest } from 'fastify';
+import { isDay } from '../../platform/day.ts';
 import { parseInstant } from '../../platform/instant.ts';
 import { parsePlainInteger } from '../../platform/plain-integer.ts';
 
@@ -62,6 +63,7 @@ function createAjv(): Ajv {
   formats.default(created, ['email']);
   // The library's own also accepts times that PostgreSQL refuses, such as those of the year 0.
   created.addFormat('date-time', (text) => parseInstant(text) !== undefined);
+  created.addFormat('date', isDay);
   created.addFormat('uuid', uuidPattern);
   return created;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkProcessorKeys, publicApiBase } from './check-processor-keys.ts';
+import { checkProcessorKeys, mayBeSandbox, publicApiBase } from './check-processor-keys.ts';
 
 const sandbox = new URL('http://127.0.0.1:3001');
 
@@ -38,3 +38,12 @@ for (const [what, secretKey, apiBase, nodeEnv, warnings] of [
     assert.doesNotMatch(JSON.stringify(found), new RegExp(secretKey));
   });
 }
+
+test('only a test key for another address than the public one can belong to a sandbox', () => {
+  const may = (secretKey: string, apiBase: URL, nodeEnv?: string) =>
+    mayBeSandbox({ secretKey, apiBase, nodeEnv });
+  assert.equal(may('sk_test_1', sandbox), true);
+  assert.equal(may('sk_test_1', publicApiBase), false);
+  assert.equal(may('sk_live_1', sandbox), false);
+  assert.equal(may('sk_test_1', sandbox, 'production'), false);
+});

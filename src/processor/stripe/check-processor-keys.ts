@@ -44,6 +44,14 @@ export function checkProcessorKeys(settings: ProcessorKeySettings): readonly Pro
   return warnings;
 }
 
+/**
+ * Whether a sandbox can be at this address. It takes only test keys, and production has none. Nothing that only a
+ * sandbox understands is sent elsewhere.
+ */
+export function mayBeSandbox({ secretKey, apiBase, nodeEnv }: ProcessorKeySettings): boolean {
+  return !isLiveKey(secretKey) && apiBase.host !== publicApiBase.host && nodeEnv !== 'production';
+}
+
 /** A restricted key may lack the permission for any call. */
 export function isRestrictedKey(secretKey: string): boolean {
   return secretKey.startsWith('rk_');

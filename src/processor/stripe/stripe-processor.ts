@@ -6,9 +6,8 @@ import type { Metrics } from '../../platform/metrics.ts';
 import type { Processor } from '../processor.ts';
 import { accountModeOf } from './account-mode.ts';
 import { isLiveKey, isRestrictedKey } from './check-processor-keys.ts';
-import { causingWriteOf } from './events/causing-write.ts';
 import { createEventCalls } from './events/events.ts';
-import { readEvent } from './events/map-event.ts';
+import { readEventContent } from './events/map-event.ts';
 import { redactStored } from './events/redact-payload.ts';
 import { understandsVersion } from './events/understands-version.ts';
 import { verifyWebhook } from './events/verify-webhook.ts';
@@ -92,8 +91,8 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     events: createEventCalls(context),
     readAccount: createAccountRead(ungated, isRestrictedKey(secretKey)),
     verifyWebhook: (body, signature, now) => verifyWebhook(body, signature, webhookSecrets, now),
-    readEvent,
-    causeOf: (payload, ids) => (sent.isEmpty ? undefined : sent.causeOf(causingWriteOf(payload), ids)),
+    readEvent: readEventContent,
+    causeOf: (write, ids) => (sent.isEmpty ? undefined : sent.causeOf(write, ids)),
     redact: redactStored,
     understands: understandsVersion,
     close: () => agent.destroy(),

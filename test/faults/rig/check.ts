@@ -17,7 +17,7 @@ const lookDelayMs = 50;
 const completionLooksMax = 40;
 
 export interface CheckOptions {
-  /** Answers that the fault may lead to besides 2xx and the refusals that a client met; 503 unless told. */
+  /** Answers that the fault may lead to besides 2xx and the refusals that a client met; 503 by default. */
   readonly failures?: readonly number[];
   /**
    * Processes were killed. A payment's claim is completed after its response. A kill between the two leaves the row

@@ -51,6 +51,9 @@ export const seeds: Readonly<Record<string, string>> = {
   '0022': `
     insert into till.api_keys (id, name, scopes, digest, created_at)
       values ('018f0000-0000-7000-8000-000000000022', 'seed', '{read}', sha256('seed'), now());`,
+  '0026': `
+    insert into till.resyncs (id, status, owner_lock, started_at, ended_at)
+      values ('018f0000-0000-7000-8000-00000000000b', 'finished', 1, now(), now());`,
   '0023': `
     insert into till.event_endpoints (id, url, enabled, disabled_at, disabled_reason, secret, position, created_at, updated_at)
       values ('018f0000-0000-7000-8000-000000000008', 'https://shop.example.com/', false, now(), 'request', 'plain:whsec_c2VlZA==',
@@ -60,4 +63,6 @@ export const seeds: Readonly<Record<string, string>> = {
       from till.event_endpoints;
     insert into till.event_deliveries (endpoint_id, id, position, event_created_at, attempt, succeeded, created_at)
       select id, '018f0000-0000-7000-8000-00000000000a', 1, now(), 1, true, now() from till.event_endpoints;`,
+  '0024': `
+    insert into till.overview_cells (day, currency, metric, count, amount) values ('2020-01-01', 'eur', 'seed', 1, 1);`,
 };

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import type { Sql } from '../backend.ts';
 import type { Client } from '../client.ts';
+import { assertOverviewExact } from './overview.ts';
 
 export interface StoredEventRow {
   readonly position: number;
@@ -37,7 +38,7 @@ export function readEvents(sql: Sql, objectId?: string): Promise<readonly Stored
 
 /**
  * The events contain all that the API shows: every object, rebuilt from its events, is as the API shows it. Each event
- * follows from the one before it, and each changes something.
+ * follows from the one before it, and each changes something. The numbers that are counted from them are right.
  */
 export async function assertEventsComplete(
   client: Pick<Client, 'get'>,
@@ -80,6 +81,7 @@ export async function assertEventsComplete(
     [],
     `${wrong.length} objects of ${shown.size} are not as their events show`,
   );
+  await assertOverviewExact(client, sql);
 }
 
 /** Personal data that no event of a deleted customer, and of what belongs to it, shows in the end. */

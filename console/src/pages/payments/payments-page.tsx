@@ -22,7 +22,11 @@ const filters: readonly Filter[] = [
     options: paymentSources,
     otherwise: 'One-time payments',
   },
+  { kind: 'text', name: 'currency', label: 'Currency' },
   ...createdFilters,
+  { kind: 'flag', name: 'failed', label: 'Failed' },
+  { kind: 'flag', name: 'refunded', label: 'Refunded' },
+  { kind: 'flag', name: 'disputed', label: 'Disputed' },
   customerFilter,
   subscriptionFilter,
 ];

@@ -1,16 +1,14 @@
-import type { CausingWrite } from '../wire/sent-writes.ts';
-import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import type { CausingWrite } from '../../event-facts.ts';
+import { ifReadable, type WireObject } from '../wire/wire-object.ts';
 
-/** The write that caused a stored event. Undefined if no request to the processor's API did. */
-export function causingWriteOf(payload: string): CausingWrite | undefined {
-  const write = ifReadable(() => {
-    const event = WireObject.parse(JSON.parse(payload), 'event');
-    const request = event.object('request');
-    request.shortText('id');
+/** The call that caused an event. Null if none did, or if the event does not show it. */
+export function causingWriteOf(event: WireObject): CausingWrite | null {
+  return ifReadable(() => {
+    const request = event.has('request') ? event.objectOrNull('request') : null;
+    if (request === null || request.textOrNull('id') === null) return null;
     return {
-      idempotencyKey: request.optionalText('idempotency_key'),
+      idempotencyKey: request.has('idempotency_key') ? request.textOrNull('idempotency_key') : null,
       objectId: event.object('data').object('object').id(),
     };
   });
-  return write ?? undefined;
 }

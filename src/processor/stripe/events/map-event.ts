@@ -1,7 +1,7 @@
 import { type AsOf, asOfEvent } from '../../../mirrors/facts.ts';
 import type { ChargeFacts } from '../../../payments/charge.ts';
 import type { ProcessorEvent } from '../../event-calls.ts';
-import { type EventFacts, UnmappableError } from '../../event-facts.ts';
+import { type EventContent, type EventFacts, UnmappableError } from '../../event-facts.ts';
 import type { EventType } from '../../event-types.ts';
 import { mapCharge } from '../objects/map-charge.ts';
 import { mapCustomer } from '../objects/map-customer.ts';
@@ -12,11 +12,21 @@ import { mapPrice, mapProduct } from '../objects/map-plan.ts';
 import { mapRefund } from '../objects/map-refund.ts';
 import { mapSubscription } from '../objects/map-subscription.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { causingWriteOf } from './causing-write.ts';
 import { erasedMark, metadataMark, redactPayload } from './redact-payload.ts';
 
 /** The facts of a stored event. Its object is as it was at the event's time, in the shape of the endpoint's version. */
 export function readEvent(payload: string): EventFacts {
-  const event = WireObject.parse(parseJson(payload), 'event').expectKind('event');
+  return factsOf(parseEvent(payload));
+}
+
+/** The facts of a stored event, and the call that caused it. */
+export function readEventContent(payload: string): EventContent {
+  const event = parseEvent(payload);
+  return { ...factsOf(event), write: causingWriteOf(event) };
+}
+
+function factsOf(event: WireObject): EventFacts {
   const type = event.text('type');
   const object = event.object('data').object('object');
   if (!isKnown(type)) return { subject: 'none', reason: 'unknown_type' };
@@ -230,6 +240,10 @@ const readers: Readonly<Record<EventType, Reader>> = {
 
 function isKnown(type: string): type is EventType {
   return Object.hasOwn(readers, type);
+}
+
+function parseEvent(payload: string): WireObject {
+  return WireObject.parse(parseJson(payload), 'event').expectKind('event');
 }
 
 function parseJson(payload: string): unknown {

@@ -14,7 +14,6 @@ test('the event of a write has the request as its cause, for the objects that th
   assert.equal(sent.causeOf({ ...event, objectId: 'in_1' }, []), undefined);
   assert.equal(sent.causeOf({ ...event, objectId: 'in_1' }, ['cus_1']), cause);
   assert.equal(sent.causeOf({ ...event, idempotencyKey: 'other' }, []), undefined);
-  assert.equal(sent.causeOf(undefined, ['cus_1']), undefined);
   const metadata = {
     method: 'POST',
     path: '/v1/refunds',
@@ -39,13 +38,13 @@ test('objects that the request has only read count too', () => {
   assert.equal(sent.causeOf({ idempotencyKey: 'key', objectId: 'sub_1' }, []), cause);
 });
 
-test('a deletion has no key, and is found by its object', () => {
-  const sent = new SentWrites();
-  runWithCause(cause, () =>
-    sent.note({ method: 'DELETE', path: '/v1/customers/cus_1', body: '', idempotencyKey: undefined }),
-  );
-  assert.equal(sent.causeOf({ idempotencyKey: null, objectId: 'cus_1' }, []), cause);
-  assert.equal(sent.causeOf({ idempotencyKey: null, objectId: 'cus_2' }, ['cus_1']), undefined);
+test('a deletion has no key, and is found by its object, also with a query', () => {
+  for (const path of ['/v1/customers/cus_1', '/v1/customers/cus_1?expand[0]=a/b&expand[1]=c']) {
+    const sent = new SentWrites();
+    runWithCause(cause, () => sent.note({ method: 'DELETE', path, body: '', idempotencyKey: undefined }));
+    assert.equal(sent.causeOf({ idempotencyKey: null, objectId: 'cus_1' }, []), cause);
+    assert.equal(sent.causeOf({ idempotencyKey: null, objectId: 'cus_2' }, ['cus_1']), undefined);
+  }
 });
 
 test('background work is not noted, and a request only for as long as it can live', () => {

@@ -1,4 +1,5 @@
 import { type Cause, currentCause } from '../../../platform/cause.ts';
+import type { CausingWrite } from '../../event-facts.ts';
 
 /** As long as a request of the API lives: later it has recorded its change itself, or failed. */
 const keptMs = 30_000;
@@ -18,13 +19,6 @@ interface Call {
 interface SentWrite {
   readonly cause: Cause;
   readonly sentAtMs: number;
-}
-
-/** What an event says about the write that caused it. */
-export interface CausingWrite {
-  /** Null if the write had none, such as a deletion. */
-  readonly idempotencyKey: string | null;
-  readonly objectId: string;
 }
 
 /**
@@ -55,15 +49,13 @@ export class SentWrites {
     for (const value of `${path}&${body}`.split(/[/?&=]/)) if (value.length <= idLengthMax) named.add(value);
     if (method === 'GET') return;
     this.#forget();
-    const name = idempotencyKey ?? unkeyed(path.split('/').at(-1) ?? path);
+    const name = idempotencyKey ?? unkeyed(lastSegmentOf(path));
     this.#byName.delete(name);
     this.#byName.set(name, { cause, sentAtMs: this.#elapsedMs() });
   }
 
   /** The request whose write caused the event, if it is about one of these objects. */
-  causeOf(write: CausingWrite | undefined, ids: readonly string[]): Cause | undefined {
-    if (write === undefined) return undefined;
-    const { idempotencyKey, objectId } = write;
+  causeOf({ idempotencyKey, objectId }: CausingWrite, ids: readonly string[]): Cause | undefined {
     this.#forget();
     const sent = this.#byName.get(idempotencyKey ?? unkeyed(objectId));
     if (sent === undefined) return undefined;
@@ -78,6 +70,12 @@ export class SentWrites {
       this.#byName.delete(name);
     }
   }
+}
+
+/** The id of the object that a write is about. Its query can contain slashes. */
+function lastSegmentOf(path: string): string {
+  const [withoutQuery = ''] = path.split('?');
+  return withoutQuery.slice(withoutQuery.lastIndexOf('/') + 1);
 }
 
 /** Keys have no spaces. */

@@ -1,0 +1,106 @@
+import { useRef, useState } from 'preact/hooks';
+import { request } from '../../api/request.ts';
+import type { EventEndpoint } from '../../api/types.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { TextField } from '../../parts/field.tsx';
+import type { EndpointWithSecret } from './endpoint-secret.tsx';
+
+interface ActionProps {
+  readonly endpoint: EventEndpoint;
+  readonly onClose: (hasActed: boolean) => void;
+}
+
+export function TurnEndpoint({ endpoint: { id, enabled, url }, onClose }: ActionProps) {
+  return (
+    <ActionDialog
+      title={enabled ? 'Turn endpoint off' : 'Turn endpoint on'}
+      confirm={enabled ? 'Turn off' : 'Turn on'}
+      done={enabled ? 'Endpoint turned off' : 'Endpoint turned on'}
+      onClose={onClose}
+      act={(idempotencyKey) =>
+        request('PATCH', `/event-endpoints/${id}`, { idempotencyKey, body: { enabled: !enabled } })
+      }
+    >
+      <p>
+        {enabled
+          ? `Till sends nothing to ${url} until somebody turns it on again. Events are kept, and sent then.`
+          : `Till goes on where it stopped: all events since then that are still kept are sent to ${url}.`}
+      </p>
+    </ActionDialog>
+  );
+}
+
+/** Sends events again: the application must ignore those that it knows. */
+export function ReplayEndpoint({ endpoint: { id, url }, onClose }: ActionProps) {
+  const [after, setAfter] = useState('');
+  return (
+    <ActionDialog
+      title="Replay events"
+      confirm="Replay events"
+      done="The events are sent again"
+      onClose={onClose}
+      act={(idempotencyKey) =>
+        request('POST', `/event-endpoints/${id}/replay`, {
+          idempotencyKey,
+          body: { after: after === '' ? null : after },
+        })
+      }
+    >
+      <TextField
+        label="After the event (empty: all that are kept)"
+        value={after}
+        hint="The id of an event, as the list of deliveries shows it."
+        onInput={(text) => setAfter(text.trim())}
+      />
+      <p>
+        Till sends {after === '' ? 'every event that is kept' : 'the events after this one'} to {url} again,
+        under the same ids. The application must ignore what it has already processed.
+      </p>
+    </ActionDialog>
+  );
+}
+
+export function RotateSecret({
+  endpoint: { id },
+  onClose,
+}: {
+  readonly endpoint: EventEndpoint;
+  /** Undefined if nothing was rotated. */
+  readonly onClose: (rotated: EndpointWithSecret | undefined) => void;
+}) {
+  const rotated = useRef<EndpointWithSecret | undefined>(undefined);
+  return (
+    <ActionDialog
+      title="Rotate secret"
+      confirm="Rotate secret"
+      done="Secret rotated"
+      onClose={() => onClose(rotated.current)}
+      act={async (idempotencyKey) => {
+        rotated.current = await request('POST', `/event-endpoints/${id}/rotate-secret`, { idempotencyKey });
+      }}
+    >
+      <p>
+        The endpoint gets a new signing secret, which is shown once. For a day, events are signed with both,
+        so that the application can change to the new one. After that, the old secret is no longer used.
+      </p>
+    </ActionDialog>
+  );
+}
+
+export function DeleteEndpoint({ endpoint: { id, url }, onClose }: ActionProps) {
+  return (
+    <ActionDialog
+      title="Delete endpoint"
+      confirm="Delete endpoint"
+      isDangerous
+      done="Endpoint deleted"
+      onClose={onClose}
+      act={() => request('DELETE', `/event-endpoints/${id}`)}
+    >
+      <p>
+        Till sends nothing to {url} any more, and forgets its deliveries. This cannot be undone. To stop only
+        for a while, turn the endpoint off.
+      </p>
+    </ActionDialog>
+  );
+}

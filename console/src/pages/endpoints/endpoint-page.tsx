@@ -1,0 +1,161 @@
+import { useState } from 'preact/hooks';
+import { useLocation, useRoute } from 'preact-iso';
+import type { Delivery, EventEndpoint, Page as PageOf } from '../../api/types.ts';
+import { useResource } from '../../api/use-resource.ts';
+import { home } from '../../links.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { Fields } from '../../parts/fields.tsx';
+import { Page, Section } from '../../parts/page.tsx';
+import { Pager, rowsPerPage } from '../../parts/pager.tsx';
+import { Empty, Show } from '../../parts/states.tsx';
+import { Status } from '../../parts/status.tsx';
+import { Id, none, Time } from '../../parts/values.tsx';
+import { DeleteEndpoint, ReplayEndpoint, RotateSecret, TurnEndpoint } from './endpoint-actions.tsx';
+import { EndpointSecret, type EndpointWithSecret } from './endpoint-secret.tsx';
+import { EndpointStatus } from './endpoint-status.tsx';
+import { SaveEndpoint } from './save-endpoint.tsx';
+
+export function EndpointPage() {
+  const { id = '' } = useRoute().params;
+  const endpoint = useResource<EventEndpoint>(`/event-endpoints/${id}`, { reloadOn: () => true });
+  return (
+    <Show resource={endpoint}>
+      {(value) => (
+        <Page
+          title={value.url}
+          aside={<EndpointStatus of={value} />}
+          actions={<Actions endpoint={value} onActed={endpoint.reload} />}
+        >
+          <Details endpoint={value} />
+          <Deliveries id={id} />
+        </Page>
+      )}
+    </Show>
+  );
+}
+
+function Actions({ endpoint, onActed }: { readonly endpoint: EventEndpoint; readonly onActed: () => void }) {
+  const { route } = useLocation();
+  const [open, setOpen] = useState<'edit' | 'turn' | 'rotate' | 'replay' | 'delete' | undefined>(undefined);
+  const [rotated, setRotated] = useState<EndpointWithSecret | undefined>(undefined);
+  const close = (hasActed: boolean) => {
+    setOpen(undefined);
+    if (hasActed) onActed();
+  };
+  const button = (name: NonNullable<typeof open>, label: string) => (
+    <button type="button" onClick={() => setOpen(name)}>
+      {label}
+    </button>
+  );
+  return (
+    <>
+      {button('edit', 'Change')}
+      {button('turn', endpoint.enabled ? 'Turn off' : 'Turn on')}
+      {button('replay', 'Replay events')}
+      {button('rotate', 'Rotate secret')}
+      {button('delete', 'Delete')}
+      {open === 'edit' && (
+        <SaveEndpoint endpoint={endpoint} onClose={(saved) => close(saved !== undefined)} />
+      )}
+      {open === 'turn' && <TurnEndpoint endpoint={endpoint} onClose={close} />}
+      {open === 'replay' && <ReplayEndpoint endpoint={endpoint} onClose={close} />}
+      {open === 'rotate' && (
+        <RotateSecret
+          endpoint={endpoint}
+          onClose={(result) => {
+            setOpen(undefined);
+            setRotated(result);
+          }}
+        />
+      )}
+      {open === 'delete' && (
+        <DeleteEndpoint
+          endpoint={endpoint}
+          onClose={(hasActed) => {
+            setOpen(undefined);
+            if (hasActed) route(`${home}/event-endpoints`);
+          }}
+        />
+      )}
+      {rotated !== undefined && <EndpointSecret of={rotated} onClose={() => setRotated(undefined)} />}
+    </>
+  );
+}
+
+function Details({ endpoint }: { readonly endpoint: EventEndpoint }) {
+  const { types, disabledReason, disabledAt, failingSince } = endpoint;
+  return (
+    <Section title="Details">
+      <Fields
+        of={[
+          ['Description', endpoint.description ?? none],
+          ['Events', types === null ? 'All types' : types.join(', ')],
+          ['Failing since', failingSince === null ? undefined : <Time value={failingSince} />],
+          ['Turned off', disabledAt === null ? undefined : <Time value={disabledAt} />],
+          ['Why', disabledReason === null ? undefined : reasons[disabledReason]],
+          ['Created', <Time value={endpoint.createdAt} />],
+          ['Updated', <Time value={endpoint.updatedAt} />],
+          ['Id', <Id value={endpoint.id} />],
+        ]}
+      />
+    </Section>
+  );
+}
+
+const reasons = {
+  request: 'Somebody turned it off.',
+  failing: 'Nothing had succeeded for three days.',
+} as const;
+
+const columns: readonly Column<Delivery>[] = [
+  { header: 'Event', cell: ({ eventId }) => <code>{eventId}</code> },
+  { header: 'Status', cell: ({ status }) => <Status value={status} /> },
+  { header: 'Attempts', cell: ({ attempt }) => attempt, isNumber: true, isMinor: true },
+  { header: 'Response', cell: (delivery) => <Response of={delivery} /> },
+  { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} />, isMinor: true },
+  { header: 'Next attempt', cell: ({ nextAttemptAt }) => <Time value={nextAttemptAt} />, isMinor: true },
+];
+
+function Response({ of: { attempt, responseStatus, responseBody, durationMs } }: { readonly of: Delivery }) {
+  if (attempt === 0) return none;
+  const duration = durationMs === null ? '' : ` in ${durationMs} ms`;
+  const summary = `${responseStatus ?? 'No response'}${duration}`;
+  if (responseBody === null || responseBody === '') return <>{summary}</>;
+  return (
+    <details>
+      <summary>{summary}</summary>
+      <code>{responseBody}</code>
+    </details>
+  );
+}
+
+function Deliveries({ id }: { readonly id: string }) {
+  const { query } = useLocation();
+  const deliveries = useResource<PageOf<Delivery>>(`/event-endpoints/${id}/deliveries`, {
+    query: { cursor: query['cursor'], limit: rowsPerPage },
+    reloadOn: () => true,
+  });
+  return (
+    <Section
+      title="Deliveries"
+      aside={
+        <button type="button" onClick={deliveries.reload}>
+          Refresh
+        </button>
+      }
+    >
+      <Show resource={deliveries}>
+        {(page) =>
+          page.data.length === 0 ? (
+            <Empty>No event was sent here yet.</Empty>
+          ) : (
+            <>
+              <DataTable caption="Deliveries" columns={columns} rows={page.data} keyOf={(one) => one.id} />
+              <Pager of={page} noun="delivery" />
+            </>
+          )
+        }
+      </Show>
+    </Section>
+  );
+}

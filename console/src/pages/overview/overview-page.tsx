@@ -1,0 +1,113 @@
+import { useLocation } from 'preact-iso';
+import type { Overview } from '../../api/types.ts';
+import { useResource } from '../../api/use-resource.ts';
+import { listOf } from '../../links.ts';
+import { Page, Section } from '../../parts/page.tsx';
+import { Empty, Show } from '../../parts/states.tsx';
+import { Tile } from '../../parts/tile.tsx';
+import { Time } from '../../parts/values.tsx';
+import { can } from '../../session.ts';
+import { CurrencySection } from './currency-section.tsx';
+import { RangePicker } from './range-picker.tsx';
+
+const counted = ['payment', 'refund', 'subscription'];
+
+/** How the business is doing, and whether Till keeps up. */
+export function OverviewPage() {
+  const { query } = useLocation();
+  const { from, to } = query;
+  const overview = useResource<Overview>('/overview', {
+    query: { from, to },
+    reloadOn: ({ objectType }) => counted.includes(objectType),
+  });
+  return (
+    <Page title="Overview">
+      <Show resource={overview}>
+        {(value) => (
+          <>
+            <RangePicker range={value} />
+            {!value.isCurrent && (
+              <div class="banner" role="status">
+                Many changes are still being counted. The numbers are those of <Time value={value.asOf} />.
+              </div>
+            )}
+            <Subscriptions of={value} />
+            {value.currencies.length === 0 ? (
+              <Empty>No payments and no subscriptions yet. Numbers appear with the first one.</Empty>
+            ) : (
+              value.currencies.map((one) => (
+                <CurrencySection key={one.currency} of={one} range={value} since={value.subscriptionsSince} />
+              ))
+            )}
+            {can('operate') && <Webhooks of={value} />}
+          </>
+        )}
+      </Show>
+    </Page>
+  );
+}
+
+function Subscriptions({ of: { subscriptions } }: { readonly of: Overview }) {
+  const { active, trialing, pastDue, unpaid } = subscriptions;
+  return (
+    <Section title="Subscriptions now">
+      <dl class="tiles">
+        <Tile
+          label="Active"
+          value={active}
+          definition="Paid for the current period."
+          href={listOf('subscription', { status: 'active' })}
+        />
+        <Tile
+          label="Trialing"
+          value={trialing}
+          definition="In a trial, and not charged yet."
+          href={listOf('subscription', { status: 'trialing' })}
+        />
+        <Tile
+          label="At risk"
+          value={pastDue}
+          definition="Past due: the last invoice is not paid, and the processor retries."
+          href={listOf('subscription', { status: 'past_due' })}
+          isAlarming={pastDue > 0}
+        />
+        <Tile
+          label="Unpaid"
+          value={unpaid}
+          definition="The processor has given up, or billing is paused."
+          href={listOf('subscription', { status: 'unpaid' })}
+          isAlarming={unpaid > 0}
+        />
+      </dl>
+    </Section>
+  );
+}
+
+function Webhooks({ of: { webhooks } }: { readonly of: Overview }) {
+  const { pending, failed, lagSeconds } = webhooks;
+  return (
+    <Section title="Webhooks now">
+      <dl class="tiles">
+        <Tile
+          label="Lag"
+          value={lagSeconds === null ? 'None' : `${Math.ceil(lagSeconds)} s`}
+          definition="How long the event that waits longest has been due."
+          href={listOf('webhookEvent', { state: 'pending' })}
+        />
+        <Tile
+          label="Backlog"
+          value={pending}
+          definition="Received, and not processed yet."
+          href={listOf('webhookEvent', { state: 'pending' })}
+        />
+        <Tile
+          label="Failed"
+          value={failed}
+          definition="Could not be processed and are not retried. Replay them."
+          href={listOf('webhookEvent', { state: 'failed' })}
+          isAlarming={failed > 0}
+        />
+      </dl>
+    </Section>
+  );
+}

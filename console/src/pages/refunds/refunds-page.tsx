@@ -1,0 +1,44 @@
+import { refundStatuses } from '../../../../src/payments/refund.ts';
+import type { Refund } from '../../api/types.ts';
+import { words } from '../../format/words.ts';
+import { pageOf } from '../../links.ts';
+import type { Column } from '../../parts/data-table.tsx';
+import { createdFilters, type Filter } from '../../parts/filters.tsx';
+import { ListPage } from '../../parts/list-page.tsx';
+import { Status } from '../../parts/status.tsx';
+import { Money, none, Time } from '../../parts/values.tsx';
+
+const filters: readonly Filter[] = [
+  { kind: 'choice', name: 'status', label: 'Status', options: refundStatuses },
+  { kind: 'text', name: 'currency', label: 'Currency' },
+  ...createdFilters,
+];
+
+const columns: readonly Column<Refund>[] = [
+  {
+    header: 'Amount',
+    cell: ({ paymentId, amount, currency }) => (
+      <a href={pageOf('payment', paymentId)}>
+        <Money amount={amount} currency={currency} />
+      </a>
+    ),
+  },
+  { header: 'Status', cell: ({ status }) => <Status value={status} /> },
+  { header: 'Reason', cell: ({ reason }) => (reason === null ? none : words(reason)), isMinor: true },
+  { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} /> },
+];
+
+/** The refunds of all payments. Each is part of its payment's page. */
+export function RefundsPage() {
+  return (
+    <ListPage
+      title="Refunds"
+      noun="refund"
+      path="/refunds"
+      columns={columns}
+      keyOf={({ id }) => id}
+      filters={filters}
+      reloadOn={({ objectType }) => objectType === 'refund'}
+    />
+  );
+}

@@ -1,0 +1,151 @@
+import { useEffect, useId, useState } from 'preact/hooks';
+import { request } from '../../api/request.ts';
+import type { Resync } from '../../api/types.ts';
+import { useResource } from '../../api/use-resource.ts';
+import { plural, words } from '../../format/words.ts';
+import { pageOf } from '../../links.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { Page, Section } from '../../parts/page.tsx';
+import { Empty, Show } from '../../parts/states.tsx';
+import { Status } from '../../parts/status.tsx';
+import { none, Time } from '../../parts/values.tsx';
+
+/** A page of objects takes about this long to compare. */
+const pollMs = 1_000;
+
+/** Comparisons with the processor, and how far the one that runs is. */
+export function ResyncsPage() {
+  const [isOpen, setOpen] = useState(false);
+  const resyncs = useResource<{ readonly data: readonly Resync[] }>('/resyncs');
+  const running = resyncs.value?.data.find(({ status }) => status === 'running');
+  const { reload } = resyncs;
+  useEffect(() => {
+    if (running === undefined) return undefined;
+    const timer = setInterval(reload, pollMs);
+    return () => clearInterval(timer);
+  }, [running?.id, reload]);
+  return (
+    <Page
+      title="Resync"
+      actions={
+        <button type="button" disabled={running !== undefined} onClick={() => setOpen(true)}>
+          Start a resync
+        </button>
+      }
+    >
+      <p class="quiet">
+        Compares what Till knows with the processor, and corrects what differs. Till does so by itself for
+        events that it missed. Start one after restoring a backup, or if you doubt a number.
+      </p>
+      <Show resource={resyncs}>
+        {({ data }) => (
+          <>
+            {running !== undefined && <Running resync={running} />}
+            <Section title="History">
+              {data.length === 0 ? (
+                <Empty>No resync was started here yet.</Empty>
+              ) : (
+                <DataTable caption="Resyncs" columns={columns} rows={data} keyOf={({ id }) => id} />
+              )}
+            </Section>
+          </>
+        )}
+      </Show>
+      {isOpen && (
+        <StartResync
+          onClose={(hasActed) => {
+            setOpen(false);
+            if (hasActed) reload();
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+const columns: readonly Column<Resync>[] = [
+  { header: 'Started', cell: ({ startedAt }) => <Time value={startedAt} /> },
+  { header: 'Status', cell: ({ status }) => <Status value={status} tone={tones[status]} /> },
+  {
+    header: 'Of',
+    cell: ({ customerId }) =>
+      customerId === null ? 'Everything' : <a href={pageOf('customer', customerId)}>One customer</a>,
+    isMinor: true,
+  },
+  { header: 'Compared', cell: (resync) => sum(resync, 'compared'), isNumber: true },
+  { header: 'Corrected', cell: (resync) => sum(resync, 'corrected'), isNumber: true },
+  { header: 'Not compared', cell: (resync) => <Skipped resync={resync} />, isMinor: true },
+  { header: 'Ended', cell: ({ endedAt }) => <Time value={endedAt} />, isMinor: true },
+];
+
+const tones = { running: 'busy', finished: 'good', failed: 'bad', stopped: 'warn' } as const;
+
+function sum({ progress }: Resync, field: 'compared' | 'corrected'): number {
+  return progress.reduce((total, one) => total + one[field], 0);
+}
+
+function Skipped({ resync }: { readonly resync: Resync }) {
+  if (resync.error !== null) return <>{resync.error}</>;
+  if (resync.skippedCount === 0) return none;
+  return (
+    <details>
+      <summary>{plural(resync.skippedCount, 'object')}</summary>
+      <ul>
+        {resync.skipped.map(({ resource, id, reason }) => (
+          <li key={id}>
+            {words(resource)} <code>{id}</code>: {reason}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function Running({ resync }: { readonly resync: Resync }) {
+  return (
+    <Section title="Running">
+      {resync.progress.length === 0 && <Empty>Starting…</Empty>}
+      {resync.progress.map(({ resource, compared, expected, corrected }) => (
+        <div key={resource} class="progress">
+          <span>
+            {words(resource)}s: {plural(compared, 'object')} compared, {corrected} corrected
+          </span>
+          <progress
+            aria-label={`${words(resource)}s`}
+            value={Math.min(compared, expected)}
+            max={Math.max(expected, compared, 1)}
+          />
+        </div>
+      ))}
+    </Section>
+  );
+}
+
+function StartResync({ onClose }: { readonly onClose: (hasActed: boolean) => void }) {
+  const id = useId();
+  const [customerId, setCustomerId] = useState('');
+  return (
+    <ActionDialog
+      title="Start a resync"
+      confirm="Start"
+      done="The resync has started"
+      onClose={onClose}
+      act={() => request('POST', '/resyncs', { body: customerId === '' ? {} : { customerId } })}
+    >
+      <div class="field">
+        <label for={id}>Customer id (empty: everything)</label>
+        <input
+          id={id}
+          autocomplete="off"
+          value={customerId}
+          onInput={({ currentTarget }) => setCustomerId(currentTarget.value.trim())}
+        />
+      </div>
+      <p>
+        Till reads {customerId === '' ? 'every object' : 'the objects of this customer'} from the processor
+        and corrects rows that differ. Nothing changes at the processor, and nobody is charged.
+      </p>
+    </ActionDialog>
+  );
+}

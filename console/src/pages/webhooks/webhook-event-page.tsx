@@ -1,0 +1,85 @@
+import { useState } from 'preact/hooks';
+import { useRoute } from 'preact-iso';
+import { request } from '../../api/request.ts';
+import type { WebhookEventWithPayload } from '../../api/types.ts';
+import { useResource } from '../../api/use-resource.ts';
+import { dashboardLink } from '../../dashboard.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { CodeBlock } from '../../parts/code-block.tsx';
+import { Fields } from '../../parts/fields.tsx';
+import { Page, Section } from '../../parts/page.tsx';
+import { Show } from '../../parts/states.tsx';
+import { Status } from '../../parts/status.tsx';
+import { Id, none, OutsideLink, Time } from '../../parts/values.tsx';
+
+export function WebhookEventPage() {
+  const { id = '' } = useRoute().params;
+  const [isOpen, setOpen] = useState(false);
+  const event = useResource<WebhookEventWithPayload>(`/webhook-events/${encodeURIComponent(id)}`, {
+    reloadOn: () => true,
+  });
+  return (
+    <Show resource={event}>
+      {(value) => (
+        <Page
+          title={value.type}
+          aside={<Status value={value.state} />}
+          actions={
+            <button type="button" onClick={() => setOpen(true)}>
+              Replay
+            </button>
+          }
+        >
+          <Details event={value} />
+          <Section title="Payload">
+            <p class="quiet">Without secrets, and without personal data that Till does not need.</p>
+            <CodeBlock label="Payload" text={JSON.stringify(value.payload, null, 2)} />
+          </Section>
+          {isOpen && (
+            <ActionDialog
+              title="Replay webhook event"
+              confirm="Replay"
+              done="The webhook event is pending again"
+              onClose={(hasActed) => {
+                setOpen(false);
+                if (hasActed) event.reload();
+              }}
+              act={() => request('POST', `/webhook-events/${encodeURIComponent(id)}/replay`)}
+            >
+              <p>
+                Till processes this event again. That is safe: it changes something only if it is newer than
+                what Till knows.
+              </p>
+            </ActionDialog>
+          )}
+        </Page>
+      )}
+    </Show>
+  );
+}
+
+function Details({ event }: { readonly event: WebhookEventWithPayload }) {
+  return (
+    <Section title="Details">
+      <Fields
+        of={[
+          ['Error', event.lastError ?? undefined],
+          ['Attempts', event.attempts],
+          ['Next attempt', event.nextTryAt === null ? undefined : <Time value={event.nextTryAt} />],
+          ['Object', <Id value={event.objectId} />],
+          ['Created at the processor', <Time value={event.createdAt} />],
+          ['Received', <Time value={event.receivedAt} />],
+          ['Processed', <Time value={event.processedAt} />],
+          ['API version', event.apiVersion ?? none],
+          [
+            'At the processor',
+            <>
+              <Id value={event.id} />{' '}
+              <OutsideLink href={dashboardLink('event', event.id)}>Dashboard</OutsideLink>
+            </>,
+          ],
+        ]}
+      />
+    </Section>
+  );
+}

@@ -1,0 +1,34 @@
+import { useLocation } from 'preact-iso';
+import type { Page } from '../api/types.ts';
+import { plural } from '../format/words.ts';
+
+export const rowsPerPage = 25;
+
+/** Links to the other pages of a list, in the page's own address. */
+export function Pager({ of, noun }: { readonly of: Page<unknown>; readonly noun: string }) {
+  const { path, query } = useLocation();
+  const { cursor, page, ...filters } = query;
+  const at = (place: Readonly<Record<string, string>>) => {
+    const text = new URLSearchParams({ ...filters, ...place }).toString();
+    return text === '' ? path : `${path}?${text}`;
+  };
+  const next = nextPlace(of, Number(page ?? 1));
+  return (
+    <nav class="paging" aria-label="Pages">
+      {of.total !== undefined && (
+        <span class="quiet">
+          {of.totalCapped === true ? 'More than ' : ''}
+          {plural(of.total, noun)}
+        </span>
+      )}
+      {(cursor ?? page) !== undefined && <a href={at({})}>First page</a>}
+      {next !== undefined && <a href={at(next)}>Next page</a>}
+    </nav>
+  );
+}
+
+function nextPlace({ nextCursor, total = 0, totalCapped }: Page<unknown>, page: number) {
+  if (typeof nextCursor === 'string') return { cursor: nextCursor };
+  const hasMore = nextCursor === undefined && (totalCapped === true || page * rowsPerPage < total);
+  return hasMore ? { page: String(page + 1) } : undefined;
+}

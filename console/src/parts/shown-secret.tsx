@@ -1,0 +1,49 @@
+import { Dialog } from './dialog.tsx';
+import { notify } from './notices.tsx';
+
+/** Shows a secret, this once. Closing the dialog forgets it. Null: the response that showed it was lost. */
+export function ShownSecret({
+  title,
+  value,
+  text,
+  lost,
+  onClose,
+}: {
+  readonly title: string;
+  readonly value: string | null;
+  /** What it is for, and where to keep it. */
+  readonly text: string;
+  /** What to do if it was lost. */
+  readonly lost: string;
+  readonly onClose: () => void;
+}) {
+  const copy = () =>
+    navigator.clipboard.writeText(value ?? '').then(
+      () => notify('Copied'),
+      () => notify('The browser did not allow copying. Select the text and copy it.'),
+    );
+  return (
+    <Dialog title={title} onCancel={onClose}>
+      {value === null ? (
+        <div class="problem" role="alert">
+          {lost}
+        </div>
+      ) : (
+        <div class="dialog-body">
+          <p>
+            <strong>Copy it now.</strong> {text}
+          </p>
+          <code class="new-key">{value}</code>
+          <button type="button" class="primary" onClick={copy}>
+            Copy
+          </button>
+        </div>
+      )}
+      <div class="dialog-actions">
+        <button type="button" onClick={onClose}>
+          {value === null ? 'Close' : 'I have stored it'}
+        </button>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,78 @@
+import { confirm, confirmationParams } from '../resources/payment-intent-confirmation.ts';
+import { existing } from '../wire/existing.ts';
+import type { PaymentIntent } from '../wire/objects.ts';
+import { parseFields } from '../wire/params.ts';
+import { objectTime } from '../wire/request-clock.ts';
+import { WireError } from '../wire/wire-error.ts';
+import type { World } from '../worlds/world.ts';
+
+interface Confirmation {
+  /** The name of a test card, or the id of a payment method. */
+  readonly paymentMethod: string;
+  readonly returnUrl: string | undefined;
+}
+
+/** What a customer sees after a payment. */
+export interface Confirmed {
+  readonly id: string;
+  readonly status: PaymentIntent['status'];
+  /** The page on which the customer must authenticate; null unless the payment requires it. */
+  readonly authenticate_url: string | null;
+  /** Why the payment failed; null unless it did. */
+  readonly error: {
+    readonly code: string | null;
+    readonly decline_code: string | null;
+    readonly message: string;
+  } | null;
+}
+
+/** Confirms a payment as the customer's browser would. A declined payment is kept, as at the API. */
+export async function confirmAsCustomer(
+  world: World,
+  id: string,
+  { paymentMethod, returnUrl }: Confirmation,
+): Promise<Confirmed> {
+  const { store, accountId } = world;
+  const call = { store, id, fromBrowser: true, baseUrl: world.baseUrl(), accountId, version: null };
+  const attempt = () => {
+    const intent = existing(store.paymentIntents, id);
+    const form = new Map([
+      ['payment_method', paymentMethod],
+      // Without an address to return to, the client library handles the authentication.
+      returnUrl === undefined ? ['use_stripe_sdk', 'true'] : ['return_url', returnUrl],
+    ]);
+    const params = parseFields(confirmationParams, form);
+    return keepDecline(() => confirm(call, intent, params));
+  };
+  const decline = store.clock.at(objectTime(store, store.paymentIntents.name, id), () =>
+    store.transact(null, attempt),
+  );
+  await store.written();
+  const intent = existing(store.paymentIntents, id);
+  return { id, status: intent.status, authenticate_url: authenticationUrl(intent), error: errorOf(decline) };
+}
+
+/** Runs work inside a transaction. Returns the error of a declined card, whose changes are kept; throws any other. */
+export function keepDecline(work: () => unknown): WireError | null {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    if (error instanceof WireError && error.keepsChanges) return error;
+    throw error;
+  }
+}
+
+/** The page on which the customer must authenticate. */
+export function authenticationUrl({
+  next_action: action,
+}: Pick<PaymentIntent, 'next_action'>): string | null {
+  const sdkUrl = action?.use_stripe_sdk?.['stripe_js'];
+  return action?.redirect_to_url?.url ?? (typeof sdkUrl === 'string' ? sdkUrl : null);
+}
+
+function errorOf(decline: WireError | null): Confirmed['error'] {
+  if (decline === null) return null;
+  const { code = null, decline_code = null, message } = decline.body;
+  return { code, decline_code, message };
+}

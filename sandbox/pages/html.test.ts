@@ -1,0 +1,14 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { html } from './html.ts';
+
+test('every value is escaped, also in attributes and lists, and what the template made is not', () => {
+  const name = `<script>"&'`;
+  const escaped = '&#60;script&#62;&#34;&#38;&#39;';
+  assert.equal(html`<p title="${name}">${name}</p>`.text, `<p title="${escaped}">${escaped}</p>`);
+  assert.equal(
+    html`<ul>${[name, 'x'].map((item) => html`<li>${item}</li>`)}</ul>`.text,
+    `<ul><li>${escaped}</li><li>x</li></ul>`,
+  );
+  assert.equal(html`<b>${[name, null, 3]}</b>`.text, `<b>${escaped}3</b>`);
+});

@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import type { ControlResponse } from '../wire/server.ts';
+import { type Html, html } from './html.ts';
+
+/** The pages have no scripts. They load one stylesheet, and their forms lead only to the sandbox itself. */
+const contentPolicy =
+  "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+const pageHeaders = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': contentPolicy,
+  'cache-control': 'no-store',
+  // The address of a page contains a secret.
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};
+
+const stylesheetPath = '/sandbox/pages.css';
+const stylesheet = readFileSync(new URL('./pages.css', import.meta.url), 'utf8');
+
+export const stylesheetResponse: ControlResponse = {
+  status: 200,
+  body: stylesheet,
+  headers: { 'content-type': 'text/css; charset=utf-8', 'x-content-type-options': 'nosniff' },
+};
+
+interface Page {
+  readonly status?: number;
+  readonly title: string;
+  readonly content: Html;
+  /** Where the browser goes next by itself. */
+  readonly continuesAt?: string | null;
+}
+
+/** A whole page. Its title is also its heading. */
+export function page({ status = 200, title, content, continuesAt = null }: Page): ControlResponse {
+  // Not a redirect: browsers would apply the policy of the form that led here to the address of the shop.
+  const refresh =
+    continuesAt === null ? null : html`<meta http-equiv="refresh" content="0; url=${continuesAt}">`;
+  const { text } = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+${refresh}
+<title>${title} – Sandbox</title>
+<link rel="stylesheet" href="${stylesheetPath}">
+</head>
+<body>
+<header><p>Sandbox: no real money moves.</p></header>
+<main>
+<h1>${title}</h1>
+${content}
+</main>
+</body>
+</html>
+`;
+  return { status, body: text, headers: pageHeaders };
+}
+
+/** After a form was sent: the browser loads the page again, so that reloading it repeats nothing. */
+export function seeOther(location: string): ControlResponse {
+  return { status: 303, body: '', headers: { ...pageHeaders, location } };
+}

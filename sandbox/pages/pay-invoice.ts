@@ -1,0 +1,46 @@
+import { collectInvoice } from '../billing/collect.ts';
+import { authenticationUrl, keepDecline } from '../control/customer.ts';
+import { cardError } from '../payments/payment-intent.ts';
+import { usablePaymentMethod } from '../payments/payment-method.ts';
+import type { Invoice } from '../wire/objects.ts';
+import { objectTime } from '../wire/request-clock.ts';
+import type { ControlResponse } from '../wire/server.ts';
+import { WireError } from '../wire/wire-error.ts';
+import type { World } from '../worlds/world.ts';
+import { invoicePage, payableIntent } from './invoice-page.ts';
+import { seeOther } from './page.ts';
+
+/**
+ * Pays an invoice on its page, as the customer. Then shows the invoice, or the page of the bank. The invoice's page shows
+ * why a card was declined.
+ */
+export async function payInvoice(world: World, invoice: Invoice, body: string): Promise<ControlResponse> {
+  const { store } = world;
+  const address = `${world.basePath}/sandbox/invoices/${encodeURIComponent(invoice.id)}`;
+  if (payableIntent(store, invoice) === undefined) return seeOther(address);
+  try {
+    store.clock.at(objectTime(store, store.invoices.name, invoice.id), () =>
+      store.transact(null, () => keepDecline(() => attempt(world, invoice, body))),
+    );
+  } catch (error) {
+    if (error instanceof WireError) return invoicePage(world, invoice, error.message);
+    throw error;
+  }
+  await store.written();
+  const intent = payableIntent(store, store.invoices.get(invoice.id) ?? invoice);
+  const bank = intent === undefined ? null : authenticationUrl(intent);
+  return seeOther(bank ?? address);
+}
+
+function attempt(world: World, invoice: Invoice, body: string): void {
+  const { store } = world;
+  const chosen = new URLSearchParams(body).get('payment_method') ?? '';
+  const failure = collectInvoice(store, invoice, {
+    offSession: false,
+    isManual: true,
+    baseUrl: world.baseUrl(),
+    returnUrl: invoice.hosted_invoice_url ?? undefined,
+    method: usablePaymentMethod(store, chosen, invoice.customer),
+  });
+  if (failure !== null) throw cardError(failure);
+}

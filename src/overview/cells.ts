@@ -1,0 +1,141 @@
+import type { EventType } from '../events/event.ts';
+import { dayOf } from '../platform/day.ts';
+import {
+  type Contribution,
+  type CountedObject,
+  contributionsOf,
+  countedFields,
+  type PricedPlan,
+} from './contributions.ts';
+
+/** One number of the overview. */
+export interface Cell {
+  /** A UTC day, or `now`. */
+  readonly day: string;
+  readonly currency: string;
+  readonly metric: string;
+  readonly count: number;
+  readonly amount: bigint;
+}
+
+/** The day of a cell that is about now. PostgreSQL sorts it after every other day. */
+export const now = 'infinity';
+
+/** An event as far as the overview needs it. */
+export interface CountedEvent {
+  readonly createdAtMs: number;
+  readonly type: EventType;
+  readonly objectType: string;
+  /** Null if the overview does not count the object's changes. */
+  readonly data: string | null;
+  readonly previous: string | null;
+}
+
+/** A change of a counted object. `before` is null if the change created it. */
+export interface Change {
+  readonly createdAtMs: number;
+  readonly before: Draft | null;
+  readonly after: Draft;
+}
+
+/** A counted object, before its plan was looked up. */
+interface Draft {
+  readonly type: CountedObject['type'];
+  readonly view: Readonly<Record<string, unknown>>;
+}
+
+/** The change of an event. Undefined if it changes no number. */
+export function changeOf({
+  createdAtMs,
+  type,
+  objectType,
+  data,
+  previous,
+}: CountedEvent): Change | undefined {
+  if (data === null || previous === null || !isCountedType(objectType)) return undefined;
+  if (type.endsWith('.created'))
+    return { createdAtMs, before: null, after: { type: objectType, view: JSON.parse(data) } };
+  const old: Readonly<Record<string, unknown>> = JSON.parse(previous);
+  // Most changes are of other fields. Then the object, which is longer, need not be parsed.
+  if (!countedFields[objectType].some((field) => Object.hasOwn(old, field))) return undefined;
+  const view: Readonly<Record<string, unknown>> = JSON.parse(data);
+  return {
+    createdAtMs,
+    before: { type: objectType, view: { ...view, ...old } },
+    after: { type: objectType, view },
+  };
+}
+
+function isCountedType(objectType: string): objectType is CountedObject['type'] {
+  return Object.hasOwn(countedFields, objectType);
+}
+
+/** The plans whose prices the changes need. */
+export function planIdsOf(changes: readonly Change[]): readonly string[] {
+  const drafts = changes.flatMap(({ before, after }) => (before === null ? [after] : [before, after]));
+  const subscriptions = drafts.filter(({ type }) => type === 'subscription');
+  return [...new Set(subscriptions.map(({ view }) => String(view['planId'])))];
+}
+
+/** Adds up cells. Cells that end up at zero stay, and change nothing. */
+export class CellSum {
+  readonly #cells = new Map<string, Cell>();
+
+  get size(): number {
+    return this.#cells.size;
+  }
+
+  add({ day, currency, metric, count, amount }: Cell, sign: 1 | -1 = 1): void {
+    const key = `${day} ${currency} ${metric}`;
+    const sum = this.#cells.get(key);
+    this.#cells.set(key, {
+      ...{ day, currency, metric },
+      count: (sum?.count ?? 0) + sign * count,
+      amount: (sum?.amount ?? 0n) + BigInt(sign) * amount,
+    });
+  }
+
+  addAll(cells: readonly Cell[], sign: 1 | -1 = 1): void {
+    for (const cell of cells) this.add(cell, sign);
+  }
+
+  /** Adds what a change adds to the numbers, and subtracts what its object added before. */
+  addChange({ createdAtMs, before, after }: Change, plans: Plans): void {
+    const day = dayOf(createdAtMs);
+    for (const one of contributionsOf(priced(after, plans))) this.#contribute(one, day, 1);
+    if (before === null) return;
+    for (const one of contributionsOf(priced(before, plans))) this.#contribute(one, day, -1);
+  }
+
+  /** The cells that differ from zero. */
+  all(): readonly Cell[] {
+    return [...this.#cells.values()].filter(({ count, amount }) => count !== 0 || amount !== 0n);
+  }
+
+  /** The cells that differ from zero and that rows alone determine: not the changes of days. */
+  computable(): readonly Cell[] {
+    return this.all().filter(({ day, metric }) => day === now || !isOfSubscriptions(metric));
+  }
+
+  /** A number about now has a cell for now, and one for its change on this day. */
+  #contribute(contribution: Contribution, changedOn: string, sign: 1 | -1): void {
+    const { day } = contribution;
+    for (const each of day === null ? [now, changedOn] : [day])
+      this.add({ ...contribution, day: each }, sign);
+  }
+}
+
+function isOfSubscriptions(metric: string): boolean {
+  return /^(subscriptions|recurring)\./.test(metric);
+}
+
+export type Plans = ReadonlyMap<string, PricedPlan>;
+
+/** Events contain views, so a view that was parsed is one. */
+function priced({ type, view }: Draft, plans: Plans): CountedObject {
+  if (type !== 'subscription') return { type, view } as unknown as CountedObject;
+  const plan = plans.get(String(view['planId']));
+  // A subscription refers to its plan, and plans are never deleted.
+  if (plan === undefined) throw new Error(`the plan of a subscription is missing: ${view['planId']}`);
+  return { type, view, plan } as unknown as CountedObject;
+}

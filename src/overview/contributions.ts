@@ -1,0 +1,123 @@
+import type { PaymentView } from '../payments/payment-view.ts';
+import type { RefundView } from '../payments/refund-view.ts';
+import type { Plan } from '../plans/plan.ts';
+import type { SubscriptionView } from '../subscriptions/subscription-view.ts';
+
+/** The statuses of a subscription that the overview counts. */
+export const countedStatuses = ['active', 'trialing', 'past_due', 'unpaid'] as const;
+export type CountedStatus = (typeof countedStatuses)[number];
+
+/** The statuses whose subscriptions are revenue. */
+export const recurringStatuses = ['active', 'past_due'] as const;
+export type RecurringStatus = (typeof recurringStatuses)[number];
+
+export type PricedPlan = Pick<Plan, 'amount' | 'currency' | 'interval' | 'intervalCount'>;
+
+/** What an object adds to one number of the overview. */
+export interface Contribution {
+  /** The UTC day of the number. Null if it is about now, and not about a day. */
+  readonly day: string | null;
+  readonly currency: string;
+  readonly metric: string;
+  readonly count: number;
+  /** In the smallest unit of the currency. */
+  readonly amount: bigint;
+}
+
+/** An object whose changes the overview counts, as the API shows it. */
+export type CountedObject =
+  | { readonly type: 'payment'; readonly view: PaymentView }
+  | { readonly type: 'refund'; readonly view: RefundView }
+  | { readonly type: 'subscription'; readonly view: SubscriptionView; readonly plan: PricedPlan };
+
+export const countedTypes = ['payment', 'refund', 'subscription'] as const;
+
+/** What an object adds to the overview. `OverviewCountStore` says the same in SQL, for all rows. */
+export function contributionsOf(object: CountedObject): readonly Contribution[] {
+  if (object.type === 'payment') return ofPayment(object.view);
+  if (object.type === 'refund') return ofRefund(object.view);
+  return ofSubscription(object.view, object.plan);
+}
+
+/** The fields of each view that decide what it adds. A change of any other field changes no number. */
+export const countedFields: Readonly<Record<CountedObject['type'], readonly string[]>> = {
+  payment: [
+    'amount',
+    'currency',
+    'status',
+    'amountReceived',
+    'amountRefunded',
+    'failure',
+    'dispute',
+    'createdAt',
+  ],
+  refund: ['amount', 'currency', 'status', 'createdAt'],
+  subscription: ['planId', 'quantity', 'status'],
+};
+
+function ofPayment(view: PaymentView): readonly Contribution[] {
+  const at = { day: dayOf(view.createdAt), currency: view.currency };
+  const add = (metric: string, amount: number) => ({ ...at, metric, count: 1, amount: BigInt(amount) });
+  return [
+    add('payments', view.amountReceived),
+    ...(view.status === 'succeeded' ? [add('payments.succeeded', view.amountReceived)] : []),
+    ...(view.failure === null ? [] : [add('payments.failed', view.amount)]),
+    ...(view.amountRefunded === 0 ? [] : [add('payments.refunded', view.amountRefunded)]),
+    ...(view.dispute === null ? [] : [add('payments.disputed', view.dispute.amount ?? 0)]),
+  ];
+}
+
+function ofRefund({ createdAt, currency, status, amount }: RefundView): readonly Contribution[] {
+  return [{ day: dayOf(createdAt), currency, metric: `refunds.${status}`, count: 1, amount: BigInt(amount) }];
+}
+
+function ofSubscription(
+  { status, quantity }: SubscriptionView,
+  { amount, currency, interval, intervalCount }: PricedPlan,
+): readonly Contribution[] {
+  if (!isCounted(status)) return [];
+  const at = { day: null, currency, count: 1 };
+  const counted = { ...at, metric: `subscriptions.${status}`, amount: 0n };
+  if (!isRecurring(status)) return [counted];
+  const metric = recurringMetric({ status, interval, intervalCount });
+  return [counted, { ...at, metric, amount: BigInt(amount) * BigInt(quantity) }];
+}
+
+/**
+ * What subscriptions with the same interval charge in it. The amounts for different intervals are added only when they are
+ * shown, because a month is not a whole number of weeks.
+ */
+export interface RecurringGroup {
+  readonly status: RecurringStatus;
+  readonly interval: Plan['interval'];
+  readonly intervalCount: number;
+}
+
+function recurringMetric({ status, interval, intervalCount }: RecurringGroup): string {
+  return `recurring.${status}.${interval}.${intervalCount}`;
+}
+
+/** Reads the metric of a group. Undefined for any other metric. */
+export function parseRecurring(metric: string): RecurringGroup | undefined {
+  const [kind, status, interval, intervalCount] = metric.split('.');
+  if (kind !== 'recurring') return undefined;
+  return {
+    // Written by `recurringMetric`.
+    status: status as RecurringStatus,
+    interval: interval as Plan['interval'],
+    intervalCount: Number(intervalCount),
+  };
+}
+
+function isCounted(status: string): status is CountedStatus {
+  return countedStatuses.some((one) => one === status);
+}
+
+function isRecurring(status: string): status is RecurringStatus {
+  return recurringStatuses.some((one) => one === status);
+}
+
+/** The UTC day of a time in ISO 8601. */
+function dayOf(time: string): string {
+  return time.slice(0, 'YYYY-MM-DD'.length);
+}

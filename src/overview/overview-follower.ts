@@ -1,0 +1,202 @@
+import { setTimeout } from 'node:timers/promises';
+import { Failure } from '../errors.ts';
+import type { EventPlace } from '../events/event-id.ts';
+import type { Logger } from '../platform/logger.ts';
+import { type Database, isLockTimeout, type Queryable, type Transaction } from '../platform/postgres.ts';
+import { CellSum, type Change, type CountedEvent, changeOf, type Plans, planIdsOf } from './cells.ts';
+import { countedTypes, type PricedPlan } from './contributions.ts';
+import type { CountedTable } from './overview-count-store.ts';
+import type { OverviewStore } from './overview-store.ts';
+
+/** About 20 ms of work: short for requests that wait for the lock, and long compared with the cost of a commit. */
+const eventsPerBatch = 500;
+/** Ten thousand events, about half a second. A request that finds more does not wait for them. */
+const batchesPerRequestMax = 20;
+const requestTimeMsMax = 1_000;
+/** A transaction that holds the horizon back usually commits within a few milliseconds. */
+const horizonDelayMs = 5;
+/** A million events per run of the background work. The next run continues. */
+const batchesPerRunMax = 2_000;
+/** Some tenths of a second for each statement. */
+const rowsPerBatch = 100_000;
+/** Another process holds the lock for the time of a batch, or counts all rows, which takes seconds. */
+const lockTimeoutMs = 500;
+/** Another process counts a batch of events within milliseconds, so one of these tries succeeds. */
+const correctionTriesMax = 50;
+const correctionDelayMs = 20;
+/** Above every position. */
+const positionMax = Number.MAX_SAFE_INTEGER;
+
+interface EventReader {
+  horizon(db: Queryable): Promise<number>;
+  drawn(db: Queryable): Promise<number>;
+  readChanges(
+    db: Queryable,
+    range: { readonly after: number; readonly upTo: number; readonly limit: number },
+    objectTypes: readonly string[],
+  ): Promise<readonly (EventPlace & CountedEvent)[]>;
+}
+
+interface FollowerParts {
+  readonly database: Database;
+  readonly store: OverviewStore;
+  readonly events: EventReader;
+  readonly plans: {
+    find(db: Queryable, ids: readonly string[]): Promise<readonly (PricedPlan & { readonly id: string })[]>;
+  };
+  /** The rows that the overview counts. */
+  readonly tables: readonly CountedTable[];
+  readonly logger: Logger;
+}
+
+/** What counting some events came to. */
+interface Batch {
+  /** The number of events that were looked at. */
+  readonly size: number;
+  /** Every event up to here is counted. */
+  readonly reached: number;
+}
+
+/**
+ * Keeps the numbers of the overview: it counts each event once, in the order of the feed, up to the horizon. The position
+ * changes in the transaction of the numbers, so a crash repeats nothing and skips nothing. See decision 0035.
+ */
+export class OverviewFollower {
+  readonly #parts: FollowerParts;
+
+  constructor(parts: FollowerParts) {
+    this.#parts = parts;
+  }
+
+  /** The background work: the first count of all rows, then all events. False if work is left. */
+  async run(signal?: AbortSignal): Promise<boolean> {
+    const { database, store, logger } = this.#parts;
+    if ((await store.progress(database)).position === null) {
+      const startMs = performance.now();
+      if ((await this.#countRows()) === undefined) return false;
+      logger.info({ durationMs: Math.round(performance.now() - startMs) }, 'overview counted from all rows');
+    }
+    for (let batches = 0; batches < batchesPerRunMax && !signal?.aborted; batches += 1) {
+      const batch = await this.#countNext({ waits: false });
+      if (batch === undefined || batch.size < eventsPerBatch) return true;
+    }
+    return false;
+  }
+
+  /**
+   * Counts what is committed now, so that a request sees its own writes. Gives up if there is very much, or if another
+   * process is counting all rows. False if there is more to count.
+   */
+  async catchUp(): Promise<boolean> {
+    const { database, events } = this.#parts;
+    const target = await events.drawn(database);
+    const endMs = performance.now() + requestTimeMsMax;
+    for (let batches = 0; batches < batchesPerRequestMax; batches += 1) {
+      const batch = await this.#countNext({ waits: true });
+      if (batch === undefined) return false;
+      if (batch.reached >= target) return true;
+      if (performance.now() > endMs) return false;
+      if (batch.size < eventsPerBatch) await setTimeout(horizonDelayMs);
+    }
+    return false;
+  }
+
+  /** Counts all rows, and corrects the numbers where they differ. Returns how many differed. */
+  async correct(): Promise<number> {
+    for (let tries = 1; tries < correctionTriesMax; tries += 1) {
+      const corrected = await this.#countRows();
+      if (corrected !== undefined) return corrected;
+      await setTimeout(correctionDelayMs);
+    }
+    throw new Failure('database_unavailable', 'The overview is being computed. Retry later.');
+  }
+
+  /**
+   * The rows are read in one snapshot. It may contain changes whose events are not counted yet, so these are subtracted:
+   * they are counted later. Returns how many numbers differed, or undefined if another process changes them.
+   */
+  async #countRows(): Promise<number | undefined> {
+    const { database, store, events } = this.#parts;
+    // Before the snapshot, so that it contains every change up to here.
+    const horizon = await events.horizon(database);
+    return database.transaction(async (tx) => {
+      await tx.query('set transaction isolation level repeatable read');
+      const progress = await store.tryLock(tx);
+      if (progress === undefined) return undefined;
+      const position = progress.position ?? horizon;
+      const difference = new CellSum();
+      for (const table of this.#parts.tables) await countTable(tx, table, difference);
+      await this.#subtractLater(tx, position, difference);
+      difference.addAll(await store.readComputable(tx), -1);
+      const corrected = difference.all();
+      await store.add(tx, corrected);
+      await store.moveToSnapshot(tx, position);
+      return corrected.length;
+    });
+  }
+
+  /** Subtracts the changes of events after a position. Numbers of subscriptions have a cell for now only. */
+  async #subtractLater(tx: Transaction, position: number, sum: CellSum): Promise<void> {
+    const counted = new CellSum();
+    for (let after = position; ; ) {
+      const range = { after, upTo: positionMax, limit: eventsPerBatch };
+      const rows = await this.#parts.events.readChanges(tx, range, countedTypes);
+      await this.#addChanges(tx, rows, counted);
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < eventsPerBatch) break;
+      after = last.position;
+    }
+    sum.addAll(counted.computable(), -1);
+  }
+
+  /** Counts the next events. Undefined if another process changes the numbers, or the first count is missing. */
+  async #countNext({ waits }: { readonly waits: boolean }): Promise<Batch | undefined> {
+    const { database, store, events } = this.#parts;
+    try {
+      return await database.transaction(async (tx) => {
+        tx.send(`set local lock_timeout = '${lockTimeoutMs}ms'`);
+        const progress = await (waits ? store.lock(tx) : store.tryLock(tx));
+        if (progress === undefined || progress.position === null) return undefined;
+        const { position: after } = progress;
+        const upTo = await events.horizon(tx);
+        if (upTo <= after) return { size: 0, reached: after };
+        const rows = await events.readChanges(tx, { after, upTo, limit: eventsPerBatch }, countedTypes);
+        const last = rows.at(-1);
+        if (last === undefined) return { size: 0, reached: upTo };
+        const sum = new CellSum();
+        await this.#addChanges(tx, rows, sum);
+        await store.add(tx, sum.all());
+        await store.move(tx, last.position, new Date(last.createdAtMs));
+        const isComplete = rows.length < eventsPerBatch;
+        return { size: rows.length, reached: isComplete ? upTo : last.position };
+      });
+    } catch (error) {
+      if (isLockTimeout(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #addChanges(tx: Queryable, events: readonly CountedEvent[], sum: CellSum): Promise<void> {
+    const changes = events.flatMap((event): readonly Change[] => {
+      const change = changeOf(event);
+      return change === undefined ? [] : [change];
+    });
+    const plans = await this.#findPlans(tx, planIdsOf(changes));
+    for (const change of changes) sum.addChange(change, plans);
+  }
+
+  /** The price of a plan never changes. */
+  async #findPlans(db: Queryable, ids: readonly string[]): Promise<Plans> {
+    if (ids.length === 0) return new Map();
+    return new Map((await this.#parts.plans.find(db, ids)).map((plan) => [plan.id, plan]));
+  }
+}
+
+async function countTable(tx: Queryable, table: CountedTable, sum: CellSum): Promise<void> {
+  let lastId: string | undefined;
+  do {
+    const counted = await table.count(tx, lastId, rowsPerBatch);
+    sum.addAll(counted.cells);
+    ({ lastId } = counted);
+  } while (lastId !== undefined);
+}

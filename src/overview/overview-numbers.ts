@@ -1,0 +1,178 @@
+import { type Cell, now } from './cells.ts';
+import { parseRecurring, type RecurringStatus } from './contributions.ts';
+import { monthlyAmount, type RecurringSum } from './monthly-amount.ts';
+import { type DayRange, daysOf } from './overview-range.ts';
+import { later } from './overview-store.ts';
+
+interface Amount {
+  readonly count: number;
+  readonly amount: number;
+}
+
+/** The numbers of the payments and refunds that were created in some days. */
+interface Activity {
+  readonly volume: number;
+  readonly payments: number;
+  readonly succeededPayments: number;
+  readonly failedPayments: Amount;
+  readonly refundedPayments: Amount;
+  readonly disputedPayments: Amount;
+  readonly refunds: Amount;
+  readonly pendingRefunds: Amount;
+  readonly failedRefunds: Amount;
+}
+
+export interface SubscriptionCounts {
+  readonly active: number;
+  readonly trialing: number;
+  readonly pastDue: number;
+  readonly unpaid: number;
+}
+
+interface SubscriptionNumbers extends SubscriptionCounts {
+  readonly monthlyRecurringRevenue: {
+    readonly total: number;
+    readonly active: number;
+    readonly pastDue: number;
+  };
+}
+
+export interface CurrencyNumbers {
+  readonly currency: string;
+  readonly totals: Activity;
+  readonly subscriptions: SubscriptionNumbers;
+  readonly days: readonly (Activity & {
+    readonly date: string;
+    readonly subscriptions: SubscriptionNumbers | null;
+  })[];
+}
+
+/** What the numbers depend on besides the cells. */
+export interface NumbersRequest {
+  readonly range: DayRange;
+  readonly currency: string | undefined;
+  /** The first day whose changes are known, and the current one. */
+  readonly since: string;
+  readonly today: string;
+}
+
+/** Turns cells into what the API shows, one entry for each currency. Amounts of different currencies are never added. */
+export function numbersOf(cells: readonly Cell[], request: NumbersRequest): readonly CurrencyNumbers[] {
+  const byCurrency = Map.groupBy(
+    cells.filter(({ count, amount }) => count !== 0 || amount !== 0n),
+    ({ currency }) => currency,
+  );
+  const wanted = request.currency === undefined ? [...byCurrency.keys()].sort() : [request.currency];
+  return wanted
+    .map((currency) => ofCurrency(currency, byCurrency.get(currency) ?? [], request))
+    .filter((numbers) => request.currency !== undefined || hasAny(numbers));
+}
+
+/** Numbers of subscriptions can be added, whatever their currencies. */
+export function addCounts(currencies: readonly CurrencyNumbers[]): SubscriptionCounts {
+  const sum = (name: keyof SubscriptionCounts) =>
+    currencies.reduce((total, { subscriptions }) => total + subscriptions[name], 0);
+  return { active: sum('active'), trialing: sum('trialing'), pastDue: sum('pastDue'), unpaid: sum('unpaid') };
+}
+
+function ofCurrency(
+  currency: string,
+  cells: readonly Cell[],
+  { range, since, today }: NumbersRequest,
+): CurrencyNumbers {
+  const byDay = Map.groupBy(cells, ({ day }) => day);
+  const days = daysOf(range);
+  const current = new Sums(byDay.get(now) ?? []);
+  const total = new Sums(days.flatMap((day) => byDay.get(day) ?? []));
+  // Back from now: at the end of a day, subscriptions were what they are now without the changes after that day.
+  const standing = new Sums(byDay.get(now) ?? []);
+  standing.subtract(byDay.get(later) ?? []);
+  const shown = days.toReversed().map((date) => {
+    const own = byDay.get(date) ?? [];
+    const isKnown = date >= since && date <= today;
+    const subscriptions = isKnown ? subscriptionsOf(standing) : null;
+    standing.subtract(own);
+    return { date, ...activityOf(new Sums(own)), subscriptions };
+  });
+  return {
+    currency,
+    totals: activityOf(total),
+    subscriptions: subscriptionsOf(current),
+    days: shown.toReversed(),
+  };
+}
+
+/** Cells by metric. */
+class Sums {
+  readonly #sums = new Map<string, { count: number; amount: bigint }>();
+
+  constructor(cells: readonly Cell[]) {
+    for (const cell of cells) this.#add(cell, 1);
+  }
+
+  subtract(cells: readonly Cell[]): void {
+    for (const cell of cells) this.#add(cell, -1);
+  }
+
+  count(metric: string): number {
+    return this.#sums.get(metric)?.count ?? 0;
+  }
+
+  amount(metric: string): number {
+    return Number(this.#sums.get(metric)?.amount ?? 0n);
+  }
+
+  recurring(status: RecurringStatus): readonly RecurringSum[] {
+    return [...this.#sums].flatMap(([metric, { amount }]) => {
+      const group = parseRecurring(metric);
+      return group?.status === status ? [{ ...group, amount }] : [];
+    });
+  }
+
+  #add({ metric, count, amount }: Cell, sign: 1 | -1): void {
+    const sum = this.#sums.get(metric) ?? { count: 0, amount: 0n };
+    this.#sums.set(metric, {
+      count: sum.count + sign * count,
+      amount: sum.amount + BigInt(sign) * amount,
+    });
+  }
+}
+
+function activityOf(sums: Sums): Activity {
+  const amountOf = (metric: string) => ({ count: sums.count(metric), amount: sums.amount(metric) });
+  return {
+    volume: sums.amount('payments'),
+    payments: sums.count('payments'),
+    succeededPayments: sums.count('payments.succeeded'),
+    failedPayments: amountOf('payments.failed'),
+    refundedPayments: amountOf('payments.refunded'),
+    disputedPayments: amountOf('payments.disputed'),
+    refunds: amountOf('refunds.succeeded'),
+    pendingRefunds: amountOf('refunds.pending'),
+    failedRefunds: amountOf('refunds.failed'),
+  };
+}
+
+function subscriptionsOf(sums: Sums): SubscriptionNumbers {
+  const active = monthlyAmount(sums.recurring('active'));
+  const pastDue = monthlyAmount(sums.recurring('past_due'));
+  return {
+    active: sums.count('subscriptions.active'),
+    trialing: sums.count('subscriptions.trialing'),
+    pastDue: sums.count('subscriptions.past_due'),
+    unpaid: sums.count('subscriptions.unpaid'),
+    monthlyRecurringRevenue: { total: active + pastDue, active, pastDue },
+  };
+}
+
+/** Whether a currency is in use in the range, or now. */
+function hasAny({ totals, subscriptions, days }: CurrencyNumbers): boolean {
+  const isUsed = ({ active, trialing, pastDue, unpaid }: SubscriptionCounts) =>
+    active + trialing + pastDue + unpaid > 0;
+  return (
+    totals.payments > 0 ||
+    totals.refunds.count + totals.pendingRefunds.count + totals.failedRefunds.count > 0 ||
+    isUsed(subscriptions) ||
+    days.some((day) => day.subscriptions !== null && isUsed(day.subscriptions))
+  );
+}

@@ -1,0 +1,127 @@
+import type { Queryable } from '../platform/postgres.ts';
+import { type Cell, now } from './cells.ts';
+
+/** How far the events are counted. */
+export interface OverviewProgress {
+  /** Null if the older rows are not counted yet. */
+  readonly position: number | null;
+  readonly asOf: Date;
+  /** The first day whose changes are known. */
+  readonly since: string;
+}
+
+export interface CellRange {
+  readonly from: string;
+  readonly to: string;
+  readonly currency: string | undefined;
+}
+
+/** The name of the cells that have the changes of all days after the range, in `day`. */
+export const later = 'later';
+
+const progressColumns = `position, as_of as "asOf", since::text as since`;
+
+/** All SQL for the numbers of the overview. */
+export class OverviewStore {
+  async progress(db: Queryable): Promise<OverviewProgress> {
+    return found(await db.query<Row>(`select ${progressColumns} from till.overview_progress`));
+  }
+
+  /** One process at a time changes the cells. */
+  async lock(tx: Queryable): Promise<OverviewProgress> {
+    return found(await tx.query<Row>(`select ${progressColumns} from till.overview_progress for update`));
+  }
+
+  /** The same, without waiting. Undefined if another process changes the cells. */
+  async tryLock(tx: Queryable): Promise<OverviewProgress | undefined> {
+    const [row] = await tx.query<Row>(
+      `select ${progressColumns} from till.overview_progress for update skip locked`,
+    );
+    return row;
+  }
+
+  async move(tx: Queryable, position: number, asOf: Date): Promise<void> {
+    await tx.query('update till.overview_progress set position = $1, as_of = greatest(as_of, $2)', [
+      position,
+      asOf,
+    ]);
+  }
+
+  /** The same after all rows were counted, as they are in this transaction. */
+  async moveToSnapshot(tx: Queryable, position: number): Promise<void> {
+    await tx.query(
+      `update till.overview_progress set position = $1, as_of = now(),
+         since = case when position is null then (now() at time zone 'utc')::date else since end`,
+      [position],
+    );
+  }
+
+  /** Adds to the cells. */
+  async add(tx: Queryable, cells: readonly Cell[]): Promise<void> {
+    if (cells.length === 0) return;
+    await tx.query(
+      `insert into till.overview_cells as cells (day, currency, metric, count, amount)
+       select * from unnest($1::date[], $2::text[], $3::text[], $4::bigint[], $5::numeric[])
+       on conflict (day, currency, metric) do update
+       set count = cells.count + excluded.count, amount = cells.amount + excluded.amount`,
+      [
+        cells.map(({ day }) => day),
+        cells.map(({ currency }) => currency),
+        cells.map(({ metric }) => metric),
+        cells.map(({ count }) => count),
+        cells.map(({ amount }) => amount.toString()),
+      ],
+    );
+  }
+
+  /** What the rows say now: every cell but those that have the changes of a day. */
+  async readComputable(db: Queryable): Promise<readonly Cell[]> {
+    return toCells(
+      await db.query(
+        `select day::text as day, currency, metric, count, amount::text as amount from till.overview_cells
+         where day = '${now}' or metric !~ '${ofSubscriptions}'`,
+      ),
+    );
+  }
+
+  /** The cells of a range, the numbers about now, and for these the sums of their changes after the range. */
+  async read(db: Queryable, { from, to, currency }: CellRange): Promise<readonly Cell[]> {
+    return toCells(
+      await db.query(
+        `select day::text as day, currency, metric, count, amount::text as amount from till.overview_cells
+         where day between $1 and $2 and ($3::text is null or currency = $3)
+         union all
+         select '${now}', currency, metric, count, amount::text from till.overview_cells
+         where day = '${now}' and ($3::text is null or currency = $3)
+         union all
+         select '${later}', currency, metric, sum(count)::bigint, sum(amount)::text from till.overview_cells
+         where day > $2 and day < '${now}' and metric ~ '${ofSubscriptions}' and ($3::text is null or currency = $3)
+         group by currency, metric`,
+        [from, to, currency ?? null],
+      ),
+    );
+  }
+}
+
+/** The metrics of subscriptions are about now, all others about days. */
+const ofSubscriptions = '^(subscriptions|recurring)\\.';
+
+type Row = { readonly [Field in keyof OverviewProgress]: OverviewProgress[Field] };
+
+function found(rows: readonly Row[]): OverviewProgress {
+  const [row] = rows;
+  if (row === undefined) throw new Error('the progress of the overview is missing');
+  return row;
+}
+
+interface CellRow {
+  readonly day: string;
+  readonly currency: string;
+  readonly metric: string;
+  readonly count: number;
+  readonly amount: string;
+}
+
+function toCells(rows: readonly CellRow[]): readonly Cell[] {
+  return rows.map(({ amount, ...cell }) => ({ ...cell, amount: BigInt(amount) }));
+}

@@ -1,0 +1,17 @@
+const length = 'YYYY-MM-DD'.length;
+const pattern = /^\d{4}-\d{2}-\d{2}$/;
+
+/** The first day that PostgreSQL and JavaScript write alike. */
+export const firstDay = '0001-01-01';
+
+/** Whether a text is a day of the calendar, in the format YYYY-MM-DD. */
+export function isDay(text: string): boolean {
+  if (!pattern.test(text) || text < firstDay) return false;
+  const timeMs = Date.parse(text);
+  return !Number.isNaN(timeMs) && dayOf(timeMs) === text;
+}
+
+/** The UTC day of a time. */
+export function dayOf(timeMs: number): string {
+  return new Date(timeMs).toISOString().slice(0, length);
+}

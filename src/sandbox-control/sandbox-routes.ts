@@ -1,0 +1,148 @@
+import type { FastifyInstance } from 'fastify';
+import { type Static, type TSchema, Type } from 'typebox';
+import { IdParams } from '../http/docs/api-schema.ts';
+import { typed } from '../http/typed-app.ts';
+import {
+  ClockSchema,
+  ConfirmationSchema,
+  clockAnswer,
+  confirmationAnswer,
+  DeliverySchema,
+  deliveryModes,
+  FaultsSchema,
+  faultKinds,
+  faultsAnswer,
+  OperationsSchema,
+  type SandboxCards,
+  type SandboxClock,
+  type SandboxConfirmation,
+  type SandboxFaults,
+  SandboxSchema,
+  TestCardsSchema,
+  testCardsAnswer,
+  toTime,
+} from './sandbox-answers.ts';
+import type { Question, SandboxControl } from './sandbox-control.ts';
+
+/** A year: a test rarely needs more at a time, and so much is done well within the time of a request. */
+const advanceSecondsMax = 366 * 86_400;
+/** The sandbox's own limits. */
+const timesMax = 1_000_000;
+const latencyMsMax = 600_000;
+/** The limits of the processor's ids and addresses. */
+const idLengthMax = 255;
+const urlLengthMax = 2_048;
+
+const AdvanceBody = strict({ advanceSeconds: Type.Integer({ minimum: 0, maximum: advanceSecondsMax }) });
+const DeliveryBody = strict({ mode: Type.Enum([...deliveryModes]) });
+const FaultBody = strict({
+  operation: Type.String({ minLength: 1, maxLength: idLengthMax }),
+  kind: Type.Enum([...faultKinds]),
+  times: Type.Optional(Type.Integer({ minimum: 1, maximum: timesMax })),
+  status: Type.Optional(Type.Integer({ minimum: 400, maximum: 599 })),
+  code: Type.Optional(Type.String({ minLength: 1, maxLength: idLengthMax })),
+  latencyMs: Type.Optional(Type.Integer({ minimum: 0, maximum: latencyMsMax })),
+});
+const FaultParams = Type.Object({ id: Type.String({ pattern: '^fault_\\d+$' }) });
+const ConfirmBody = strict({
+  paymentMethodId: Type.String({ minLength: 1, maxLength: idLengthMax, pattern: '^[\\x21-\\x7e]+$' }),
+  returnUrl: Type.Optional(Type.String({ maxLength: urlLengthMax, pattern: '^https?://[\\x21-\\x7e]+$' })),
+});
+
+const path = '/api/v1/sandbox';
+const config = { scope: 'operate' } as const;
+
+interface RouteParts {
+  readonly sandbox: SandboxControl;
+  readonly payments: { read(id: string): Promise<{ readonly processorPaymentIntentId: string }> };
+}
+
+/**
+ * The controls of the sandbox, for the console. They exist only while the sandbox is the processor, so the document of
+ * the API does not have them.
+ */
+export function registerSandboxRoutes(fastify: FastifyInstance, parts: RouteParts): void {
+  registerTime(fastify, parts);
+  registerDelivery(fastify, parts);
+  registerFaults(fastify, parts);
+  registerCards(fastify, parts);
+}
+
+function registerTime(fastify: FastifyInstance, { sandbox }: RouteParts): void {
+  const app = typed(fastify);
+  app.get(path, { config, schema: hidden(SandboxSchema) }, async () => {
+    const { account, now, delivery } = await sandbox.ask<{
+      readonly account: string;
+      readonly now: number;
+      readonly delivery: (typeof deliveryModes)[number];
+    }>({ method: 'GET', path: '' });
+    return { url: sandbox.url, account, now: toTime(now), deliveryMode: delivery };
+  });
+  app.get(`${path}/clock`, { config, schema: hidden(ClockSchema) }, async () =>
+    clockAnswer(await sandbox.ask<SandboxClock>({ method: 'GET', path: '/clock' })),
+  );
+  app.post(
+    `${path}/clock`,
+    { config, schema: { ...hidden(ClockSchema), body: AdvanceBody } },
+    async ({ body }) =>
+      clockAnswer(await sandbox.ask<SandboxClock>({ method: 'POST', path: '/clock', body })),
+  );
+}
+
+function registerDelivery(fastify: FastifyInstance, { sandbox }: RouteParts): void {
+  const app = typed(fastify);
+  const schema = hidden(DeliverySchema);
+  const ask = (question: Question) => sandbox.ask<Static<typeof DeliverySchema>>(question);
+  app.get(`${path}/delivery`, { config, schema }, () => ask({ method: 'GET', path: '/delivery' }));
+  app.post(`${path}/delivery`, { config, schema: { ...schema, body: DeliveryBody } }, ({ body }) =>
+    ask({ method: 'POST', path: '/delivery', body }),
+  );
+  app.post(`${path}/delivery/flush`, { config, schema }, () =>
+    ask({ method: 'POST', path: '/delivery/flush' }),
+  );
+}
+
+function registerFaults(fastify: FastifyInstance, { sandbox }: RouteParts): void {
+  const app = typed(fastify);
+  const schema = hidden(FaultsSchema);
+  const ask = async (question: Question) => faultsAnswer(await sandbox.ask<SandboxFaults>(question));
+  app.get(`${path}/faults`, { config, schema }, () => ask({ method: 'GET', path: '/faults' }));
+  app.post(`${path}/faults`, { config, schema: { ...schema, body: FaultBody } }, ({ body }) =>
+    ask({ method: 'POST', path: '/faults', body }),
+  );
+  app.delete(`${path}/faults`, { config, schema }, () => ask({ method: 'DELETE', path: '/faults' }));
+  app.delete(`${path}/faults/:id`, { config, schema: { ...schema, params: FaultParams } }, ({ params }) =>
+    ask({ method: 'DELETE', path: `/faults/${params.id}` }),
+  );
+  app.get(`${path}/operations`, { config, schema: hidden(OperationsSchema) }, () =>
+    sandbox.ask<Static<typeof OperationsSchema>>({ method: 'GET', path: '/operations' }),
+  );
+}
+
+function registerCards(fastify: FastifyInstance, { sandbox, payments }: RouteParts): void {
+  const app = typed(fastify);
+  app.get(`${path}/test-cards`, { config, schema: hidden(TestCardsSchema) }, async () =>
+    testCardsAnswer(await sandbox.ask<SandboxCards>({ method: 'GET', path: '/test_cards' })),
+  );
+  app.post(
+    `${path}/payments/:id/confirm`,
+    { config, schema: { ...hidden(ConfirmationSchema), params: IdParams, body: ConfirmBody } },
+    async ({ params, body: { paymentMethodId, returnUrl } }) => {
+      const { processorPaymentIntentId: id } = await payments.read(params.id);
+      const confirmed = await sandbox.pay<SandboxConfirmation>({
+        method: 'POST',
+        path: `/payment_intents/${encodeURIComponent(id)}/confirm`,
+        body: { payment_method: paymentMethodId, return_url: returnUrl },
+      });
+      return confirmationAnswer(confirmed);
+    },
+  );
+}
+
+function strict<Properties extends Parameters<typeof Type.Object>[0]>(properties: Properties) {
+  return Type.Object(properties, { additionalProperties: false });
+}
+
+function hidden<Answer extends TSchema>(answer: Answer) {
+  return { hide: true, response: { 200: answer } };
+}

@@ -1,0 +1,112 @@
+import { Failure } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import { newId } from '../platform/id.ts';
+import type { Logger } from '../platform/logger.ts';
+import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
+import type { Database } from '../platform/postgres.ts';
+import type { Resync, Skipped } from './resync.ts';
+import { type ResyncRun, withProgress } from './resync-run.ts';
+import type { ResyncRunStore } from './resync-run-store.ts';
+
+/** An operator looks at a few of them; the log has all. */
+const skippedShownMax = 100;
+
+interface RunParts {
+  readonly database: Database;
+  readonly store: ResyncRunStore;
+  readonly resync: Pick<Resync, 'all' | 'ofCustomer'>;
+  readonly customers: { read(id: string): Promise<unknown> };
+  readonly ownerLock: Pick<OwnerLock, 'owner'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * Comparisons with the processor that run after the response to the request that started them, one at a time among all
+ * processes. One that is stopped half-way does no harm: what it corrected is right, and the next one starts over.
+ */
+export class ResyncRuns {
+  readonly #parts: RunParts;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(parts: RunParts) {
+    this.#parts = parts;
+  }
+
+  async start(customerId: string | null): Promise<ResyncRun> {
+    const { database, store, customers, ownerLock } = this.#parts;
+    if (customerId !== null) await customers.read(customerId);
+    await this.#endAbandoned();
+    const id = newId(this.#parts.clock.now());
+    if (!(await store.start(database, { id, customerId, ownerLock: ownerLock.owner })))
+      throw new Failure(
+        'resync_running',
+        'A comparison with the processor is running. Wait until it has ended.',
+      );
+    this.#running = this.#run(id, customerId);
+    return this.read(id);
+  }
+
+  async read(id: string): Promise<ResyncRun> {
+    await this.#endAbandoned();
+    const run = await this.#parts.store.find(this.#parts.database, id);
+    if (run === undefined) throw new Failure('not_found', 'No resync has this id. Check the id.');
+    return run;
+  }
+
+  async list(): Promise<readonly ResyncRun[]> {
+    await this.#endAbandoned();
+    return this.#parts.store.list(this.#parts.database);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(id: string, customerId: string | null): Promise<void> {
+    const { database, store, resync, logger } = this.#parts;
+    let progress: ResyncRun['progress'] = [];
+    const isStopped = { value: false };
+    const report = async (latest: ResyncRun['progress'][number]) => {
+      progress = withProgress(progress, latest);
+      isStopped.value = !(await store.report(database, id, progress)) || this.#stopping.signal.aborted;
+      if (isStopped.value) throw new Error('resync stopped');
+    };
+    const ended = (status: ResyncRun['status'], skipped: readonly Skipped[], error: string | null) =>
+      store.end(database, id, {
+        status,
+        skipped: skipped.slice(0, skippedShownMax),
+        skippedCount: skipped.length,
+        error,
+      });
+    try {
+      const skipped = await (customerId === null
+        ? resync.all(report)
+        : resync.ofCustomer(customerId, report));
+      await ended('finished', skipped, null);
+    } catch (cause) {
+      if (!isStopped.value) logger.error({ err: cause, resync: id }, 'resync failed');
+      await ended(isStopped.value ? 'stopped' : 'failed', [], isStopped.value ? null : reasonOf(cause)).catch(
+        (error: unknown) => logger.error({ err: error, resync: id }, 'end of resync not recorded'),
+      );
+    }
+  }
+
+  /** Ends the run of a process that is gone. */
+  async #endAbandoned(): Promise<void> {
+    const { database, store, ownerLock } = this.#parts;
+    const running = await store.findRunning(database);
+    if (running === undefined || running.ownerLock === ownerLock.owner) return;
+    await database.transaction(async (tx) => {
+      if (!(await isGone(tx, running.ownerLock))) return;
+      await store.end(tx, running.id, { status: 'stopped', skipped: [], skippedCount: 0, error: null });
+    });
+  }
+}
+
+/** A defect shows nothing of itself; the log has it. */
+function reasonOf(cause: unknown): string {
+  return cause instanceof Failure ? cause.message : 'An internal error, which is in the log.';
+}

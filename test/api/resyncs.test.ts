@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, afterEach, test } from 'node:test';
+import { confirmIntent, createCustomer, createPayment, readPayment } from '../support/objects.ts';
+import { readProblem } from '../support/problem.ts';
+import { startTill } from '../support/till.ts';
+
+interface ResyncBody {
+  readonly id: string;
+  readonly customerId: string | null;
+  readonly status: string;
+  readonly progress: readonly {
+    readonly resource: string;
+    readonly compared: number;
+    readonly corrected: number;
+  }[];
+  readonly skipped: readonly unknown[];
+  readonly skippedCount: number;
+  readonly error: string | null;
+  readonly endedAt: string | null;
+}
+
+const path = '/resyncs';
+const till = await startTill({ in: 'process', for: { after } });
+/** More looks than any resync of a few objects needs; each is a request. */
+const looksMax = 10_000;
+
+afterEach(() => till.clearFaults());
+
+async function start(body?: object): Promise<ResyncBody> {
+  const answer = await till.call('POST', path, body);
+  assert.equal(answer.status, 202);
+  return (await answer.json()) as ResyncBody; // Its fields are what the tests look at.
+}
+
+async function ended({ id }: ResyncBody): Promise<ResyncBody> {
+  for (let look = 0; look < looksMax; look += 1) {
+    const resync = await till.get<ResyncBody>(`${path}/${id}`);
+    if (resync.status !== 'running') return resync;
+  }
+  throw new Error('the resync did not end');
+}
+
+/** A payment that was paid without a webhook. */
+async function payUnheard(customerId: string) {
+  const payment = await createPayment(till, { customerId });
+  await confirmIntent(till, payment.processorPaymentIntentId);
+  return payment;
+}
+
+test('a resync corrects what no webhook reported, and shows what it compared', async () => {
+  const customer = await createCustomer(till);
+  const payment = await payUnheard(customer.id);
+  const resync = await ended(await start());
+  assert.deepEqual([resync.status, resync.error, resync.skippedCount], ['finished', null, 0]);
+  assert.notEqual(resync.endedAt, null);
+  const payments = resync.progress.find(({ resource }) => resource === 'payment');
+  assert.deepEqual([payments?.compared, payments?.corrected], [1, 1]);
+  assert.equal((await readPayment(till, payment)).status, 'succeeded');
+  const { data } = await till.get<{ data: readonly ResyncBody[] }>(path);
+  assert.equal(data[0]?.id, resync.id);
+});
+
+test('a resync of one customer leaves the others alone', async () => {
+  const [one, other] = [await createCustomer(till), await createCustomer(till)];
+  const [payment, untouched] = [await payUnheard(one.id), await payUnheard(other.id)];
+  const resync = await ended(await start({ customerId: one.id }));
+  assert.deepEqual([resync.status, resync.customerId], ['finished', one.id]);
+  assert.equal((await readPayment(till, payment)).status, 'succeeded');
+  assert.equal((await readPayment(till, untouched)).status, 'requires_payment_method');
+});
+
+test('only one runs at a time', async () => {
+  await till.setFault({ operation: 'customers.list', kind: 'hang', times: 1 });
+  const first = await start();
+  await till.faultsTaken();
+  await readProblem(await till.call('POST', path), 409, 'resync_running');
+  await till.clearFaults();
+  assert.equal((await ended(first)).status, 'finished');
+  assert.equal((await ended(await start())).status, 'finished');
+});
+
+test('if the processor is down, it fails and says why', async () => {
+  await till.setFault({ operation: 'customers.list', kind: 'error', status: 503, times: 10 });
+  const resync = await ended(await start());
+  assert.equal(resync.status, 'failed');
+  assert.match(resync.error ?? '', /processor/);
+});
+
+test('the resync of a process that is gone is stopped, and another one can start', async () => {
+  const id = randomUUID();
+  await till.sql(
+    `insert into till.resyncs (id, status, owner_lock, started_at) values ($1, 'running', 7, now())`,
+    [id],
+  );
+  const next = await start();
+  assert.equal((await till.get<ResyncBody>(`${path}/${id}`)).status, 'stopped');
+  assert.equal((await ended(next)).status, 'finished');
+});
+
+test('a resync stops with its process', async (t) => {
+  const second = await startTill({ in: 'process', on: till });
+  await till.setFault({ operation: 'customers.list', kind: 'hang', times: 1 });
+  const answer = await second.call('POST', path);
+  assert.equal(answer.status, 202);
+  const resync = (await answer.json()) as ResyncBody; // As above.
+  await till.faultsTaken();
+  const stopped = second.stop();
+  t.after(() => stopped);
+  await till.clearFaults();
+  await stopped;
+  assert.equal((await ended(resync)).status, 'stopped');
+});
+
+test('an unknown customer is a 404, a malformed one a 400, an unknown resync a 404', async () => {
+  await readProblem(await till.call('POST', path, { customerId: randomUUID() }), 404, 'not_found');
+  await readProblem(await till.call('POST', path, { customerId: 'x' }), 400, 'invalid_request');
+  await readProblem(await till.call('POST', path, { everything: true }), 400, 'invalid_request');
+  await readProblem(await till.call('GET', `${path}/${randomUUID()}`), 404, 'not_found');
+});
