@@ -42,6 +42,12 @@ export function App() {
           <Route path={`${home}/customers/:id`} component={CustomerPage} />
           <Route path={`${home}/payments`} component={PaymentsPage} />
           <Route path={`${home}/payments/:id`} component={PaymentPage} />
+          <Route path={`${home}/subscriptions`} component={SubscriptionsPage} />
+          <Route path={`${home}/subscriptions/:id`} component={SubscriptionPage} />
+          <Route path={`${home}/invoices`} component={InvoicesPage} />
+          <Route path={`${home}/invoices/:id`} component={InvoicePage} />
+          <Route path={`${home}/plans`} component={PlansPage} />
+          <Route path={`${home}/plans/:id`} component={PlanPage} />
           <Route path={`${home}/webhook-events`} component={WebhookEventsPage} />
           <Route path={`${home}/webhook-events/:id`} component={WebhookEventPage} />
           <Route path={`${home}/event-endpoints`} component={EndpointsPage} />
@@ -50,12 +56,6 @@ export function App() {
           <Route path={home} component={OverviewPage} />
           <Route path={`${home}/refunds`} component={RefundsPage} />
           <Route path={`${home}/sandbox`} component={SandboxPage} />
-          <Route path={`${home}/subscriptions`} component={SubscriptionsPage} />
-          <Route path={`${home}/subscriptions/:id`} component={SubscriptionPage} />
-          <Route path={`${home}/invoices`} component={InvoicesPage} />
-          <Route path={`${home}/invoices/:id`} component={InvoicePage} />
-          <Route path={`${home}/plans`} component={PlansPage} />
-          <Route path={`${home}/plans/:id`} component={PlanPage} />
           <Route path={`${home}/api-keys`} component={ApiKeysPage} />
           <Route default component={NotFound} />
         </Router>

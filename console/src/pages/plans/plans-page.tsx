@@ -14,15 +14,7 @@ import { none, Time } from '../../parts/values.tsx';
 import { can } from '../../session.ts';
 import { CreatePlan } from './create-plan.tsx';
 
-const filters: readonly Filter[] = [
-  {
-    kind: 'choice',
-    name: 'activeOnly',
-    label: 'State',
-    options: ['true'],
-    textOf: () => 'Active only',
-  },
-];
+const filters: readonly Filter[] = [{ kind: 'flag', name: 'activeOnly', label: 'Active only' }];
 
 const columns: readonly Column<Plan>[] = [
   { header: 'Name', cell: ({ id, name }) => <a href={pageOf('plan', id)}>{name}</a> },

@@ -30,6 +30,7 @@ function filtersOf(plans: readonly Plan[]): readonly Filter[] {
       options: plans.map(({ id }) => id),
       textOf: (id) => planText(planOf(plans, id)),
     },
+    { kind: 'text', name: 'currency', label: 'Currency' },
     ...createdFilters,
     customerFilter,
   ];
