@@ -34,7 +34,7 @@ const Scopes = Type.Array(Type.Enum([...scopes]), {
     'webhook events and event endpoints. `admin`: API keys, and everything else. Each scope includes `read`.',
 });
 
-const ApiKeySchema = component('ApiKey', {
+export const ApiKeySchema = component('ApiKey', {
   id: Id,
   name: Name,
   scopes: Scopes,

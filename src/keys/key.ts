@@ -21,11 +21,15 @@ export type KeyValues = Pick<StoredKey, 'name' | 'scopes' | 'expiresAt'>;
 
 /** Who sends a request: the key that it carries. */
 export interface Caller {
+  /** Null for a key from the environment, which has none. */
+  readonly id: string | null;
   /** The name of the key, for logs and events. */
   readonly name: string;
   /** The application that idempotency keys belong to: the name, or empty for a key without a name of its own. */
   readonly application: string;
   readonly scopes: readonly Scope[];
+  /** Null if the key does not expire. */
+  readonly expiresAt: Date | null;
   /** Whether the key is still valid, for a response that takes long. Costs no query. */
   isValid(): boolean;
 }

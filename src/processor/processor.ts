@@ -33,6 +33,10 @@ import type { SubscriptionChangeCalls } from './subscription-change-calls.ts';
 export interface Processor {
   /** The mode of Till's key. Objects and events of the other mode are ignored. */
   readonly livemode: boolean;
+  /** The same for people, who also need to know a sandbox. */
+  readonly mode: 'sandbox' | 'test' | 'live';
+  /** Where people see the processor's objects. A sandbox has no dashboard. */
+  readonly dashboardUrl: string | null;
   readonly customers: CustomerCalls;
   readonly plans: PlanCalls;
   readonly payments: PaymentCalls;

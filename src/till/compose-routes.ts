@@ -4,6 +4,7 @@ import { registerEndpointRoutes } from '../events/endpoint-routes.ts';
 import { registerEventRoutes } from '../events/event-routes.ts';
 import type { StreamLimits } from '../events/event-streams.ts';
 import { registerInvoiceRoutes } from '../invoices/invoice-routes.ts';
+import { registerCurrentKeyRoutes } from '../keys/current-key-routes.ts';
 import { registerKeyRoutes } from '../keys/key-routes.ts';
 import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
 import { registerCaptureRoutes } from '../payments/capture-routes.ts';
@@ -61,6 +62,7 @@ export async function registerRoutes(
   });
   registerEndpointRoutes(app, services.endpoints);
   registerWebhookEventRoutes(app, services.webhookEvents);
+  registerCurrentKeyRoutes(app, parts.processor);
   registerKeyRoutes(app, services.keys);
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
 }

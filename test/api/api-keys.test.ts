@@ -133,6 +133,31 @@ test('204: a revoked key is refused at once here, within five seconds elsewhere,
   await readProblem(await here.call('GET', '/plans'), 401, 'unauthorized');
 });
 
+test('200: a key learns its own name, scopes and expiry, and the mode of the processor', async () => {
+  const processor = { mode: 'sandbox', dashboardUrl: null };
+  const own = await till.get<KeyBody>('/api-keys/current');
+  assert.deepEqual(own, {
+    id: null,
+    name: 'tests',
+    scopes: ['read', 'write', 'refund', 'operate', 'admin'],
+    expiresAt: null,
+    processor,
+  });
+  const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+  for (const values of [
+    { name: 'console', scopes: ['read'], expiresAt },
+    { name: 'shop', scopes: ['write', 'refund'], expiresAt: null },
+  ]) {
+    const { id, key } = await createKey(values);
+    assert.deepEqual(await clientOf(key).get('/api-keys/current'), { id, ...values, processor });
+  }
+});
+
+test('401 and 400 of the current key: without a valid key, and with a parameter', async () => {
+  await readProblem(await clientOf('unknown').call('GET', '/api-keys/current'), 401, 'unauthorized');
+  await readProblem(await till.call('GET', '/api-keys/current?x=1'), 400, 'invalid_request');
+});
+
 test('404: a key that does not exist, and the names of keys from the environment', async () => {
   for (const id of ['0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90', 'tests', 'API_KEYS[1]'])
     await readProblem(await till.call('DELETE', `/api-keys/${encodeURIComponent(id)}`), 404, 'not_found');

@@ -70,7 +70,7 @@ export class ApiKeyRing {
     this.#digests = keys.map(({ name, application, key }) => {
       const digest = this.#digest(key);
       const isValid = () => this.#digests.some((current) => timingSafeEqual(current.digest, digest));
-      return { caller: { name, application, scopes, isValid }, digest };
+      return { caller: { id: null, name, application, scopes, expiresAt: null, isValid }, digest };
     });
   }
 

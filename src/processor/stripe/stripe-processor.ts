@@ -4,6 +4,7 @@ import { Stripe } from 'stripe';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Processor } from '../processor.ts';
+import { accountModeOf } from './account-mode.ts';
 import { isLiveKey, isRestrictedKey } from './check-processor-keys.ts';
 import { causingWriteOf } from './events/causing-write.ts';
 import { createEventCalls } from './events/events.ts';
@@ -75,6 +76,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
   };
   return {
     livemode: isLiveKey(secretKey),
+    ...accountModeOf(secretKey, options.apiBase),
     customers: createCustomerCalls(context),
     plans: createPlanCalls(context),
     payments: createPaymentCalls(context),

@@ -1,0 +1,73 @@
+import type { FastifyInstance } from 'fastify';
+import { type Static, Type } from 'typebox';
+import { answer, Id, nullable, problems } from '../http/docs/api-schema.ts';
+import { component } from '../http/docs/components.ts';
+import { typed } from '../http/typed-app.ts';
+import type { Processor } from '../processor/processor.ts';
+import { ApiKeySchema } from './key-routes.ts';
+
+const { scopes, expiresAt } = ApiKeySchema.properties;
+
+const CurrentApiKeySchema = component('CurrentApiKey', {
+  id: nullable({ ...Id, description: 'Null for a key from the environment.' }),
+  name: Type.String({
+    description:
+      'The name that logs and the causes of events show. A key without a name has that of its place.',
+  }),
+  scopes,
+  expiresAt,
+  processor: component('ProcessorLink', {
+    mode: Type.Enum(['sandbox', 'test', 'live'], {
+      description:
+        '`live`: real money. `test`: the test mode of the processor. `sandbox`: a sandbox in place of the processor.',
+    }),
+    dashboardUrl: nullable(
+      Type.String({
+        description:
+          "The beginning of links to the processor's dashboard: append `/payments/` and a " +
+          '`processorPaymentIntentId`, for example. Null in a sandbox, which has none.',
+      }),
+    ),
+  }),
+});
+
+const example: Static<typeof CurrentApiKeySchema> = {
+  id: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
+  name: 'console',
+  scopes: ['write', 'refund'],
+  expiresAt: null,
+  processor: { mode: 'test', dashboardUrl: 'https://dashboard.processor.example/test' },
+};
+
+/** Tells an application, such as the console, what its key may do and whose objects it sees. */
+export function registerCurrentKeyRoutes(
+  fastify: FastifyInstance,
+  { mode, dashboardUrl }: Pick<Processor, 'mode' | 'dashboardUrl'>,
+): void {
+  typed(fastify).get(
+    '/api/v1/api-keys/current',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['api keys'],
+        operationId: 'getCurrentApiKey',
+        summary: 'Get the key of this request',
+        response: {
+          200: answer('The key that the request carries.', CurrentApiKeySchema, example),
+          ...problems(),
+        },
+      },
+    },
+    async ({ caller }) => {
+      if (caller === undefined) throw new Error('a request reached the API without a key');
+      const { id, name, scopes, expiresAt } = caller;
+      return {
+        id,
+        name,
+        scopes: [...scopes],
+        expiresAt: expiresAt?.toISOString() ?? null,
+        processor: { mode, dashboardUrl },
+      };
+    },
+  );
+}
