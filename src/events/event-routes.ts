@@ -4,6 +4,7 @@ import { Failure } from '../errors.ts';
 import { answer, CustomerIdFilter, nullable, problems } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { sendProblem } from '../http/failures/answer-failure.ts';
+import { asksFor } from '../http/input/accept.ts';
 import { comparedWithIds } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -162,10 +163,7 @@ function eventsAnswer() {
 
 /** A HEAD request has no body, so it gets the headers of a page. */
 function wantsStream({ method, headers }: FastifyRequest): boolean {
-  const accepted = (headers.accept ?? '')
-    .split(',')
-    .map((range) => range.split(';')[0]?.trim().toLowerCase());
-  return method === 'GET' && accepted.includes(streamType);
+  return method === 'GET' && asksFor(headers.accept, streamType);
 }
 
 /** A reader that reconnects repeats its URL, so the header is the newer of the two. */

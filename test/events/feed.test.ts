@@ -205,6 +205,14 @@ test('a HEAD request has the headers of a page, whatever it accepts', async () =
   }
 });
 
+test('a caller that excludes the stream, or prefers JSON, gets a page', async () => {
+  for (const accept of ['text/event-stream;q=0', 'text/event-stream;q=0.5, application/json']) {
+    const response = await till.fetch('/api/v1/events?limit=1', { headers: { accept } });
+    assert.match(response.headers.get('content-type') ?? '', /^application\/json/);
+    await response.json();
+  }
+});
+
 test('`waitSeconds` waits for an event that the filters select, longer than the deadline of a request', async () => {
   const after = await end();
   const objectId = randomUUID();
