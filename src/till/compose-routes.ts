@@ -16,6 +16,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Processor } from '../processor/processor.ts';
+import { registerSearchRoutes } from '../search/search-routes.ts';
 import { registerEntitlementRoutes } from '../subscriptions/entitlement-routes.ts';
 import { registerSubscriptionPaymentRoutes } from '../subscriptions/subscription-payment-routes.ts';
 import { registerSubscriptionPreviewRoutes } from '../subscriptions/subscription-preview-routes.ts';
@@ -62,6 +63,7 @@ export async function registerRoutes(
   });
   registerEndpointRoutes(app, services.endpoints);
   registerWebhookEventRoutes(app, services.webhookEvents);
+  registerSearchRoutes(app, services.search);
   registerCurrentKeyRoutes(app, parts.processor);
   registerKeyRoutes(app, services.keys);
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
