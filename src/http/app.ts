@@ -37,6 +37,7 @@ import { type Dependency, registerHealth } from './operations/health.ts';
 import { registerMetrics } from './operations/metrics-route.ts';
 import { registerRequestLog } from './operations/request-log.ts';
 import { setSecurityHeaders } from './security-headers.ts';
+import { compileSerializer } from './serializer.ts';
 
 export interface AppParts {
   readonly logger: Logger;
@@ -86,6 +87,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     throw routes.refusal(request);
   });
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema, httpPart));
+  app.setSerializerCompiler<object>(({ schema }) => compileSerializer(schema));
   app.addSchema(ProblemSchema);
   const open = new OpenRequests();
   app.decorate('openRequests', open);
