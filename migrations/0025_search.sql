@@ -15,13 +15,14 @@ language sql immutable set search_path = '' as $$
     ('payments_charged_status_idx', 'payments', '(status, created_at, id) where processor_invoice_id is not null'),
     ('payments_subscription_idx', 'payments',
       '(processor_subscription_id, created_at, id) where processor_invoice_id is not null'),
+    -- One index for all payments, those made and those charged, and with a status: it has what decides about each.
     ('payments_currency_idx', 'payments', '(currency, created_at, id) include (status, processor_invoice_id)'),
     ('payments_failed_idx', 'payments', '(created_at, id) where failure is not null and intent_status <> ''succeeded'''),
     ('payments_refunded_idx', 'payments', '(created_at, id) where amount_refunded > 0'),
     ('payments_disputed_idx', 'payments', '(created_at, id) where dispute is not null'),
+    ('payments_charge_idx', 'payments', '(processor_charge_id) where processor_charge_id is not null'),
     ('refunds_created_idx', 'refunds', '(created_at, id) where processor_refund_id is not null'),
     ('refunds_status_idx', 'refunds', '(status, created_at, id) where processor_refund_id is not null'),
-    ('payments_charge_idx', 'payments', '(processor_charge_id) where processor_charge_id is not null'),
     ('subscriptions_status_idx', 'subscriptions', '(status, created_at, id)'),
     ('subscriptions_plan_idx', 'subscriptions', '(plan_id, created_at, id)'),
     -- Neither a plan nor a status is selective, so the two together have an index as well.
@@ -38,8 +39,7 @@ declare
 begin
   for wanted in
     select * from till.deferred_indexes()
-    where name in ('customers_email_prefix_idx', 'external_ids_prefix_idx', 'payments_charge_idx', 'invoices_number_idx')
-      and to_regclass(format('till.%I', name)) is null
+    where to_regclass(format('till.%I', name)) is null
       and pg_catalog.pg_relation_size(format('till.%I', table_name)::regclass) < small_bytes
   loop
     execute format('create index %I on till.%I %s', wanted.name, wanted.table_name, wanted.definition);
