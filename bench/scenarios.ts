@@ -1,4 +1,5 @@
 import type { Scenario } from './lab/scenario.ts';
+import { consoleViews } from './scenarios/console-views.ts';
 import { creates } from './scenarios/creates.ts';
 import { events } from './scenarios/events.ts';
 import { ingestGrowth } from './scenarios/ingest-growth.ts';
@@ -26,6 +27,7 @@ export const scenarios: readonly Scenario[] = [
   events,
   lists,
   listFilters,
+  consoleViews,
   ingestGrowth,
   starts,
   memory,

@@ -102,9 +102,9 @@ function withoutEdge(page: Page): Promise<readonly string[]> {
   );
 }
 
-/** The pages of objects, and what they are called before the object is known. */
+/** The pages of objects, and their headings if there is no such object. */
 const objectPages = {
-  customers: 'Customer',
+  customers: 'No such customer',
   payments: 'Payment',
   subscriptions: 'Subscription',
   invoices: 'Invoice',
@@ -121,7 +121,7 @@ browserTest(
     for (const [list, heading] of Object.entries(objectPages)) {
       const path = `/console/${list}/0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90`;
       await goTo(page, { name: list, path: () => path, heading });
-      await page.getByRole('alert').first().waitFor();
+      await page.getByText(/^No .+ has (this|the) id/).waitFor();
       assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, list);
     }
     await expectAccessible(page);

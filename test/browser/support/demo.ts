@@ -1,4 +1,4 @@
-import { confirmPayment, createCustomer, createSubscription } from '../../support/objects.ts';
+import { confirmPayment, confirmSecret, createCustomer, createSubscription } from '../../support/objects.ts';
 import type { TillInProcess } from '../../support/till-in-process.ts';
 import { createWorld, type World } from './world.ts';
 
@@ -6,14 +6,16 @@ const people = ['Grace Hopper', 'Alan Turing', 'Katherine Johnson', 'Edsger Dijk
 /** The currency and the amount of each order, repeated. */
 const orders = [
   ['eur', 4_900],
-  ['usd', 12_500],
+  ['eur', 12_500],
+  ['usd', 8_900],
   ['eur', 1_950],
-  ['gbp', 8_900],
-  ['eur', 29_900],
-  ['usd', 3_400],
+  ['eur', 7_400],
   ['jpy', 6_800],
+  ['eur', 9_900],
 ] as const;
-const ordersMax = 30;
+const ordersMax = 60;
+/** The others have paid for their subscriptions. */
+const trialsMax = 2;
 /** Every so often a card is declined. */
 const declinedEvery = 9;
 /** How far back the orders go. */
@@ -39,8 +41,11 @@ export async function createDemo(till: TillInProcess): Promise<World> {
     const card = isDeclined ? 'pm_card_visa_chargeDeclined' : 'pm_card_mastercard';
     await confirmPayment(till, payment, card).catch(() => {});
   }
-  for (const { id: customerId } of customers)
-    await createSubscription(till, { customerId, planId: world.plan.id, trialPeriodDays: 14 });
+  for (const [index, { id: customerId }] of customers.entries()) {
+    const order = { customerId, planId: world.plan.id };
+    if (index < trialsMax) await createSubscription(till, { ...order, trialPeriodDays: 14 });
+    else await confirmSecret(till, (await createSubscription(till, order)).clientSecret);
+  }
   await till.settle();
   await spreadPayments(till);
   await till.services.overviewFollower.correct();

@@ -1,0 +1,120 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Page } from 'playwright-core';
+import { browser, closeBrowser, skipWithoutChromium } from '../../test/browser/support/chromium.ts';
+import type { BenchDatabase } from '../lab/database.ts';
+import type { Lab } from '../lab/lab.ts';
+import { median } from '../lab/numbers.ts';
+import type { Scenario } from '../lab/scenario.ts';
+import { seedManySubscriptions } from '../lab/seed.ts';
+import { customerOf, seedPayments } from '../lab/seed-payments.ts';
+import type { ServerProcess } from '../lab/server-process.ts';
+import { apiKey } from '../load/requests.ts';
+
+const name = 'console_slowest_view';
+const payments = 1_000_000;
+const subscriptions = 100_000;
+/** Nobody waits longer than this without losing their train of thought. */
+const goalMs = 1_000;
+const looksPerRound = 5;
+const pollDelayMs = 200;
+/** The first count for the overview takes a few seconds. */
+const pollsMax = 600;
+
+/** From opening an address until its data is on the screen. */
+export const consoleViews: Scenario = {
+  names: [name],
+  async run(lab) {
+    const missing = skipWithoutChromium();
+    if (missing !== false) return [{ name, value: null, unit: 'ms p50', note: missing }];
+    await using database = await lab.database('till');
+    await seedManySubscriptions(database, subscriptions);
+    await seedPayments(database, payments);
+    await using till = await lab.startTill(database);
+    await overviewCounted(till);
+    const times = await measure(lab, till, await viewsOf(database));
+    const medians = [...times].map(([view, ms]) => [view, Math.round(median(ms))] as const);
+    return [
+      {
+        name,
+        value: Math.max(...medians.map(([, ms]) => ms)),
+        unit: 'ms p50',
+        baseline: goalMs,
+        goal: { atMost: 1 },
+        note: medians.map(([view, ms]) => `${view} ${ms}`).join(', '),
+      },
+    ];
+  },
+};
+
+/** The address of each view, by name. */
+async function viewsOf(database: BenchDatabase): Promise<Readonly<Record<string, string>>> {
+  const [payment] = await database.query<{ id: string }>('select id from till.payments limit 1');
+  const [subscription] = await database.query<{ id: string }>('select id from till.subscriptions limit 1');
+  return {
+    overview: '',
+    'overview of a year': '?days=365',
+    customers: '/customers',
+    customer: `/customers/${customerOf(7)}`,
+    payments: '/payments',
+    'canceled payments': '/payments?status=canceled',
+    payment: `/payments/${payment?.id}`,
+    refunds: '/refunds',
+    subscriptions: '/subscriptions',
+    subscription: `/subscriptions/${subscription?.id}`,
+    invoices: '/invoices',
+    plans: '/plans',
+    'webhook events': '/webhook-events',
+    'event endpoints': '/event-endpoints',
+    resync: '/resyncs',
+    'API keys': '/api-keys',
+  };
+}
+
+async function measure(
+  lab: Lab,
+  till: ServerProcess,
+  views: Readonly<Record<string, string>>,
+): Promise<ReadonlyMap<string, number[]>> {
+  const page = await (await browser()).newPage({ baseURL: till.url });
+  try {
+    await signIn(page);
+    const times = new Map<string, number[]>(Object.keys(views).map((view) => [view, []]));
+    for (const path of Object.values(views)) await show(page, path);
+    for (let look = 0; look < looksPerRound * lab.scale.rounds; look += 1)
+      for (const [view, path] of Object.entries(views)) times.get(view)?.push(await show(page, path));
+    return times;
+  } finally {
+    await closeBrowser();
+  }
+}
+
+async function signIn(page: Page): Promise<void> {
+  await page.goto('/console');
+  await page.getByLabel('API key').fill(apiKey);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.locator('#navigation').waitFor();
+}
+
+/** Milliseconds until nothing of the page is loading any more. */
+async function show(page: Page, path: string): Promise<number> {
+  const startedAtMs = performance.now();
+  await page.goto(`/console${path}`, { waitUntil: 'commit' });
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page
+    .locator('main')
+    .filter({ hasNot: page.locator('.spinner') })
+    .waitFor();
+  const tookMs = performance.now() - startedAtMs;
+  const failures = await page.getByRole('alert').allInnerTexts();
+  if (failures.length > 0) throw new Error(`/console${path} failed: ${failures.join(', ')}`);
+  return tookMs;
+}
+
+async function overviewCounted(till: ServerProcess): Promise<void> {
+  for (let poll = 0; poll < pollsMax; poll += 1) {
+    const { ok } = await fetch(`${till.url}/api/v1/overview`, { headers: { 'x-api-key': apiKey } });
+    if (ok) return;
+    await delay(pollDelayMs);
+  }
+  throw new Error('the overview was not counted');
+}
