@@ -20,11 +20,18 @@ export class RedisCache implements Cache {
   readonly kind = 'redis';
   readonly #client;
   readonly #logger: Logger;
+  readonly #commandTimeoutMs: number;
   /** Reconnecting emits an error per attempt: only the first of an outage is logged. */
   #reported = false;
 
-  constructor(options: { readonly url: string; readonly logger: Logger }) {
+  /** A test that is not about a slow Redis sets another timeout, because its own process may be slow. */
+  constructor(options: {
+    readonly url: string;
+    readonly logger: Logger;
+    readonly commandTimeoutMs?: number;
+  }) {
     this.#logger = options.logger;
+    this.#commandTimeoutMs = options.commandTimeoutMs ?? commandTimeoutMs;
     this.#client = createClient({
       url: options.url,
       // Without a connection, commands fail at once: a request never waits for Redis to return.
@@ -60,7 +67,7 @@ export class RedisCache implements Cache {
 
   async increment(key: string, by: number, ttlMs: number): Promise<number> {
     const replies = this.#client.multi().incrBy(key, by).pExpire(key, ttlMs, 'NX').exec();
-    const [value] = await withDeadline(replies, commandTimeoutMs, 'the cache');
+    const [value] = await withDeadline(replies, this.#commandTimeoutMs, 'the cache');
     if (typeof value !== 'number') throw new TypeError('the cache answered a counter with something else');
     return value;
   }

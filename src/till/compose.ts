@@ -70,22 +70,29 @@ export interface Till {
   readonly stop: () => Promise<boolean>;
 }
 
+/** What only tests change. */
+export interface TestSettings {
+  readonly crashPoints?: CrashPoints;
+  /** How long a request may take. */
+  readonly requestDeadlineMs?: number;
+}
+
 /** The composition root: the only place that knows every part. If the start fails, nothing is left running. */
 export async function startTill(
   config: Config,
   logger: Logger,
-  crashPoints: CrashPoints = noCrashPoints,
+  testSettings: TestSettings = {},
 ): Promise<Till> {
   const shutdown = new Shutdown(logger);
   try {
-    return await start({ config, logger, shutdown }, crashPoints);
+    return await start({ config, logger, shutdown }, testSettings);
   } catch (error) {
     await shutdown.run();
     throw error;
   }
 }
 
-async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
+async function start(from: Start, { crashPoints, ...limits }: TestSettings): Promise<Till> {
   const { config, logger, shutdown } = from;
   const keys = await loadApiKeys(config, logger);
   const { url: databaseUrl, database, ownerLock } = await openDatabase(from);
@@ -103,13 +110,14 @@ async function start(from: Start, crashPoints: CrashPoints): Promise<Till> {
     metrics,
     clock: systemClock,
     logger,
-    crashPoints,
+    crashPoints: crashPoints ?? noCrashPoints,
     retentionDays: config.webhookRetentionDays,
     entitlementGraceDays: config.entitlementGraceDays,
     events: config.events,
   });
   const startBackgroundWork = composeBackgroundWork(from, services, { account, databaseUrl });
-  const app = await composeApp(from, { database, cache, metrics, keys, services, processor, sandbox });
+  const input = { database, cache, metrics, keys, services, processor, sandbox, limits };
+  const app = await composeApp(from, input);
   address.url = await listen(app, config);
   if (config.role !== 'api') startBackgroundWork();
   const facts: WelcomeFacts = {
@@ -199,13 +207,15 @@ interface AppInput {
   readonly services: Services;
   readonly processor: Processor;
   readonly sandbox: SandboxControl | undefined;
+  readonly limits: Pick<TestSettings, 'requestDeadlineMs'>;
 }
 
 async function composeApp({ config, logger, shutdown }: Start, input: AppInput): Promise<FastifyInstance> {
-  const { database, cache, metrics, keys, services, processor, sandbox } = input;
+  const { database, cache, metrics, keys, services, processor, sandbox, limits } = input;
   const fallback = new MemoryCache(systemClock);
   const limiter = new RateLimiter({ shared: cache, fallback, clock: systemClock, logger });
   const app = await buildApp({
+    ...limits,
     logger,
     metrics,
     guard: new ApiGuard({

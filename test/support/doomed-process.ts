@@ -12,23 +12,24 @@ import type { CrashPlan } from './doomed-tills.ts';
 const plans: readonly CrashPlan[] = JSON.parse(process.env['CRASH_PLANS'] ?? '[]');
 let left = plans.reduce((sum, { requests }) => sum + requests, 0);
 
+/** Far longer than the last request needs to come to its crash point: the first must not be answered meanwhile. */
+const requestDeadlineMs = 600_000;
 const never = new Promise<void>(() => {});
 const logger = createLogger('info');
 const urls: string[] = [];
 for (const { crashAt, requests, environment } of plans) {
   const config = loadConfig({ PORT: '0', ...environment }, process.cwd());
   let leftHere = requests;
-  const till = await startTill(config, logger, {
-    pass: (crashPoint) => {
-      if (crashPoint !== crashAt) return undefined;
-      if (leftHere > 0) {
-        leftHere -= 1;
-        left -= 1;
-      }
-      if (left === 0) process.kill(process.pid, 'SIGKILL');
-      return never;
-    },
-  });
+  const pass = (crashPoint: string) => {
+    if (crashPoint !== crashAt) return undefined;
+    if (leftHere > 0) {
+      leftHere -= 1;
+      left -= 1;
+    }
+    if (left === 0) process.kill(process.pid, 'SIGKILL');
+    return never;
+  };
+  const till = await startTill(config, logger, { crashPoints: { pass }, requestDeadlineMs });
   urls.push(till.facts.url);
 }
 logger.info({ url: urls[0], urls }, 'ready');

@@ -77,7 +77,7 @@ export interface ProcessOptions {
   readonly streamLimits?: Partial<StreamLimits>;
   readonly requestDeadlineMs?: number;
   readonly overloadLimits?: OverloadLimits;
-  /** Whether /console is served. Not by default, because compressing it takes as long as a test. */
+  /** Whether /console is served. Not by default. */
   readonly hasConsole?: boolean;
   readonly csvLimits?: Partial<CsvLimits>;
   readonly connectionLimits?: Partial<ConnectionLimits>;
