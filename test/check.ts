@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { effortVariable } from './support/effort.ts';
 import { globalSetup, globalTeardown } from './support/global-setup.ts';
+import { keepFilesInMemory } from './support/memory-folder.ts';
 import { type FileGroup, runFiles } from './support/run-files.ts';
 
 /**
@@ -112,6 +113,8 @@ const { positionals } = parseArgs({ allowPositionals: true });
 const [mode, ...files] = positionals;
 
 if (mode === 'faults') process.env[effortVariable] = 'long';
+// The long form uses the disk, as users do.
+else keepFilesInMemory();
 if (files.length === 0) {
   // In one process, because most of these files take less time than a process needs to start.
   const inOneProcess = ['--test', '--test-isolation=none', ...unitTests];

@@ -2,6 +2,7 @@ import type { List } from '../mirrors/list.ts';
 import { byTextOfAnyCase } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
+import { beginsWith } from '../platform/begins-with.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Customer } from './customer.ts';
@@ -56,6 +57,34 @@ export class CustomerStore extends MirrorStore<Customer> {
   findLive(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
     const sql = `select ${columns} from till.customers where id = any($1) and deleted_at is null`;
     return db.query(sql, [ids], 'find_live_customers');
+  }
+
+  /** Customers whose email begins with this text, in any case, in the order of their emails. */
+  searchEmails(db: Queryable, text: string, limit: number): Promise<readonly Customer[]> {
+    return db.query(
+      `select ${columns} from till.customers
+       where deleted_at is null and ${beginsWith('lower(email)', 'lower($1::text)')}
+       order by lower(email) using ~<~, id desc limit $2`,
+      [text, limit],
+    );
+  }
+
+  /** Customers whose external id begins with this text, in the order of their external ids. */
+  searchExternalIds(db: Queryable, text: string, limit: number): Promise<readonly Customer[]> {
+    return db.query(
+      `select customer.* from (
+         select external_id as found, customer_id from till.external_ids
+         where claim_id is null and ${beginsWith('external_id', '$1::text')}
+         order by external_id using ~<~ limit $2
+       ) as matches
+       -- The limit makes PostgreSQL look up each customer by its id.
+       cross join lateral (
+         select ${columns} from till.customers
+         where id = customer_id and external_id = found and deleted_at is null limit 1
+       ) as customer
+       order by found using ~<~`,
+      [text, limit],
+    );
   }
 
   /** Customers after this id, ordered by id. */

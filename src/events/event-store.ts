@@ -62,6 +62,14 @@ export class EventStore {
     return rows.length > 0;
   }
 
+  async find(db: Queryable, { position, createdAtMs }: EventPlace): Promise<StoredEvent | undefined> {
+    const [row] = await db.query<StoredEvent>(
+      `select ${eventColumns} from till.events where position = $1 and created_at = $2::timestamptz`,
+      [position, new Date(createdAtMs).toISOString()],
+    );
+    return row;
+  }
+
   /** The beginning of the oldest week of events that is kept. */
   async oldestWeekMs(db: Queryable): Promise<number> {
     const [row] = await db.query<{ ms: number | null }>(

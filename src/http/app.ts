@@ -9,6 +9,7 @@ import { type Cause, runWithCause } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { ApiGuard } from './access/api-guard.ts';
+import { CsvExports, type CsvLimits, csvLimits } from './csv/csv-exports.ts';
 import { registerDocs } from './docs/docs.ts';
 import { RouteIndex } from './docs/route-index.ts';
 import { answerBrokenRequest, answerFailure } from './failures/answer-failure.ts';
@@ -37,6 +38,7 @@ import { type Dependency, registerHealth } from './operations/health.ts';
 import { registerMetrics } from './operations/metrics-route.ts';
 import { registerRequestLog } from './operations/request-log.ts';
 import { setSecurityHeaders } from './security-headers.ts';
+import { compileSerializer } from './serializer.ts';
 
 export interface AppParts {
   readonly logger: Logger;
@@ -54,6 +56,8 @@ export interface AppParts {
   readonly beforeScrape: () => Promise<void>;
   /** Lower limits for tests. */
   readonly overloadLimits?: OverloadLimits;
+  /** Lower limits for tests. */
+  readonly csvLimits?: Partial<CsvLimits>;
   /** How long a request may take; 30 s by default. */
   readonly requestDeadlineMs?: number;
   /** Adds the routes of every module, with their full paths. */
@@ -86,9 +90,11 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     throw routes.refusal(request);
   });
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema, httpPart));
+  app.setSerializerCompiler<object>(({ schema }) => compileSerializer(schema));
   app.addSchema(ProblemSchema);
   const open = new OpenRequests();
   app.decorate('openRequests', open);
+  app.decorate('csvExports', new CsvExports({ ...csvLimits, ...parts.csvLimits }));
   registerRequestDeadline(app, {
     logger: parts.logger,
     open,

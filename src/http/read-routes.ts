@@ -2,6 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import type { Static, TProperties, TSchema } from 'typebox';
 import { Failure } from '../errors.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
+import { columnsOf } from './csv/csv.ts';
+import { withCsv } from './csv/csv-answer.ts';
+import { type CsvPageRequest, wantsCsv } from './csv/csv-exports.ts';
 import {
   describeAnswer,
   IdParams,
@@ -74,6 +77,7 @@ export function registerListRoute<Row, Answer>(app: FastifyInstance, route: List
     nextCursor: null,
   };
   const hasParent = path.includes(':id');
+  const columns = columnsOf(schema);
   app.get<{ Querystring: ListQueryValues; Params: { readonly id?: string } }>(
     path,
     {
@@ -85,13 +89,24 @@ export function registerListRoute<Row, Answer>(app: FastifyInstance, route: List
         ...(hasParent ? { params: IdParams } : {}),
         querystring: listQuery(filters),
         response: {
-          200: describeAnswer(`One page of ${plural}.`, listOf(schema), example),
+          200: withCsv(
+            describeAnswer(`One page of ${plural}.`, listOf(schema), example),
+            columns,
+            route.example,
+          ),
           ...problems(...(hasParent ? (['not_found'] as const) : [])),
         },
       },
     },
-    async (request) => {
-      const { data, ...rest } = await list(toListRequest(request.query), request.params.id ?? '');
+    async (request, reply) => {
+      const { id = '' } = request.params;
+      const asked = toListRequest(request.query);
+      if (wantsCsv(request)) {
+        const read = (page: CsvPageRequest) => list({ ...withoutPage(asked), ...page }, id);
+        const source = { name: plural, columns, cursor: asked.cursor, read, toAnswer };
+        return request.server.csvExports.send(request, reply, source);
+      }
+      const { data, ...rest } = await list(asked, id);
       return { ...rest, data: data.map(toAnswer) };
     },
   );
@@ -102,10 +117,18 @@ function capitalized(text: string): string {
 }
 
 function toListRequest({ cursor, page, limit, ...filters }: ListQueryValues): ListRequest {
-  if (cursor !== undefined && page !== undefined) {
-    const [path, message] = ['query.page', 'must not be sent with cursor'];
-    throw new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
-  }
+  if (cursor !== undefined && page !== undefined) throw unwantedPage('must not be sent with cursor');
   // Only `page` and `limit` are numbers.
   return { cursor, page, limit, filters: filters as Readonly<Record<string, string | undefined>> };
+}
+
+/** A file has all pages. */
+function withoutPage(request: ListRequest): ListRequest {
+  if (request.page !== undefined) throw unwantedPage('must not be sent with Accept: text/csv');
+  return request;
+}
+
+function unwantedPage(message: string): Failure {
+  const path = 'query.page';
+  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
 }

@@ -2,6 +2,7 @@ import type { List } from '../mirrors/list.ts';
 import { byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
+import { beginsWith } from '../platform/begins-with.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 import type { Invoice } from './invoice.ts';
@@ -89,6 +90,16 @@ export class InvoiceStore extends MirrorStore<Invoice> {
     tx.written.add(
       invoiceTable.name,
       attached.map((row) => ({ row })),
+    );
+  }
+
+  /** Invoices whose number begins with this text, in any case, in the order of their numbers. */
+  searchNumbers(db: Queryable, text: string, limit: number): Promise<readonly Invoice[]> {
+    return db.query(
+      `select ${columns} from till.invoices
+       where number is not null and ${beginsWith('lower(number)', 'lower($1::text)')}
+       order by lower(number) using ~<~, id desc limit $2`,
+      [text, limit],
     );
   }
 

@@ -20,6 +20,8 @@ export interface ListRequest {
   readonly limit: number;
   readonly page?: number | undefined;
   readonly cursor?: string | undefined;
+  /** For an export, which needs no total: how many rows to leave out before the page. */
+  readonly skip?: number | undefined;
   readonly filters: FilterValues;
 }
 
@@ -50,7 +52,7 @@ export async function listPage<Row extends { readonly id: string }>(
   // One row more than the page has shows whether there is a next page.
   const { text, values } = listStatement(list, selection, {
     limit: limit + 1,
-    ...(position === undefined ? { offset: (page - 1) * limit } : { position }),
+    ...placeOf(request, position, (page - 1) * limit),
   });
   const rows = await db.query<Row & ListColumns>(text, values);
   // An empty page has one row, which contains only the total.
@@ -69,6 +71,11 @@ export async function listPage<Row extends { readonly id: string }>(
         ? null
         : encodeCursor({ createdAt: BigInt(last.list_micros), id: last.id, page: page + 1 }, query),
   };
+}
+
+function placeOf({ skip }: ListRequest, position: Position | undefined, offset: number) {
+  if (skip !== undefined) return { position, skip };
+  return position === undefined ? { offset } : { position };
 }
 
 /** What the statement adds to the columns of the row. */

@@ -9,10 +9,14 @@ import type { Selection, UsedFilter } from './list-filter.ts';
  */
 export const totalMax = 10_000;
 
-/** How many rows to read, and from where: after so many others, or after a row. */
+/**
+ * How many rows to read, and from where: after so many others, or after a row. With `skip`, after so many others from the
+ * row or from the start on, and the total is not counted.
+ */
 export type Place = { readonly limit: number } & (
-  | { readonly offset: number; readonly position?: never }
-  | { readonly position: Position }
+  | { readonly offset: number; readonly position?: never; readonly skip?: never }
+  | { readonly position: Position; readonly skip?: never; readonly offset?: never }
+  | { readonly position: Position | undefined; readonly skip: number; readonly offset?: never }
 );
 
 /** A column and the SQL of the value that it must equal. */
@@ -44,11 +48,12 @@ export function listStatement<Row extends object>(
   const add = (value: unknown) => `$${values.push(value)}`;
   const selected = select(list, selection, add);
   const page =
-    place.position === undefined
-      ? numberedPage(selected, `${add(place.offset)}::bigint`, isCapped(list, selection))
-      : pageAfter(selected, place.position, add);
+    place.offset === undefined
+      ? pageAfter(selected, place, add)
+      : numberedPage(selected, `${add(place.offset)}::bigint`, isCapped(list, selection));
+  const total = place.skip === undefined ? countRows(list, selection, selected) : 'select 0::bigint as total';
   const text = `
-    with totals as materialized (${countRows(list, selection, selected)}),
+    with totals as materialized (${total}),
     ${page}
     select totals.total as list_total, item.*
     from totals left join (
@@ -129,14 +134,22 @@ function countRows<Row extends object>(list: List<Row>, selection: Selection, se
     select from ${from} where ${where} ${orderBy(selected, 'desc')} limit ${totalMax + 1}) as matches`;
 }
 
-function pageAfter(selected: Selected, { createdAt, id }: Position, add: (value: unknown) => string): string {
-  const after = compare('<', [
-    ...selected.lead,
+function pageAfter(
+  selected: Selected,
+  { position, skip = 0 }: Pick<Place, 'position' | 'skip'>,
+  add: (value: unknown) => string,
+): string {
+  const after = position === undefined ? 'true' : isAfter(selected, position, add);
+  return `page as (select id from ${selected.from} where ${selected.where} and ${after}
+    ${orderBy(selected, 'desc')} limit $1::bigint offset ${add(skip)}::bigint)`;
+}
+
+function isAfter({ lead }: Selected, { createdAt, id }: Position, add: (value: unknown) => string): string {
+  return compare('<', [
+    ...lead,
     { column: 'created_at', value: `${add(instantText(createdAt))}::timestamptz` },
     { column: 'id', value: `${add(id)}::uuid` },
   ]);
-  return `page as (select id from ${selected.from} where ${selected.where} and ${after}
-    ${orderBy(selected, 'desc')} limit $1::bigint)`;
 }
 
 /**

@@ -21,6 +21,13 @@ export class MirrorStore<Row extends { readonly id: string }> {
     return db.query(`select ${columns} from till.${name} where id = any($1)`, [ids], `find_${name}`);
   }
 
+  /** Rows whose ids are in a range, its ends included, in the order of the ids. */
+  findBetween(db: Queryable, from: string, to: string, limit: number): Promise<readonly Row[]> {
+    const { name, columns } = this.#table;
+    const sql = `select ${columns} from till.${name} where id between $1 and $2 order by id limit $3`;
+    return db.query(sql, [from, to, limit], `find_${name}_between`);
+  }
+
   findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Row[]> {
     const { name, columns } = this.#table;
     const sql = `select ${columns} from till.${name} where ${this.#key} = any($1)`;

@@ -2,6 +2,7 @@ import { Failure } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { dayOf } from '../platform/day.ts';
 import type { Database } from '../platform/postgres.ts';
+import type { WebhookBacklog } from '../webhooks/webhook-event.ts';
 import type { OverviewFollower } from './overview-follower.ts';
 import { addCounts, type CurrencyNumbers, numbersOf, type SubscriptionCounts } from './overview-numbers.ts';
 import type { DayRange } from './overview-range.ts';
@@ -9,14 +10,6 @@ import type { OverviewStore } from './overview-store.ts';
 
 /** The first count of a million payments takes a few seconds. */
 const retryAfterSeconds = 5;
-
-/** What waits in the inbox. */
-export interface WebhookBacklog {
-  readonly pending: number;
-  readonly failed: number;
-  readonly lagSeconds: number | null;
-  readonly oldestPendingSeconds: number | null;
-}
 
 export interface Overview extends DayRange {
   readonly currency: string | null;

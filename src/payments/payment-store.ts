@@ -175,6 +175,12 @@ export class PaymentStore extends MirrorStore<Payment> {
     return row?.count ?? 0;
   }
 
+  /** Payments by the processor's id of their latest charge. */
+  findByChargeId(db: Queryable, chargeId: string, limit: number): Promise<readonly Payment[]> {
+    const sql = `select ${columns} from till.payments where processor_charge_id = $1 limit $2`;
+    return db.query(sql, [chargeId, limit]);
+  }
+
   /** What these subscriptions charged, by the processor's ids. */
   findOfSubscriptions(db: Queryable, keys: readonly string[]): Promise<readonly Payment[]> {
     const sql = `select ${columns} from till.payments

@@ -1,23 +1,22 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { columnsOf } from '../http/csv/csv.ts';
+import { withCsv } from '../http/csv/csv-answer.ts';
+import { wantsCsv } from '../http/csv/csv-exports.ts';
 import {
   answer,
   body,
   bodyFailures,
   ChangedMetadata,
   Currency,
-  DateTime,
-  Id,
   IdempotencyKey,
   IdParams,
   keyFailures,
-  MetadataAnswer,
   NewMetadata,
   nullable,
   problems,
   processorFailures,
 } from '../http/docs/api-schema.ts';
-import { component } from '../http/docs/components.ts';
 import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
 import type { PlanValues } from '../processor/processor.ts';
@@ -32,12 +31,12 @@ import {
   groupPattern,
   type PlanFeatures,
 } from './plan-features.ts';
+import { planExample as example, featureTypes, PlanSchema } from './plan-schema.ts';
 import type { PlanService } from './plan-service.ts';
 import { planView } from './plan-view.ts';
 
 const Name = Type.String({ minLength: 1, maxLength: 256 });
 
-const featureTypes = ['boolean', 'integer', 'string'];
 const Features = Type.Unsafe<PlanFeatures>({
   type: 'object',
   propertyNames: { minLength: 1, maxLength: featureKeyLengthMax, pattern: featureKeyPattern },
@@ -62,27 +61,6 @@ const Group = nullable(
     description: 'Plans of the same group are alternatives. Null if the plan is in no group.',
   }),
 );
-
-const PlanSchema = component('Plan', {
-  id: Id,
-  processorProductId: Type.String(),
-  processorPriceId: Type.String(),
-  name: Type.String(),
-  amount: Type.Integer({ description: 'In the smallest unit of the currency.' }),
-  currency: Type.String(),
-  interval: Type.Enum([...planIntervals]),
-  intervalCount: Type.Integer({ description: 'The plan bills once in this many intervals.' }),
-  features: Type.Unsafe<PlanFeatures>({
-    type: 'object',
-    additionalProperties: { type: featureTypes },
-    description: 'What the plan gives to its subscribers.',
-  }),
-  group: nullable(Type.String({ description: 'Null if the plan is in no group.' })),
-  active: Type.Boolean({ description: 'False if the plan is archived.' }),
-  metadata: MetadataAnswer,
-  createdAt: DateTime,
-  updatedAt: DateTime,
-});
 
 const CreateBody = Type.Object(
   {
@@ -126,23 +104,6 @@ const ListQuery = Type.Object(
   { additionalProperties: false },
 );
 
-const example: Static<typeof PlanSchema> = {
-  id: '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11',
-  processorProductId: 'prod_NWjs8kKbJWmuuc',
-  processorPriceId: 'price_1MoBy5LkdIwHu7ixZhnattbh',
-  name: 'Pro',
-  amount: 1_900,
-  currency: 'eur',
-  interval: 'month',
-  intervalCount: 1,
-  features: { seats: 5, sso: true, support: 'email' },
-  group: 'base',
-  active: true,
-  metadata: { edition: '2026' },
-  createdAt: '2026-11-15T09:30:00.000Z',
-  updatedAt: '2026-11-15T09:30:00.000Z',
-};
-
 const { name, amount, currency, interval, features, group } = example;
 const exampleOfNew: Static<typeof CreateBody> = { name, amount, currency, interval, features, group };
 
@@ -152,6 +113,7 @@ const exampleOfChange = {
   metadata: { edition: '2027' },
 };
 
+const columns = columnsOf(PlanSchema);
 const tags = ['plans'];
 const path = '/api/v1/plans';
 
@@ -240,12 +202,21 @@ function registerReads(fastify: FastifyInstance, plans: PlanService): void {
         summary: 'List plans, newest first',
         querystring: ListQuery,
         response: {
-          200: answer('All plans.', Type.Array(PlanSchema), [example]),
+          200: withCsv(answer('All plans.', Type.Array(PlanSchema), [example]), columns, example),
           ...problems(),
         },
       },
     },
-    async (request) => (await plans.list(request.query.activeOnly === 'true')).map(planView),
+    async (request, reply) => {
+      const rows = () => plans.list(request.query.activeOnly === 'true');
+      if (!wantsCsv(request)) return (await rows()).map(planView);
+      return request.server.csvExports.sendAll(request, reply, {
+        name: 'plans',
+        columns,
+        rows,
+        toAnswer: planView,
+      });
+    },
   );
   app.get(
     `${path}/:id`,

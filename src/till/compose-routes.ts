@@ -19,6 +19,7 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import { registerSandboxRoutes } from '../sandbox-control/sandbox-routes.ts';
+import { registerSearchRoutes } from '../search/search-routes.ts';
 import { registerEntitlementRoutes } from '../subscriptions/entitlement-routes.ts';
 import { registerSubscriptionPaymentRoutes } from '../subscriptions/subscription-payment-routes.ts';
 import { registerSubscriptionPreviewRoutes } from '../subscriptions/subscription-preview-routes.ts';
@@ -71,6 +72,7 @@ export async function registerRoutes(
   registerCurrentKeyRoutes(app, parts.processor);
   registerResyncRoutes(app, services.resyncRuns);
   registerOverviewRoutes(app, { ...parts, overview: services.overview });
+  registerSearchRoutes(app, services.search);
   registerKeyRoutes(app, services.keys);
   const { sandbox } = parts;
   if (sandbox !== undefined) registerSandboxRoutes(app, { sandbox, payments });

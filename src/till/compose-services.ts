@@ -6,6 +6,7 @@ import { LostCustomers } from '../customers/lost-customers.ts';
 import { DeliveryListStore } from '../events/delivery-list-store.ts';
 import type { EndpointService } from '../events/endpoint-service.ts';
 import { EventErasureStore } from '../events/event-erasure-store.ts';
+import { EventStore } from '../events/event-store.ts';
 import { deliveryWeeks, EventWeeksStore, eventWeeks } from '../events/event-weeks-store.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
@@ -35,6 +36,7 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
+import { SearchService } from '../search/search-service.ts';
 import { EntitlementService } from '../subscriptions/entitlement-service.ts';
 import { EntitlementStore } from '../subscriptions/entitlement-store.ts';
 import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
@@ -249,7 +251,10 @@ function composeDomain(
   const paymentMethods = new PaymentMethodService({ ...parts, customers });
   const entitlements = new EntitlementService({ ...parts, store: new EntitlementStore() });
   const keys = new KeyService({ ...parts, store: new KeyStore() });
-  return { customers, plans, payments, refunds, subscriptions, invoices, paymentMethods, entitlements, keys };
+  const searched = { ...stores, webhookEvents: new WebhookEventStore(), events: new EventStore() };
+  const search = new SearchService({ ...parts, stores: searched });
+  const resources = { customers, plans, payments, refunds, subscriptions, invoices };
+  return { ...resources, paymentMethods, entitlements, keys, search };
 }
 
 type Domain = ReturnType<typeof composeDomain>;

@@ -46,6 +46,7 @@ test('an empty environment gives the documented defaults', () => {
     webhookRetentionDays: 90,
     entitlementGraceDays: 0,
     events: { retentionDays: 90, allowPrivate: false, secretKeys: [] },
+    hasConsole: true,
     stopDelaySeconds: 0,
   });
 });

@@ -1,9 +1,9 @@
 import { Failure } from '../errors.ts';
 import type { PageRequest } from '../mirrors/list-page.ts';
 import type { Database } from '../platform/postgres.ts';
-import type { WebhookEvent } from './webhook-event.ts';
+import type { WebhookBacklog, WebhookEvent } from './webhook-event.ts';
 import type { CappedPage, EventFilter } from './webhook-event-list-store.ts';
-import type { WebhookBacklog, WebhookEventStore } from './webhook-event-store.ts';
+import type { WebhookEventStore } from './webhook-event-store.ts';
 
 /** One statement takes well under a second. */
 const replayedMax = 1_000;

@@ -1,7 +1,7 @@
 import type { PageRequest } from '../mirrors/list-page.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import type { ProcessorEvent } from '../processor/event-calls.ts';
-import type { Settlement, WebhookEvent, WebhookEventState } from './webhook-event.ts';
+import type { Settlement, WebhookBacklog, WebhookEvent, WebhookEventState } from './webhook-event.ts';
 import {
   type CappedPage,
   type EventFilter,
@@ -21,16 +21,6 @@ const countMax = 100_000;
 
 function countOf(state: WebhookEventState): string {
   return `(select count(*) from (select from till.webhook_events where state = '${state}' limit ${countMax}) as found)`;
-}
-
-/** What waits to be processed, or for an operator. */
-export interface WebhookBacklog {
-  readonly pending: number;
-  readonly failed: number;
-  /** For how long the pending event that waits longest has been due. Null if none is due. */
-  readonly lagSeconds: number | null;
-  /** Null if none is pending. */
-  readonly oldestPendingSeconds: number | null;
 }
 
 /** All SQL for the inbox. */

@@ -40,3 +40,13 @@ export function retryAfterMs(attempts: number, random: number): number {
   const delayMs = Math.min(retryDelayMs * 2 ** (attempts - 1), retryDelayMsMax);
   return Math.round(delayMs * (0.5 + random / 2));
 }
+
+/** What waits to be processed, or for an operator. */
+export interface WebhookBacklog {
+  readonly pending: number;
+  readonly failed: number;
+  /** For how long the pending event that waits longest has been due. Null if none is due. */
+  readonly lagSeconds: number | null;
+  /** Null if none is pending. */
+  readonly oldestPendingSeconds: number | null;
+}

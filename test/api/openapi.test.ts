@@ -85,6 +85,7 @@ async function rightRequest(operation: Documented): Promise<Request> {
       : {};
   const made = { ...target, ...card };
   if (operation.path === '/api/v1/entitlements') return { ...made, query: await makeExternalId() };
+  if (operation.path === '/api/v1/search') return { ...made, query: '?q=ada@example.com' };
   if (example === undefined) return made;
   const ids = {
     ...('after' in example ? { after: (await appendForIds(sql, [{}]))[0] } : {}),

@@ -31,7 +31,7 @@ browserTest('a plan in a currency without decimals can be created, once', async 
   await dialog.getByLabel('Feature 1: name').fill('seats');
   await dialog.getByLabel('Feature 1: type').selectOption('Number');
   await dialog.getByLabel('Feature 1: value').fill('5');
-  await dialog.getByText('Each subscriber pays JP¥1,200 every 3 months for each unit.').waitFor();
+  await dialog.getByText('Each subscriber pays ¥1,200 every 3 months for each unit.').waitFor();
   await expectAccessible(page);
   await submit.dblclick();
   await page.getByRole('heading', { level: 1, name: 'Sakura' }).waitFor();

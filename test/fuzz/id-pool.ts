@@ -42,6 +42,7 @@ export class IdPool {
     );
     // There is a maximum.
     await till.sql('delete from till.event_endpoints');
+    this.#ids['event-endpoints'].splice(1);
     const endpoint = await till.post<{ id: string }>('/event-endpoints', {
       url: 'https://shop.example.com/',
     });

@@ -94,6 +94,11 @@ function rightField(name: string, schema: Schema): fc.Arbitrary<unknown> {
       );
     case 'after':
       return placeholder('events');
+    case 'q':
+      return fc.oneof(
+        ...resources.map((resource) => placeholder(resource)),
+        rightValues(schema, fc.constant(knownText)),
+      );
     case 'types':
       return fc
         .subarray([...eventTypes], { minLength: 1 })

@@ -213,7 +213,12 @@ export function assertResource(
 /** Creates through the API. What the values leave out gets a default; a payment or subscription gets a new customer. */
 export async function createCustomer(
   { call }: Client,
-  values: { readonly email?: string; readonly name?: string; readonly phone?: string } = {},
+  values: {
+    readonly email?: string;
+    readonly name?: string;
+    readonly phone?: string;
+    readonly externalId?: string;
+  } = {},
 ): Promise<CustomerBody> {
   return readJson(
     await call('POST', '/customers', { email: 'ada@example.com', name: 'Ada', ...values }),
@@ -283,6 +288,7 @@ export async function createPaidPayment(
     readonly customerId?: string;
     readonly amount?: number;
     readonly currency?: string;
+    readonly description?: string;
   } = {},
 ): Promise<PaymentBody> {
   const payment = await createPayment(till, values);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { registerConsoleRoutes } from '../../src/console/console-routes.ts';
 import type { StreamLimits } from '../../src/events/event-streams.ts';
-import { buildApp } from '../../src/http/app.ts';
+import { buildApp, type ConnectionLimits } from '../../src/http/app.ts';
+import type { CsvLimits } from '../../src/http/csv/csv-exports.ts';
 import type { OverloadLimits } from '../../src/http/load/overload.ts';
 import { type CrashPoints, noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
@@ -78,6 +79,8 @@ export interface ProcessOptions {
   readonly overloadLimits?: OverloadLimits;
   /** Whether /console is served. Not by default, because compressing it takes as long as a test. */
   readonly hasConsole?: boolean;
+  readonly csvLimits?: Partial<CsvLimits>;
+  readonly connectionLimits?: Partial<ConnectionLimits>;
   readonly logLevel?: LogLevel;
   /** At the end, fails if an error was logged. */
   readonly mustNotLogErrors?: boolean;
@@ -174,10 +177,17 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
   };
 }
 
-function pickFrameOptions({ requestDeadlineMs, overloadLimits }: ProcessOptions) {
+function pickFrameOptions({
+  requestDeadlineMs,
+  overloadLimits,
+  csvLimits,
+  connectionLimits,
+}: ProcessOptions) {
   return {
     ...(requestDeadlineMs === undefined ? {} : { requestDeadlineMs }),
     ...(overloadLimits === undefined ? {} : { overloadLimits }),
+    ...(csvLimits === undefined ? {} : { csvLimits }),
+    ...(connectionLimits === undefined ? {} : { connectionLimits }),
   };
 }
 

@@ -1,0 +1,173 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Failure } from '../../errors.ts';
+import { asksFor } from '../input/accept.ts';
+import { type CsvColumn, csvLine, headerLine } from './csv.ts';
+
+/** The limits of exports. Tests set lower ones. */
+export const csvLimits = {
+  /** The contract's. */
+  rowsMax: 100_000,
+  /** A statement takes some milliseconds. A few pages, of a megabyte at most with large metadata, are in memory at once. */
+  pageRows: 500,
+  /** Each takes one connection of the pool at a time, and about a tenth of a processor core. */
+  exportsMax: 10,
+  /** Enough for 100 MB over a slow line. A reader that takes nothing is disconnected much earlier. */
+  timeMsMax: 900_000,
+};
+
+export type CsvLimits = typeof csvLimits;
+
+export const csvType = 'text/csv';
+const retryAfterSeconds = 5;
+
+/** Where to read: after so many rows from the cursor on, or from the start. */
+export interface CsvPageRequest {
+  readonly cursor: string | undefined;
+  readonly limit: number;
+  readonly skip: number;
+}
+
+interface CsvPage<Row> {
+  readonly data: readonly Row[];
+  /** Null on the last page. */
+  readonly nextCursor: string | null;
+}
+
+/** A list that can be exported. */
+export interface CsvSource<Row> {
+  /** The name of the file. */
+  readonly name: string;
+  readonly columns: readonly CsvColumn[];
+  /** Where to start. */
+  readonly cursor?: string | undefined;
+  readonly read: (page: CsvPageRequest) => Promise<CsvPage<Row>>;
+  readonly toAnswer: (row: Row) => unknown;
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    csvExports: CsvExports;
+  }
+}
+
+/** Whether a request asks for a file instead of JSON. A HEAD request has no body, so it gets the headers of a page. */
+export function wantsCsv({ method, headers }: FastifyRequest): boolean {
+  return method === 'GET' && asksFor(headers.accept, csvType);
+}
+
+/**
+ * Sends lists as CSV (RFC 4180), page by page: the next page is read when the caller has taken the one before, with a
+ * statement of its own, so that no transaction waits for the network.
+ */
+export class CsvExports {
+  readonly #limits: CsvLimits;
+  #open = 0;
+
+  constructor(limits: CsvLimits) {
+    this.#limits = limits;
+  }
+
+  /** A failure of the first page is still answered with a problem. */
+  async send<Row>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    source: CsvSource<Row>,
+  ): Promise<FastifyReply> {
+    if (this.#open >= this.#limits.exportsMax) throw tooManyExports();
+    const { rowsMax, pageRows } = this.#limits;
+    this.#open += 1;
+    onClose(reply, () => {
+      this.#open -= 1;
+    });
+    const [first, boundary] = await Promise.all([
+      source.read({ cursor: source.cursor, limit: Math.min(pageRows, rowsMax), skip: 0 }),
+      // Only an index is read to skip rows. The last row of the export shows whether there are more.
+      source.read({ cursor: source.cursor, limit: 1, skip: rowsMax - 1 }),
+    ]);
+    if (boundary.nextCursor !== null) reply.header('x-next-cursor', boundary.nextCursor);
+    reply.headers({
+      'content-type': `${csvType}; charset=utf-8; header=present`,
+      'content-disposition': `attachment; filename="${source.name}.csv"`,
+      // A response that is not complete is only recognised by how its connection ends.
+      connection: 'close',
+    });
+    return reply.send(this.#stream(request, reply, { source, first }));
+  }
+
+  /** A list that has no pages. */
+  sendAll<Row>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { rows, ...source }: Omit<CsvSource<Row>, 'read'> & { readonly rows: () => Promise<readonly Row[]> },
+  ): Promise<FastifyReply> {
+    const read = async ({ skip }: CsvPageRequest) => ({
+      data: skip > 0 ? [] : await rows(),
+      nextCursor: null,
+    });
+    return this.send(request, reply, { ...source, read });
+  }
+
+  #stream<Row>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    start: { readonly source: CsvSource<Row>; readonly first: CsvPage<Row> },
+  ): Readable {
+    request.isStream = true;
+    // From here on, the time limit below applies, and a caller that reads nothing is disconnected like any other.
+    request.server.openRequests.leave(reply);
+    const isAllowed = () => request.caller?.isValid() === true;
+    const body = Readable.from(this.#lines(start, isAllowed));
+    const timer = setTimeout(
+      () => body.destroy(new Error('the export took too long')),
+      this.#limits.timeMsMax,
+    );
+    body.once('error', (error) => breakOff(request, reply, error));
+    onClose(reply, () => {
+      clearTimeout(timer);
+      request.server.logRequest(request, reply);
+    });
+    return body;
+  }
+
+  async *#lines<Row>(
+    { source, first }: { readonly source: CsvSource<Row>; readonly first: CsvPage<Row> },
+    isAllowed: () => boolean,
+  ): AsyncGenerator<string, void> {
+    const { columns, read, toAnswer } = source;
+    const { rowsMax, pageRows } = this.#limits;
+    const linesOf = ({ data }: CsvPage<Row>) => data.map((row) => csvLine(columns, toAnswer(row))).join('');
+    yield headerLine(columns) + linesOf({ ...first, data: first.data.slice(0, rowsMax) });
+    let [page, sent] = [first, first.data.length];
+    while (page.nextCursor !== null && sent < rowsMax) {
+      // A key that was revoked works no longer than five seconds.
+      if (!isAllowed()) throw new Error('the API key of an export is no longer valid');
+      page = await read({ cursor: page.nextCursor, limit: Math.min(pageRows, rowsMax - sent), skip: 0 });
+      sent += page.data.length;
+      yield linesOf(page);
+    }
+  }
+}
+
+function onClose({ raw }: FastifyReply, work: () => void): void {
+  if (raw.closed) work();
+  else raw.once('close', work);
+}
+
+/** Ends a response so that it does not look complete. */
+function breakOff(request: FastifyRequest, reply: FastifyReply, error: Error): void {
+  if (!reply.raw.headersSent) return;
+  request.log.warn({ requestId: request.id, err: error }, 'export ended early');
+  // The framework would log it too, without the request id.
+  reply.log = request.log.child({}, { level: 'silent' });
+  // To a proxy that uses HTTP/1.0, a connection that is only closed looks like the end of the file.
+  request.raw.socket.resetAndDestroy();
+}
+
+function tooManyExports(): Failure {
+  return new Failure(
+    'overloaded',
+    'This process sends as many exports as it can. Retry later, or start another process.',
+    { retryAfterSeconds },
+  );
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Type } from 'typebox';
+import { flatten, parseCsv, readCsv } from '../../../test/support/csv.ts';
+import { assertProperty } from '../../../test/support/seeds.ts';
+import { MetadataAnswer, nullable } from '../docs/api-schema.ts';
+import { columnsOf, csvLine, headerLine } from './csv.ts';
+
+const schema = Type.Object({
+  id: Type.String(),
+  amount: Type.Integer(),
+  active: Type.Boolean(),
+  failure: nullable(
+    Type.Object({ code: nullable(Type.String()), inner: Type.Object({ text: Type.String() }) }),
+  ),
+  metadata: MetadataAnswer,
+  list: Type.Array(Type.String()),
+});
+const columns = columnsOf(schema);
+const names = ['id', 'amount', 'active', 'failure.code', 'failure.inner.text', 'metadata', 'list'];
+
+const texts = fc.oneof(
+  fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed()),
+  fc.string({ unit: fc.constantFrom(...'=+-@\'",;\t\r\n .5a') }),
+);
+const objects = fc.record({
+  id: texts,
+  amount: fc.maxSafeInteger(),
+  active: fc.boolean(),
+  failure: fc.option(fc.record({ code: fc.option(texts), inner: fc.record({ text: texts }) })),
+  metadata: fc.dictionary(texts, texts),
+  list: fc.array(texts),
+});
+
+test('the columns are the fields, those of nested objects with a dot', () => {
+  assert.equal(headerLine(columns), `${names.join(',')}\r\n`);
+});
+
+test('a file is read as the objects that it was made from', async () => {
+  await assertProperty(
+    fc.property(fc.array(objects, { maxLength: 5 }), (all) => {
+      const file = headerLine(columns) + all.map((one) => csvLine(columns, one)).join('');
+      assert.deepEqual(
+        readCsv(file),
+        all.map((one) => flatten(one, names)),
+      );
+    }),
+  );
+});
+
+test('no cell is a formula, whatever its text, and plain numbers stay as they are', async () => {
+  const cell = (id: unknown) => parseCsv(csvLine([{ name: 'id', path: ['id'] }], { id }))[0]?.[0];
+  await assertProperty(
+    fc.property(texts, (text) => {
+      const shown = cell(text) ?? '';
+      assert.ok(!/^[=+\-@\t\r\n]/.test(shown) || /^[+-]\d+(\.\d+)?$/.test(shown), JSON.stringify(shown));
+    }),
+  );
+  for (const [value, shown] of [
+    ['=1+1', "'=1+1"],
+    ['-5', '-5'],
+    ['+15550001234', '+15550001234'],
+    ['-5+cmd', "'-5+cmd"],
+    ['+1 555', "'+1 555"],
+    ['@ada', "'@ada"],
+    ['\tx', "'\tx"],
+    ["'=x", "''=x"],
+    ["'x", "'x"],
+    [-5, '-5'],
+    ['', ''],
+    [null, null],
+    [undefined, null],
+    [{ a: '=1' }, '{"a":"=1"}'],
+  ] as const)
+    assert.equal(cell(value), shown, JSON.stringify(value));
+});

@@ -1,0 +1,52 @@
+/** A column of a file: its name, and where its value is in an object of the API. */
+export interface CsvColumn {
+  readonly name: string;
+  readonly path: readonly string[];
+}
+
+/** RFC 4180. */
+const lineEnd = '\r\n';
+/** How a text begins that a spreadsheet runs as a formula; or one that got an apostrophe for that reason. */
+const formula = /^'*[=+\-@\t\r\n]/;
+const plainNumber = /^[+-]?\d+(?:\.\d+)?$/;
+
+/**
+ * The columns of objects with this schema: one for each field, and one for each field of a nested object, such as
+ * `failure.code`. An object whose keys callers choose is one column.
+ */
+export function columnsOf(schema: object, path: readonly string[] = []): readonly CsvColumn[] {
+  // A JSON schema, reduced to what decides about columns.
+  const { properties } = schema as { readonly properties?: Readonly<Record<string, object>> };
+  if (properties === undefined) return [{ name: path.join('.'), path }];
+  return Object.entries(properties).flatMap(([name, field]) => columnsOf(field, [...path, name]));
+}
+
+export function headerLine(columns: readonly CsvColumn[]): string {
+  return columns.map(({ name }) => quoted(name)).join(',') + lineEnd;
+}
+
+export function csvLine(columns: readonly CsvColumn[], object: unknown): string {
+  return columns.map(({ path }) => cellOf(path.reduce<unknown>(fieldOf, object))).join(',') + lineEnd;
+}
+
+function fieldOf(object: unknown, name: string): unknown {
+  // A nested object that is null has no values.
+  return object === null || object === undefined ? null : (object as Readonly<Record<string, unknown>>)[name];
+}
+
+/** Null is empty. An empty text is quoted, so that the two can be told apart. */
+function cellOf(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'string') return quoted(withoutFormula(value));
+  if (typeof value === 'object') return quoted(JSON.stringify(value));
+  return String(value);
+}
+
+/** An apostrophe makes a spreadsheet show the text instead of running it. */
+function withoutFormula(text: string): string {
+  return formula.test(text) && !plainNumber.test(text) ? `'${text}` : text;
+}
+
+function quoted(text: string): string {
+  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

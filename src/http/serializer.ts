@@ -1,0 +1,28 @@
+import { SerializerSelector } from '@fastify/fast-json-stringify-compiler';
+
+type Serialize = (data: unknown) => string;
+
+/** Problems are the only shared schemas, and they are sent as bytes; see `hideProblems`. */
+const compile = SerializerSelector()();
+/** Services in one process, and routes with one schema, share what was compiled. */
+const compiled = new WeakMap<object, Serialize>();
+
+/**
+ * Compiles at the first response, for the reason that validators are compiled at the first request: a start would wait
+ * most of its time for the compiler.
+ */
+export function compileSerializer(schema: object): Serialize {
+  let serialize: Serialize | undefined;
+  return (data) => {
+    serialize ??= sharedSerializer(schema);
+    return serialize(data);
+  };
+}
+
+function sharedSerializer(schema: object): Serialize {
+  const known = compiled.get(schema);
+  if (known !== undefined) return known;
+  const serialize = compile({ schema, method: '', url: '', httpStatus: '' });
+  compiled.set(schema, serialize);
+  return serialize;
+}

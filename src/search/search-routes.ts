@@ -1,0 +1,114 @@
+import type { FastifyInstance } from 'fastify';
+import { type Static, Type } from 'typebox';
+import { answer, DateTime, Id, nullable, problems } from '../http/docs/api-schema.ts';
+import { component } from '../http/docs/components.ts';
+import { typed } from '../http/typed-app.ts';
+import { grants } from '../keys/key.ts';
+import { foundTypes, type Match, matchedFields, resultsMax } from './search.ts';
+import type { SearchService } from './search-service.ts';
+
+/** The longest external id. Emails and ids of the processor are shorter. */
+const textLengthMax = 255;
+
+const Query = Type.Object(
+  {
+    q: Type.String({
+      pattern: `^\\s*(?:[^\\s\\u0000]|[^\\s\\u0000][^\\u0000]{0,${textLengthMax - 2}}[^\\s\\u0000])\\s*$`,
+      description:
+        `What to search for: 1 to ${textLengthMax} characters. Space around it does not count. An id of Till ` +
+        '(or its first 8 or more digits), an id of the processor, the beginning of an external id, or, in any case, ' +
+        'the beginning of an email or of the number of an invoice.',
+      examples: ['ada@example.com'],
+    }),
+  },
+  { additionalProperties: false },
+);
+
+const SearchResultSchema = component('SearchResult', {
+  objectType: Type.Enum([...foundTypes]),
+  objectId: Type.String({ description: 'The `id` of the object.' }),
+  customerId: nullable({ ...Id, description: 'The customer that it belongs to, or that it is.' }),
+  paymentId: nullable({ ...Id, description: 'Of a refund: its payment.' }),
+  label: Type.String({
+    description:
+      'What people call it: the name of a customer or of the plan of a subscription, the description of a payment, ' +
+      "the number of an invoice, the type of an event. Otherwise an email or the processor's id.",
+  }),
+  description: nullable(
+    Type.String({
+      description:
+        "More to tell it apart: the customer's email, the interval of a plan, the id of what an event is about. Null " +
+        'for what belongs to a deleted customer.',
+    }),
+  ),
+  status: nullable(
+    Type.String({
+      description:
+        'The status of the object. Of a plan: `active` or `archived`. Of a deleted customer: `deleted`.',
+    }),
+  ),
+  amount: nullable(
+    Type.Integer({ description: 'In the smallest unit of the currency. Of an invoice: what is due.' }),
+  ),
+  currency: nullable(Type.String()),
+  createdAt: DateTime,
+  matched: Type.Enum([...matchedFields], {
+    description: 'Where the text was found: `processorId` is any id that the processor gave.',
+  }),
+  exact: Type.Boolean({ description: 'False if the text is only the beginning of the value.' }),
+});
+
+const SearchResultsSchema = component('SearchResults', {
+  data: Type.Array(SearchResultSchema, { maxItems: resultsMax }),
+});
+
+const example: Static<typeof SearchResultSchema> = {
+  objectType: 'customer',
+  objectId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
+  customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
+  paymentId: null,
+  label: 'Ada Lovelace',
+  description: 'ada@example.com',
+  status: null,
+  amount: null,
+  currency: null,
+  createdAt: '2026-11-15T09:30:00.000Z',
+  matched: 'email',
+  exact: true,
+};
+
+export function registerSearchRoutes(fastify: FastifyInstance, search: SearchService): void {
+  typed(fastify).get(
+    '/api/v1/search',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['search'],
+        operationId: 'search',
+        summary: 'Find objects by an id, an email or a number',
+        description:
+          `Returns up to ${resultsMax} objects, exact matches first. A text that matches nothing returns none. Webhook ` +
+          'events are only found with the scope `operate`.',
+        querystring: Query,
+        response: {
+          200: answer('What was found.', SearchResultsSchema, { data: [example] }),
+          ...problems(),
+        },
+      },
+    },
+    async ({ query, caller }) => {
+      const withWebhookEvents = grants(caller?.scopes ?? [], 'operate');
+      const matches = await search.search(query.q.trim(), { withWebhookEvents });
+      return { data: matches.map(toAnswer) };
+    },
+  );
+}
+
+function toAnswer({
+  planId: _,
+  personalLabel: __,
+  createdAt,
+  ...match
+}: Match): Static<typeof SearchResultSchema> {
+  return { ...match, createdAt: createdAt.toISOString() };
+}

@@ -1,0 +1,208 @@
+import type { Customer } from '../customers/customer.ts';
+import { type EventPlace, eventId, parseEventId } from '../events/event-id.ts';
+import type { StoredEvent } from '../events/stored-event.ts';
+import type { Invoice } from '../invoices/invoice.ts';
+import type { Payment } from '../payments/payment.ts';
+import type { Refund } from '../payments/refund.ts';
+import type { Plan } from '../plans/plan.ts';
+import type { Queryable } from '../platform/postgres.ts';
+import type { Subscription } from '../subscriptions/subscription.ts';
+import type { WebhookEvent } from '../webhooks/webhook-event.ts';
+import { type Found, idRange, isVisible, type Match, type MatchedField, resultsMax } from './search.ts';
+
+/** Finds the rows of a table by their ids, and by the processor's. */
+interface Reader<Row> {
+  findBetween(db: Queryable, from: string, to: string, limit: number): Promise<readonly Row[]>;
+  findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Row[]>;
+}
+
+type Search<Row> = (db: Queryable, text: string, limit: number) => Promise<readonly Row[]>;
+
+/** The stores of all objects, as far as a search needs them. */
+export interface SearchedStores {
+  readonly customers: Reader<Customer> & {
+    readonly searchEmails: Search<Customer>;
+    readonly searchExternalIds: Search<Customer>;
+    findLive(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]>;
+  };
+  readonly plans: Reader<Plan> & {
+    find(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]>;
+    findByProductIds(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]>;
+  };
+  readonly payments: Reader<Payment> & { readonly findByChargeId: Search<Payment> };
+  readonly refunds: Reader<Refund>;
+  readonly subscriptions: Reader<Subscription>;
+  readonly invoices: Reader<Invoice> & { readonly searchNumbers: Search<Invoice> };
+  readonly webhookEvents: { find(db: Queryable, id: string): Promise<WebhookEvent | undefined> };
+  readonly events: { find(db: Queryable, place: EventPlace): Promise<StoredEvent | undefined> };
+}
+
+/**
+ * Everything that a text matches. All statements are sent together, each is answered from an index, and each returns at
+ * most as many rows as a search shows.
+ */
+export async function findMatches(
+  db: Queryable,
+  stores: SearchedStores,
+  text: string,
+  { withWebhookEvents }: { readonly withWebhookEvents: boolean },
+): Promise<readonly Match[]> {
+  const { customers, plans, payments, refunds, subscriptions, invoices } = stores;
+  const found = await Promise.all([
+    ofMirror(db, text, customers, showCustomer),
+    ofMirror(db, text, plans, showPlan),
+    ofMirror(db, text, payments, showPayment),
+    ofMirror(db, text, refunds, showRefund),
+    ofMirror(db, text, subscriptions, showSubscription),
+    ofMirror(db, text, invoices, showInvoice),
+    ofVisible(text, async () => toMatches('processorId', await plans.findByProductIds(db, [text]), showPlan)),
+    ofVisible(text, async () =>
+      toMatches('processorId', await payments.findByChargeId(db, text, resultsMax), showPayment),
+    ),
+    ofVisible(text, async () =>
+      compared('externalId', text, await customers.searchExternalIds(db, text, resultsMax), {
+        show: showCustomer,
+        value: ({ externalId }) => externalId,
+      }),
+    ),
+    customers.searchEmails(db, text, resultsMax).then((rows) =>
+      compared('email', text.toLowerCase(), rows, {
+        show: showCustomer,
+        value: ({ email }) => email?.toLowerCase(),
+      }),
+    ),
+    invoices.searchNumbers(db, text, resultsMax).then((rows) =>
+      compared('number', text.toLowerCase(), rows, {
+        show: showInvoice,
+        value: ({ number }) => number?.toLowerCase(),
+      }),
+    ),
+    ofVisible(text, async () => {
+      const event = withWebhookEvents ? await stores.webhookEvents.find(db, text) : undefined;
+      return event === undefined ? [] : toMatches('processorId', [event], showWebhookEvent);
+    }),
+    findEvent(db, stores.events, text),
+  ]);
+  return found.flat();
+}
+
+async function ofMirror<Row>(
+  db: Queryable,
+  text: string,
+  reader: Reader<Row>,
+  show: (row: Row) => Found | undefined,
+): Promise<readonly Match[]> {
+  const range = idRange(text);
+  const [byId, byKey] = await Promise.all([
+    range === undefined ? [] : reader.findBetween(db, range.from, range.to, resultsMax),
+    isVisible(text) ? reader.findByKeys(db, [text]) : [],
+  ]);
+  return [...toMatches('id', byId, show, range?.exact), ...toMatches('processorId', byKey, show)];
+}
+
+async function ofVisible(text: string, find: () => Promise<readonly Match[]>): Promise<readonly Match[]> {
+  return isVisible(text) ? find() : [];
+}
+
+async function findEvent(
+  db: Queryable,
+  events: SearchedStores['events'],
+  text: string,
+): Promise<readonly Match[]> {
+  const place = parseEventId(text);
+  const event = place === undefined ? undefined : await events.find(db, place);
+  return event === undefined ? [] : toMatches('id', [event], showEvent);
+}
+
+function toMatches<Row>(
+  matched: MatchedField,
+  rows: readonly Row[],
+  show: (row: Row) => Found | undefined,
+  exact = true,
+): readonly Match[] {
+  return rows.flatMap((row) => {
+    const shown = show(row);
+    return shown === undefined ? [] : [{ ...shown, matched, exact }];
+  });
+}
+
+/** Matches of rows whose value begins with the text. */
+function compared<Row>(
+  matched: MatchedField,
+  text: string,
+  rows: readonly Row[],
+  { show, value }: { show: (row: Row) => Found; value: (row: Row) => string | null | undefined },
+): readonly Match[] {
+  return rows.map((row) => ({ ...show(row), matched, exact: value(row) === text }));
+}
+
+const nothing = {
+  customerId: null,
+  paymentId: null,
+  planId: null,
+  personalLabel: null,
+  description: null,
+  status: null,
+  amount: null,
+  currency: null,
+};
+
+function showCustomer(row: Customer): Found {
+  const { id, email, name, createdAt, deletedAt } = row;
+  const shown = { ...nothing, objectType: 'customer' as const, objectId: id, customerId: id, createdAt };
+  if (deletedAt !== null) return { ...shown, label: row.processorCustomerId, status: 'deleted' };
+  return { ...shown, label: name ?? email ?? row.processorCustomerId, description: email };
+}
+
+function showPlan({ id, name, amount, currency, interval, active, createdAt }: Plan): Found {
+  const status = active ? 'active' : 'archived';
+  const shown = { objectType: 'plan' as const, objectId: id, label: name, description: interval };
+  return { ...nothing, ...shown, status, amount, currency, createdAt };
+}
+
+function showPayment(row: Payment): Found {
+  const { id, customerId, status, amount, currency, createdAt } = row;
+  const label = row.processorPaymentIntentId;
+  const shown = { objectType: 'payment' as const, objectId: id, customerId, label };
+  const personalLabel = row.description;
+  return { ...nothing, ...shown, personalLabel, status, amount, currency, createdAt };
+}
+
+/** A refund that the processor has not confirmed yet is a reservation, which the API does not show. */
+function showRefund(row: Refund): Found | undefined {
+  const { id, customerId, paymentId, status, amount, currency, createdAt, processorRefundId } = row;
+  if (processorRefundId === null) return undefined;
+  const shown = {
+    objectType: 'refund' as const,
+    objectId: id,
+    customerId,
+    paymentId,
+    label: processorRefundId,
+  };
+  return { ...nothing, ...shown, status, amount, currency, createdAt };
+}
+
+function showSubscription(row: Subscription): Found {
+  const { id, customerId, planId, status, createdAt } = row;
+  const label = row.processorSubscriptionId;
+  const shown = { objectType: 'subscription' as const, objectId: id, customerId, planId, label };
+  return { ...nothing, ...shown, status, createdAt };
+}
+
+function showInvoice(row: Invoice): Found {
+  const { id, customerId, status, amountDue, currency, createdAt } = row;
+  const label = row.number ?? row.processorInvoiceId;
+  const shown = { objectType: 'invoice' as const, objectId: id, customerId, label };
+  return { ...nothing, ...shown, status, amount: amountDue, currency, createdAt };
+}
+
+function showWebhookEvent({ id, type, objectId, state, createdAt }: WebhookEvent): Found {
+  const shown = { objectType: 'webhook_event' as const, objectId: id, label: type, description: objectId };
+  return { ...nothing, ...shown, status: state, createdAt };
+}
+
+function showEvent(event: StoredEvent): Found {
+  const { type, customerId, objectId, createdAtMs } = event;
+  const shown = { objectType: 'event' as const, objectId: eventId(event), customerId, label: type };
+  return { ...nothing, ...shown, description: objectId, createdAt: new Date(createdAtMs) };
+}

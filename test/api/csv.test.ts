@@ -1,0 +1,245 @@
+/** Lists as CSV files: the same rows as in JSON, in bounded pages, and never a part that looks like the whole. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { after, test } from 'node:test';
+import { startBackend } from '../support/backend.ts';
+import { createClient, testKey } from '../support/client.ts';
+import { flatten, parseCsv, readCsv } from '../support/csv.ts';
+import { insertOwners, insertRows, listed, pathOf, plainIds } from '../support/list-rows.ts';
+import type { PageBody } from '../support/objects.ts';
+import { readProblem } from '../support/problem.ts';
+import { countStatements } from '../support/statement-counter.ts';
+import { startTill } from '../support/till.ts';
+
+const csv = { accept: 'text/csv' };
+const rowCount = 3_100;
+const pageRows = 500;
+
+const backend = await startBackend({ after });
+const counter = await countStatements(backend);
+const till = await startTill({
+  in: 'process',
+  on: backend,
+  databaseUrl: counter.databaseUrl,
+  mustNotLogErrors: true,
+});
+/** The same, with limits that a few rows meet. */
+const small = await startTill({
+  in: 'process',
+  on: backend,
+  csvLimits: { rowsMax: 50, pageRows: 20 },
+  mustNotLogErrors: true,
+});
+
+await insertOwners(till);
+for (const list of listed) {
+  const rows = Array.from({ length: list === 'payments' ? rowCount : 70 }, (_, index) => ({
+    id: `0199c1f0-0000-7000-b000-${String(index).padStart(12, '0')}`,
+    // Pairs share their time.
+    micros: index - (index % 2),
+    kind: index,
+  }));
+  await insertRows(till, list, rows);
+}
+await till.sql(`update till.payments set description = '=HYPERLINK("x"),' || chr(10) || id, metadata = '{"a": "1"}'
+  where id::text like '%07'`);
+
+const exported = async (path: string, headers: Readonly<Record<string, string>> = csv, client = till) => {
+  const response = await client.call('GET', path, undefined, headers);
+  return { response, body: await response.text() };
+};
+
+/** An export whose body the test reads at its own pace. */
+async function open(
+  path: string,
+  { url }: { readonly url: string } = till,
+  key = testKey,
+): Promise<IncomingMessage> {
+  const request = httpRequest(`${url}/api/v1${path}`, { headers: { ...csv, 'x-api-key': key } }).end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  // The response reports how the connection ended.
+  request.on('error', () => {});
+  return response;
+}
+
+/** The payments are more than the buffers of a connection hold. */
+const makeLarge = () =>
+  till.sql(`update till.payments set metadata = jsonb_build_object('large', repeat('x', 10000))
+    where not coalesce(metadata, '{}') ? 'large'`);
+
+test('200: every list is a file with the rows and the fields of the JSON', async () => {
+  for (const list of [...listed, 'plans']) {
+    const path = list === 'plans' ? '/plans' : pathOf(list as (typeof listed)[number]);
+    const { response, body } = await exported(
+      list === 'payments' ? `${path}?createdBefore=2026-01-01T00:00:00.0001Z` : path,
+    );
+    assert.deepEqual(
+      ['content-type', 'content-disposition', 'x-next-cursor'].map((name) => response.headers.get(name)),
+      ['text/csv; charset=utf-8; header=present', `attachment; filename="${list}.csv"`, null],
+    );
+    const query =
+      list === 'payments'
+        ? '?createdBefore=2026-01-01T00:00:00.0001Z&limit=100'
+        : list === 'plans'
+          ? ''
+          : '?limit=100';
+    const json = await till.get<PageBody<object> | readonly object[]>(path + query);
+    const data = 'data' in json ? json.data : json;
+    const columns = (parseCsv(body)[0] ?? []).map(String);
+    const [first = {}] = data;
+    assert.deepEqual([...new Set(columns.map((name) => name.split('.')[0]))], Object.keys(first));
+    assert.ok(data.length >= 2);
+    assert.deepEqual(
+      readCsv(body),
+      data.map((row) => flatten(row, columns)),
+    );
+  }
+});
+
+test('200: no rows are a file with a header, and nested fields have their columns', async () => {
+  const { body } = await exported(`/payments?customerId=nobody`);
+  assert.match(
+    body,
+    /^id,processorPaymentIntentId,[^\r]*,failure\.code,failure\.declineCode,failure\.message,[^\r]*\r\n$/,
+  );
+});
+
+test('200: thousands of rows are read page by page, each row once, in the order of the list', async () => {
+  const ids = await plainIds(till, 'payments', 'true');
+  assert.equal(ids.length, rowCount + 1);
+  const before = counter.count();
+  const { body } = await exported('/payments?source=all');
+  const statements = counter.count() - before;
+  assert.deepEqual(
+    readCsv(body).map(({ id }) => id),
+    ids,
+  );
+  // One for each page, and one that looks for rows past the maximum.
+  assert.equal(statements, Math.ceil(ids.length / pageRows) + 1);
+  const status = readCsv((await exported('/payments?source=all&status=canceled&limit=1')).body);
+  assert.deepEqual(
+    status.map(({ id }) => id),
+    await plainIds(till, 'payments', "status = 'canceled'"),
+  );
+});
+
+test('200: JSON for a caller that does not ask for CSV, or prefers JSON', async () => {
+  for (const accept of [
+    '*/*',
+    'application/json',
+    'text/csv;q=0',
+    'text/csv;q=0.5, application/json',
+    'text/*',
+    '',
+  ]) {
+    const { response } = await exported('/customers', accept === '' ? {} : { accept });
+    assert.match(response.headers.get('content-type') ?? '', /^application\/json/, accept);
+  }
+  for (const accept of [
+    'TEXT/CSV',
+    'text/csv; header=present',
+    'application/json;q=0.5, text/csv',
+    'text/csv, */*;q=0.1',
+  ])
+    assert.match(
+      (await exported('/plans', { accept })).response.headers.get('content-type') ?? '',
+      /^text\/csv/,
+      accept,
+    );
+  const head = await till.fetch('/api/v1/customers', { method: 'HEAD', headers: csv });
+  assert.deepEqual([head.status, await head.text()], [200, '']);
+});
+
+test('200: past the maximum, a header has the cursor of the next file, and the files have each row once', async () => {
+  const ids: (string | null | undefined)[] = [];
+  const sizes: number[] = [];
+  for (let cursor: string | null = ''; cursor !== null && sizes.length < 5; ) {
+    const { response, body } = await exported(
+      `/invoices${cursor === '' ? '' : `?cursor=${cursor}`}`,
+      csv,
+      small,
+    );
+    const rows = readCsv(body);
+    ids.push(...rows.map(({ id }) => id));
+    sizes.push(rows.length);
+    cursor = response.headers.get('x-next-cursor');
+  }
+  assert.deepEqual(sizes, [50, 20]);
+  assert.deepEqual(ids, await plainIds(till, 'invoices', 'true'));
+  // A list of exactly the maximum has no more.
+  const last = await exported(`/invoices?createdBefore=2026-01-01T00:00:00.00005Z`, csv, small);
+  assert.deepEqual([readCsv(last.body).length, last.response.headers.get('x-next-cursor')], [50, null]);
+});
+
+test('400 and 404: as for JSON, and no page of a file', async () => {
+  for (const path of [
+    '/payments?page=1',
+    '/payments?cursor=x',
+    '/payments?email=a@b.co',
+    '/payments?limit=0',
+    '/plans?page=1',
+  ])
+    await readProblem(await till.call('GET', path, undefined, csv), 400, 'invalid_request');
+  const unknown = '/payments/0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90/refunds';
+  await readProblem(await till.call('GET', unknown, undefined, csv), 404, 'not_found');
+  const stranger = createClient(till, 'unknown');
+  await readProblem(await stranger.call('GET', '/payments', undefined, csv), 401, 'unauthorized');
+});
+
+test('503: too many exports; a caller that stops reading or disconnects ends its own, and no more is read for it', async (t) => {
+  const few = await startTill({
+    in: 'process',
+    on: backend,
+    databaseUrl: counter.databaseUrl,
+    csvLimits: { exportsMax: 1 },
+    connectionLimits: { stalledTimeoutMs: 1_000 },
+  });
+  t.after(() => few.stop());
+  await makeLarge();
+  /** Resolves with how many other exports were refused before one was admitted. */
+  const untilAdmitted = async () => {
+    let refused = 0;
+    for (;;) {
+      const response = await few.call('GET', '/plans', undefined, csv);
+      if (response.status === 200) return (await response.text()) === '' ? -1 : refused;
+      await readProblem(response, 503, 'overloaded');
+      assert.equal(response.headers.get('retry-after'), '5');
+      refused += 1;
+    }
+  };
+  const pages = Math.ceil(rowCount / pageRows);
+  const readPages = async (work: () => Promise<void>) => {
+    const before = counter.count();
+    await work();
+    const refused = await untilAdmitted();
+    return { refused, statements: counter.count() - before };
+  };
+  const stalled = await readPages(async () => void (await open('/payments?source=all', few)));
+  assert.ok(stalled.refused > 0 && stalled.statements < pages, JSON.stringify(stalled));
+  const gone = await readPages(async () => {
+    const response = await open('/payments?source=all', few);
+    await once(response, 'readable');
+    response.destroy();
+  });
+  assert.ok(gone.statements < pages, JSON.stringify(gone));
+  assert.equal(
+    few.lines.filter(({ msg, route }) => msg === 'request' && route === '/api/v1/payments').length,
+    2,
+  );
+});
+
+test('a failure in the middle breaks the connection: here a key that is revoked', async () => {
+  await makeLarge();
+  const { id, key } = await till.post<{ id: string; key: string }>('/api-keys', {
+    name: 'csv',
+    scopes: ['read'],
+  });
+  const response = await open('/payments?source=all', till, key);
+  assert.equal(response.statusCode, 200);
+  await once(response, 'readable');
+  assert.equal((await till.call('DELETE', `/api-keys/${id}`)).status, 204);
+  await assert.rejects(text(response), { code: 'ECONNRESET' });
+  assert.equal(till.lines.filter(({ msg }) => msg === 'export ended early').length, 1);
+});

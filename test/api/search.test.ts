@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { CustomerStore } from '../../src/customers/customer-store.ts';
+import { EventStore } from '../../src/events/event-store.ts';
+import { InvoiceStore } from '../../src/invoices/invoice-store.ts';
+import { PaymentStore } from '../../src/payments/payment-store.ts';
+import { RefundStore } from '../../src/payments/refund-store.ts';
+import { PlanStore } from '../../src/plans/plan-store.ts';
+import type { Queryable } from '../../src/platform/postgres.ts';
+import { searchIn } from '../../src/search/search-service.ts';
+import { SubscriptionStore } from '../../src/subscriptions/subscription-store.ts';
+import { WebhookEventStore } from '../../src/webhooks/webhook-event-store.ts';
+import { createClient } from '../support/client.ts';
+import type { EventPage } from '../support/event-feed.ts';
+import {
+  createCustomer,
+  createPaidPayment,
+  createPlan,
+  type InvoiceBody,
+  type PageBody,
+  type RefundBody,
+} from '../support/objects.ts';
+import { readProblem } from '../support/problem.ts';
+import { subscribe } from '../support/subscribed.ts';
+import { openPool } from '../support/test-database.ts';
+import { startTill } from '../support/till.ts';
+import { eventOf, idOf } from '../support/webhook-events.ts';
+
+interface Found {
+  readonly objectType: string;
+  readonly objectId: string;
+  readonly customerId: string | null;
+  readonly paymentId: string | null;
+  readonly label: string;
+  readonly description: string | null;
+  readonly status: string | null;
+  readonly amount: number | null;
+  readonly currency: string | null;
+  readonly matched: string;
+  readonly exact: boolean;
+}
+
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+
+async function search(text: string, client = till): Promise<readonly Found[]> {
+  const { data } = await client.get<{ data: readonly Found[] }>(`/search?q=${encodeURIComponent(text)}`);
+  return data;
+}
+
+const short = (found: readonly Found[]) =>
+  found.map(({ objectType, objectId, matched, exact }) => [objectType, objectId, matched, exact]);
+
+test('200: every kind of object is found by its id and by those of the processor', async () => {
+  const customer = await createCustomer(till, { email: 'Ida@Example.com', name: 'Ida' });
+  const plan = await createPlan(till, { name: 'Gold', interval: 'day' });
+  const subscription = await subscribe(till, { plan, customerId: customer.id });
+  const payment = await createPaidPayment(till, { customerId: customer.id, description: 'Order 7' });
+  await till.post(`/payments/${payment.id}/refund`, { amount: 100 });
+  await till.settle();
+  const { data: refunds } = await till.get<PageBody<RefundBody>>(`/payments/${payment.id}/refunds`);
+  const { data: invoices } = await till.get<PageBody<InvoiceBody>>(`/invoices?customerId=${customer.id}`);
+  const [[refund], [invoice]] = [refunds, invoices];
+  const [{ charge } = { charge: '' }] = await till.sql<{ charge: string }>(
+    'select processor_charge_id as charge from till.payments where id = $1',
+    [payment.id],
+  );
+  assert.ok(refund !== undefined && invoice !== undefined && charge !== '');
+  const owned = { customerId: customer.id, description: 'Ida@Example.com' };
+  const expected = {
+    customer: { objectId: customer.id, ...owned, label: 'Ida', status: null, amount: null },
+    plan: { objectId: plan.id, label: 'Gold', description: 'day', status: 'active', amount: plan.amount },
+    payment: { objectId: payment.id, ...owned, label: 'Order 7', amount: payment.amount, currency: 'eur' },
+    refund: {
+      objectId: refund.id,
+      ...owned,
+      label: refund.processorRefundId,
+      paymentId: payment.id,
+      amount: 100,
+    },
+    subscription: { objectId: subscription.id, ...owned, label: 'Gold', status: 'active', amount: null },
+    invoice: {
+      objectId: invoice.id,
+      ...owned,
+      label: invoice.number,
+      status: 'paid',
+      amount: invoice.amountDue,
+    },
+  };
+  for (const [objectType, ids] of Object.entries({
+    customer: [customer.processorCustomerId],
+    plan: [plan.processorPriceId, plan.processorProductId],
+    payment: [payment.processorPaymentIntentId, charge],
+    refund: [refund.processorRefundId],
+    subscription: [subscription.processorSubscriptionId],
+    invoice: [invoice.processorInvoiceId],
+  } satisfies Record<keyof typeof expected, readonly string[]>)) {
+    const wanted = expected[objectType as keyof typeof expected];
+    for (const [text, matched] of [[wanted.objectId, 'id'], ...ids.map((id) => [id, 'processorId'])]) {
+      const found = await search(text ?? '');
+      assert.partialDeepStrictEqual(found, [{ objectType, ...wanted, matched, exact: true }]);
+      assert.equal(found.length, 1);
+    }
+    assert.deepEqual(
+      short(await search(wanted.objectId.slice(0, -2)))
+        .at(0)
+        ?.slice(2),
+      ['id', false],
+    );
+  }
+  assert.deepEqual(short(await search(invoice.number?.toLowerCase() ?? '')), [
+    ['invoice', invoice.id, 'number', true],
+  ]);
+  const byBeginning = short(await search(invoice.number?.slice(0, 6) ?? ''));
+  assert.deepEqual(byBeginning, [['invoice', invoice.id, 'number', false]]);
+});
+
+test('200: an email is found in any case, the whole one first, then its beginning', async () => {
+  const [longer, whole] = [
+    await createCustomer(till, { email: 'grace@example.com.au' }),
+    await createCustomer(till, { email: 'Grace@Example.com' }),
+  ];
+  await createCustomer(till, { email: 'grac@example.com' });
+  assert.deepEqual(short(await search('  GRACE@example.com ')), [
+    ['customer', whole.id, 'email', true],
+    ['customer', longer.id, 'email', false],
+  ]);
+  assert.equal((await search('grac')).length, 3);
+  // No wildcards.
+  for (const text of ['gr%', 'gr_ce', 'grace%', '*', 'race@example.com'])
+    assert.deepEqual(await search(text), []);
+});
+
+test('200: an external id is found in its own case, and an exact match comes before all others', async () => {
+  const whole = await createCustomer(till, { externalId: 'user-9' });
+  const longer = await createCustomer(till, { externalId: 'user-91' });
+  const byEmail = await createCustomer(till, { email: 'user-9@example.com' });
+  assert.deepEqual(short(await search('user-9')), [
+    ['customer', whole.id, 'externalId', true],
+    ['customer', longer.id, 'externalId', false],
+    ['customer', byEmail.id, 'email', false],
+  ]);
+  assert.deepEqual(short(await search('USER-9')), [['customer', byEmail.id, 'email', false]]);
+});
+
+test('200: at most 20 objects, the exact one among them', async () => {
+  await till.sql(
+    `insert into till.customers (id, processor_customer_id, email, processor_as_of, created_at, updated_at)
+     select gen_random_uuid(), 'cus_many_' || number, 'many' || number || '@example.com', now(), now(), now()
+     from generate_series(1, 30) as number`,
+  );
+  const found = await search('many');
+  assert.deepEqual([found.length, found.every(({ exact }) => !exact)], [20, true]);
+  assert.deepEqual(
+    [(await search('many29@example.com')).length, (await search('cus_many_30')).length],
+    [1, 1],
+  );
+});
+
+test('200: a deleted customer is found by its ids alone, and nothing shows personal data', async () => {
+  const customer = await createCustomer(till, {
+    email: 'gone@example.com',
+    name: 'Gone',
+    externalId: 'gone',
+  });
+  const payment = await createPaidPayment(till, { customerId: customer.id, description: 'For Gone' });
+  assert.equal((await till.call('DELETE', `/customers/${customer.id}`)).status, 204);
+  await till.settle();
+  for (const text of ['gone@example.com', 'gone', 'Gone']) assert.deepEqual(await search(text), []);
+  for (const text of [customer.id, customer.processorCustomerId]) {
+    const label = customer.processorCustomerId;
+    assert.partialDeepStrictEqual(await search(text), [{ label, description: null, status: 'deleted' }]);
+  }
+  const label = payment.processorPaymentIntentId;
+  assert.partialDeepStrictEqual(await search(payment.id), [
+    { label, description: null, status: 'succeeded' },
+  ]);
+});
+
+test('200: an event by its id, and a webhook event only with the scope operate', async () => {
+  const webhookEvent = eventOf('balance.available');
+  await till.take(webhookEvent);
+  const customer = await createCustomer(till);
+  const { data } = await till.get<EventPage>(`/events?objectId=${customer.id}`);
+  const [event] = data;
+  const { key } = await till.post<{ key: string }>('/api-keys', {
+    name: 'reader',
+    scopes: ['write', 'refund'],
+  });
+  const reader = { ...till, ...createClient(till, key) };
+  for (const client of [till, reader])
+    assert.partialDeepStrictEqual(await search(event?.id ?? '', client), [
+      { objectType: 'event', objectId: event?.id, customerId: customer.id, label: 'customer.created' },
+    ]);
+  const id = idOf(webhookEvent);
+  assert.partialDeepStrictEqual(await search(id), [
+    {
+      objectType: 'webhook_event',
+      objectId: id,
+      label: 'balance.available',
+      status: 'ignored',
+      customerId: null,
+    },
+  ]);
+  assert.deepEqual(await search(id, reader), []);
+});
+
+test('200: a text that matches nothing, whatever it contains', async () => {
+  for (const text of [
+    'x'.repeat(255),
+    `  ${'é'.repeat(255)}\n`,
+    '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
+    'ffffffff-ffff-ffff-ffff-ffffffffffff',
+    'evt_________________',
+    'evt_AAAAAAAAAAAAAAAA',
+    'pi_unknown',
+    "'; drop table till.customers; --",
+    '\u{10ffff}\u{10ffff}',
+    '\\',
+    'a\tb\u0001',
+    '$1 {} [] ()',
+  ])
+    assert.deepEqual(await search(text), [], text);
+});
+
+test('400: no text, an empty one, one that is too long, a NUL, two of them, and an unknown parameter', async () => {
+  const queries = [
+    '',
+    '?q=',
+    '?q=%20%0A',
+    `?q=${'x'.repeat(256)}`,
+    '?q=a%00b',
+    '?q=%00',
+    '?q=a&q=b',
+    '?q=a&limit=5',
+  ];
+  for (const query of queries)
+    await readProblem(await till.call('GET', `/search${query}`), 400, 'invalid_request');
+});
+
+test('401 without a key', async () => {
+  await readProblem(await createClient(till, 'unknown').call('GET', '/search?q=a'), 401, 'unauthorized');
+});
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Index Name'?: string;
+  readonly 'Index Cond'?: string;
+  readonly Plans?: readonly PlanNode[];
+}
+
+function scansOf(node: PlanNode): readonly PlanNode[] {
+  const own = /^(Seq|Index|Index Only|Bitmap Index|Tid.*) Scan$/.test(node['Node Type']) ? [node] : [];
+  return [...own, ...(node.Plans ?? []).flatMap(scansOf)];
+}
+
+test('every statement finds its rows by a condition on an index', async (t) => {
+  const stores = {
+    customers: new CustomerStore(),
+    plans: new PlanStore(),
+    payments: new PaymentStore(),
+    refunds: new RefundStore(),
+    subscriptions: new SubscriptionStore(),
+    invoices: new InvoiceStore(),
+    webhookEvents: new WebhookEventStore(),
+    events: new EventStore(),
+  };
+  // Among the few rows of a test, PostgreSQL would not use an index.
+  const pool = openPool({ connectionString: till.databaseUrl, options: '-c enable_seqscan=off' });
+  t.after(() => pool.end());
+  const scans: PlanNode[] = [];
+  let statements = 0;
+  const explained: Queryable = {
+    query: async (text, values = []) => {
+      const { rows } = await pool.query<{ 'QUERY PLAN': readonly [{ Plan: PlanNode }] }>(
+        `explain (format json) ${text}`,
+        [...values],
+      );
+      statements += 1;
+      scans.push(...rows.flatMap((row) => scansOf(row['QUERY PLAN'][0].Plan)));
+      return till.database.query(text, values);
+    },
+  };
+  for (const text of ['0199c1f0', 'evt_AAAAAAAAAAAAAAAA', 'ida@', 'Ida Lovelace'])
+    await searchIn(explained, stores, text, { withWebhookEvents: true });
+  assert.ok(statements > 40, `${statements} statements`);
+  const wrong = scans.filter((scan) => scan['Node Type'] === 'Seq Scan' || scan['Index Cond'] === undefined);
+  assert.deepEqual(wrong, []);
+  const used = new Set(scans.map((scan) => scan['Index Name']));
+  const wanted = [
+    'customers_email_prefix_idx',
+    'external_ids_prefix_idx',
+    'invoices_number_idx',
+    'payments_charge_idx',
+  ];
+  assert.deepEqual(
+    wanted.filter((name) => !used.has(name)),
+    [],
+  );
+});
