@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { createCustomer, createPayment } from '../support/objects.ts';
 import { expectAccessible } from './support/accessible.ts';
@@ -120,3 +121,19 @@ browserTest(
     await rows(page).filter({ hasText: 'After the break' }).waitFor();
   },
 );
+
+browserTest('the export has the filtered rows, and the key is not in its address', async ({ page, open }) => {
+  const { payments } = await sharedWorld();
+  await open('/console/payments?status=refunded');
+  await rows(page).filter({ hasText: 'Order 1004' }).waitFor();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Export CSV' }).click(),
+  ]);
+  assert.equal(download.suggestedFilename(), 'payments.csv');
+  assert.match(download.url(), /^blob:/);
+  const [header, ...lines] = (await readFile(await download.path(), 'utf8')).trim().split('\r\n');
+  assert.match(header ?? '', /^id,/);
+  assert.equal(lines.length, await rows(page).count());
+  assert.ok(lines.some((line) => line.startsWith(payments.refunded.id)));
+});

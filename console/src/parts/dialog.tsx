@@ -25,8 +25,11 @@ export function Dialog({
   useClickOutside(dialog, isClosedOutside ? onCancel : undefined);
   useEffect(() => {
     const before = document.activeElement;
-    dialog.current?.showModal();
+    const shown = dialog.current;
+    shown?.showModal();
     return () => {
+      // Until it is closed, nothing else can get the focus.
+      shown?.close();
       // A page that replaces the opener moves the focus to its own heading.
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
