@@ -75,11 +75,11 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
 };
 /** What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. */
 const longestFirst = [
+  'the console in a browser',
   'recovery and restore',
   'claims',
   'killed changes',
   'webhook events',
-  'the console in a browser',
   'the API, d to o',
   'the API, p',
   'the API, q to z',
