@@ -2,8 +2,8 @@ import { accessSync, constants, statfsSync } from 'node:fs';
 
 /** Linux keeps the files of this folder in memory. Containers often have a small one. */
 const memoryFolder = '/dev/shm';
-/** Several times what a run keeps there at a time. */
-const freeBytesMin = 2 * 1_024 ** 3;
+/** Four times what a run keeps there at a time. */
+const freeBytesMin = 4 * 1_024 ** 3;
 
 /**
  * Puts the temporary files of a run into memory, if there is room. Copying a database there takes a tenth of the CPU
