@@ -7,6 +7,8 @@ export class SandboxClock {
   #offsetSeconds = 0;
   /** The time of the test clock that the work in progress belongs to. */
   #frozenAt: number | null = null;
+  /** The world's time when the work in progress began. */
+  #begunAt: number | null = null;
   /** The due time of the item in progress. */
   #heldAt: number | null = null;
   /** Time never goes below the latest event, even if the machine's clock goes back: lists rely on this order. */
@@ -39,22 +41,24 @@ export class SandboxClock {
   }
 
   /**
-   * Runs the work at the time of a test clock. Null is the world's time. The work is synchronous, so no other work sees
-   * that time.
+   * Runs the work at the time of a test clock. Null is the world's time, which stands still meanwhile: what one request
+   * says about now is one second. The work is synchronous, so no other work sees that time.
    */
   at<T>(seconds: number | null, work: () => T): T {
-    const before = this.#frozenAt;
+    const before = { frozenAt: this.#frozenAt, begunAt: this.#begunAt };
+    this.#begunAt ??= this.worldNow();
     this.#frozenAt = seconds;
     try {
       return work();
     } finally {
-      this.#frozenAt = before;
+      this.#frozenAt = before.frozenAt;
+      this.#begunAt = before.begunAt;
     }
   }
 
   /** The world's time, in Unix seconds. */
   worldNow(): number {
-    return Math.max(this.#latest, this.#heldAt ?? this.#running());
+    return Math.max(this.#latest, this.#heldAt ?? this.#begunAt ?? this.#running());
   }
 
   /** Records the time of an event. */

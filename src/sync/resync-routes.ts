@@ -81,7 +81,7 @@ export function registerResyncRoutes(fastify: FastifyInstance, runs: ResyncRuns)
         description:
           'Compares every object with the processor, or those of one customer, and corrects what differs. It runs after ' +
           'the response, one at a time: follow it with GET. Safe at any time, and safe to repeat.',
-        body: body(CreateBody, {}),
+        body: body(CreateBody, { customerId: example.id }),
         response: {
           202: answer('The resync, running.', ResyncSchema, example),
           ...problems('not_found', 'resync_running', ...bodyFailures),

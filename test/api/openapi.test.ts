@@ -63,6 +63,8 @@ async function send(operation: Documented, request: Request, to = till): Promise
     ...(body === undefined ? {} : { body }),
   });
   const text = await answer.text();
+  // Only one resync runs at a time, and it goes on after its response.
+  await till.services.resyncRuns.stop();
   assertDocumented(operation, {
     status: answer.status,
     contentType: answer.headers.get('content-type'),
@@ -115,6 +117,7 @@ async function makeTarget(path: string): Promise<string> {
     'webhook-events': makeWebhookEvent,
     'api-keys': async () => (await createKey(['read'])).id,
     'event-endpoints': makeEndpoint,
+    resyncs: makeResync,
   };
   const make = makers[resource];
   assert.ok(make !== undefined, `nobody makes ${resource}: ${path}`);
@@ -170,6 +173,15 @@ async function makeEndpoint(): Promise<string> {
   await sql('delete from till.event_endpoints');
   const { id } = await till.post<{ id: string }>('/event-endpoints', { url: 'https://shop.example.com/' });
   return id;
+}
+
+/** One that has ended: only one runs at a time. */
+async function makeResync(): Promise<string> {
+  const [row] = await sql<{ id: string }>(
+    `insert into till.resyncs (id, status, owner_lock, started_at, ended_at)
+     values (gen_random_uuid(), 'finished', 1, now(), now()) returning id`,
+  );
+  return row?.id ?? '';
 }
 
 /** The endpoint that the first request with the key created is gone. */

@@ -82,6 +82,7 @@ test(`no request, valid, nearly valid or hostile, gets a 5xx, an undocumented an
     const answer = await send(request);
     // What is still written after an answer belongs to that answer.
     await till.services.idempotency.stop();
+    await till.services.resyncRuns.stop();
     const changes = await journal.take();
     const what = describe(request, answer);
     assert.ok(answer.status >= 200 && answer.status < 500, what);

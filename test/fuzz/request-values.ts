@@ -115,6 +115,7 @@ function nearlyValid(operation: Documented): fc.Arbitrary<Draft> | null {
         // In a query everything is text: what is only the wrong type in JSON may be right here.
         .constantFrom('', 'x', '1.5', '0', '-1', '1e99', '%00', '[]', '1&'.concat(name, '=1'))
         .filter((text) => schema.enum === undefined || !schema.enum.includes(text))
+        .filter((text) => text !== '0' || (schema.minimum ?? 0) > 0)
         .map((text) => `?${name}=${text}`),
     ),
   );
