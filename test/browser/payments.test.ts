@@ -120,3 +120,24 @@ browserTest(
     await rows(page).filter({ hasText: 'After the break' }).waitFor();
   },
 );
+
+browserTest(
+  'a page of a proxy instead of a response is an error, and is not requested over and over',
+  async ({ page, open }) => {
+    await sharedWorld();
+    await open('/console/payments');
+    await page.getByText('Live', { exact: true }).waitFor();
+    let requests = 0;
+    await page.route(/payments\?.*status=canceled/, (route) => {
+      requests += 1;
+      return route.fulfill({ contentType: 'text/html', body: '<p>Log in to this network</p>' });
+    });
+    await page.getByLabel('Status').selectOption('canceled');
+    await page.getByRole('alert').getByText('could not be read').waitFor();
+    await expectAccessible(page);
+    assert.equal(requests, 1);
+    await page.unroute(/payments\?.*status=canceled/);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await rows(page).filter({ hasText: 'Order 1009' }).waitFor();
+  },
+);

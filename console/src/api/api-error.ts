@@ -1,4 +1,7 @@
-/** A response that is not a success, or no response at all (`status` 0). */
+/** The code of a success whose body could not be read. */
+const unreadable = 'unreadable';
+
+/** A response that is not a success or cannot be read, or no response at all (`status` 0). */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
@@ -56,12 +59,26 @@ export class ApiError extends Error {
     });
   }
 
+  /** From a success whose body is not JSON, or ended early: the connection broke, or a proxy sent another page. */
+  static unreadable({ status, headers }: Response): ApiError {
+    return new ApiError({
+      status,
+      code: unreadable,
+      title: 'Invalid response',
+      detail: 'The response of Till could not be read. Check the connection and try again.',
+      requestId: headers.get('x-request-id'),
+    });
+  }
+
   /**
    * Whether it is unknown if the request had an effect. Then only the same idempotency key may be used again: it cannot
    * act twice.
    */
   get isUnresolved(): boolean {
-    return this.status === 0 || this.status >= 500 || this.status === 429 || this.code.endsWith('_in_flight');
+    const { status, code } = this;
+    return (
+      status === 0 || status >= 500 || status === 429 || code === unreadable || code.endsWith('_in_flight')
+    );
   }
 }
 
