@@ -35,9 +35,11 @@ export class ApiError extends Error {
 
   /** From a response with a problem. A proxy in between may answer with anything. */
   static async of(response: Response): Promise<ApiError> {
-    const problem: Record<string, unknown> = await response.json().catch(() => ({}));
-    const text = <Fallback>(name: string, fallback: Fallback) =>
-      typeof problem[name] === 'string' ? problem[name] : fallback;
+    const problem: Record<string, unknown> | null = await response.json().catch(() => null);
+    const text = <Fallback>(name: string, fallback: Fallback) => {
+      const value = problem?.[name];
+      return typeof value === 'string' ? value : fallback;
+    };
     return new ApiError({
       status: response.status,
       code: text('code', 'unknown'),
@@ -46,6 +48,17 @@ export class ApiError extends Error {
       requestId: response.headers.get('x-request-id'),
       declineCode: text('declineCode', null),
       subscriptionId: text('subscriptionId', null),
+    });
+  }
+
+  /** For a key that cannot be one, as the server would answer it. */
+  static invalidKey(): ApiError {
+    return new ApiError({
+      status: 401,
+      code: 'unauthorized',
+      title: 'Missing or invalid API key',
+      detail: 'An API key has only letters, digits and punctuation of ASCII, and no spaces.',
+      requestId: null,
     });
   }
 
