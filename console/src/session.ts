@@ -20,8 +20,12 @@ export function can(scope: Scope): boolean {
   return held.includes(scope) || held.includes('admin') || (scope === 'read' && held.length > 0);
 }
 
+/** The characters of every API key. A browser cannot send a header with most others. */
+const keyPattern = /^[\x21-\x7e]+$/;
+
 /** Asks the server about a key, and keeps it for this tab if it is valid. */
 export async function signIn(key: string): Promise<void> {
+  if (!keyPattern.test(key)) throw ApiError.invalidKey();
   const response = await fetch('/api/v1/api-keys/current', { headers: { 'x-api-key': key } });
   if (!response.ok) throw await ApiError.of(response);
   current.value = await response.json();

@@ -103,7 +103,7 @@ export class OverviewFollower {
 
   /** Counts all rows, and corrects the numbers where they differ. Returns how many differed. */
   async correct(): Promise<number> {
-    for (let tries = 1; tries < correctionTriesMax; tries += 1) {
+    for (let tries = 0; tries < correctionTriesMax; tries += 1) {
       const corrected = await this.#countRows();
       if (corrected !== undefined) return corrected;
       await setTimeout(correctionDelayMs);

@@ -86,7 +86,7 @@ export const TestCardsSchema = Type.Object({
   testCards: Type.Array(
     Type.Object({
       number: Type.String(),
-      /** Stands for the number wherever the API takes the id of a payment method. */
+      /** Accepted instead of the number, wherever the API takes the id of a payment method. */
       paymentMethodId: Type.String(),
       brand: Type.String(),
       funding: Type.String(),

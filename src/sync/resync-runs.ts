@@ -29,6 +29,8 @@ export class ResyncRuns {
   readonly #parts: RunParts;
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
+  /** The runs of this process that are starting or running. */
+  readonly #ownIds = new Set<string>();
 
   constructor(parts: RunParts) {
     this.#parts = parts;
@@ -39,12 +41,19 @@ export class ResyncRuns {
     if (customerId !== null) await customers.read(customerId);
     await this.#endAbandoned();
     const id = newId(this.#parts.clock.now());
-    if (!(await store.start(database, { id, customerId, ownerLock: ownerLock.owner })))
+    this.#ownIds.add(id);
+    let hasStarted = false;
+    try {
+      hasStarted = await store.start(database, { id, customerId, ownerLock: ownerLock.owner });
+    } finally {
+      if (!hasStarted) this.#ownIds.delete(id);
+    }
+    if (!hasStarted)
       throw new Failure(
         'resync_running',
         'A comparison with the processor is running. Wait until it has ended.',
       );
-    this.#running = this.#run(id, customerId);
+    this.#running = this.#run(id, customerId).finally(() => this.#ownIds.delete(id));
     return this.read(id);
   }
 
@@ -94,13 +103,14 @@ export class ResyncRuns {
     }
   }
 
-  /** Ends the run of a process that is gone. */
+  /** Ends the run of a process that is gone, or one of this process whose end could not be recorded. */
   async #endAbandoned(): Promise<void> {
     const { database, store, ownerLock } = this.#parts;
     const running = await store.findRunning(database);
-    if (running === undefined || running.ownerLock === ownerLock.owner) return;
+    if (running === undefined || this.#ownIds.has(running.id)) return;
     await database.transaction(async (tx) => {
-      if (!(await isGone(tx, running.ownerLock))) return;
+      const isOwn = running.ownerLock === ownerLock.owner;
+      if (!isOwn && !(await isGone(tx, running.ownerLock))) return;
       await store.end(tx, running.id, { status: 'stopped', skipped: [], skippedCount: 0, error: null });
     });
   }

@@ -58,7 +58,11 @@ const cases: readonly Case[] = [
       { disputed: 'true' },
     ],
   },
-  { name: 'refunds', list: allRefundList, selections: [{ status: 'succeeded' }] },
+  {
+    name: 'refunds',
+    list: allRefundList,
+    selections: [{ status: 'succeeded' }, { currency: 'eur' }, { currency: 'usd' }],
+  },
   {
     name: 'subscriptions',
     list: subscriptionList,

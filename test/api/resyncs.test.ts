@@ -98,6 +98,17 @@ test('the resync of a process that is gone is stopped, and another one can start
   assert.equal((await ended(next)).status, 'finished');
 });
 
+test('a resync whose end could not be recorded is stopped, and another one can start', async () => {
+  await till.sql('alter table till.resyncs add constraint unending check (ended_at is null) not valid');
+  const resync = await start();
+  const isLogged = () => till.lines.some(({ msg }) => msg === 'end of resync not recorded');
+  for (let look = 0; look < looksMax && !isLogged(); look += 1) await till.get('/plans');
+  await till.sql('alter table till.resyncs drop constraint unending');
+  const next = await start();
+  assert.equal((await ended(resync)).status, 'stopped');
+  assert.equal((await ended(next)).status, 'finished');
+});
+
 test('a resync stops with its process', async (t) => {
   const second = await startTill({ in: 'process', on: till });
   await till.setFault({ operation: 'customers.list', kind: 'hang', times: 1 });

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import { createCustomer, createPlan, createSubscription, listCards, saveCard } from '../support/objects.ts';
+import {
+  createCustomer,
+  createPayment,
+  createPlan,
+  createSubscription,
+  listCards,
+  saveCard,
+} from '../support/objects.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { browserTest, sharedWorld } from './support/browser-test.ts';
 
@@ -228,3 +235,26 @@ browserTest('an id that no customer has is a clear state', async ({ page, open, 
 function focusedText(page: Page): Promise<string> {
   return page.evaluate('document.activeElement.textContent');
 }
+
+browserTest('changes do not interrupt a response that is slow', async ({ page, open, till }) => {
+  const { id: customerId } = await createCustomer(till);
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  let requests = 0;
+  await page.route('**/api/v1/payments?*', async (route) => {
+    requests += 1;
+    if (requests === 1) await released;
+    await route.continue();
+  });
+  const interrupted: string[] = [];
+  page.on('requestfailed', (request) => void interrupted.push(request.url()));
+  await open(`/console/customers/${customerId}`);
+  await page.getByText('Live', { exact: true }).waitFor();
+  await createPayment(till, { customerId });
+  await section(page, 'Timeline').getByText('€20.00').first().waitFor();
+  release();
+  await section(page, 'Payments').getByText('€20.00').waitFor();
+  assert.deepEqual(
+    interrupted.filter((url) => url.includes('/payments?')),
+    [],
+  );
+});

@@ -199,3 +199,20 @@ browserTest('a key that may only read sees no actions', async ({ page, open }) =
   for (const name of ['Refund', 'Capture', 'Cancel payment'])
     assert.equal(await button(page, name).count(), 0);
 });
+
+browserTest(
+  'over plain HTTP, where browsers offer less, actions work and copying says that it does not',
+  async ({ page, till, open }) => {
+    // Chromium trusts this machine like HTTPS, so the test takes away what other hosts do not have.
+    await page.addInitScript(`
+    Object.defineProperty(crypto, 'randomUUID', { value: undefined });
+    Object.defineProperty(navigator, 'clipboard', { value: undefined });`);
+    const payment = await createPayment(till);
+    await open(pathOf(payment));
+    await page.getByRole('button', { name: `Copy ${payment.id}` }).click();
+    await page.getByText('The browser did not allow copying.').waitFor();
+    await button(page, 'Cancel payment').click();
+    await dialog(page).getByRole('button', { name: 'Cancel payment' }).click();
+    await page.getByText('Canceled', { exact: true }).first().waitFor();
+  },
+);

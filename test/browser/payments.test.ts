@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { createCustomer, createPayment } from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { browserTest, sharedWorld, startConsole } from './support/browser-test.ts';
 
@@ -137,3 +138,41 @@ browserTest('the export has the filtered rows, and the key is not in its address
   assert.equal(lines.length, await rows(page).count());
   assert.ok(lines.some((line) => line.startsWith(payments.refunded.id)));
 });
+browserTest(
+  'a page of a proxy instead of a response is an error, and is not requested over and over',
+  async ({ page, open }) => {
+    await sharedWorld();
+    await open('/console/payments');
+    await page.getByText('Live', { exact: true }).waitFor();
+    let requests = 0;
+    await page.route(/payments\?.*status=canceled/, (route) => {
+      requests += 1;
+      return route.fulfill({ contentType: 'text/html', body: '<p>Log in to this network</p>' });
+    });
+    await page.getByLabel('Status').selectOption('canceled');
+    await page.getByRole('alert').getByText('could not be read').waitFor();
+    await expectAccessible(page);
+    assert.equal(requests, 1);
+    await page.unroute(/payments\?.*status=canceled/);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await rows(page).filter({ hasText: 'Order 1009' }).waitFor();
+  },
+);
+
+browserTest(
+  'an export says if the list is too long for one file',
+  async ({ page, till, open }) => {
+    await createPayment(till, { description: 'Order 1' });
+    await open('/console/payments');
+    const complete = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    assert.equal((await complete).suggestedFilename(), 'payments.csv');
+    assert.equal(await page.getByText('does not have all rows').count(), 0);
+    await createPayment(till, { description: 'Order 2' });
+    const cut = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    await cut;
+    await page.getByText('The file does not have all rows').waitFor();
+  },
+  { on: (life) => startTill({ in: 'process', for: life, hasConsole: true, csvLimits: { rowsMax: 1 } }) },
+);

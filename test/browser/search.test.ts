@@ -63,6 +63,8 @@ browserTest(
   'the slash opens the search, except where somebody types, and Escape returns the focus',
   async ({ page, open }) => {
     await open('/console/customers');
+    // A new page moves the focus to its heading.
+    await page.locator('h1:focus').waitFor();
     await page.getByLabel('External id').focus();
     await page.keyboard.press('/');
     assert.equal(await dialog(page).count(), 0);

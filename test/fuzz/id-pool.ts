@@ -21,6 +21,7 @@ export class IdPool {
     'webhook-events': [unknownId],
     'payment-methods': ['pm_unknown'],
     'api-keys': [unknownId],
+    resyncs: [unknownId],
     events: [],
     'event-endpoints': [unknownId],
   };
@@ -57,6 +58,11 @@ export class IdPool {
     this.#add('invoices', invoice?.id ?? unknownId);
     this.#add('webhook-events', idOf(ignored));
     this.#add('api-keys', apiKey.id);
+    this.#add(
+      'resyncs',
+      (await till.post<{ readonly id: string }>('/resyncs', { customerId: customer.id })).id,
+    );
+    await till.services.resyncRuns.stop();
     await appendEvents(till.sql, newEvent());
     const { data } = await till.get<EventPage>('/events?limit=1');
     this.#add('events', ...data.map(({ id }) => id));

@@ -14,6 +14,7 @@ export const resources = [
   'webhook-events',
   'payment-methods',
   'api-keys',
+  'resyncs',
   'events',
   'event-endpoints',
 ] as const;

@@ -1,4 +1,7 @@
-/** A response that is not a success, or no response at all (`status` 0). */
+/** The code of a success whose body could not be read. */
+const unreadable = 'unreadable';
+
+/** A response that is not a success or cannot be read, or no response at all (`status` 0). */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
@@ -32,9 +35,11 @@ export class ApiError extends Error {
 
   /** From a response with a problem. A proxy in between may answer with anything. */
   static async of(response: Response): Promise<ApiError> {
-    const problem: Record<string, unknown> = await response.json().catch(() => ({}));
-    const text = <Fallback>(name: string, fallback: Fallback) =>
-      typeof problem[name] === 'string' ? problem[name] : fallback;
+    const problem: Record<string, unknown> | null = await response.json().catch(() => null);
+    const text = <Fallback>(name: string, fallback: Fallback) => {
+      const value = problem?.[name];
+      return typeof value === 'string' ? value : fallback;
+    };
     return new ApiError({
       status: response.status,
       code: text('code', 'unknown'),
@@ -43,6 +48,17 @@ export class ApiError extends Error {
       requestId: response.headers.get('x-request-id'),
       declineCode: text('declineCode', null),
       subscriptionId: text('subscriptionId', null),
+    });
+  }
+
+  /** For a key that cannot be one, as the server would answer it. */
+  static invalidKey(): ApiError {
+    return new ApiError({
+      status: 401,
+      code: 'unauthorized',
+      title: 'Missing or invalid API key',
+      detail: 'An API key has only letters, digits and punctuation of ASCII, and no spaces.',
+      requestId: null,
     });
   }
 
@@ -56,12 +72,26 @@ export class ApiError extends Error {
     });
   }
 
+  /** From a success whose body is not JSON, or ended early: the connection broke, or a proxy sent another page. */
+  static unreadable({ status, headers }: Response): ApiError {
+    return new ApiError({
+      status,
+      code: unreadable,
+      title: 'Invalid response',
+      detail: 'The response of Till could not be read. Check the connection and try again.',
+      requestId: headers.get('x-request-id'),
+    });
+  }
+
   /**
    * Whether it is unknown if the request had an effect. Then only the same idempotency key may be used again: it cannot
    * act twice.
    */
   get isUnresolved(): boolean {
-    return this.status === 0 || this.status >= 500 || this.status === 429 || this.code.endsWith('_in_flight');
+    const { status, code } = this;
+    return (
+      status === 0 || status >= 500 || status === 429 || code === unreadable || code.endsWith('_in_flight')
+    );
   }
 }
 

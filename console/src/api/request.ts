@@ -33,7 +33,11 @@ export async function request<T>(
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: withTimeout(options.signal),
   });
-  return response.status === 204 ? (undefined as T) : await response.json();
+  if (response.status === 204) return undefined as T;
+  return response.json().catch((error: unknown) => {
+    if (options.signal?.aborted === true) throw error;
+    throw ApiError.unreadable(response);
+  });
 }
 
 export function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {

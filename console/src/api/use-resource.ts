@@ -30,18 +30,34 @@ interface Loaded<T> {
   readonly error?: ApiError | undefined;
 }
 
+/**
+ * The load in progress. A reload waits for its end: if it started over, changes that come faster than responses would keep
+ * it from ever ending.
+ */
+interface Progress {
+  isLoading: boolean;
+  /** Whether to load again at its end. */
+  isOutdated: boolean;
+}
+
 /** Loads a path of the API, and again when it changes. Null: nothing is loaded. */
 export function useResource<T>(path: string | null, options: ResourceOptions<T> = {}): Resource<T> {
   const url = path === null ? null : withQuery(path, options.query);
   const [loaded, setLoaded] = useState<Loaded<T>>({ url: '' });
   const [loading, setLoading] = useState(0);
   const [round, setRound] = useState(0);
-  const reload = useCallback(() => setRound((count) => count + 1), []);
+  const progress = useRef<Progress>({ isLoading: false, isOutdated: false });
+  const reload = useCallback(() => {
+    if (progress.current.isLoading) progress.current.isOutdated = true;
+    else setRound((count) => count + 1);
+  }, []);
 
   // `round` starts another load of the same URL.
   useEffect(() => {
     if (url === null) return undefined;
     const ended = new AbortController();
+    const own = { isLoading: true, isOutdated: false };
+    progress.current = own;
     setLoading((count) => count + 1);
     const { load = (from, signal) => get<T>(from, {}, signal) } = options;
     load(url, ended.signal)
@@ -56,7 +72,11 @@ export function useResource<T>(path: string | null, options: ResourceOptions<T> 
           }));
         },
       )
-      .finally(() => setLoading((count) => count - 1));
+      .finally(() => {
+        setLoading((count) => count - 1);
+        own.isLoading = false;
+        if (own.isOutdated && !ended.signal.aborted) setRound((count) => count + 1);
+      });
     return () => ended.abort();
   }, [url, round]);
 

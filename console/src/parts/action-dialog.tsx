@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { type ApiError, toApiError } from '../api/api-error.ts';
+import { newIdempotencyKey } from '../api/idempotency-key.ts';
 import { Dialog } from './dialog.tsx';
 import { notify } from './notices.tsx';
 
@@ -87,7 +88,7 @@ function useAction<Result>({ act, done, onClose }: ActionDialogProps<Result>) {
   const [error, setError] = useState<ApiError | undefined>(undefined);
   // A second click can arrive before the first one is rendered.
   const running = useRef(false);
-  const key = useRef(crypto.randomUUID());
+  const key = useRef(newIdempotencyKey());
   // What may have happened already. The same key must not go with another body.
   const unresolved = useRef<typeof act | undefined>(undefined);
   const send = async () => {
@@ -102,7 +103,7 @@ function useAction<Result>({ act, done, onClose }: ActionDialogProps<Result>) {
     } catch (caught) {
       const failure = toApiError(caught);
       // A refusal is final, and recorded under its key. What is tried next is another action.
-      if (!failure.isUnresolved) key.current = crypto.randomUUID();
+      if (!failure.isUnresolved) key.current = newIdempotencyKey();
       unresolved.current = failure.isUnresolved ? (unresolved.current ?? act) : undefined;
       setError(failure);
       setSending(false);

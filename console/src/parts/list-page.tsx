@@ -81,7 +81,9 @@ function ExportButton({
     if (isBusy) return;
     setBusy(true);
     try {
-      await downloadCsv(path, query);
+      const isComplete = await downloadCsv(path, query);
+      if (!isComplete)
+        notify('The file does not have all rows: there are too many. Use the filters to export the others.');
     } catch (error) {
       notify(`The export failed: ${toApiError(error).detail}`);
     } finally {

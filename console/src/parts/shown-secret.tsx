@@ -1,5 +1,5 @@
+import { copyText } from './copy-text.ts';
 import { Dialog } from './dialog.tsx';
-import { notify } from './notices.tsx';
 
 /** Shows a secret, this once. Closing the dialog forgets it. Null: the response that showed it was lost. */
 export function ShownSecret({
@@ -17,11 +17,6 @@ export function ShownSecret({
   readonly lost: string;
   readonly onClose: () => void;
 }) {
-  const copy = () =>
-    navigator.clipboard.writeText(value ?? '').then(
-      () => notify('Copied'),
-      () => notify('The browser did not allow copying. Select the text and copy it.'),
-    );
   return (
     <Dialog title={title} onCancel={onClose}>
       {value === null ? (
@@ -34,7 +29,7 @@ export function ShownSecret({
             <strong>Copy it now.</strong> {text}
           </p>
           <code class="new-key">{value}</code>
-          <button type="button" class="primary" onClick={copy}>
+          <button type="button" class="primary" onClick={() => copyText(value)}>
             Copy
           </button>
         </div>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { dashboardLink } from '../dashboard.ts';
 import { localDay, localTime } from '../format/local-time.ts';
 import { money } from '../format/money.ts';
-import { notify } from './notices.tsx';
+import { copyText } from './copy-text.ts';
 
 export const none = <span class="quiet">—</span>;
 
@@ -29,15 +29,16 @@ export function Time({
 /** An id, with a button that copies it. */
 export function Id({ value }: { readonly value: string | null }) {
   if (value === null) return none;
-  const copy = () =>
-    navigator.clipboard.writeText(value).then(
-      () => notify('Copied'),
-      () => notify('The browser did not allow copying'),
-    );
   return (
     <span class="id">
       <code>{value}</code>
-      <button type="button" class="copy" aria-label={`Copy ${value}`} title="Copy" onClick={copy}>
+      <button
+        type="button"
+        class="copy"
+        aria-label={`Copy ${value}`}
+        title="Copy"
+        onClick={() => copyText(value)}
+      >
         <svg viewBox="0 0 16 16" aria-hidden="true">
           <path d="M5 5V2.5h8.5V11H11M2.5 5H11v8.5H2.5z" />
         </svg>

@@ -80,12 +80,9 @@ export class CsvExports {
     onClose(reply, () => {
       this.#open -= 1;
     });
-    const [first, boundary] = await Promise.all([
-      source.read({ cursor: source.cursor, limit: Math.min(pageRows, rowsMax), skip: 0 }),
-      // Only an index is read to skip rows. The last row of the export shows whether there are more.
-      source.read({ cursor: source.cursor, limit: 1, skip: rowsMax - 1 }),
-    ]);
-    if (boundary.nextCursor !== null) reply.header('x-next-cursor', boundary.nextCursor);
+    const first = await source.read({ cursor: source.cursor, limit: Math.min(pageRows, rowsMax), skip: 0 });
+    const nextFile = await this.#cursorOfNextFile(source, first);
+    if (nextFile !== null) reply.header('x-next-cursor', nextFile);
     reply.headers({
       'content-type': `${csvType}; charset=utf-8; header=present`,
       'content-disposition': `attachment; filename="${source.name}.csv"`,
@@ -101,11 +98,23 @@ export class CsvExports {
     reply: FastifyReply,
     { rows, ...source }: Omit<CsvSource<Row>, 'read'> & { readonly rows: () => Promise<readonly Row[]> },
   ): Promise<FastifyReply> {
-    const read = async ({ skip }: CsvPageRequest) => ({
-      data: skip > 0 ? [] : await rows(),
-      nextCursor: null,
-    });
+    const read = async () => ({ data: await rows(), nextCursor: null });
     return this.send(request, reply, { ...source, read });
+  }
+
+  /**
+   * The cursor of the last row of the export. Null if no rows follow it. It is found from the first page on, not from the
+   * start of the list: rows that are created in between would move it, and the next file would skip or repeat rows.
+   */
+  async #cursorOfNextFile<Row>(
+    { read }: CsvSource<Row>,
+    { data, nextCursor }: CsvPage<Row>,
+  ): Promise<string | null> {
+    const rowsLeft = this.#limits.rowsMax - data.length;
+    if (nextCursor === null || rowsLeft === 0) return nextCursor;
+    // Only an index is read to skip rows.
+    const last = await read({ cursor: nextCursor, limit: 1, skip: rowsLeft - 1 });
+    return last.nextCursor;
   }
 
   #stream<Row>(

@@ -49,7 +49,7 @@ export function CreatePlan({ onClose }: { readonly onClose: (hasActed: boolean) 
     >
       <PlanFields
         inputs={inputs}
-        // An input that nobody has touched is not wrong yet.
+        // An empty input is not marked as wrong before it was used.
         problems={inputs.name === '' ? { ...problems, name: '' } : problems}
         onChange={set}
       >

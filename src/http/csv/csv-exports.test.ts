@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import Fastify from 'fastify';
+import { type CsvColumn, csvLine } from './csv.ts';
+import { CsvExports, type CsvSource, csvLimits } from './csv-exports.ts';
+
+const columns: readonly CsvColumn[] = [{ name: 'id', path: ['id'] }];
+
+/** A list, newest first, that gets another row each time that it is read. */
+function growingList(size: number) {
+  const rows = Array.from({ length: size }, (_, index) => ({ id: size - index }));
+  const read: CsvSource<{ readonly id: number }>['read'] = async ({ cursor, limit, skip }) => {
+    const selected = rows.filter(({ id }) => cursor === undefined || id < Number(cursor));
+    const data = selected.slice(skip, skip + limit);
+    const hasMore = selected.length > skip + limit;
+    rows.unshift({ id: rows.length + 1 });
+    return { data, nextCursor: hasMore ? String(data.at(-1)?.id) : null };
+  };
+  return read;
+}
+
+test('the next file continues where a file ended, also if rows are created meanwhile', async () => {
+  const exports = new CsvExports({ ...csvLimits, rowsMax: 5, pageRows: 2 });
+  const read = growingList(12);
+  const app = Fastify();
+  // Only what an export uses of the service around it.
+  app.decorate('openRequests', { leave: () => {} } as unknown as (typeof app)['openRequests']);
+  app.decorate('logRequest', () => {});
+  app.decorateRequest('caller');
+  app.addHook('onRequest', async (request) => {
+    Object.assign(request, { caller: { isValid: () => true } });
+  });
+  app.get<{ Querystring: { readonly cursor?: string } }>('/', (request, reply) =>
+    exports.send(request, reply, {
+      name: 'rows',
+      columns,
+      cursor: request.query.cursor,
+      read,
+      toAnswer: (row) => row,
+    }),
+  );
+  let exported = '';
+  for (let next: unknown = ''; typeof next === 'string'; ) {
+    const { headers, body } = await app.inject(`/${next === '' ? '' : `?cursor=${next}`}`);
+    exported += body.replace('id\r\n', '');
+    next = headers['x-next-cursor'];
+  }
+  const expected = Array.from({ length: 12 }, (_, index) => csvLine(columns, { id: 12 - index }));
+  assert.equal(exported, expected.join(''));
+  await app.close();
+});
