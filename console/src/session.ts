@@ -5,6 +5,9 @@ import type { CurrentKey, Scope } from './api/types.ts';
 /** Session storage ends with the tab, and no other tab reads it. */
 const storageName = 'till-api-key';
 
+/** Browsers refuse to send other text in a header. */
+const canBeKey = /^[\x21-\x7e]+$/;
+
 const stored = signal(sessionStorage.getItem(storageName));
 /** Undefined until the server has accepted the key. */
 const current = signal<CurrentKey | undefined>(undefined);
@@ -22,6 +25,7 @@ export function can(scope: Scope): boolean {
 
 /** Asks the server about a key, and keeps it for this tab if it is valid. */
 export async function signIn(key: string): Promise<void> {
+  if (!canBeKey.test(key)) throw ApiError.unknownKey();
   const response = await fetch('/api/v1/api-keys/current', { headers: { 'x-api-key': key } });
   if (!response.ok) throw await ApiError.of(response);
   current.value = await response.json();

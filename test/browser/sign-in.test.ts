@@ -21,6 +21,10 @@ browserTest('a wrong key is refused with a reason, and nothing is kept', async (
   await page.getByLabel('API key').press('Enter');
   await page.getByRole('alert').getByText('This key is not valid').waitFor();
   await expectAccessible(page);
+  // No browser sends this in a header.
+  await page.getByLabel('API key').fill('schlüssel…');
+  await page.getByLabel('API key').press('Enter');
+  await page.getByRole('alert').getByText('This key is not valid').waitFor();
   assert.equal(await page.evaluate('sessionStorage.length'), 0);
 });
 

@@ -56,6 +56,17 @@ export class ApiError extends Error {
     });
   }
 
+  /** For a text that no API key can be. */
+  static unknownKey(): ApiError {
+    return new ApiError({
+      status: 401,
+      code: 'unauthorized',
+      title: 'Missing or invalid API key',
+      detail: 'An API key has only letters, digits and signs of ASCII.',
+      requestId: null,
+    });
+  }
+
   /**
    * Whether it is unknown if the request had an effect. Then only the same idempotency key may be used again: it cannot
    * act twice.
