@@ -81,7 +81,8 @@ function ExportButton({
     if (isBusy) return;
     setBusy(true);
     try {
-      await downloadCsv(path, query);
+      const hasMore = await downloadCsv(path, query);
+      if (hasMore) notify('The list is too long for one file: its last rows are missing. Use the filters.');
     } catch (error) {
       notify(`The export failed: ${toApiError(error).detail}`);
     } finally {
