@@ -4,6 +4,7 @@ import { type ApiError, toApiError } from './api/api-error.ts';
 import { watchConnection } from './api/connection.ts';
 import { followChanges } from './api/live.ts';
 import { home } from './links.ts';
+import { allowed } from './pages/allowed.tsx';
 import { ApiKeysPage } from './pages/api-keys/api-keys-page.tsx';
 import { CustomerPage } from './pages/customers/customer-page.tsx';
 import { CustomersPage } from './pages/customers/customers-page.tsx';
@@ -29,6 +30,15 @@ import { Failed, Loading } from './parts/states.tsx';
 import { apiKey, currentKey, signIn } from './session.ts';
 import { Shell } from './shell.tsx';
 
+/** The pages that need more than the scope `read`. */
+const WebhookEvents = allowed('operate', 'Webhook events', WebhookEventsPage);
+const WebhookEvent = allowed('operate', 'Webhook event', WebhookEventPage);
+const Endpoints = allowed('operate', 'Event endpoints', EndpointsPage);
+const Endpoint = allowed('operate', 'Event endpoint', EndpointPage);
+const Resyncs = allowed('operate', 'Resync', ResyncsPage);
+const Sandbox = allowed('operate', 'Sandbox', SandboxPage);
+const ApiKeys = allowed('admin', 'API keys', ApiKeysPage);
+
 export function App() {
   useEffect(followChanges, []);
   useEffect(watchConnection, []);
@@ -48,15 +58,15 @@ export function App() {
           <Route path={`${home}/invoices/:id`} component={InvoicePage} />
           <Route path={`${home}/plans`} component={PlansPage} />
           <Route path={`${home}/plans/:id`} component={PlanPage} />
-          <Route path={`${home}/webhook-events`} component={WebhookEventsPage} />
-          <Route path={`${home}/webhook-events/:id`} component={WebhookEventPage} />
-          <Route path={`${home}/event-endpoints`} component={EndpointsPage} />
-          <Route path={`${home}/event-endpoints/:id`} component={EndpointPage} />
-          <Route path={`${home}/resyncs`} component={ResyncsPage} />
+          <Route path={`${home}/webhook-events`} component={WebhookEvents} />
+          <Route path={`${home}/webhook-events/:id`} component={WebhookEvent} />
+          <Route path={`${home}/event-endpoints`} component={Endpoints} />
+          <Route path={`${home}/event-endpoints/:id`} component={Endpoint} />
+          <Route path={`${home}/resyncs`} component={Resyncs} />
           <Route path={home} component={OverviewPage} />
           <Route path={`${home}/refunds`} component={RefundsPage} />
-          <Route path={`${home}/sandbox`} component={SandboxPage} />
-          <Route path={`${home}/api-keys`} component={ApiKeysPage} />
+          <Route path={`${home}/sandbox`} component={Sandbox} />
+          <Route path={`${home}/api-keys`} component={ApiKeys} />
           <Route default component={NotFound} />
         </Router>
       </Shell>

@@ -42,6 +42,8 @@ export function registerConsoleRoutes(app: FastifyInstance): void {
       reply.headers(pageHeaders);
       return sendAsset(request, reply, page);
     });
+  // A file that does not exist is not a page.
+  app.get('/console/assets/*', { schema }, (_request, reply) => reply.callNotFound());
   for (const [name, type] of Object.entries(types)) {
     const asset = readAsset(name, type);
     app.get(`/console/assets/${name}`, { schema }, (request, reply) => sendAsset(request, reply, asset));

@@ -43,6 +43,21 @@ browserTest(
   },
 );
 
+browserTest('days are typed with the keyboard, and can be corrected', async ({ page, open, problems }) => {
+  await sharedWorld();
+  await open('/console');
+  await page.getByLabel('From (UTC)').focus();
+  await page.keyboard.type('02032020');
+  await page.keyboard.press('Enter');
+  problems.expect(/ 400 .*\/overview/);
+  await page.getByText('must be at most 366 days before').waitFor();
+  await page.getByLabel('To (UTC)').focus();
+  await page.keyboard.type('12312020');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/from=2020-02-03&to=2020-12-31$/);
+  await page.getByRole('heading', { name: 'EUR' }).waitFor();
+});
+
 browserTest(
   'the overview is empty at first, and counts a payment as soon as it is paid',
   async ({ page, till, open }) => {

@@ -50,6 +50,10 @@ browserTest('filters are in the address, so that links and the back button work'
   await page.getByRole('link', { name: 'Clear filters' }).click();
   await rows(page).filter({ hasText: 'Order 1001' }).waitFor();
   assert.equal(queryOf(page), '');
+  await page.getByLabel('Currency').fill('JPY');
+  await page.getByLabel('Currency').press('Enter');
+  await page.getByText('1 payment', { exact: true }).waitFor();
+  assert.equal(queryOf(page), '?currency=jpy');
 });
 
 browserTest(

@@ -40,6 +40,9 @@ browserTest(
     await page.getByRole('button', { name: 'Replay' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
     await page.getByText('Pending', { exact: true }).waitFor();
+    // Nothing changes in Till, and the page shows how it ended all the same.
+    await till.settle();
+    await page.getByText('Failed', { exact: true }).waitFor();
   },
 );
 

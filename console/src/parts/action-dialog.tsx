@@ -30,6 +30,9 @@ interface ActionDialogProps<Result> {
 /** Asks for confirmation, acts once, and says what went wrong. */
 export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
   const { isSending, error, send } = useAction(props);
+  // While it is unknown whether the action happened, only the same action may be tried again.
+  const isUnresolved = error?.isUnresolved === true;
+  const { children, confirm, isReady } = useUnchanged(props, isSending || isUnresolved);
   return (
     <Dialog
       title={props.title}
@@ -44,9 +47,8 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
           void send();
         }}
       >
-        {/* While it is unknown whether the action happened, only the same action may be tried again. */}
-        <fieldset class="dialog-body" disabled={isSending || error?.isUnresolved === true}>
-          {props.children}
+        <fieldset class="dialog-body" disabled={isSending || isUnresolved}>
+          {children}
         </fieldset>
         {error !== undefined && <Problem error={error} advice={props.adviceOn?.(error)} />}
         <div class="dialog-actions">
@@ -56,9 +58,9 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
           <button
             type="submit"
             class={props.isDangerous === true ? 'danger' : 'primary'}
-            disabled={isSending || props.isReady === false}
+            disabled={isSending || isReady === false}
           >
-            {isSending ? 'Working…' : props.confirm}
+            {isSending ? 'Working…' : confirm}
           </button>
         </div>
       </form>
@@ -83,28 +85,39 @@ export function Problem({ error, advice }: { readonly error: ApiError; readonly 
   );
 }
 
-function useAction<Result>({ act, done, onClose }: ActionDialogProps<Result>) {
+/**
+ * The value of the last render that was not frozen. The action may already have changed what its dialog shows: a
+ * payment that is refunded has nothing left to refund, and the same refund can still be tried again.
+ */
+function useUnchanged<T>(value: T, isFrozen: boolean): T {
+  const kept = useRef(value);
+  if (!isFrozen) kept.current = value;
+  return kept.current;
+}
+
+function useAction<Result>(props: ActionDialogProps<Result>) {
   const [isSending, setSending] = useState(false);
   const [error, setError] = useState<ApiError | undefined>(undefined);
   // A second click can arrive before the first one is rendered.
   const running = useRef(false);
   const key = useRef(newIdempotencyKey());
   // What may have happened already. The same key must not go with another body.
-  const unresolved = useRef<typeof act | undefined>(undefined);
+  const unresolved = useRef<Pick<typeof props, 'act' | 'done'> | undefined>(undefined);
   const send = async () => {
     if (running.current) return;
     running.current = true;
     setSending(true);
     setError(undefined);
+    const { act, done } = unresolved.current ?? props;
     try {
-      const result = await (unresolved.current ?? act)(key.current);
+      const result = await act(key.current);
       notify(typeof done === 'string' ? done : done(result));
-      onClose(true);
+      props.onClose(true);
     } catch (caught) {
       const failure = toApiError(caught);
       // A refusal is final, and recorded under its key. What is tried next is another action.
       if (!failure.isUnresolved) key.current = newIdempotencyKey();
-      unresolved.current = failure.isUnresolved ? (unresolved.current ?? act) : undefined;
+      unresolved.current = failure.isUnresolved ? { act, done } : undefined;
       setError(failure);
       setSending(false);
     } finally {

@@ -18,6 +18,10 @@ test('bars of nothing are flat, and of no values there are none', () => {
 });
 
 test('a line begins again after a gap', () => {
-  assert.equal(lineOf([null, 1, 2, null, 2]), 'M250 100 L500 0 M1000 0');
+  assert.equal(lineOf([null, 1, 2, null, 1, 2]), 'M200 100 L400 0 M800 100 L1000 0');
   assert.equal(lineOf([]), '');
+});
+
+test('a point without neighbours is a short line, which can be seen', () => {
+  assert.equal(lineOf([1, null, 2]), 'M0 100 h12 M1000 0 h-12');
 });

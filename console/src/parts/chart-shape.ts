@@ -21,6 +21,9 @@ export function barsOf(values: readonly number[]): readonly Bar[] {
   });
 }
 
+/** A line needs two points. A single one, as on the first day, is a line of this width. */
+const dash = 12;
+
 /** The points of a line through the values. Null is a gap: nothing is drawn there. */
 export function lineOf(values: readonly (number | null)[]): string {
   const step = chartWidth / Math.max(values.length - 1, 1);
@@ -32,9 +35,11 @@ export function lineOf(values: readonly (number | null)[]): string {
         isGap = true;
         return [];
       }
+      const y = round(chartHeight - (value / max) * chartHeight);
+      const isAlone = isGap && (values[index + 1] ?? null) === null;
       const command = isGap ? 'M' : 'L';
       isGap = false;
-      return [`${command}${round(index * step)} ${round(chartHeight - (value / max) * chartHeight)}`];
+      return [`${command}${round(index * step)} ${y}${isAlone ? ` h${index === 0 ? dash : -dash}` : ''}`];
     })
     .join(' ');
 }

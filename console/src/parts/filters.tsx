@@ -17,7 +17,13 @@ export type Filter =
     }
   /** On or off: `true`, or not sent. */
   | { readonly kind: 'flag'; readonly name: string; readonly label: string }
-  | { readonly kind: 'text'; readonly name: string; readonly label: string }
+  | {
+      readonly kind: 'text';
+      readonly name: string;
+      readonly label: string;
+      /** The API knows the values only in lower case. */
+      readonly isLowerCase?: true;
+    }
   | { readonly kind: 'time'; readonly name: string; readonly label: string }
   /** Set by a link from the page of an object, and can only be removed. Its value is the id of the object. */
   | {
@@ -31,6 +37,13 @@ export const createdFilters: readonly Filter[] = [
   { kind: 'time', name: 'createdAfter', label: 'Created from' },
   { kind: 'time', name: 'createdBefore', label: 'Created before' },
 ];
+
+export const currencyFilter: Filter = {
+  kind: 'text',
+  name: 'currency',
+  label: 'Currency',
+  isLowerCase: true,
+};
 
 export const customerFilter: Filter = {
   kind: 'object',
@@ -141,7 +154,14 @@ function FilterInput({
         />
       )}
       {filter.kind === 'text' && (
-        <input id={id} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value.trim())} />
+        <input
+          id={id}
+          value={value}
+          onChange={({ currentTarget }) => {
+            const text = currentTarget.value.trim();
+            onChange(filter.isLowerCase === true ? text.toLowerCase() : text);
+          }}
+        />
       )}
       {filter.kind === 'time' && (
         <input

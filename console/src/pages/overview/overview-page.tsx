@@ -1,4 +1,5 @@
 import { useLocation } from 'preact-iso';
+import { daysDefault } from '../../../../src/overview/overview-range.ts';
 import type { Overview } from '../../api/types.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { listOf } from '../../links.ts';
@@ -8,6 +9,7 @@ import { Tile } from '../../parts/tile.tsx';
 import { Time } from '../../parts/values.tsx';
 import { can } from '../../session.ts';
 import { CurrencySection } from './currency-section.tsx';
+import { lastDays } from './range.ts';
 import { RangePicker } from './range-picker.tsx';
 
 const counted = ['payment', 'refund', 'subscription'];
@@ -20,12 +22,14 @@ export function OverviewPage() {
     query: { from, to },
     reloadOn: ({ objectType }) => counted.includes(objectType),
   });
+  const latest = lastDays(daysDefault, new Date());
   return (
     <Page title="Overview">
+      {/* It stays while other days are loaded, and after days that the server refuses. */}
+      <RangePicker range={overview.value ?? { from: from ?? latest.from, to: to ?? latest.to }} />
       <Show resource={overview}>
         {(value) => (
           <>
-            <RangePicker range={value} />
             {!value.isCurrent && (
               <div class="banner" role="status">
                 Many changes are still being counted. The numbers are those of <Time value={value.asOf} />.

@@ -1,17 +1,29 @@
-import { useId } from 'preact/hooks';
+import { useEffect, useId, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { type DayRange, lastDays } from './range.ts';
 
 const choices = [7, 30, 90, 365] as const;
 
-/** The days that the numbers are about, in the page's address. */
+/**
+ * The days that the numbers are about, in the page's address. Typed days count when they are submitted: a day that is
+ * typed with the keyboard is another day until its last digit.
+ */
 export function RangePicker({ range }: { readonly range: DayRange }) {
   const { path, route } = useLocation();
   const id = useId();
+  const [typed, setTyped] = useState(range);
+  useEffect(() => setTyped(range), [range.from, range.to]);
   const now = new Date();
-  const at = (days: DayRange) => `${path}?${new URLSearchParams({ ...days })}`;
+  const at = ({ from, to }: DayRange) => `${path}?${new URLSearchParams({ from, to })}`;
   return (
-    <form class="filters" aria-label="Days" onSubmit={(event) => event.preventDefault()}>
+    <form
+      class="filters"
+      aria-label="Days"
+      onSubmit={(event) => {
+        event.preventDefault();
+        route(at(typed));
+      }}
+    >
       <ul class="choices">
         {choices.map((count) => {
           const days = lastDays(count, now);
@@ -32,19 +44,15 @@ export function RangePicker({ range }: { readonly range: DayRange }) {
             id={`${id}-${end}`}
             type="date"
             required
-            value={range[end]}
-            onChange={({ currentTarget: { value } }) => {
-              if (value !== '') route(at(moved(range, end, value)));
+            value={typed[end]}
+            onInput={({ currentTarget: { value } }) => {
+              // Empty while a part is missing: what is typed so far must stay.
+              if (value !== '') setTyped({ ...typed, [end]: value });
             }}
           />
         </div>
       ))}
+      <button type="submit">Show</button>
     </form>
   );
-}
-
-/** An end that passes the other one takes it along. */
-function moved({ from, to }: DayRange, end: 'from' | 'to', day: string): DayRange {
-  if (end === 'from') return { from: day, to: day > to ? day : to };
-  return { from: day < from ? day : from, to: day };
 }

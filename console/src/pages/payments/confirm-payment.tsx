@@ -80,7 +80,8 @@ function Authenticate({ href, onClose }: { readonly href: string; readonly onClo
 
 async function confirm(id: string, paymentMethodId: string): Promise<Confirmation> {
   const confirmation = await request<Confirmation>('POST', `/sandbox/payments/${id}/confirm`, {
-    body: { paymentMethodId, returnUrl: location.href },
+    // Without an address to return to, the bank's page ends there. The tab that it is in has no session here.
+    body: { paymentMethodId },
   });
   const { error } = confirmation;
   if (error !== null)

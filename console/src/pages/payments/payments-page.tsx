@@ -2,7 +2,13 @@ import { paymentSources, paymentStatuses } from '../../../../src/payments/paymen
 import type { Payment } from '../../api/types.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';
-import { createdFilters, customerFilter, type Filter, subscriptionFilter } from '../../parts/filters.tsx';
+import {
+  createdFilters,
+  currencyFilter,
+  customerFilter,
+  type Filter,
+  subscriptionFilter,
+} from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Money, none, Time } from '../../parts/values.tsx';
@@ -22,7 +28,7 @@ const filters: readonly Filter[] = [
     options: paymentSources,
     otherwise: 'One-time payments',
   },
-  { kind: 'text', name: 'currency', label: 'Currency' },
+  currencyFilter,
   ...createdFilters,
   { kind: 'flag', name: 'failed', label: 'Failed' },
   { kind: 'flag', name: 'refunded', label: 'Refunded' },

@@ -3,14 +3,14 @@ import type { Refund } from '../../api/types.ts';
 import { words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';
-import { createdFilters, type Filter } from '../../parts/filters.tsx';
+import { createdFilters, currencyFilter, type Filter } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Money, none, Time } from '../../parts/values.tsx';
 
 const filters: readonly Filter[] = [
   { kind: 'choice', name: 'status', label: 'Status', options: refundStatuses },
-  { kind: 'text', name: 'currency', label: 'Currency' },
+  currencyFilter,
   ...createdFilters,
 ];
 

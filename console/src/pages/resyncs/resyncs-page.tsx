@@ -1,6 +1,7 @@
-import { useEffect, useId, useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import { request } from '../../api/request.ts';
 import type { Resync } from '../../api/types.ts';
+import { useReloadWhile } from '../../api/use-reload-while.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { plural, words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
@@ -11,20 +12,13 @@ import { Empty, Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { none, Time } from '../../parts/values.tsx';
 
-/** A page of objects takes about this long to compare. */
-const pollMs = 1_000;
-
 /** Comparisons with the processor, and how far the one that runs is. */
 export function ResyncsPage() {
   const [isOpen, setOpen] = useState(false);
   const resyncs = useResource<{ readonly data: readonly Resync[] }>('/resyncs');
   const running = resyncs.value?.data.find(({ status }) => status === 'running');
   const { reload } = resyncs;
-  useEffect(() => {
-    if (running === undefined) return undefined;
-    const timer = setInterval(reload, pollMs);
-    return () => clearInterval(timer);
-  }, [running?.id, reload]);
+  useReloadWhile(running !== undefined, reload);
   return (
     <Page
       title="Resync"

@@ -42,7 +42,10 @@ export function FaultsSection() {
                 rows={set}
                 keyOf={({ id }) => id}
                 columns={[
-                  { header: 'Operation', cell: ({ operation }) => <code>{operation}</code> },
+                  {
+                    header: 'Operation',
+                    cell: ({ operation }) => (operation === '*' ? 'Any' : <code>{operation}</code>),
+                  },
                   { header: 'What happens', cell: ({ kind }) => texts[kind] },
                   { header: 'Requests left', cell: ({ times }) => times, isNumber: true },
                   {

@@ -1,7 +1,7 @@
 import { subscriptionStatuses } from '../../../../src/subscriptions/subscription.ts';
 import type { Plan } from '../../api/types.ts';
 import { planOf, usePlans } from '../../api/use-plans.ts';
-import { createdFilters, customerFilter, type Filter } from '../../parts/filters.tsx';
+import { createdFilters, currencyFilter, customerFilter, type Filter } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { subscriptionColumns } from './subscription-columns.tsx';
 
@@ -30,7 +30,7 @@ function filtersOf(plans: readonly Plan[]): readonly Filter[] {
       options: plans.map(({ id }) => id),
       textOf: (id) => planText(planOf(plans, id)),
     },
-    { kind: 'text', name: 'currency', label: 'Currency' },
+    currencyFilter,
     ...createdFilters,
     customerFilter,
   ];

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
 import { request } from '../../api/request.ts';
 import type { WebhookEventWithPayload } from '../../api/types.ts';
+import { useReloadWhile } from '../../api/use-reload-while.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { dashboardLink } from '../../dashboard.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
@@ -18,6 +19,8 @@ export function WebhookEventPage() {
   const event = useResource<WebhookEventWithPayload>(`/webhook-events/${encodeURIComponent(id)}`, {
     reloadOn: () => true,
   });
+  // An event that changes nothing is processed in silence.
+  useReloadWhile(event.value?.state === 'pending', event.reload);
   return (
     <Show resource={event} heading="Webhook event">
       {(value) => (

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { webhookEventStates } from '../../../../src/webhooks/webhook-event.ts';
 import type { Page as PageOf, WebhookEvent } from '../../api/types.ts';
+import { useReloadWhile } from '../../api/use-reload-while.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { plural } from '../../format/words.ts';
 import { listOf, pageOf } from '../../links.ts';
@@ -52,10 +53,13 @@ export function WebhookEventsPage() {
     setRound((count) => count + 1);
     events.reload();
   };
+  // An event that changes nothing is processed in silence.
+  const isWaiting = events.value?.data.some(({ state }) => state === 'pending') ?? false;
+  useReloadWhile(isWaiting, events.reload);
   const isFiltered = Object.keys(values).length > 0;
   return (
     <Page title="Webhook events">
-      {!isFiltered && <FailedEvents key={round} onReplayed={reload} />}
+      {!isFiltered && <FailedEvents key={round} isWaiting={isWaiting} onReplayed={reload} />}
       <Filters filters={filters} />
       <Show resource={events}>
         {(page) =>
@@ -75,12 +79,19 @@ export function WebhookEventsPage() {
   );
 }
 
-function FailedEvents({ onReplayed }: { readonly onReplayed: () => void }) {
+function FailedEvents({
+  isWaiting,
+  onReplayed,
+}: {
+  readonly isWaiting: boolean;
+  readonly onReplayed: () => void;
+}) {
   const [isOpen, setOpen] = useState(false);
   const failed = useResource<PageOf<WebhookEvent>>('/webhook-events', {
     query: { state: 'failed', limit: failedShown },
     reloadOn: () => true,
   });
+  useReloadWhile(isWaiting, failed.reload);
   const { data = [], total = 0, totalCapped = false } = failed.value ?? {};
   if (data.length === 0) return null;
   const count = `${totalCapped ? 'more than ' : ''}${plural(total, 'webhook event')}`;
