@@ -127,9 +127,10 @@ async function finish(
   await assertCreatedOnce(backend, prerequisites, creation, keyOf(creation, key));
 }
 
-/** An API key is shown once. */
+/** An API key and the secret of an endpoint are shown once. */
 function shownAgain({ body }: Answer): Answer['body'] {
-  return 'key' in body ? { ...body, key: null } : body;
+  if ('key' in body) return { ...body, key: null };
+  return 'secret' in body ? { ...body, secret: null } : body;
 }
 
 function send(
