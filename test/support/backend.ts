@@ -63,22 +63,31 @@ export interface BackendOptions {
   readonly stripeRetries?: number;
 }
 
+/** Runs everything, also after a failure: a server that is left open would keep the process of the tests alive. */
+async function runAll(works: readonly (() => unknown)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const work of works) {
+    try {
+      await work();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures);
+}
+
 /** A lifetime that ends when its owner says so. */
 export function createLifetime(): Lifetime & { end(): Promise<void> } {
   const works: (() => Promise<unknown>)[] = [];
   return {
     after: (work) => void works.push(work),
-    end: async () => {
-      for (const work of works.toReversed()) await work();
-    },
+    end: () => runAll(works.toReversed()),
   };
 }
 
 export async function startBackend(life: Lifetime, options: BackendOptions = {}): Promise<Backend> {
   const ends: (() => unknown)[] = [];
-  life.after(async () => {
-    for (const end of ends.toReversed()) await end();
-  });
+  life.after(() => runAll(ends.toReversed()));
   const atEnd = (end: () => unknown) => void ends.push(end);
   const databaseUrl = options.databaseUrl ?? (await createDatabase(atEnd));
   let tillUrl = () => '';
