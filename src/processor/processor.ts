@@ -100,8 +100,30 @@ export interface CustomerLookUp extends LookUp {
   readonly processorCustomerId: string;
 }
 
-/** One page after another, each a call with its own deadline. Objects that cannot be mapped are left out and logged. */
-export type Pages<T> = AsyncIterable<readonly T[]>;
+/** One page after another, newest objects first, each page a call with its own deadline. */
+export type Pages<T> = AsyncIterable<Page<T>>;
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Objects that cannot be mapped. They are also logged. */
+  readonly leftOut: readonly LeftOut[];
+  /** Where another listing with the same filter continues. Null on the last page. */
+  readonly next: string | null;
+}
+
+export interface LeftOut {
+  /** Null if not even the id can be read. */
+  readonly id: string | null;
+  readonly reason: string;
+}
+
+/**
+ * Where a listing starts: after the page that had this `next`; null or absent for the beginning. An object that is created
+ * meanwhile comes before it, so the pages after it stay the same.
+ */
+export interface Place {
+  readonly after?: string | null;
+}
 
 export interface CustomerCalls {
   create(customer: KeyedWrite & CustomerValues & { readonly id: string }): Promise<CustomerFacts>;
@@ -117,7 +139,7 @@ export interface CustomerCalls {
   delete(processorCustomerId: string): Promise<Attempt<'deleted'>>;
   find(lookUp: LookUp): Promise<CustomerFacts | null>;
   /** Without deleted customers; `since`: only those created at or after this time. */
-  list(filter?: { readonly since?: Date }): Pages<CustomerFacts>;
+  list(filter?: Place & { readonly since?: Date }): Pages<CustomerFacts>;
 }
 
 export interface CustomerValues {
@@ -132,16 +154,20 @@ export interface PlanCalls {
   /** Creates product and price in one call, so that neither exists alone. */
   create(plan: KeyedWrite & PlanValues & { readonly id: string }): Promise<PlanFacts>;
   read(processorPriceId: string): Promise<PlanFacts | null>;
-  /** Archives first the price, which is what a subscription needs, then the product. */
+  /** Archives first the price, which is what a subscription needs, then the product, unless it is to be kept. */
   archive(
-    plan: KeyedWrite & { readonly processorPriceId: string; readonly processorProductId: string },
+    plan: KeyedWrite & {
+      readonly processorPriceId: string;
+      readonly processorProductId: string;
+      readonly keepsProduct?: boolean;
+    },
   ): Promise<Attempt<PlanFacts>>;
   /** Changes the product. The price of a plan never changes. */
   update(
     change: KeyedWrite & PlanChange & { readonly processorProductId: string },
   ): Promise<Attempt<ProductFacts>>;
   find(lookUp: LookUp): Promise<PlanFacts | null>;
-  list(filter?: { readonly processorProductId?: string }): Pages<PlanFacts>;
+  list(filter?: Place & { readonly processorProductId?: string }): Pages<PlanFacts>;
 }
 
 export interface PlanValues {
@@ -176,7 +202,7 @@ export interface PaymentCalls {
   /** The payment, if this capture took effect. */
   findCapture(lookUp: Omit<NewCapture, 'amount'>): Promise<PaymentFacts | null>;
   find(lookUp: CustomerLookUp): Promise<PaymentWithSecret | null>;
-  list(filter: { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
+  list(filter: Place & { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
 }
 
 export interface RefundCalls {
@@ -191,7 +217,7 @@ export interface RefundCalls {
    * All refunds of a payment, whether Till created them or not. Those that cannot be mapped are left out and logged.
    */
   listOfPayment(processorPaymentIntentId: string): Promise<readonly RefundFacts[]>;
-  list(): Pages<RefundFacts>;
+  list(place?: Place): Pages<RefundFacts>;
 }
 
 export interface NewRefund {
@@ -206,7 +232,7 @@ export interface DisputeCalls {
   read(processorDisputeId: string): Promise<DisputeFacts | null>;
   /** Those that cannot be mapped are left out and logged. */
   listOfPayment(processorPaymentIntentId: string): Promise<readonly DisputeFacts[]>;
-  list(): Pages<DisputeFacts>;
+  list(place?: Place): Pages<DisputeFacts>;
 }
 
 /** The first invoice's secret; null where a trial or a free plan leaves nothing to confirm. */
@@ -247,17 +273,27 @@ export interface SubscriptionCalls {
    */
   cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
   find(lookUp: CustomerLookUp): Promise<SubscriptionWithSecrets | null>;
-  list(filter: { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
+  list(filter: Place & { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
+}
+
+/** A payment intent with the invoice that it pays, or tries to pay. */
+export interface PaymentOfInvoice {
+  readonly processorInvoiceId: string;
+  readonly payment: PaymentFacts;
 }
 
 export interface InvoiceCalls extends InvoicePaymentCalls {
   read(processorInvoiceId: string): Promise<InvoiceFacts | null>;
   /** The id of the invoice that a payment intent pays, or tries to pay. Null if there is none. */
   findOfPayment(processorPaymentIntentId: string): Promise<string | null>;
-  list(filter: {
-    readonly processorCustomerId?: string;
-    readonly processorSubscriptionId?: string;
-  }): Pages<InvoiceFacts>;
+  list(
+    filter: Place & {
+      readonly processorCustomerId?: string;
+      readonly processorSubscriptionId?: string;
+    },
+  ): Pages<InvoiceFacts>;
+  /** The payment intents that pay invoices, or try to. Money that was not paid through a payment intent is left out. */
+  listPayments(place?: Place): Pages<PaymentOfInvoice>;
 }
 
 export interface PaymentMethodCalls {

@@ -44,6 +44,9 @@ import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import { SubscriptionStore, subscriptionList } from '../subscriptions/subscription-store.ts';
 import { EventApplier } from '../sync/event-applier.ts';
+import { adoptingProcessor } from '../sync/import/adopting-processor.ts';
+import { Import } from '../sync/import/import.ts';
+import { ImportStore } from '../sync/import/import-store.ts';
 import type { Mirrors } from '../sync/mirrors.ts';
 import { Recovery } from '../sync/recovery.ts';
 import { RecoveryStore } from '../sync/recovery-store.ts';
@@ -116,6 +119,7 @@ export function composeServices(parts: ServiceParts) {
     mirrors,
     lostCustomers,
   });
+  const accountImport = composeImport(parts, stores, domain);
   const overview = composeOverview({ ...parts, stores, webhookEvents: webhooks.webhookEvents });
   /** Updates the gauges. */
   const measure = async (): Promise<void> => {
@@ -136,6 +140,7 @@ export function composeServices(parts: ServiceParts) {
     idempotency,
     sweeper,
     ...webhooks,
+    accountImport,
     ...overview,
     measure,
     stop,
@@ -210,6 +215,13 @@ function composeMirrors(parts: ServiceParts, stores: Stores) {
     ...{ customers, plans, payments, invoicePayments, disputes, refunds, subscriptions, invoices },
   };
   return { mirrors, lostCustomers };
+}
+
+/** An import works on the same rows, through mirrors that take every object for Till's own. */
+function composeImport(parts: ServiceParts, stores: Stores, { customers }: Domain): Import {
+  const processor = adoptingProcessor(parts.processor);
+  const { mirrors } = composeMirrors({ ...parts, processor }, stores);
+  return new Import({ ...parts, processor, mirrors, stores, customers, store: new ImportStore() });
 }
 
 /** The services behind the API. */

@@ -19,7 +19,7 @@ const missing = { outcome: 'missing', processorCode: 'resource_missing' };
 
 async function all<T>(pages: Pages<T>): Promise<T[]> {
   const items: T[] = [];
-  for await (const page of pages) items.push(...page);
+  for await (const page of pages) items.push(...page.items);
   return items;
 }
 

@@ -1,0 +1,10 @@
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { assertEventsExact } from '../support/checks/events.ts';
+import { assertMirrored } from '../support/checks/mirrors.ts';
+import { assertOverviewExact } from '../support/checks/overview.ts';
+import { dumpTables } from '../support/dump-tables.ts';
+import { makeForeignAccount, makePayer, pay } from '../support/foreign-account.ts';
+import { all, runImport } from '../support/imports.ts';
+import type { CustomerBody, PaymentBody, PlanBody, SubscriptionBody } from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
