@@ -1,6 +1,7 @@
 import type { Command } from './command.ts';
 import { adoptAccount } from './commands/adopt-account.ts';
 import { listEvents, replayEvent, showEvent } from './commands/events.ts';
+import { importAccount } from './commands/import.ts';
 import { createKey, listKeys, revokeKey } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';
 import { resync } from './commands/resync.ts';
@@ -15,5 +16,6 @@ export const commands: readonly Command[] = [
   showEvent,
   replayEvent,
   resync,
+  importAccount,
   adoptAccount,
 ];

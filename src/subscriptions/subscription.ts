@@ -140,6 +140,11 @@ export function followedItem(
   return items.find(({ processorPriceId }) => planIdOf(processorPriceId) !== undefined) ?? items[0];
 }
 
+/** The number of items whose price is a Till plan. */
+export function countPlans({ items }: Pick<SubscriptionFacts, 'items'>, planIdOf: PlanIdOf): number {
+  return items.filter(({ processorPriceId }) => planIdOf(processorPriceId) !== undefined).length;
+}
+
 /** Decides whether the facts change the row, and returns the row with the facts applied. */
 export function takeSubscriptionFacts(
   subscription: Subscription,

@@ -5,10 +5,10 @@ import { assertEventsComplete, readEvents } from '../support/checks/outbox.ts';
 import { type ForeignAccount, makeForeignAccount } from '../support/foreign-account.ts';
 import { allAdopted, allUnchanged, dumpRows, runImport } from '../support/imports.ts';
 import {
+  type CustomerBody,
   confirmSecret,
   createPaidPayment,
   createSubscription,
-  type CustomerBody,
   type PageBody,
   type PaymentBody,
   type PlanBody,
@@ -54,13 +54,16 @@ describe('an import', () => {
     });
     const [ada] = (await till.get<PageBody<CustomerBody>>('/customers?email=ada@example.com')).data;
     assert.ok(ada);
-    const [subscription] = (await till.get<PageBody<SubscriptionBody>>(`/subscriptions?customerId=${ada.id}`)).data;
+    const [subscription] = (await till.get<PageBody<SubscriptionBody>>(`/subscriptions?customerId=${ada.id}`))
+      .data;
     assert.partialDeepStrictEqual(subscription, {
       ...{ planId: monthly?.id, quantity: 2, status: 'active', entitled: true },
       processorSubscriptionId: account.subscription,
     });
     const charges = await till.get<PageBody<PaymentBody>>(`/payments?subscriptionId=${subscription?.id}`);
-    assert.partialDeepStrictEqual(charges.data, [{ amount: 1_800, invoiceId: subscription?.latestInvoiceId }]);
+    assert.partialDeepStrictEqual(charges.data, [
+      { amount: 1_800, invoiceId: subscription?.latestInvoiceId },
+    ]);
     const own = await till.get<PageBody<PaymentBody>>('/payments');
     assert.deepEqual(
       own.data.map(({ processorPaymentIntentId }) => processorPaymentIntentId).sort(),

@@ -64,7 +64,7 @@ async function makeUnadoptable({ stripe }: TillInProcess): Promise<Readonly<Reco
     [metered.id]: /metered/,
     [once.id]: /paid once/,
     [ofTiered]: new RegExp(`tiers.*${tiered.id}`),
-    [ofTwo]: /bills 2 prices/,
+    [ofTwo]: /bills 2 plans/,
     [String(waiting?.payment.payment_intent)]: new RegExp(`invoice ${invoices.data[0]?.id}.*no attempt`),
     [guest]: /no customer/,
     [refund.id]: /payment has no customer/,
@@ -111,7 +111,10 @@ describe('objects that cannot be adopted', () => {
     });
     const { counts, skips } = await runImport(till);
     assert.deepEqual(counts['customer'], { found: 2, adopted: 1, skipped: 1 });
-    assert.deepEqual(skips.map(({ kind, id: skipped }) => [kind, skipped]), [['customer', id]]);
+    assert.deepEqual(
+      skips.map(({ kind, id: skipped }) => [kind, skipped]),
+      [['customer', id]],
+    );
     assert.match(skips[0]?.reason ?? '', /cannot read it: customer\.email/);
   });
 });

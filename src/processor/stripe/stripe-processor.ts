@@ -29,6 +29,9 @@ import { type CallLimits, callLimits, createCaller } from './wire/calls.ts';
 import { createHttpClient } from './wire/http-client.ts';
 import { SentWrites } from './wire/sent-writes.ts';
 
+/** Runs before every call. */
+export type BeforeCall = () => void | Promise<void>;
+
 interface StripeProcessorOptions {
   readonly secretKey: string;
   /** Scheme, host and port. The wire API has a fixed path, so a URL with a path is refused. */
@@ -37,8 +40,8 @@ interface StripeProcessorOptions {
   readonly maxInFlight: number;
   readonly metrics: Pick<Metrics, 'processorRequestDuration'>;
   readonly logger: Logger;
-  /** Throws while the processor must not be called. Reading the account is always allowed. */
-  readonly beforeCall?: (() => void) | undefined;
+  /** Throws while the processor must not be called, or waits until it may be. Reading the account is always allowed. */
+  readonly beforeCall?: BeforeCall | undefined;
   /** Shorter limits for tests. */
   readonly limits?: Partial<CallLimits>;
 }
@@ -69,7 +72,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
   const context: AdapterContext = {
     ...ungated,
     call: async (operation, call) => {
-      beforeCall?.();
+      await beforeCall?.();
       return ungated.call(operation, call);
     },
   };

@@ -83,16 +83,23 @@ export interface KindCounts extends Counts {
 
 /** What people see of the progress: one entry for each kind of object that was reached. */
 export function countsOf(progress: ImportProgress): readonly KindCounts[] {
-  const byStage = new Map(progress.map((stage) => [stage.stage, stage]));
-  const charges = byStage.get('charge')?.counts.adopted ?? 0;
   return stageNames.flatMap((name): readonly KindCounts[] => {
-    const stage = byStage.get(name);
+    const stage = progress.find((one) => one.stage === name);
     // Charges are payments, which the list of payments shows too.
     if (stage === undefined || name === 'charge') return [];
-    const before = stage.adoptedBefore + (name === 'payment' ? charges : 0);
-    const kind = { kind: name, ...movedToAdopted(stage.counts, before) };
-    return stage.externalIds.found > 0 ? [kind, { kind: 'external_id', ...stage.externalIds }] : [kind];
+    const counts = countsOfStage(progress, name);
+    return stage.externalIds.found > 0 ? [counts, { kind: 'external_id', ...stage.externalIds }] : [counts];
   });
+}
+
+/** The same for one list. That of the charges shows how many were adopted before the list of payments begins. */
+export function countsOfStage(progress: ImportProgress, name: StageName): KindCounts {
+  const find = (wanted: StageName) => progress.find(({ stage }) => stage === wanted);
+  const { counts = noCounts, adoptedBefore = 0 } = find(name) ?? {};
+  if (name === 'charge') return { kind: 'payment', ...counts };
+  const charges = name === 'payment' ? find('charge') : undefined;
+  const before = adoptedBefore + (charges === undefined ? 0 : charges.adoptedBefore + charges.counts.adopted);
+  return { kind: name, ...movedToAdopted(counts, before) };
 }
 
 /** An object that was adopted before it was listed had a row by then. */

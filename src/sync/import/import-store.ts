@@ -29,11 +29,7 @@ export class ImportStore {
   /** Undefined if another one has just started. */
   async start(
     db: Queryable,
-    {
-      id,
-      externalIdFrom,
-      ownerLock,
-    }: Pick<UnfinishedImport, 'id' | 'externalIdFrom' | 'ownerLock'>,
+    { id, externalIdFrom, ownerLock }: Pick<UnfinishedImport, 'id' | 'externalIdFrom' | 'ownerLock'>,
   ): Promise<UnfinishedImport | undefined> {
     await db.query(
       `delete from till.imports where id in (

@@ -13,6 +13,7 @@ import { ExternalIdAdoption } from './external-id-adoption.ts';
 import {
   addCounts,
   countsOf,
+  countsOfStage,
   type ImportProgress,
   type KindCounts,
   newStage,
@@ -62,8 +63,8 @@ export interface ImportObserver {
   readonly onResumed?: (startedAt: Date, counts: readonly KindCounts[]) => void;
   /** An import that was not finished had other options, so this one starts over. */
   readonly onReplaced?: (startedAt: Date) => void;
-  /** Called after each page. */
-  readonly onProgress?: (counts: readonly KindCounts[]) => void;
+  /** Called after each page, with the counts of its kind so far. */
+  readonly onProgress?: (counts: KindCounts) => void;
   /** Called for every object that is left out, those of an interrupted import included. */
   readonly onSkipped?: (skip: Skip) => void;
 }
@@ -192,7 +193,7 @@ export class Import {
       );
       run.progress = after(outcome);
       for (const skip of outcome.skips) observer.onSkipped?.(skip);
-      observer.onProgress?.(countsOf(run.progress));
+      observer.onProgress?.(countsOfStage(run.progress, name));
       onPage();
     }
   }

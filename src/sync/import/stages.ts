@@ -1,8 +1,8 @@
-import type { Applied } from '../../mirrors/fold.ts';
-import { withRecovery } from '../../mirrors/apply-facts.ts';
-import { noRevisions } from '../../mirrors/refresh.ts';
 import type { CustomerFacts } from '../../customers/customer.ts';
 import type { InvoiceFacts } from '../../invoices/invoice.ts';
+import { withRecovery } from '../../mirrors/apply-facts.ts';
+import type { Applied } from '../../mirrors/fold.ts';
+import { noRevisions } from '../../mirrors/refresh.ts';
 import type { DisputeFacts } from '../../payments/dispute.ts';
 import type { RefundFacts } from '../../payments/refund.ts';
 import { type PlanFacts, priceObstacles } from '../../plans/plan.ts';
@@ -57,7 +57,10 @@ export function customerStage({ processor, mirrors, stores }: StageParts): Stage
   };
 }
 
-/** A subscription shows one plan. A row for one of several prices would hide what else the customer pays for. */
+/**
+ * A subscription shows one plan, so one of several plans has no row: see `SubscriptionMirror`. Prices that cannot be plans,
+ * such as metered usage beside a plan, do not matter.
+ */
 export function subscriptionStage({ processor, mirrors, stores }: StageParts): Stage<SubscriptionFacts> {
   const keyOf = (facts: SubscriptionFacts) => mirrors.subscriptions.keyOf(facts);
   return {
@@ -68,13 +71,13 @@ export function subscriptionStage({ processor, mirrors, stores }: StageParts): S
     keyOf,
     findRows: rowsOf(stores.subscriptions, 'processorSubscriptionId'),
     refuse: (facts) => {
-      const [first, ...others] = facts.items;
       if (facts.processorCustomerId === null) return noCustomer;
       // One that Till created was lost, and is recovered whatever was changed at the processor since.
       if (!isAdoptedSubscription(facts)) return undefined;
-      if (others.length > 0)
-        return `It bills ${others.length + 1} prices, and a subscription has one plan.`;
-      return first.obstacle && `${priceObstacles[first.obstacle]} (${first.processorPriceId})`;
+      const plans = facts.items.filter(({ obstacle }) => obstacle === undefined).length;
+      if (plans > 1) return `It bills ${plans} plans, and a subscription has one.`;
+      const [{ obstacle, processorPriceId }] = facts.items;
+      return plans === 0 && obstacle ? `${priceObstacles[obstacle]} (${processorPriceId})` : undefined;
     },
     apply: (tx, facts) => mirrors.subscriptions.apply(tx, facts, noRevisions),
   };
@@ -144,7 +147,10 @@ function refreshIgnored(applied: Applied): Applied {
 /** Which of the keys have a row, by the field that holds the processor's id. */
 export function rowsOf<Field extends string>(
   store: {
-    findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly { readonly [F in Field]: string | null }[]>;
+    findByKeys(
+      db: Queryable,
+      keys: readonly string[],
+    ): Promise<readonly { readonly [F in Field]: string | null }[]>;
   },
   field: Field,
 ): Stage<never>['findRows'] {

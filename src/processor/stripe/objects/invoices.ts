@@ -6,8 +6,8 @@ import { mapPages } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { readLines } from './invoice-lines.ts';
 import { createInvoicePaymentCalls } from './invoice-payment.ts';
-import { mapPaymentResponse } from './map-payment.ts';
 import { coversUntilOf, isFirstInvoice, mapInvoice, mapInvoicePayment } from './map-invoice.ts';
+import { mapPaymentResponse } from './map-payment.ts';
 
 export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
   const { stripe, call } = context;

@@ -84,7 +84,10 @@ export async function* mapPages<T>(
   operation: ProcessorOperation,
   fetch: Fetch,
   map: MapItem<T>,
-  { pagesMax = resyncPagesMax, after = null }: { readonly pagesMax?: number; readonly after?: string | null } = {},
+  {
+    pagesMax = resyncPagesMax,
+    after = null,
+  }: { readonly pagesMax?: number; readonly after?: string | null } = {},
 ): Pages<T> {
   const mapOrLog = mapOrLeaveOut(context, operation, map);
   for await (const page of walkPages(context, operation, fetch, { pagesMax, map: mapOrLog, after })) {
