@@ -17,22 +17,20 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import { type ChargeFacts, takeChargeFacts } from './charge.ts';
-import { isAttempted, type Payment, type PaymentFacts, takePaymentFacts } from './payment.ts';
+import { type Payment, type PaymentFacts, takePaymentFacts } from './payment.ts';
 import { toChargedPayment, toPayment } from './payment-row.ts';
 import type { PaymentStore } from './payment-store.ts';
 import { paymentView } from './payment-view.ts';
-import type { SubscriptionCharge, SubscriptionCharges } from './subscription-charges.ts';
+import {
+  type ChargedPayment,
+  type ChargeOf,
+  mayBeCharge,
+  type SubscriptionCharge,
+  type SubscriptionCharges,
+} from './subscription-charges.ts';
 
 /** A row is normally written within a second of its payment. It is late after a crash or the restore of a backup. */
 const lateAfterMs = 60_000;
-
-/** A payment intent, and what it charges for. */
-export interface ChargedPayment {
-  readonly facts: PaymentFacts;
-  readonly charge: SubscriptionCharge;
-}
-
-type ChargeOf = (facts: PaymentFacts) => SubscriptionCharge | undefined;
 
 interface PaymentMirrorParts {
   readonly database: Database;
@@ -292,14 +290,4 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     );
     return store.insert(tx, rows, options);
   }
-}
-
-/**
- * Whether a payment intent that Till did not create may be the charge of a subscription. Another event reports that it
- * has paid an invoice, so its own success costs no read.
- */
-function mayBeCharge(facts: PaymentFacts, source: Source): boolean {
-  const { processorInvoiceId, processorCustomerId, status } = facts;
-  if (processorInvoiceId === null || processorCustomerId === null || !isAttempted(facts)) return false;
-  return processorInvoiceId !== undefined || source !== 'events' || status !== 'succeeded';
 }

@@ -10,9 +10,10 @@ import { migrate } from '../platform/migrate.ts';
 import { OwnerLock } from '../platform/owner-lock.ts';
 import { Database, isUnavailable } from '../platform/postgres.ts';
 import type { Shutdown } from '../platform/shutdown.ts';
+import type { BeforeCall } from '../processor/before-call.ts';
 import type { Processor } from '../processor/processor.ts';
 import { checkProcessorKeys, mayBeSandbox, publicApiBase } from '../processor/stripe/check-processor-keys.ts';
-import { type BeforeCall, createStripeProcessor } from '../processor/stripe/stripe-processor.ts';
+import { createStripeProcessor } from '../processor/stripe/stripe-processor.ts';
 import { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import type { Config } from './config.ts';
 

@@ -3,6 +3,7 @@ import https from 'node:https';
 import { Stripe } from 'stripe';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
+import type { BeforeCall } from '../before-call.ts';
 import type { Processor } from '../processor.ts';
 import { accountModeOf } from './account-mode.ts';
 import { isLiveKey, isRestrictedKey } from './check-processor-keys.ts';
@@ -29,9 +30,6 @@ import { type CallLimits, callLimits, createCaller } from './wire/calls.ts';
 import { createHttpClient } from './wire/http-client.ts';
 import { SentWrites } from './wire/sent-writes.ts';
 
-/** Runs before every call. */
-export type BeforeCall = () => void | Promise<void>;
-
 interface StripeProcessorOptions {
   readonly secretKey: string;
   /** Scheme, host and port. The wire API has a fixed path, so a URL with a path is refused. */
@@ -40,7 +38,7 @@ interface StripeProcessorOptions {
   readonly maxInFlight: number;
   readonly metrics: Pick<Metrics, 'processorRequestDuration'>;
   readonly logger: Logger;
-  /** Throws while the processor must not be called, or waits until it may be. Reading the account is always allowed. */
+  /** Reading the account is always allowed. */
   readonly beforeCall?: BeforeCall | undefined;
   /** Shorter limits for tests. */
   readonly limits?: Partial<CallLimits>;

@@ -3,7 +3,7 @@ import { nothingApplied } from '../../mirrors/refresh.ts';
 import { inLanes } from '../../platform/lanes.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Database, Queryable, Transaction } from '../../platform/postgres.ts';
-import type { Page } from '../../processor/processor.ts';
+import type { Page } from '../../processor/pages.ts';
 import { refreshObject } from '../refresh-object.ts';
 import { type Counts, type ImportKind, noCounts, type Skip } from './import-progress.ts';
 import type { Finished, Stage } from './stage.ts';

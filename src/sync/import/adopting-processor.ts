@@ -4,7 +4,8 @@ import type { OwnFacts } from '../../mirrors/facts.ts';
 import type { RefundFacts } from '../../payments/refund.ts';
 import type { PlanFacts } from '../../plans/plan.ts';
 import { derivedId } from '../../platform/id.ts';
-import type { Pages, Processor } from '../../processor/processor.ts';
+import type { Pages } from '../../processor/pages.ts';
+import type { Processor } from '../../processor/processor.ts';
 import type { SubscriptionFacts, SubscriptionItemFacts } from '../../subscriptions/subscription.ts';
 
 /**

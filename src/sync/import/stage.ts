@@ -1,7 +1,7 @@
 import type { Applied } from '../../mirrors/fold.ts';
 import type { Mirror } from '../../mirrors/mirror.ts';
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
-import type { Pages } from '../../processor/processor.ts';
+import type { Pages } from '../../processor/pages.ts';
 import type { Counts, Skip, StageName } from './import-progress.ts';
 
 /** How the objects of one list are adopted. */

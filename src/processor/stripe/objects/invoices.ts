@@ -1,5 +1,6 @@
 import type { AsOf } from '../../../mirrors/facts.ts';
-import type { InvoiceCalls, Pages, PaymentOfInvoice, Place } from '../../processor.ts';
+import type { Pages, Place } from '../../pages.ts';
+import type { InvoiceCalls, PaymentOfInvoice } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isMissing } from '../wire/attempt.ts';
 import { mapPages } from '../wire/listing.ts';

@@ -3,7 +3,7 @@ import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../mirrors/facts.ts';
 import { UnmappableError } from '../../event-facts.ts';
 import type { ProcessorOperation } from '../../operations.ts';
-import type { LeftOut, Pages } from '../../processor.ts';
+import type { LeftOut, Pages } from '../../pages.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { WireObject } from './wire-object.ts';
 
