@@ -12,7 +12,7 @@ import type { Processor } from '../../processor/processor.ts';
 import type { SubscriptionFacts } from '../../subscriptions/subscription.ts';
 import type { Stores } from '../../till/compose-stores.ts';
 import type { Mirrors } from '../mirrors.ts';
-import { isAdoptedSubscription } from './adopting-processor.ts';
+import { countPlanPrices, isForeignSubscription } from './adopting-processor.ts';
 import type { Stage } from './stage.ts';
 
 export interface StageParts {
@@ -74,8 +74,8 @@ export function subscriptionStage({ processor, mirrors, stores }: StageParts): S
     refuse: (facts) => {
       if (facts.processorCustomerId === null) return noCustomer;
       // One that Till created was lost, and is recovered whatever was changed at the processor since.
-      if (!isAdoptedSubscription(facts)) return undefined;
-      const plans = facts.items.filter(({ obstacle }) => obstacle === undefined).length;
+      if (!isForeignSubscription(facts)) return undefined;
+      const plans = countPlanPrices(facts);
       if (plans > 1) return `It bills ${plans} plans, and a subscription has one.`;
       const [{ obstacle, processorPriceId }] = facts.items;
       return plans === 0 && obstacle ? `${priceObstacles[obstacle]} (${processorPriceId})` : undefined;
@@ -84,12 +84,24 @@ export function subscriptionStage({ processor, mirrors, stores }: StageParts): S
   };
 }
 
-/** Invoices without a customer have a row too. */
+/**
+ * Invoices without a customer have a row too. The processor's lists of customers and subscriptions leave out those of
+ * test clocks, which their invoices bring here, and those that were made since.
+ */
 export function invoiceStage({ processor, mirrors, stores }: StageParts): Stage<InvoiceFacts> {
   const keyOf = (facts: InvoiceFacts) => mirrors.invoices.keyOf(facts);
   return {
     name: 'invoice',
-    mirror: mirrors.invoices,
+    mirror: {
+      resource: 'invoice',
+      refresh: async (key) => {
+        const applied = await mirrors.invoices.refresh(key);
+        const { processorSubscriptionId = null } = (await mirrors.invoices.findOrRefresh(key)) ?? {};
+        if (processorSubscriptionId !== null)
+          await mirrors.subscriptions.findOrRefresh(processorSubscriptionId);
+        return applied;
+      },
+    },
     list: (after) => processor.invoices.list({ after }),
     idOf: keyOf,
     keyOf,
