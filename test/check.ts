@@ -25,7 +25,8 @@ const unitTests = [
 ];
 const folders = { faults: 'faults', load: 'load' };
 /** They measure how long Till takes to notice a fault and to recover, so they don't share the machine with the others. */
-const timedFaults = 'disk-full|failover|postgres|processor-faults|redis|rig|rolling-restart|till-faults';
+const timedFaults =
+  'disk-full|failover|poolers|postgres|processor-faults|redis|rig|rolling-restart|till-faults';
 const faultTests = [`test/${folders.faults}/@(${timedFaults}).test.ts`];
 const serverTests = [
   `test/!(${Object.values(folders).join('|')})/**/*.test.ts`,
@@ -62,7 +63,9 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   'recovery and restore': ['test/webhooks/{recovery,restore}.test.ts'],
   retention: ['test/webhooks/{event-list,retention,retention-locks}.test.ts'],
   security: ['test/security/*.test.ts'],
-  platform: ['test/platform/{deferred-indexes,migrate,owner-lock,partitioned-indexes,postgres}.test.ts'],
+  platform: [
+    'test/platform/{deferred-indexes,migrate,owner-lock,partitioned-indexes,poolers,postgres}.test.ts',
+  ],
   processes: ['test/process/{cli,privacy,processor-account,services-stop}.test.ts'],
   'hostile input': ['test/fuzz/*.test.ts'],
   claims: [
