@@ -1,0 +1,16 @@
+/** Makes or restores a backup, for the tests that kill the process which does. It says when it begins. */
+import { join } from 'node:path';
+import { backUp } from '../../src/backup/backup.ts';
+import { restore } from '../../src/backup/restore.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+
+const [command, dataDir = '', backup = ''] = process.argv.slice(2);
+const logger = createLogger('silent');
+const { signal } = new AbortController();
+process.stdout.write('begins\n');
+if (command === 'backup') await backUp({ dataDir, target: backup, hasSandbox: true, logger, signal });
+else {
+  const migrationsFolder = join(import.meta.dirname, '../../migrations');
+  const options = { dataDir, backup, migrationsFolder, logger, signal };
+  await restore({ ...options, replace: true, sandbox: 'replace' });
+}
