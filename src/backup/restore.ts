@@ -1,5 +1,6 @@
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { clusterDataPath, unfinishedPrefix } from '../platform/embedded-postgres/cluster.ts';
 import { copyFile, forEach } from '../platform/embedded-postgres/copy-files.ts';
 import { exists, type Move, moveTogether } from '../platform/embedded-postgres/pending-moves.ts';
@@ -18,7 +19,6 @@ export interface RestoreOptions {
   readonly replace: boolean;
   /** `missing`: the data of the sandbox is restored if there is none. `replace`: also if there is some. */
   readonly sandbox: 'never' | 'missing' | 'replace';
-  readonly migrationsFolder: string;
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }
@@ -32,6 +32,8 @@ export interface Restored {
   readonly aside: readonly string[];
 }
 
+const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
+
 /** The file in a restored cluster that has the id of its backup. */
 const originName = 'restored-from';
 
@@ -42,7 +44,7 @@ const originName = 'restored-from';
 export async function restore(options: RestoreOptions): Promise<Restored> {
   const { dataDir, backup, logger, signal } = options;
   const manifest = await readManifest(backup);
-  await requireKnownSchema(manifest, options);
+  await requireKnownSchema(manifest);
   const held = await holdDataDir({ dataDir, logger });
   try {
     if (manifest.postgresMajorVersion !== held.majorVersion) {
@@ -76,8 +78,8 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   }
 }
 
-async function requireKnownSchema({ schemaVersion, tillVersion }: Manifest, options: RestoreOptions) {
-  if ((await listMigrations(options.migrationsFolder)).includes(schemaVersion)) return;
+async function requireKnownSchema({ schemaVersion, tillVersion }: Manifest): Promise<void> {
+  if ((await listMigrations(migrationsFolder)).includes(schemaVersion)) return;
   throw new BackupError(
     `The backup has the schema ${schemaVersion} of a newer release (${tillVersion}), which this release does not know. ` +
       'Update till first.',

@@ -1,5 +1,4 @@
 /** Makes or restores a backup, for the tests that kill the process which does. It says when it begins. */
-import { join } from 'node:path';
 import { backUp } from '../../src/backup/backup.ts';
 import { restore } from '../../src/backup/restore.ts';
 import { createLogger } from '../../src/platform/logger.ts';
@@ -10,7 +9,5 @@ const { signal } = new AbortController();
 process.stdout.write('begins\n');
 if (command === 'backup') await backUp({ dataDir, target: backup, hasSandbox: true, logger, signal });
 else {
-  const migrationsFolder = join(import.meta.dirname, '../../migrations');
-  const options = { dataDir, backup, migrationsFolder, logger, signal };
-  await restore({ ...options, replace: true, sandbox: 'replace' });
+  await restore({ dataDir, backup, replace: true, sandbox: 'replace', logger, signal });
 }
