@@ -42,6 +42,7 @@ test('an empty environment gives the documented defaults', () => {
       sandboxPort: 3001,
     },
     logLevel: 'info',
+    logFormat: undefined,
     rateLimitPerMinute: 6000,
     trustProxy: [],
     webhookRetentionDays: 90,

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type ApiKey, parseApiKeys, shortKeyMistakes } from '../http/access/api-key.ts';
 import { EnvironmentReader } from '../platform/environment.ts';
-import { type LogLevel, logLevels } from '../platform/logger.ts';
+import { type LogFormat, type LogLevel, logFormats, logLevels } from '../platform/logger.ts';
 
 export const roles = ['all', 'api', 'worker'] as const;
 
@@ -24,6 +24,8 @@ export interface Config {
   readonly dataDir: string;
   readonly processor: ProcessorConfig;
   readonly logLevel: LogLevel;
+  /** Undefined: `pretty` on a terminal outside production. */
+  readonly logFormat: LogFormat | undefined;
   /** 0 turns the limit off. */
   readonly rateLimitPerMinute: number;
   readonly trustProxy: readonly string[];
@@ -108,6 +110,7 @@ export function loadConfig(environment: Environment, workingDir: string): Config
     dataDir: env.path('DATA_DIR', workingDir) ?? resolve(workingDir, '.till'),
     processor: readProcessor(env),
     logLevel: env.oneOf('LOG_LEVEL', logLevels, 'info'),
+    logFormat: env.oneOf('LOG_FORMAT', logFormats, undefined),
     rateLimitPerMinute: env.integer('RATE_LIMIT_PER_MINUTE', { default: 6_000, min: 0, max: 100_000_000 }),
     trustProxy: env.addresses('TRUST_PROXY'),
     // The processor can resend or list an event for 30 days: deleting one sooner could apply it twice.
