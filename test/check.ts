@@ -17,6 +17,7 @@ import { type FileGroup, runFiles } from './support/run-files.ts';
  */
 const unitTests = [
   'src/**/*.test.ts',
+  'client/src/**/*.test.ts',
   'console/src/**/*.test.ts',
   'sandbox/**/*.test.ts',
   'bench/{lab,load}/*.test.ts',
