@@ -73,11 +73,13 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   sandbox: ['test/sandbox/*.test.ts'],
   'the console in a browser': ['test/browser/*.test.ts'],
   'the adapter': ['test/{contract,processor}/*.test.ts'],
+  'the client': ['test/client/*.test.ts'],
 };
 /** What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. */
 const longestFirst = [
   'the console in a browser',
   'recovery and restore',
+  'the client',
   'claims',
   'killed changes',
   'webhook events',
