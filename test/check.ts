@@ -18,6 +18,7 @@ import { type FileGroup, runFiles } from './support/run-files.ts';
  */
 const unitTests = [
   'src/**/*.test.ts',
+  'client/src/**/*.test.ts',
   'console/src/**/*.test.ts',
   'sandbox/**/*.test.ts',
   'bench/{lab,load}/*.test.ts',
@@ -76,11 +77,13 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   sandbox: ['test/sandbox/*.test.ts'],
   'the console in a browser': ['test/browser/*.test.ts'],
   'the adapter': ['test/{contract,processor}/*.test.ts'],
+  'the client': ['test/client/*.test.ts'],
 };
 /** What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. */
 const longestFirst = [
   'the console in a browser',
   'recovery and restore',
+  'the client',
   'claims',
   'killed changes',
   'webhook events',
