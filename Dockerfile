@@ -33,7 +33,7 @@ COPY migrations ./migrations
 COPY console/dist ./console/dist
 COPY src ./src
 
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
+ENV PATH=/usr/local/bin NODE_ENV=production HOST=0.0.0.0 PORT=3000
 USER 65532:65532
 EXPOSE 3000
 STOPSIGNAL SIGTERM
