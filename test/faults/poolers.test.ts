@@ -12,7 +12,7 @@ import { backendEnvironment, runTillUntilExit } from '../support/till-in-child.t
 import { endure } from './rig/endure.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 
-const rounds = effort({ short: 1, long: 20 });
+const rounds = effort({ short: 1, long: 5 });
 /** How long a fault lasts after /health told of it. */
 const outageMs = effort({ short: 0, long: 5_000 });
 const kills = effort({ short: 1, long: 2 });
