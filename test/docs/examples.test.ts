@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { findPages, readPage } from '../support/markdown.ts';
+import { projectFolder } from '../support/till-in-child.ts';
+import { startPlace } from './support/example-place.ts';
+import { readExamples } from './support/page-examples.ts';
+import { runShell } from './support/run-shell.ts';
+import { checkTypes, runTypescript } from './support/run-typescript.ts';
+
+/** Records of the past, and benchmarks that take half an hour. */
+const withoutExamples = /^(docs\/decisions\/|bench\/|CHANGELOG\.md$)/;
+const pages = new Map(
+  findPages(projectFolder)
+    .filter((path) => !withoutExamples.test(path))
+    .map((path) => [path, readExamples(readPage(readFileSync(join(projectFolder, path), 'utf8')).blocks)]),
+);
+
+/** Blocks in other languages, and the tests that run them. */
+const runElsewhere: Readonly<Record<string, string>> = {
+  'docs/testing-with-the-sandbox.md js': 'test/sandbox/guide.test.ts',
+  'docs/testing-with-the-sandbox.md python': 'test/sandbox/guide.test.ts',
+  'docs/testing-with-the-sandbox.md ruby': 'test/sandbox/guide.test.ts',
+  'docs/security.md sql': 'test/security/database-role.test.ts',
+};
+
+/** More than these would make the pages less certain. A new one needs a reason that no test can remove. */
+const notRunMax = 24;
+/** A page of these takes some seconds, most of which it waits, so more than there are cores run at a time. */
+const pagesAtATime = 4;
+
+test('every block of code has a language that a test runs, or a reason why none does', () => {
+  const mistakes = [...pages].flatMap(([page, examples]) =>
+    examples.mistakes.map((mistake) => `${page}, ${mistake}`),
+  );
+  assert.deepEqual(mistakes, []);
+  const foreign = new Set(
+    [...pages].flatMap(([page, examples]) => examples.foreign.map(({ language }) => `${page} ${language}`)),
+  );
+  assert.deepEqual([...foreign].toSorted(), Object.keys(runElsewhere).toSorted());
+  for (const file of Object.values(runElsewhere)) assert.ok(existsSync(join(projectFolder, file)), file);
+});
+
+test('few blocks are not run', () => {
+  const notRun = [...pages].flatMap(([page, examples]) =>
+    examples.notRun.map(({ line, reason }) => `${page}:${line}: ${reason}`),
+  );
+  assert.ok(notRun.length <= notRunMax, notRun.join('\n'));
+});
+
+const withTypescript = new Map(
+  [...pages].flatMap(([page, { typescript }]) => (typescript.length === 0 ? [] : [[page, typescript]])),
+);
+/** The examples use them as readers do. */
+const missing = ['curl', 'jq'].filter((command) => spawnSync(command, ['--version']).status !== 0);
+const skip = missing.length > 0 && process.env['CI'] !== 'true' && `not installed: ${missing.join(', ')}`;
+
+test('the TypeScript examples have no type errors', () => checkTypes(withTypescript));
+
+describe('the examples work as they are written', { concurrency: pagesAtATime }, () => {
+  for (const [page, { shell, typescript }] of pages) {
+    if (shell.length > 0)
+      test(`${page}, in a shell`, { skip }, async (t) => runShell(shell, await startPlace(t)));
+    if (typescript.length > 0)
+      test(`${page}, in TypeScript`, async (t) => runTypescript(typescript, await startPlace(t)));
+  }
+});
