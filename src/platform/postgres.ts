@@ -294,3 +294,10 @@ const lockTimeoutCode = '55P03';
 export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === lockTimeoutCode;
 }
+
+const serializationFailureCode = '40001';
+
+/** Whether a repeatable read met a row that another transaction changed after the snapshot. */
+export function isSerializationFailure(error: unknown): boolean {
+  return codeOf(error) === serializationFailureCode;
+}
