@@ -10,8 +10,8 @@ import { readExamples } from './support/page-examples.ts';
 import { runShell } from './support/run-shell.ts';
 import { checkTypes, runTypescript } from './support/run-typescript.ts';
 
-/** Records of the past, and benchmarks that take half an hour. */
-const withoutExamples = /^(docs\/decisions\/|bench\/|CHANGELOG\.md$)/;
+/** A map of the code, records of the past, and benchmarks that take half an hour. */
+const withoutExamples = /^(docs\/decisions\/|bench\/|ARCHITECTURE\.md$|CHANGELOG\.md$)/;
 const pages = new Map(
   findPages(projectFolder)
     .filter((path) => !withoutExamples.test(path))
@@ -23,8 +23,14 @@ const runElsewhere: Readonly<Record<string, string>> = {
   'docs/testing-with-the-sandbox.md js': 'test/sandbox/guide.test.ts',
   'docs/testing-with-the-sandbox.md python': 'test/sandbox/guide.test.ts',
   'docs/testing-with-the-sandbox.md ruby': 'test/sandbox/guide.test.ts',
+  'docs/backup-and-restore.md sh': 'test/acceptance/restore.test.ts',
   'docs/security.md sql': 'test/security/database-role.test.ts',
 };
+
+/** Whether another test runs the shell examples of a page, because they need another set-up. */
+function isRunElsewhere(page: string): boolean {
+  return `${page} sh` in runElsewhere;
+}
 
 /** More than these would make the pages less certain. A new one needs a reason that no test can remove. */
 const notRunMax = 24;
@@ -39,6 +45,8 @@ test('every block of code has a language that a test runs, or a reason why none 
   const foreign = new Set(
     [...pages].flatMap(([page, examples]) => examples.foreign.map(({ language }) => `${page} ${language}`)),
   );
+  for (const [page, { shell }] of pages)
+    if (isRunElsewhere(page) && shell.length > 0) foreign.add(`${page} sh`);
   assert.deepEqual([...foreign].toSorted(), Object.keys(runElsewhere).toSorted());
   for (const file of Object.values(runElsewhere)) assert.ok(existsSync(join(projectFolder, file)), file);
 });
@@ -61,7 +69,7 @@ test('the TypeScript examples have no type errors', () => checkTypes(withTypescr
 
 describe('the examples work as they are written', { concurrency: pagesAtATime }, () => {
   for (const [page, { shell, typescript }] of pages) {
-    if (shell.length > 0)
+    if (shell.length > 0 && !isRunElsewhere(page))
       test(`${page}, in a shell`, { skip }, async (t) => runShell(shell, await startPlace(t)));
     if (typescript.length > 0)
       test(`${page}, in TypeScript`, async (t) => runTypescript(typescript, await startPlace(t)));

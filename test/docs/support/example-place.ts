@@ -43,6 +43,8 @@ export async function startPlace(t: TestContext): Promise<ExamplePlace> {
     folder,
     environment: {
       PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
+      // Without it, each page would compile the client again.
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
       // For `till` commands, which join the service.
       DATABASE_URL: database.url,
       SANDBOX_PORT: new URL(sandboxUrl).port,

@@ -16,28 +16,44 @@ const border = '=== end of block ===';
  */
 export async function runShell(examples: readonly ShellExample[], place: ExamplePlace): Promise<void> {
   // A line end after each response, so that two responses are two lines; the status goes to the other output.
-  await writeFile(join(place.folder, '.curlrc'), 'write-out = "%{stdout}\\n%{stderr}HTTP %{http_code}\\n"\n');
-  const end = `printf '\\n%s\\n' '${border}' | tee /dev/stderr\n`;
+  await writeFile(
+    join(place.folder, '.curlrc'),
+    'no-progress-meter\nwrite-out = "%{stdout}\\n%{stderr}HTTP %{http_code}\\n"\n',
+  );
+  const mark = `printf '\\n%s\\n' '${border}'`;
+  const end = `${mark}; ${mark} >&2\n`;
   const script = examples.map(({ code }) => `${place.adapt(code)}${end}`).join('');
   const child = spawn('bash', ['-euo', 'pipefail'], {
     cwd: place.folder,
     env: { ...place.environment, HOME: place.folder },
     stdio: ['pipe', 'pipe', 'pipe'],
-    timeout: place.timeoutMs,
-    killSignal: 'SIGKILL',
+    // A group of its own, so that what the page left running can be ended.
+    detached: true,
   });
   child.stdin.end(script);
+  const endGroup = () => killGroup(child.pid);
+  const timer = setTimeout(endGroup, place.timeoutMs);
   const [[code], output, errors] = await Promise.all([
-    once(child, 'exit'),
+    once(child, 'exit').finally(endGroup),
     text(child.stdout),
     text(child.stderr),
   ]);
+  clearTimeout(timer);
   const printed = output.split(`\n${border}\n`);
   const reported = errors.split(`\n${border}\n`);
   const reached = examples[Math.min(printed.length - 1, examples.length - 1)];
   assert.equal(code, 0, `the block at line ${reached?.line} failed:\n${printed.at(-1)}\n${reported.at(-1)}`);
   for (const [index, example] of examples.entries())
     checkBlock(example, place, printed[index] ?? '', reported[index] ?? '');
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // All of it has ended already.
+  }
 }
 
 function checkBlock(
