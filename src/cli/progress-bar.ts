@@ -1,11 +1,7 @@
 import type { ResyncProgress } from '../sync/resync.ts';
+import type { Terminal } from './output.ts';
 
 const width = 30;
-
-interface Terminal {
-  readonly isTTY?: boolean;
-  write(text: string): unknown;
-}
 
 /** One line per resource: a progress bar on a terminal, and only the final line elsewhere. */
 export class ProgressBar {

@@ -1,2 +1,4 @@
-/** The command was called in a way that it does not know. The usage is printed with it. */
-export class UsageError extends Error {}
+/** The command line is wrong. The message says what to do, and the usage of the command is printed with it. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}

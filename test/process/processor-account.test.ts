@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,8 +14,9 @@ import { testKey } from '../support/client.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { readProblem } from '../support/problem.ts';
 import { freePort } from '../support/redis-server.ts';
+import { runTill } from '../support/run-till.ts';
 import { createTestDatabase } from '../support/test-database.ts';
-import { projectFolder, runTillUntilExit } from '../support/till-in-child.ts';
+import { runTillUntilExit } from '../support/till-in-child.ts';
 import { startWholeTill, type WholeTill } from '../support/whole-till.ts';
 
 interface Stage {
@@ -73,22 +73,6 @@ const remembered = 'select account_id, livemode from till.processor_account';
 
 async function setFault({ url }: Sandbox, fault: SandboxFault): Promise<void> {
   await connectProcessor(url).setFault(fault);
-}
-
-/** The till command, in a process of its own. */
-async function runCommand(
-  environment: Record<string, string>,
-  ...args: readonly string[]
-): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
-  const { promise, resolve } = Promise.withResolvers<{ code: number; stdout: string; stderr: string }>();
-  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], ...environment };
-  execFile(
-    process.execPath,
-    ['src/cli/cli.ts', ...args],
-    { cwd: projectFolder, env },
-    (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
-  );
-  return promise;
 }
 
 describe('at a start', () => {
@@ -258,15 +242,15 @@ describe('till adopt-account', () => {
   test('accepts another account on purpose and says what changed; resync refuses one that was not accepted', async (t) => {
     const stage = await setStage(t);
     const [one, two] = [await stage.sandbox('acct_one'), await stage.sandbox('acct_two')];
-    const first = await runCommand(stage.on(one.url), 'adopt-account');
+    const first = await runTill(stage.on(one.url), 'adopt-account');
     assert.deepEqual([first.code, first.stdout], [0, 'Processor account: none → acct_one in test mode\n']);
 
-    const refused = await runCommand(stage.on(two.url), 'resync', '--all');
+    const refused = await runTill(stage.on(two.url), 'resync', '--all');
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /acct_one in test mode.*acct_two in test mode/);
-    assert.equal((await runCommand(stage.on(one.url), 'resync', '--all')).code, 0);
+    assert.equal((await runTill(stage.on(one.url), 'resync', '--all')).code, 0);
 
-    const adopted = await runCommand(stage.on(two.url), 'adopt-account');
+    const adopted = await runTill(stage.on(two.url), 'adopt-account');
     assert.equal(adopted.stdout, 'Processor account: acct_one in test mode → acct_two in test mode\n');
     const till = await stage.start(stage.on(two.url));
     assert.equal((await createCustomer(till)).status, 201);
@@ -275,7 +259,7 @@ describe('till adopt-account', () => {
   test('works while the embedded parts do not run, and fails if the processor cannot be asked', async (t) => {
     const { folder } = await setStage(t);
     const embedded = { DATA_DIR: folder, SANDBOX_PORT: String(await freePort()) };
-    const { code, stdout, stderr } = await runCommand(embedded, 'adopt-account');
+    const { code, stdout, stderr } = await runTill(embedded, 'adopt-account');
     assert.deepEqual([code, stdout], [0, 'Processor account: none → acct_sandbox in test mode\n'], stderr);
     const real = {
       ...embedded,
@@ -283,7 +267,7 @@ describe('till adopt-account', () => {
       PROCESSOR_WEBHOOK_SECRET: 'whsec_account',
       PROCESSOR_API_BASE: 'http://127.0.0.1:1',
     };
-    const failed = await runCommand(real, 'adopt-account');
+    const failed = await runTill(real, 'adopt-account');
     assert.equal(failed.code, 1);
     assert.match(failed.stderr, /The processor is unavailable/);
   });

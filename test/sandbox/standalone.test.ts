@@ -54,6 +54,7 @@ test('the bin also runs from node_modules, without a warning', async (t) => {
   await mkdir(installed, { recursive: true });
   await cp(join(root, 'package.json'), join(installed, 'package.json'));
   await cp(join(root, 'sandbox'), join(installed, 'sandbox'), { recursive: true });
+  await cp(join(root, 'src/platform/launch.mjs'), join(installed, 'src/platform/launch.mjs'));
   const child = run(t, folder, [join(installed, binFile), '--port', '0']);
   assert.ok(child.stderr !== null);
   const errors = text(child.stderr);

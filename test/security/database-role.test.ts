@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { promisify } from 'node:util';
 import { createLogger } from '../../src/platform/logger.ts';
 import { migrate } from '../../src/platform/migrate.ts';
 import { startBackend } from '../support/backend.ts';
@@ -14,9 +12,10 @@ import {
   createSubscription,
   readPayment,
 } from '../support/objects.ts';
+import { runTill } from '../support/run-till.ts';
 import { createTestDatabase, runOnServer } from '../support/test-database.ts';
 import { startTill } from '../support/till.ts';
-import { projectFolder, runTillUntilExit } from '../support/till-in-child.ts';
+import { runTillUntilExit } from '../support/till-in-child.ts';
 import { eventOf } from '../support/webhook-events.ts';
 
 interface Roles {
@@ -119,11 +118,8 @@ test('a service whose role may not migrate starts on the newest schema, and says
 });
 
 async function migrateByCommand(url: string): Promise<string> {
-  const env = { ...process.env, DATABASE_URL: url };
-  const { stdout } = await promisify(execFile)(process.execPath, ['src/cli/cli.ts', 'migrate'], {
-    cwd: projectFolder,
-    env,
-  });
+  const { code, stdout, stderr } = await runTill({ DATABASE_URL: url }, 'migrate');
+  assert.equal(code, 0, stderr);
   return stdout;
 }
 

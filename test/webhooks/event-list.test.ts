@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
-import { promisify } from 'node:util';
 import pg from 'pg';
 import { listEvents } from '../../src/webhooks/webhook-event-list-store.ts';
 import { effort } from '../support/effort.ts';
+import { runTill } from '../support/run-till.ts';
 import { startTill } from '../support/till.ts';
-import { projectFolder } from '../support/till-in-child.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
 const eventCount = effort({ short: 100_000, long: 5_000_000 });
@@ -120,20 +118,13 @@ describe('the list of events', () => {
     });
 
   test('on the command line says that there are more than it counts', async () => {
-    const env = {
-      ...process.env,
+    const environment = {
       DATABASE_URL: till.databaseUrl,
       PROCESSOR_SECRET_KEY: 'sk_test_list',
       PROCESSOR_API_BASE: 'http://127.0.0.1:1',
       PROCESSOR_WEBHOOK_SECRET: 'whsec_list',
     };
-    const list = async (...args: readonly string[]) =>
-      (
-        await promisify(execFile)(process.execPath, ['src/cli/cli.ts', 'events', ...args], {
-          cwd: projectFolder,
-          env,
-        })
-      ).stdout;
+    const list = async (...args: readonly string[]) => (await runTill(environment, 'events', ...args)).stdout;
     assert.match(await list(), /^10000 or more in total$/m);
     assert.match(await list('--type', 'old.type'), /^50 in total$/m);
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { keyValuesOf } from './key-commands.ts';
-import { UsageError } from './usage-error.ts';
+import { UsageError } from '../usage-error.ts';
+import { keyValuesOf } from './keys.ts';
 
 const now = new Date('2026-11-15T09:30:00Z');
 

@@ -1,0 +1,92 @@
+import type { Config } from '../till/config.ts';
+import type { Output } from './output.ts';
+
+/** An argument without a name, such as the ID of `events show ID`. */
+export interface Positional {
+  /** In capitals, as the usage shows it. */
+  readonly name: string;
+  readonly about: string;
+  readonly isOptional?: true;
+  readonly choices?: readonly string[];
+}
+
+export interface StringOption {
+  readonly type: 'string';
+  /** What the usage shows for the value, such as TIME. */
+  readonly value: string;
+  readonly about: string;
+  readonly choices?: readonly string[];
+  readonly default?: string;
+  readonly isRequired?: true;
+}
+
+export interface BooleanOption {
+  readonly type: 'boolean';
+  readonly about: string;
+}
+
+export type Option = StringOption | BooleanOption;
+export type Options = Readonly<Record<string, Option>>;
+
+type Choice<O extends StringOption> = O extends { choices: readonly (infer C)[] } ? C : string;
+type ValueOf<O extends Option> = O extends StringOption
+  ? O extends { isRequired: true } | { default: string }
+    ? Choice<O>
+    : Choice<O> | undefined
+  : boolean;
+export type Values<O extends Options> = { readonly [Name in keyof O]: ValueOf<O[Name]> };
+
+/** One run of a command. */
+export interface Call<O extends Options = Options> {
+  readonly values: Values<O>;
+  readonly positionals: readonly string[];
+  /** Reads the settings, or throws a ConfigError with every mistake. */
+  readonly config: () => Config;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly output: Output;
+  /**
+   * Aborted by SIGINT and SIGTERM, which no longer end the process once a command has read this. A second signal ends
+   * it at once.
+   */
+  readonly signal: AbortSignal;
+}
+
+interface Declaration<O extends Options> {
+  /** The words after `till`, such as `keys create`. */
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  readonly positionals?: readonly Positional[];
+  readonly options?: O;
+  /** More lines for `till COMMAND --help`. */
+  readonly details?: string;
+  /** Resolves when the command has ended. A Failure or an Error is one line on standard error, and exit code 1. */
+  run(call: Call<O>): Promise<void>;
+}
+
+export interface Command extends Declaration<Options> {
+  readonly options: Options;
+  readonly positionals: readonly Positional[];
+}
+
+/** Gives `run` the types of the declared options. */
+export function defineCommand<const O extends Options = Record<never, never>>(
+  declaration: Declaration<O>,
+): Command {
+  const { name, summary, details } = declaration;
+  return {
+    name,
+    summary,
+    positionals: declaration.positionals ?? [],
+    options: declaration.options ?? {},
+    ...(details === undefined ? {} : { details }),
+    // The parser has checked that the values are those that these options declare.
+    run: (call) => declaration.run(call as Call<O>),
+  };
+}
+
+/** Options of every command. */
+export const commonOptions = {
+  json: { type: 'boolean', about: 'print the result as JSON' },
+  help: { type: 'boolean', about: 'show this help' },
+} as const satisfies Options;

@@ -1,0 +1,53 @@
+import { describeAccount, type ProcessorAccount } from '../../processor/account/account.ts';
+import { AccountStore } from '../../processor/account/account-store.ts';
+import type { Processor } from '../../processor/processor.ts';
+import type { Start } from '../../till/compose-parts.ts';
+import { defineCommand } from '../command.ts';
+import { withShutdown } from '../with-services.ts';
+
+export const adoptAccount = defineCommand({
+  name: 'adopt-account',
+  summary: 'bind the database to the processor account and mode of the current key',
+  details: `The service refuses to start with the key of another account or mode than the database knows. Run this command only
+if the new account has the same customers. It also works while no service runs.`,
+  run: (call) =>
+    withShutdown(call, async (start) => {
+      const { database, present } = await openBoth(start);
+      const store = new AccountStore();
+      const before = await store.read(database);
+      await store.replace(database, present);
+      const from = before === undefined ? 'none' : describeAccount(before);
+      call.output.result(
+        { before: before ?? null, after: present },
+        `Processor account: ${from} → ${describeAccount(present)}`,
+      );
+      if (present.id === null)
+        call.output.note('The key has no permission to read its account: Till compares only the mode.');
+    }),
+});
+
+/** Starts embedded parts that are not running: with another account's key, the service refuses to start. */
+async function openBoth(start: Start) {
+  const { config } = start;
+  const { joinDatabase, joinProcessor, openDatabase, openProcessor } = await import(
+    '../../till/compose-parts.ts'
+  );
+  const { metricLabels } = await import('../../till/compose.ts');
+  const { createMetrics } = await import('../../platform/metrics.ts');
+  const { database } = await joinDatabase(start).catch((error: unknown) => {
+    if (config.databaseUrl !== undefined) throw error;
+    return openDatabase(start);
+  });
+  const metrics = createMetrics(metricLabels);
+  const joined = joinProcessor(start, metrics).processor;
+  const present = await readAccount(joined).catch(async (error: unknown) => {
+    if (config.processor.secretKey !== undefined) throw error;
+    const url = `http://${config.host}:${config.port}`;
+    return readAccount((await openProcessor(start, metrics, { url })).processor);
+  });
+  return { database, present };
+}
+
+async function readAccount(processor: Processor): Promise<ProcessorAccount> {
+  return { id: await processor.readAccount(), livemode: processor.livemode };
+}

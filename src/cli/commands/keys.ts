@@ -1,0 +1,110 @@
+import { Failure } from '../../errors.ts';
+import { type KeyValues, keyNamePattern, type StoredKey, scopes } from '../../keys/key.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { isUuid } from '../../platform/id.ts';
+import { parseInstant } from '../../platform/instant.ts';
+import { defineCommand } from '../command.ts';
+import { UsageError } from '../usage-error.ts';
+import { withServices } from '../with-services.ts';
+
+/** As many as a page of the API has. */
+const pageLimit = 100;
+
+/** The key is the only line on standard output, so that it can be piped to where it is needed. */
+export const createKey = defineCommand({
+  name: 'keys create',
+  summary: 'create an API key and print it, this once',
+  options: {
+    name: { type: 'string', value: 'NAME', isRequired: true, about: 'the application that uses the key' },
+    scopes: {
+      type: 'string',
+      value: 'SCOPE,SCOPE',
+      isRequired: true,
+      about: `what the key may do: ${scopes.join(', ')}`,
+    },
+    'expires-at': { type: 'string', value: 'TIME', about: 'when it ends, such as 2027-01-31T00:00:00Z' },
+  },
+  run: (call) => {
+    const values = keyValuesOf(call.values, systemClock.now());
+    return withServices(call, async ({ keys }) => {
+      const { row, key } = (await keys.create(values, undefined)).result;
+      call.output.note(`${keyLine(row)}\nKeep the key now. It is not stored, and cannot be shown again.`);
+      call.output.result({ ...shown(row), key }, key ?? undefined);
+    });
+  },
+});
+
+export const listKeys = defineCommand({
+  name: 'keys list',
+  summary: 'list API keys, newest first, without those from the environment',
+  run: (call) =>
+    withServices(call, async ({ keys }) => {
+      let cursor: string | null | undefined;
+      while (cursor !== null) {
+        const page = await keys.list({ limit: pageLimit, ...(cursor === undefined ? {} : { cursor }) });
+        for (const key of page.data) call.output.row(shown(key), keyLine(key));
+        cursor = page.nextCursor;
+      }
+    }),
+});
+
+export const revokeKey = defineCommand({
+  name: 'keys revoke',
+  summary: 'revoke an API key; running services refuse it within 5 seconds',
+  positionals: [{ name: 'ID', about: 'the id that "till keys list" shows' }],
+  run: (call) =>
+    withServices(call, async ({ keys }) => {
+      const [id = ''] = call.positionals;
+      if (!isUuid(id))
+        throw new Failure('not_found', 'No API key has this id. Run "till keys list" to see the ids.');
+      await keys.revoke(id.toLowerCase());
+      call.output.result(
+        { id: id.toLowerCase() },
+        'Revoked. Running services refuse the key within 5 seconds.',
+      );
+    }),
+});
+
+interface KeyOptions {
+  readonly name?: string | undefined;
+  readonly scopes?: string | undefined;
+  readonly 'expires-at'?: string | undefined;
+}
+
+/** The values of a new key, or a UsageError that names the wrong option. */
+export function keyValuesOf(options: KeyOptions, now: Date): KeyValues {
+  const { name = '', 'expires-at': expiresAt } = options;
+  if (!new RegExp(keyNamePattern).test(name))
+    throw new UsageError('--name must be 1 to 64 letters, digits, "_", "-" and ".".');
+  const wanted = (options.scopes ?? '').split(',').map((scope) => scope.trim());
+  if (new Set(wanted).size !== wanted.length) throw new UsageError('--scopes must name each scope once.');
+  const known = scopes.filter((scope) => wanted.includes(scope));
+  if (known.length !== wanted.length)
+    throw new UsageError(`--scopes must be one or more of ${scopes.join(', ')}, separated by commas.`);
+  return { name, scopes: known, expiresAt: expiresAt === undefined ? null : parseExpiry(expiresAt, now) };
+}
+
+function parseExpiry(text: string, now: Date): Date {
+  const instant = parseInstant(text);
+  if (instant === undefined)
+    throw new UsageError('--expires-at must be a time such as 2027-01-31T00:00:00Z.');
+  const expiresAt = new Date(Number(instant / 1_000n));
+  if (expiresAt <= now) throw new UsageError('--expires-at must be in the future.');
+  return expiresAt;
+}
+
+/** As the API shows a key. */
+function shown({ id, name, scopes: held, createdAt, expiresAt, lastUsedAt }: StoredKey) {
+  return { id, name, scopes: held, createdAt, expiresAt, lastUsedAt };
+}
+
+function keyLine({ id, name, scopes: held, createdAt, expiresAt, lastUsedAt }: StoredKey): string {
+  return [
+    id,
+    name,
+    held.join(','),
+    `created ${createdAt.toISOString()}`,
+    expiresAt === null ? 'does not expire' : `expires ${expiresAt.toISOString()}`,
+    lastUsedAt === null ? 'never used' : `last used ${lastUsedAt.toISOString()}`,
+  ].join('  ');
+}

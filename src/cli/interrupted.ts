@@ -1,0 +1,26 @@
+import { constants } from 'node:os';
+
+/** A signal ended the command. It can be repeated. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+  /** What shells show for a process that a signal ended. */
+  readonly exitCode: number;
+
+  constructor(signal: 'SIGINT' | 'SIGTERM') {
+    super(`interrupted by ${signal}`);
+    this.exitCode = 128 + constants.signals[signal];
+  }
+}
+
+/** Rejects with the reason of the signal as soon as it is aborted. The work itself may still be ending. */
+export async function untilInterrupted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,56 @@
+/** Standard error of a process, or a replacement in tests. */
+export interface Terminal {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+interface OutputParts {
+  readonly isJson: boolean;
+  readonly stdout: Pick<Terminal, 'write'>;
+  readonly stderr: Terminal;
+}
+
+/** Standard output is for results, standard error for progress, advice and warnings. */
+export class Output {
+  readonly isJson: boolean;
+  /** For progress bars and logs. */
+  readonly stderr: Terminal;
+  readonly #stdout: Pick<Terminal, 'write'>;
+  #exitCode = 0;
+
+  constructor({ isJson, stdout, stderr }: OutputParts) {
+    this.isJson = isJson;
+    this.stderr = stderr;
+    this.#stdout = stdout;
+  }
+
+  /** The one result of a command: a JSON document, or the text. Without a text, nothing is printed for people. */
+  result(value: object, text?: string): void {
+    if (this.isJson) this.#stdout.write(`${JSON.stringify(value)}\n`);
+    else if (text !== undefined) this.#stdout.write(`${text}\n`);
+  }
+
+  /** One of many results: a line of JSON, or of text. */
+  row(value: object, text: string): void {
+    this.result(value, text);
+  }
+
+  /** For people only: not printed with `--json`. */
+  note(text: string): void {
+    if (!this.isJson) this.stderr.write(`${text}\n`);
+  }
+
+  /** Also printed with `--json`. */
+  warn(text: string): void {
+    this.stderr.write(`${text}\n`);
+  }
+
+  /** What the command ends with if it does not throw. */
+  setExitCode(code: number): void {
+    this.#exitCode = code;
+  }
+
+  get exitCode(): number {
+    return this.#exitCode;
+  }
+}

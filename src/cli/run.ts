@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import { Failure } from '../errors.ts';
+import { ConfigError, loadConfig, secretVariables } from '../till/config.ts';
+import type { Command } from './command.ts';
+import { commands } from './commands.ts';
+import { helpOf, helpOfCommands, usageOf } from './help.ts';
+import { Interrupted } from './interrupted.ts';
+import { Output, type Terminal } from './output.ts';
+import { CommandLineError, parseCommandLine, type Request } from './parse.ts';
+import { UsageError } from './usage-error.ts';
+
+/** The process that a command runs in, or a replacement in tests. */
+export interface Surroundings {
+  /** Secrets are removed from it once they are read: child processes inherit it. */
+  readonly environment: Record<string, string | undefined>;
+  readonly workingDir: string;
+  readonly stdout: Pick<Terminal, 'write'>;
+  readonly stderr: Terminal;
+  readonly signal: AbortSignal;
+}
+
+const exitCodes = { done: 0, failed: 1, badCommandLine: 2 };
+
+/** Runs a command line, and returns the exit code. */
+export async function runCommandLine(args: readonly string[], around: Surroundings): Promise<number> {
+  let request: Request | undefined;
+  try {
+    request = parseCommandLine(args, commands);
+    if (request.kind === 'run') return await runCommand(request, around);
+    around.stdout.write(textOf(request));
+    return exitCodes.done;
+  } catch (error) {
+    if (error instanceof Interrupted) return error.exitCode;
+    const subject = request?.kind === 'run' ? request.command : '';
+    return report(error, subject, around.stderr);
+  }
+}
+
+function textOf(request: Exclude<Request, { kind: 'run' }>): string {
+  if (request.kind === 'help') return helpOf(request.command);
+  return request.kind === 'list' ? helpOfCommands(commands, request.group) : `till ${readVersion()}\n`;
+}
+
+function readVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    readonly version: string;
+  };
+  return version;
+}
+
+async function runCommand(
+  { command, values, positionals, isJson }: Extract<Request, { kind: 'run' }>,
+  around: Surroundings,
+): Promise<number> {
+  const { environment, workingDir, stdout, stderr } = around;
+  const output = new Output({ isJson, stdout, stderr });
+  await command.run({
+    values,
+    positionals,
+    environment,
+    output,
+    config: () => {
+      const config = loadConfig(environment, workingDir);
+      for (const name of secretVariables) delete environment[name];
+      return config;
+    },
+    get signal() {
+      return around.signal;
+    },
+  });
+  return output.exitCode;
+}
+
+function report(error: unknown, running: Command | '', stderr: Terminal): number {
+  if (error instanceof UsageError) {
+    const subject = error instanceof CommandLineError ? error.subject : running;
+    const usage = typeof subject === 'string' ? helpOfCommands(commands, subject) : usageOf(subject);
+    stderr.write(`${error.message}\n\n${usage}`);
+    return exitCodes.badCommandLine;
+  }
+  if (error instanceof ConfigError || error instanceof Failure) stderr.write(`${error.message}\n`);
+  else stderr.write(`till: ${error instanceof Error ? error.message : String(error)}\n`);
+  return exitCodes.failed;
+}

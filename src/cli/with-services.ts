@@ -1,0 +1,65 @@
+import { noCrashPoints } from '../idempotency/crash-points.ts';
+import { systemClock } from '../platform/clock.ts';
+import { createLogger } from '../platform/logger.ts';
+import { Shutdown } from '../platform/shutdown.ts';
+import { AccountStore } from '../processor/account/account-store.ts';
+import { compareAccount } from '../processor/account/compare-account.ts';
+import type { Start } from '../till/compose-parts.ts';
+import type { Services } from '../till/compose-services.ts';
+import type { Call } from './command.ts';
+import { untilInterrupted } from './interrupted.ts';
+
+type CallParts = Pick<Call, 'config' | 'output' | 'signal'>;
+
+/** Runs `work` with the services of a running Till. Starts nothing, and closes everything at the end. */
+export async function withServices<T>(
+  call: CallParts,
+  work: (services: Services, requireAccount: () => Promise<void>) => Promise<T>,
+): Promise<T> {
+  return withShutdown(call, async (start) => {
+    const { config, logger } = start;
+    // Loaded only now: the whole service would make `--help` slow.
+    const { joinDatabase, joinProcessor } = await import('../till/compose-parts.ts');
+    const { composeServices } = await import('../till/compose-services.ts');
+    const { metricLabels } = await import('../till/compose.ts');
+    const { createMetrics } = await import('../platform/metrics.ts');
+    const { database, ownerLock } = await joinDatabase(start);
+    const metrics = createMetrics(metricLabels);
+    const { processor } = joinProcessor(start, metrics);
+    const services = composeServices({
+      database,
+      ownerLock,
+      processor,
+      metrics,
+      clock: systemClock,
+      logger,
+      crashPoints: noCrashPoints,
+      retentionDays: config.webhookRetentionDays,
+      entitlementGraceDays: config.entitlementGraceDays,
+      events: config.events,
+    });
+    return work(services, async () => {
+      const difference = await compareAccount({ database, store: new AccountStore(), logger }, processor);
+      if (difference !== undefined) throw new Error(difference);
+    });
+  });
+}
+
+/**
+ * Runs `work`, and then stops what it started, also after a signal. Logs go to standard error, and only errors unless
+ * LOG_LEVEL is not `info`.
+ */
+export async function withShutdown<T>(
+  { config: readConfig, output, signal }: CallParts,
+  work: (start: Start) => Promise<T>,
+): Promise<T> {
+  const config = readConfig();
+  const { logLevel } = config;
+  const logger = createLogger(logLevel === 'info' ? 'error' : logLevel, output.stderr);
+  const shutdown = new Shutdown(logger);
+  try {
+    return await untilInterrupted(signal, work({ config, logger, shutdown }));
+  } finally {
+    await shutdown.run();
+  }
+}

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { type CommandOutcome, runTill } from '../support/run-till.ts';
+import { createTestDatabase } from '../support/test-database.ts';
+import { projectFolder } from '../support/till-in-child.ts';
+
+const database = await createTestDatabase();
+after(() => database.drop());
+
+function till(...args: readonly string[]): Promise<CommandOutcome> {
+  const environment = {
+    DATABASE_URL: database.url,
+    PROCESSOR_SECRET_KEY: 'sk_test_cli',
+    PROCESSOR_WEBHOOK_SECRET: 'whsec_cli',
+  };
+  return runTill(environment, ...args);
+}
+
+test('the bin ends a bad command line with exit code 2 and the usage on standard error, and --help with 0', async () => {
+  const bin = (...args: readonly string[]) =>
+    promisify(execFile)(process.execPath, ['src/cli/bin.mjs', ...args], { cwd: projectFolder });
+  await assert.rejects(bin('keys', 'create'), (error: CommandOutcome) => {
+    assert.equal(error.code, 2);
+    assert.equal(error.stdout, '');
+    assert.match(error.stderr, /^--name is missing: --name NAME\.\n\nUsage: till keys create --name NAME/);
+    return true;
+  });
+  assert.match((await bin('--help')).stdout, /^Usage: till COMMAND\n/);
+});
+
+test('till events takes a page in decimal digits, up to the largest that the API takes, and refuses anything else', async () => {
+  for (const page of ['1e400', '2147483648']) {
+    const { code, stdout, stderr } = await till('events', `--page=${page}`);
+    assert.equal(code, 2, page);
+    assert.match(
+      stderr,
+      /^--page must be a whole number from 1 to 2147483647\.\n\nUsage: till events /,
+      page,
+    );
+    assert.equal(stdout, '');
+  }
+  const last = await till('events', '--page=2147483647');
+  assert.deepEqual(last, { code: 0, stdout: '0 in total\n', stderr: '' });
+  const { stdout } = await till('events', '--json');
+  assert.deepEqual(JSON.parse(stdout), { data: [], page: 1, total: 0, totalCapped: false });
+});
+
+test('an event or a key that does not exist is one line on standard error, and exit code 1', async () => {
+  for (const args of [
+    ['events', 'show', 'evt_missing'],
+    ['events', 'replay', 'evt_missing', '--json'],
+    ['keys', 'revoke', 'no-uuid'],
+  ]) {
+    const { code, stdout, stderr } = await till(...args);
+    assert.equal(code, 1, args.join(' '));
+    assert.equal(stdout, '');
+    assert.match(stderr, /^[^\n]+\n$/);
+  }
+});
+
+test('till keys creates a key that is shown once, lists it without it, and revokes it', async () => {
+  const created = await till('keys', 'create', '--name=shop', '--scopes=refund,write');
+  assert.equal(created.code, 0, created.stderr);
+  const key = created.stdout.trim();
+  const [id = ''] = created.stderr.split(' ');
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  const { rows } = await client.query('select digest, scopes from till.api_keys where id = $1', [id]);
+  assert.deepEqual(rows, [
+    { digest: Buffer.from(hash('sha256', key, 'hex'), 'hex'), scopes: ['write', 'refund'] },
+  ]);
+  const { stdout } = await till('keys', 'list');
+  assert.match(
+    stdout,
+    new RegExp(`^${id}  shop  write,refund  created \\S+  does not expire  never used\n$`),
+  );
+  assert.equal((await till('keys', 'revoke', id)).code, 0);
+  assert.equal((await client.query('select from till.api_keys where revoked_at is not null')).rowCount, 1);
+  await client.end();
+});
+
+test('with --json, till keys prints JSON and nothing else', async () => {
+  const created = await till('keys', 'create', '--name=json', '--scopes=read', '--json');
+  assert.equal(created.stderr, '');
+  const { id, key, ...rest } = JSON.parse(created.stdout);
+  assert.match(key, /^till_/);
+  assert.deepEqual(
+    { ...rest, createdAt: '' },
+    {
+      name: 'json',
+      scopes: ['read'],
+      createdAt: '',
+      expiresAt: null,
+      lastUsedAt: null,
+    },
+  );
+  const lines = (await till('keys', 'list', '--json')).stdout.trimEnd().split('\n');
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line)).filter((listed) => listed.id === id),
+    [{ id, ...rest }],
+  );
+  const revoked = await till('keys', 'revoke', id, '--json');
+  assert.deepEqual(JSON.parse(revoked.stdout), { id });
+});
