@@ -52,6 +52,22 @@ test('every page of docs/ is reachable from docs/README.md', () => {
   assert.deepEqual(lonely, []);
 });
 
+test('the numbers of the comparison are those of the last benchmarks', () => {
+  const results = readFileSync(join(root, 'bench/README.md'), 'utf8').split('## The last table')[1] ?? '';
+  const [when = ''] = /\d{4}-\d{2}-\d{2}/.exec(results) ?? [];
+  const row = (name: string) =>
+    new RegExp(`^\\| \`${name}\` +\\|(.*)$`, 'm')
+      .exec(results)?.[1]
+      ?.split('|')
+      .map((cell) => cell.trim()) ?? [];
+  const [perSecond, , , ratio] = row('webhook_end_to_end');
+  const [, , , ratioToStripe] = row('webhook_end_to_end_vs_stripe');
+  const [cpu, , peerCpu] = row('webhook_cpu');
+  const quoted = readFileSync(join(root, 'docs/comparison.md'), 'utf8');
+  for (const number of [when, perSecond, ratio, ratioToStripe, cpu, peerCpu])
+    assert.ok(number && quoted.includes(number), `docs/comparison.md does not have ${number}`);
+});
+
 /** A file that is not a page may have a line as its anchor. */
 function hasAnchor(path: string, anchor: string): boolean {
   const page = pages.get(path);

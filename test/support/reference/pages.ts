@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { commandLinePage } from './command-line-page.ts';
 import { errorsPage } from './errors-page.ts';
 import { eventsPage } from './events-page.ts';
 import { metricsPage } from './metrics-page.ts';
@@ -22,6 +23,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/errors.md', errorsPage()],
     ['docs/reference/events.md', eventsPage()],
     ['docs/reference/scopes.md', scopesPage()],
+    ['docs/reference/command-line.md', commandLinePage()],
     ['README.md', readme.replace(settingsPart, (_, begin, end) => `${begin}${settingsTable()}${end}`)],
   ]);
 }

@@ -32,8 +32,12 @@ what is allowed. An empty variable counts as unset.
 ${table(['variable', 'default', 'allowed', 'meaning'], rows)}
 
 "Required in production" means with \`NODE_ENV=production\`. In place of \`API_KEYS\`, \`API_KEY\` or \`API_KEYS_FILE\` is
-enough. Some variables contain a key or a password: ${secretNames()}. Till removes them from its environment once it has read
-them, because child processes inherit it. The standalone sandbox has [options of its own](../../sandbox/README.md).
+enough.
+
+These contain a key or a password: ${secretNames()}.
+Till removes them from its environment once it has read them, because child processes inherit it.
+
+The standalone sandbox has [options of its own](../../sandbox/README.md).
 `;
 }
 
