@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
+import { after, describe, type TestContext, test } from 'node:test';
+import { createLifetime } from '../support/backend.ts';
 import { findPages, readPage } from '../support/markdown.ts';
 import { projectFolder } from '../support/till-in-child.ts';
-import { startPlace } from './support/example-place.ts';
+import { type ExampleTill, openPlace, startExampleTill } from './support/example-place.ts';
 import { readExamples } from './support/page-examples.ts';
 import { runShell } from './support/run-shell.ts';
 import { checkTypes, runTypescript } from './support/run-typescript.ts';
@@ -17,6 +18,21 @@ const pages = new Map(
     .filter((path) => !withoutExamples.test(path))
     .map((path) => [path, readExamples(readPage(readFileSync(join(projectFolder, path), 'utf8')).blocks)]),
 );
+
+/**
+ * Pages that use one Till together, which saves most of their time. Each other page has a Till of its own for each
+ * language, because it moves the sandbox's clock, or because it shows lists or events of all objects.
+ */
+const sharing = new Set([
+  'README.md',
+  'docs/changing-plans.md',
+  'docs/first-payment.md',
+  'docs/first-subscription.md',
+  'docs/gating.md',
+  'docs/overview.md',
+  'docs/quick-start.md',
+  'docs/saved-cards.md',
+]);
 
 /** Blocks in other languages, and the tests that run them. */
 const runElsewhere: Readonly<Record<string, string>> = {
@@ -68,10 +84,20 @@ const skip = missing.length > 0 && process.env['CI'] !== 'true' && `not installe
 test('the TypeScript examples have no type errors', () => checkTypes(withTypescript));
 
 describe('the examples work as they are written', { concurrency: pagesAtATime }, () => {
+  let sharedTill: Promise<ExampleTill> | undefined;
+  const life = createLifetime();
+  after(() => life.end());
+  const place = async (t: TestContext, page: string, run: string) => {
+    if (!sharing.has(page)) return openPlace(t, await startExampleTill(t), run);
+    sharedTill ??= startExampleTill(life);
+    return openPlace(t, await sharedTill, run);
+  };
   for (const [page, { shell, typescript }] of pages) {
+    const name = page.replace(/\W/g, '-');
     if (shell.length > 0 && !isRunElsewhere(page))
-      test(`${page}, in a shell`, { skip }, async (t) => runShell(shell, await startPlace(t)));
+      test(`${page}, in a shell`, { skip }, async (t) => runShell(shell, await place(t, page, `${name}-sh`)));
     if (typescript.length > 0)
-      test(`${page}, in TypeScript`, async (t) => runTypescript(typescript, await startPlace(t)));
+      test(`${page}, in TypeScript`, async (t) =>
+        runTypescript(typescript, await place(t, page, `${name}-ts`)));
   }
 });
