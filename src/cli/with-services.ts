@@ -1,6 +1,5 @@
 import { noCrashPoints } from '../idempotency/crash-points.ts';
 import { systemClock } from '../platform/clock.ts';
-import { createLogger } from '../platform/logger.ts';
 import { Shutdown } from '../platform/shutdown.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import { compareAccount } from '../processor/account/compare-account.ts';
@@ -9,7 +8,7 @@ import type { Services } from '../till/compose-services.ts';
 import type { Call } from './command.ts';
 import { untilInterrupted } from './interrupted.ts';
 
-type CallParts = Pick<Call, 'config' | 'output' | 'signal'>;
+type CallParts = Pick<Call, 'config' | 'environment' | 'output' | 'signal'>;
 
 /** Runs `work` with the services of a running Till. Starts nothing, and closes everything at the end. */
 export async function withServices<T>(
@@ -50,12 +49,16 @@ export async function withServices<T>(
  * LOG_LEVEL is not `info`.
  */
 export async function withShutdown<T>(
-  { config: readConfig, output, signal }: CallParts,
+  { config: readConfig, environment, output, signal }: CallParts,
   work: (start: Start) => Promise<T>,
 ): Promise<T> {
   const config = readConfig();
+  const { createLogger } = await import('../platform/logger.ts');
+  const { formatLog } = await import('../platform/pretty-log.ts');
   const { logLevel } = config;
-  const logger = createLogger(logLevel === 'info' ? 'error' : logLevel, output.stderr);
+  const { stderr } = output;
+  const destination = formatLog(stderr, config, { isTTY: stderr.isTTY === true, environment });
+  const logger = createLogger(logLevel === 'info' ? 'error' : logLevel, destination);
   const shutdown = new Shutdown(logger);
   try {
     return await untilInterrupted(signal, work({ config, logger, shutdown }));

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type ApiKey, parseApiKeys, shortKeyMistakes } from '../http/access/api-key.ts';
 import { EnvironmentReader } from '../platform/environment.ts';
-import type { LogLevel } from '../platform/logger.ts';
+import type { LogFormat, LogLevel } from '../platform/logger.ts';
 import { type ChoiceSetting, type IntegerSetting, type NamesOf, type Setting, settings } from './settings.ts';
 
 /** All settings from the environment, read once at start. */
@@ -15,12 +15,16 @@ export interface Config {
   readonly apiKeysFile: string | undefined;
   /** Undefined: the embedded PostgreSQL. */
   readonly databaseUrl: string | undefined;
+  /** Set if `databaseUrl` leads to a pooler that shares sessions: the way to PostgreSQL itself. */
+  readonly databaseDirectUrl: string | undefined;
   readonly databasePoolSize: number;
   /** Undefined: the in-process cache. */
   readonly redisUrl: string | undefined;
   readonly dataDir: string;
   readonly processor: ProcessorConfig;
   readonly logLevel: LogLevel;
+  /** Undefined: `pretty` on a terminal outside production. */
+  readonly logFormat: LogFormat | undefined;
   /** 0 turns the limit off. */
   readonly rateLimitPerMinute: number;
   readonly trustProxy: readonly string[];
@@ -75,6 +79,8 @@ export class ConfigError extends Error {
   }
 }
 
+const databaseProtocols = ['postgres://', 'postgresql://'];
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Reads the whole configuration, or throws a ConfigError with every mistake. */
@@ -88,13 +94,15 @@ export function loadConfig(environment: Environment, workingDir: string): Config
     port: integer(env, 'PORT'),
     apiKeys: [...readKeys(env, 'API_KEYS', production), ...readKeys(env, 'API_KEY', production)],
     apiKeysFile: env.path('API_KEYS_FILE', workingDir),
-    databaseUrl: env.address('DATABASE_URL', ['postgres://', 'postgresql://']),
+    databaseUrl: env.address('DATABASE_URL', databaseProtocols),
+    databaseDirectUrl: env.address('DATABASE_DIRECT_URL', databaseProtocols),
     databasePoolSize: integer(env, 'DATABASE_POOL_SIZE'),
     redisUrl:
       env.text('REDIS_URL') === 'memory://' ? undefined : env.address('REDIS_URL', ['redis://', 'rediss://']),
     dataDir: env.path('DATA_DIR', workingDir) ?? resolve(workingDir, settings.DATA_DIR.default),
     processor: readProcessor(env),
     logLevel: choice(env, 'LOG_LEVEL'),
+    logFormat: env.oneOf('LOG_FORMAT', settings.LOG_FORMAT.choices, undefined),
     rateLimitPerMinute: integer(env, 'RATE_LIMIT_PER_MINUTE'),
     trustProxy: env.addresses('TRUST_PROXY'),
     webhookRetentionDays: integer(env, 'WEBHOOK_RETENTION_DAYS'),
@@ -109,6 +117,8 @@ export function loadConfig(environment: Environment, workingDir: string): Config
   };
   if (config.production) refuseDefaults(env);
   else if (config.role !== 'all') refuseEmbeddedParts(env, config.role);
+  if (env.has('DATABASE_DIRECT_URL') && !env.has('DATABASE_URL'))
+    env.missing('DATABASE_URL', 'set it, or unset DATABASE_DIRECT_URL, which has no effect without it');
   if (env.mistakes.length > 0) throw new ConfigError(env.mistakes);
   return Object.freeze(config);
 }
@@ -122,8 +132,9 @@ function choice<Name extends NamesOf<ChoiceSetting>>(
   env: EnvironmentReader,
   name: Name,
 ): (typeof settings)[Name]['choices'][number] {
+  type Choice = (typeof settings)[Name]['choices'][number];
   const { choices, default: fallback } = settings[name];
-  return env.oneOf<(typeof settings)[Name]['choices'][number]>(name, choices, fallback);
+  return env.oneOf<Choice, Choice>(name, choices, fallback);
 }
 
 function readKeys(env: EnvironmentReader, name: string, production: boolean): readonly ApiKey[] {

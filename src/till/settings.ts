@@ -1,4 +1,4 @@
-import { logLevels } from '../platform/logger.ts';
+import { logFormats, logLevels } from '../platform/logger.ts';
 
 interface Declaration {
   /** What it means, in one line of Markdown for the tables of settings. */
@@ -25,6 +25,7 @@ export interface ChoiceSetting extends Declaration {
 /** A text, a path, an address or a secret: `config.ts` says what is allowed. */
 export interface TextSetting extends Declaration {
   readonly default?: string;
+  readonly choices?: readonly string[];
 }
 
 export type Setting = IntegerSetting | ChoiceSetting | TextSetting;
@@ -50,7 +51,12 @@ export const settings = {
   DATABASE_URL: {
     unset: 'embedded PostgreSQL in `DATA_DIR`',
     isSecret: true,
-    about: 'PostgreSQL 15 or newer; a pooler must be in session mode',
+    about: 'PostgreSQL 15 or newer, or a [pooler](docs/poolers.md) in front of it',
+  },
+  DATABASE_DIRECT_URL: {
+    isSecret: true,
+    about:
+      'the address of PostgreSQL itself, needed if `DATABASE_URL` leads to a pooler in transaction mode. Statements then have no names, which costs some throughput',
   },
   DATABASE_POOL_SIZE: {
     default: 10,
@@ -92,6 +98,11 @@ export const settings = {
     about: 'where the sandbox listens on 127.0.0.1, also with its pages',
   },
   LOG_LEVEL: { default: 'info', choices: logLevels, about: 'what is logged: this level and those above it' },
+  LOG_FORMAT: {
+    unset: '`json`; on a terminal outside production `pretty`',
+    choices: logFormats,
+    about: '`pretty` is for people; `NO_COLOR` turns its colours off',
+  },
   RATE_LIMIT_PER_MINUTE: {
     default: 6_000,
     min: 0,

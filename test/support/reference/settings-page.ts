@@ -23,7 +23,8 @@ export function settingsPage(): string {
     code(name),
     required.has(name) ? `${defaultOf(setting)}; required in production` : defaultOf(setting),
     allowedOf(name),
-    setting.about,
+    // The links of the declarations begin at the README.
+    setting.about.replaceAll('](docs/', '](../'),
   ]);
   return `${heading('Settings', 'src/till/settings.ts and src/till/config.ts')}
 Till reads environment variables once, at start. An invalid one fails the start, with a line for each mistake that says
