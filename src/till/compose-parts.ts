@@ -11,6 +11,7 @@ import { OwnerLock } from '../platform/owner-lock.ts';
 import { inspectPooler, type PoolMode } from '../platform/pool-mode.ts';
 import { Database, isUnavailable } from '../platform/postgres.ts';
 import type { Shutdown } from '../platform/shutdown.ts';
+import type { BeforeCall } from '../processor/before-call.ts';
 import type { Processor } from '../processor/processor.ts';
 import { checkProcessorKeys, mayBeSandbox, publicApiBase } from '../processor/stripe/check-processor-keys.ts';
 import { createStripeProcessor } from '../processor/stripe/stripe-processor.ts';
@@ -38,14 +39,14 @@ export interface Start {
 
 export async function openDatabase(start: Start) {
   const addresses = await findDatabase(start);
-  await migrateWhenReachable(addresses, start.logger);
+  await migrateWhenReachable(addresses, start);
   return connect(addresses, start);
 }
 
 /** Brings the database to the newest schema, and returns the URL of its own sessions. */
 export async function migrateDatabase(start: Start): Promise<string> {
   const addresses = await findDatabase(start);
-  await migrateWhenReachable(addresses, start.logger);
+  await migrateWhenReachable(addresses, start);
   return addresses.directUrl;
 }
 
@@ -75,7 +76,7 @@ function embedded(url: string): DatabaseAddresses {
 async function findDatabase(start: Start): Promise<DatabaseAddresses> {
   const { databaseUrl: url } = start.config;
   if (url === undefined) return embedded(await startPostgres(start));
-  return whenReachable(url, start.logger, () => checkAddresses(start.config, url));
+  return whenReachable(start, () => checkAddresses(start.config, url));
 }
 
 /** Refuses a pooler that Till would not work with: requests would fail, or locks would protect nothing. */
@@ -102,29 +103,34 @@ async function startPostgres({ config, logger, shutdown }: Start): Promise<strin
   return postgres.url;
 }
 
-function migrateWhenReachable({ directUrl: url }: DatabaseAddresses, logger: Logger): Promise<void> {
-  return whenReachable(url, logger, () => migrate({ url, folder: migrationsFolder, logger }));
+function migrateWhenReachable({ directUrl: url }: DatabaseAddresses, start: Start): Promise<void> {
+  const { logger } = start;
+  return whenReachable(start, () => migrate({ url, folder: migrationsFolder, logger }));
 }
 
 /** A database that starts together with the service may need longer. */
-async function whenReachable<T>(url: string, logger: Logger, work: () => Promise<T>): Promise<T> {
+async function whenReachable<T>({ config, logger }: Start, work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await work();
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      if (tries >= databaseTriesMax) {
-        throw new Error(
-          `the database at ${describeAddress(url)} is unavailable; start it, or correct DATABASE_URL`,
-          {
-            cause: error,
-          },
-        );
-      }
+      if (tries >= databaseTriesMax) throw explainUnavailable(error, config);
       logger.warn({ err: error, tries }, 'database unavailable; retry scheduled');
       await setTimeout(databaseRetryDelayMs);
     }
   }
+}
+
+/** Quotes the reason: for a pooler that is up, a database or user that it does not know is the same as an outage. */
+function explainUnavailable(error: unknown, { databaseUrl, databaseDirectUrl }: Config): Error {
+  const addresses = [databaseUrl, databaseDirectUrl].filter((url) => url !== undefined).map(describeAddress);
+  const variables = databaseDirectUrl === undefined ? 'DATABASE_URL' : 'DATABASE_URL or DATABASE_DIRECT_URL';
+  const reason = error instanceof Error && error.message !== '' ? ` (${error.message})` : '';
+  return new Error(
+    `the database at ${addresses.join(' or ')} is unavailable${reason}; start it, or correct ${variables}`,
+    { cause: error },
+  );
 }
 
 export async function openCache({ config, logger, shutdown }: Start): Promise<Cache> {
@@ -149,7 +155,7 @@ export async function openProcessor(
   start: Start,
   metrics: Metrics,
   till: { readonly url: string },
-  beforeCall?: () => void,
+  beforeCall?: BeforeCall,
 ): Promise<OpenedProcessor> {
   const { config, logger, shutdown } = start;
   if (config.processor.secretKey !== undefined)
@@ -187,14 +193,15 @@ export async function openProcessor(
 }
 
 /** The processor of a running service, for commands that run next to it. */
-export function joinProcessor(start: Start, metrics: Metrics): OpenedProcessor {
+export function joinProcessor(start: Start, metrics: Metrics, beforeCall?: BeforeCall): OpenedProcessor {
   const { secretKey, sandboxPort } = start.config.processor;
-  if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey);
+  if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey, beforeCall);
   const apiBase = new URL(`http://127.0.0.1:${sandboxPort}`);
   const processor = connectProcessor(start, metrics, {
     secretKey: sandboxKey,
     apiBase,
     webhookSecrets: ['unused'],
+    beforeCall,
   });
   return { processor, name: `sandbox at ${apiBase.origin}` };
 }
@@ -203,7 +210,7 @@ function openRealProcessor(
   start: Start,
   metrics: Metrics,
   secretKey: string,
-  beforeCall?: () => void,
+  beforeCall?: BeforeCall,
 ): OpenedProcessor {
   const { config, logger } = start;
   const apiBase = new URL(config.processor.apiBase ?? publicApiBase);
@@ -226,7 +233,7 @@ function connectProcessor(
     readonly secretKey: string;
     readonly apiBase: URL;
     readonly webhookSecrets: readonly string[];
-    readonly beforeCall?: (() => void) | undefined;
+    readonly beforeCall?: BeforeCall | undefined;
   },
 ): Processor {
   const { maxInFlight } = config.processor;
