@@ -32,8 +32,10 @@ COPY package.json LICENSE ./
 COPY migrations ./migrations
 COPY console/dist ./console/dist
 COPY src ./src
+# For the command "till sandbox". Till itself refuses it in production.
+COPY sandbox ./sandbox
 
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
+ENV PATH=/usr/local/bin NODE_ENV=production HOST=0.0.0.0 PORT=3000
 USER 65532:65532
 EXPOSE 3000
 STOPSIGNAL SIGTERM
@@ -41,6 +43,6 @@ STOPSIGNAL SIGTERM
 # Load balancers check /health instead.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=90s --retries=3 CMD ["node", "-e", \
   "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# Other arguments than src/main.ts run a command, such as: src/cli/bin.mjs resync --all
-ENTRYPOINT ["node", "--import", "./src/platform/require-node.mjs"]
-CMD ["src/main.ts"]
+# The arguments are a command of till, such as: resync --all
+ENTRYPOINT ["node", "src/cli/bin.mjs"]
+CMD ["start"]

@@ -9,7 +9,7 @@ import {
   symlinkSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { mountItself, mountReadOnly, quote } from './namespace.ts';
+import { mountItself, mountReadOnly, pathOf, quote } from './namespace.ts';
 
 /** Programs, libraries and settings of this machine, which stand in for those of the base image. */
 const systemFolders = [
@@ -103,6 +103,6 @@ function readNpmSettings(): NpmSettings {
   const [registry = '', cafile = '', cache = ''] = names.map(
     (name) => new RegExp(`^${name}=(.*)$`, 'm').exec(said)?.[1],
   );
-  const program = realpathSync(execFileSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim());
+  const program = realpathSync(pathOf('npm'));
   return { folder: dirname(dirname(program)), registry, cafile, cache };
 }

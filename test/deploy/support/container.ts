@@ -7,14 +7,9 @@ import type { Backend } from '../../support/backend.ts';
 import { startTill } from '../../support/till.ts';
 import type { TillInChild } from '../../support/till-in-child.ts';
 import type { Image } from './image.ts';
-import { mountItself, quote } from './namespace.ts';
+import { mountItself, pathOf, quote } from './namespace.ts';
 
 const devices = ['null', 'zero', 'full', 'random', 'urandom'];
-/** What an engine sets if the image does not. */
-const engineEnvironment = {
-  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-  HOME: '/app',
-};
 
 export interface Container {
   readonly till: TillInChild;
@@ -33,18 +28,14 @@ export async function startContainer(
   on: Backend,
   settings: Readonly<Record<string, string>>,
 ): Promise<Container> {
-  const environment = { ...engineEnvironment, ...image.environment, ...settings };
+  const environment = { ...image.environment, ...settings };
   const [uid = '', gid = ''] = image.user.split(':');
-  const enter = [
-    'unshare',
-    `--root=${image.root}`,
-    `--wd=${image.workDir}`,
-    `--setgid=${gid}`,
-    `--setuid=${uid}`,
-  ];
+  const user = [`--setgid=${gid}`, `--setuid=${uid}`];
   const isolated = [
-    ...['env', '-i', ...Object.entries(environment).map(([key, value]) => `${key}=${value}`)],
-    ...['setpriv', '--no-new-privs', ...enter, '--', ...image.entrypoint, ...image.command],
+    ...['setpriv', '--no-new-privs', 'env', '-i'],
+    ...Object.entries(environment).map(([key, value]) => `${key}=${value}`),
+    ...[pathOf('unshare'), `--root=${image.root}`, `--wd=${image.workDir}`, ...user, '--'],
+    ...[...image.entrypoint, ...image.command],
   ];
   const script = [...mounts(image.root), `exec ${isolated.map(quote).join(' ')}`].join('\n');
   const till = await startTill({
@@ -57,13 +48,10 @@ export async function startContainer(
     // Its end is that of all processes in the namespace. Without it, a failed test would leave them running.
     if (till.child.exitCode === null) process.kill(firstProcess, 'SIGKILL');
   });
-  const join = ['--mount', '--pid', '--root', '--wd', `--setgid=${gid}`, `--setuid=${uid}`];
+  const enter = [`--target=${firstProcess}`, '--mount', '--pid', '--root', '--wd', ...user, '--'];
   return {
     till,
-    exec: (command) =>
-      promisify(execFile)('nsenter', [`--target=${firstProcess}`, ...join, '--', ...command], {
-        env: environment,
-      }),
+    exec: (command) => promisify(execFile)(pathOf('nsenter'), [...enter, ...command], { env: environment }),
     stop: async () => {
       process.kill(firstProcess, image.stopSignal);
       await exited;

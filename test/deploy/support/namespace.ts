@@ -13,10 +13,15 @@ export function skipWithoutNamespaces(): string | false {
 
 function findObstacle(): string | false {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'needs root on Linux';
-  const missing = needed.filter((name) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0);
+  const missing = needed.filter((name) => pathOf(name) === '');
   if (missing.length > 0) return `needs ${missing.join(', ')}`;
   const { status } = spawnSync('unshare', ['--mount', '--pid', '--fork', 'true']);
   return status === 0 ? false : 'this machine does not allow namespaces';
+}
+
+/** Where a program of this machine is: the PATH of a container does not lead there. */
+export function pathOf(program: string): string {
+  return spawnSync('sh', ['-c', `command -v ${program}`], { encoding: 'utf8' }).stdout.trim();
 }
 
 /** A word for a shell. */
