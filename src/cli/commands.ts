@@ -3,6 +3,7 @@ import { adoptAccount } from './commands/adopt-account.ts';
 import { backup } from './commands/backup.ts';
 import { completion } from './commands/completion.ts';
 import { listEvents, replayEvent, showEvent } from './commands/events.ts';
+import { importAccount } from './commands/import.ts';
 import { createKey, listKeys, revokeKey } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';
 import { restore } from './commands/restore.ts';
@@ -23,6 +24,7 @@ export const commands: readonly Command[] = [
   resync,
   backup,
   restore,
+  importAccount,
   adoptAccount,
   sandbox,
   completion,

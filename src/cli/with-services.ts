@@ -3,6 +3,7 @@ import { systemClock } from '../platform/clock.ts';
 import { Shutdown } from '../platform/shutdown.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import { compareAccount } from '../processor/account/compare-account.ts';
+import type { BeforeCall } from '../processor/before-call.ts';
 import type { Start } from '../till/compose-parts.ts';
 import type { Services } from '../till/compose-services.ts';
 import type { Call } from './command.ts';
@@ -10,10 +11,17 @@ import { untilInterrupted } from './interrupted.ts';
 
 type CallParts = Pick<Call, 'config' | 'environment' | 'output' | 'signal'>;
 
-/** Runs `work` with the services of a running Till. Starts nothing, and closes everything at the end. */
+/** Throws if the key belongs to another account than the database. */
+type RequireAccount = (options?: { readonly remembers: boolean }) => Promise<void>;
+
+/**
+ * Runs `work` with the services of a running Till. Starts nothing, and closes everything at the end. `beforeCall` runs
+ * before every call to the processor.
+ */
 export async function withServices<T>(
   call: CallParts,
-  work: (services: Services, requireAccount: () => Promise<void>) => Promise<T>,
+  work: (services: Services, requireAccount: RequireAccount) => Promise<T>,
+  { beforeCall }: { readonly beforeCall?: BeforeCall } = {},
 ): Promise<T> {
   return withShutdown(call, async (start) => {
     const { config, logger } = start;
@@ -24,7 +32,7 @@ export async function withServices<T>(
     const { createMetrics } = await import('../platform/metrics.ts');
     const { database, ownerLock } = await joinDatabase(start);
     const metrics = createMetrics(metricLabels);
-    const { processor } = joinProcessor(start, metrics);
+    const { processor } = joinProcessor(start, metrics, beforeCall);
     const services = composeServices({
       database,
       ownerLock,
@@ -37,8 +45,9 @@ export async function withServices<T>(
       entitlementGraceDays: config.entitlementGraceDays,
       events: config.events,
     });
-    return work(services, async () => {
-      const difference = await compareAccount({ database, store: new AccountStore(), logger }, processor);
+    return work(services, async (options) => {
+      const parts = { database, store: new AccountStore(), logger };
+      const difference = await compareAccount(parts, processor, options);
       if (difference !== undefined) throw new Error(difference);
     });
   });
