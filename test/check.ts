@@ -93,6 +93,7 @@ const longestFirst = [
   'hostile input',
   'killed payments',
   'sandbox',
+  'test/docs/examples.test.ts',
   'test/process/start-stop.test.ts',
   'security',
   'retention',
