@@ -1,25 +1,13 @@
 import { type Command, parseCommand, UsageError, usage } from './command-line.ts';
-import { type SandboxLog, startSandbox } from './sandbox.ts';
+import { startCommand, welcomeTo } from './start-command.ts';
 
-const log: SandboxLog = (level, fields, message) => {
-  if (level !== 'info') process.stderr.write(`${message} ${JSON.stringify(fields, describeErrors)}\n`);
-};
+/** The exit code for wrong options. */
+const badCommandLine = 2;
 
-function describeErrors(_key: string, value: unknown): unknown {
-  return value instanceof Error ? (value.stack ?? value.message) : value;
-}
-
-const { port, host, dataDir, webhook } = readCommand();
-const sandbox = await startSandbox({
-  port,
-  ...(host === undefined ? {} : { host }),
-  ...(dataDir === undefined ? {} : { dataDir }),
-  ...(webhook === undefined ? {} : { webhook }),
-  log,
-}).catch((error: unknown) => fail(`Failed to start the sandbox: ${String(error)}`));
-process.stdout.write(
-  `The sandbox listens at ${sandbox.url}. Use any sk_test_… key. See sandbox/README.md for test cards and controls.\n`,
+const sandbox = await startCommand(readCommand()).catch((error: unknown) =>
+  fail(`Failed to start the sandbox: ${String(error)}`),
 );
+process.stdout.write(`${welcomeTo(sandbox)}\n`);
 
 let closing = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -38,13 +26,13 @@ function readCommand(): Command {
     if (command !== null) return command;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    fail(`${error.message}\n\n${usage}`);
+    fail(`${error.message}\n\n${usage}`, badCommandLine);
   }
   process.stdout.write(usage);
   process.exit(0);
 }
 
-function fail(message: string): never {
+function fail(message: string, code = 1): never {
   process.stderr.write(`${message}\n`);
-  process.exit(1);
+  process.exit(code);
 }

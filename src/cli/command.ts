@@ -42,8 +42,10 @@ export interface Call<O extends Options = Options> {
   readonly positionals: readonly string[];
   /** Reads the settings, or throws a ConfigError with every mistake. */
   readonly config: () => Config;
-  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly environment: Record<string, string | undefined>;
   readonly output: Output;
+  /** Every command, for those that describe them. */
+  readonly commands: readonly Command[];
   /**
    * Aborted by SIGINT and SIGTERM, which no longer end the process once a command has read this. A second signal ends
    * it at once.

@@ -59,6 +59,7 @@ async function runCommand(
     positionals,
     environment,
     output,
+    commands,
     config: () => {
       const config = loadConfig(environment, workingDir);
       for (const name of secretVariables) delete environment[name];

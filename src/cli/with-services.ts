@@ -1,6 +1,5 @@
 import { noCrashPoints } from '../idempotency/crash-points.ts';
 import { systemClock } from '../platform/clock.ts';
-import { createLogger } from '../platform/logger.ts';
 import { Shutdown } from '../platform/shutdown.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import { compareAccount } from '../processor/account/compare-account.ts';
@@ -10,7 +9,7 @@ import type { Services } from '../till/compose-services.ts';
 import type { Call } from './command.ts';
 import { untilInterrupted } from './interrupted.ts';
 
-type CallParts = Pick<Call, 'config' | 'output' | 'signal'>;
+type CallParts = Pick<Call, 'config' | 'environment' | 'output' | 'signal'>;
 
 /** Throws if the key belongs to another account than the database. */
 type RequireAccount = (options?: { readonly remembers: boolean }) => Promise<void>;
@@ -59,12 +58,16 @@ export async function withServices<T>(
  * LOG_LEVEL is not `info`.
  */
 export async function withShutdown<T>(
-  { config: readConfig, output, signal }: CallParts,
+  { config: readConfig, environment, output, signal }: CallParts,
   work: (start: Start) => Promise<T>,
 ): Promise<T> {
   const config = readConfig();
+  const { createLogger } = await import('../platform/logger.ts');
+  const { formatLog } = await import('../platform/pretty-log.ts');
   const { logLevel } = config;
-  const logger = createLogger(logLevel === 'info' ? 'error' : logLevel, output.stderr);
+  const { stderr } = output;
+  const destination = formatLog(stderr, config, { isTTY: stderr.isTTY === true, environment });
+  const logger = createLogger(logLevel === 'info' ? 'error' : logLevel, destination);
   const shutdown = new Shutdown(logger);
   try {
     return await untilInterrupted(signal, work({ config, logger, shutdown }));

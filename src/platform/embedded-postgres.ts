@@ -1,5 +1,5 @@
 import { access, mkdir, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { findBinaries, linkLibraries } from './embedded-postgres/binaries.ts';
 import {
   clusterDataPath,
@@ -9,9 +9,11 @@ import {
   superuser,
 } from './embedded-postgres/cluster.ts';
 import { lockDataDir } from './embedded-postgres/data-dir-lock.ts';
+import { completeMoves, exists } from './embedded-postgres/pending-moves.ts';
 import { makePrivateDir } from './embedded-postgres/private-files.ts';
 import { launchServer } from './embedded-postgres/server.ts';
 import { findServerCommand, libraryDirName } from './embedded-postgres/server-command.ts';
+import { refuseRoot } from './embedded-postgres/server-user.ts';
 import { serverArguments, socketPort } from './embedded-postgres/settings.ts';
 import { openSocketDir } from './embedded-postgres/socket-path.ts';
 import { clearStaleServer } from './embedded-postgres/stale-server.ts';
@@ -37,7 +39,7 @@ export interface EmbeddedPostgresOptions {
  * Runs a private PostgreSQL server in `dataDir/postgres`. It lives as long as this service, which is its only user:
  *
  *     postgres/lock               locked while a service lives
- *     postgres/lib/               links to the libraries, made at each start
+ *     postgres/lib/               links to the libraries, made at each start (on macOS they are in the package)
  *     postgres/cluster/data/      PostgreSQL's data directory
  *     postgres/cluster/password   of the only database user
  *     postgres/run/               the socket; the server accepts no other connections
@@ -46,12 +48,14 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const logger = options.logger.child({ part: 'embedded-postgres' });
   const settings = options.settings ?? {};
   const binaries = findBinaries();
+  refuseRoot(process.getuid?.(), process.platform);
   const home = await openHome(options.dataDir);
 
   // Resources are released in reverse order: here if the start fails, by `stop` if it succeeds.
   await using resources = new AsyncDisposableStack();
   const lock = await lockDataDir(options.dataDir, join(home, 'lock'));
   resources.defer(() => lock.release());
+  await completeMoves(dirname(home));
 
   await linkLibraries(binaries, join(home, libraryDirName));
   const command = await findServerCommand(binaries, home, clusterDataPath(home));
@@ -96,6 +100,36 @@ export async function findRunningPostgres(dataDir: string): Promise<EmbeddedPost
       `No embedded PostgreSQL runs in ${dataDir}; start the service first, or set DATABASE_URL.`,
       { cause },
     );
+  }
+}
+
+export interface HeldDataDir {
+  /** The real path of `dataDir`. */
+  readonly path: string;
+  /** Of the installed PostgreSQL. */
+  readonly majorVersion: string;
+  release(): void;
+}
+
+/** Takes the data directory of a service that does not run, for commands that replace its files. */
+export async function holdDataDir({
+  dataDir,
+  logger,
+}: Pick<EmbeddedPostgresOptions, 'dataDir' | 'logger'>): Promise<HeldDataDir> {
+  const binaries = findBinaries();
+  const home = await openHome(dataDir);
+  const lock = await lockDataDir(dataDir, join(home, 'lock'));
+  try {
+    await completeMoves(dirname(home));
+    await linkLibraries(binaries, join(home, libraryDirName));
+    const dataPath = clusterDataPath(home);
+    const { majorVersion } = await findServerCommand(binaries, home, dataPath);
+    await makePrivateDir(join(home, 'run'));
+    if (await exists(dataPath)) await clearStaleServer(dataPath, join(home, 'run'), logger);
+    return { path: dirname(home), majorVersion, release: () => lock.release() };
+  } catch (error) {
+    lock.release();
+    throw error;
   }
 }
 

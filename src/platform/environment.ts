@@ -45,7 +45,11 @@ export class EnvironmentReader {
     );
   }
 
-  oneOf<const T extends string>(name: string, allowed: readonly T[], fallback: T): T {
+  oneOf<const T extends string, Fallback extends T | undefined>(
+    name: string,
+    allowed: readonly T[],
+    fallback: Fallback,
+  ): T | Fallback {
     const text = this.text(name);
     if (text === undefined) return fallback;
     const value = allowed.find((candidate) => candidate === text);

@@ -5,6 +5,8 @@ export type { Logger } from 'pino';
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
+export const logFormats = ['json', 'pretty'] as const;
+export type LogFormat = (typeof logFormats)[number];
 
 /**
  * Writes JSON, one object per line, to standard output. It redacts nothing: callers never pass values that must not be

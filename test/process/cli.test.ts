@@ -4,6 +4,7 @@ import { hash } from 'node:crypto';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { runCommandLine } from '../../src/cli/run.ts';
 import { type CommandOutcome, runTill } from '../support/run-till.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 import { projectFolder } from '../support/till-in-child.ts';
@@ -105,4 +106,24 @@ test('with --json, till keys prints JSON and nothing else', async () => {
   );
   const revoked = await till('keys', 'revoke', id, '--json');
   assert.deepEqual(JSON.parse(revoked.stdout), { id });
+});
+
+test('till sandbox serves until a signal, and refuses wrong options', async () => {
+  const interruption = new AbortController();
+  const { promise: line, resolve } = Promise.withResolvers<string>();
+  const ended = runCommandLine(['sandbox', '--port=0', '--json'], {
+    environment: {},
+    workingDir: projectFolder,
+    stdout: { write: resolve },
+    stderr: process.stderr,
+    signal: interruption.signal,
+  });
+  const { url } = JSON.parse(await line);
+  const headers = { authorization: 'Bearer sk_test_cli' };
+  assert.equal((await fetch(`${url}/v1/account`, { headers })).status, 200);
+  interruption.abort();
+  assert.equal(await ended, 0);
+  const wrong = await runTill({ SANDBOX_PORT: 'x' }, 'sandbox');
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /^SANDBOX_PORT must be a port number, not "x"\.\n\nUsage: till sandbox /);
 });

@@ -52,7 +52,11 @@ test('the embedded default starts, stops with nothing left running, and finds it
   assert.equal(await first.stop('SIGTERM'), 0);
   assert.deepEqual(await processesOf(folder), []);
 
-  const second = await startTill({ in: 'child', environment: { DATA_DIR: folder } });
+  const second = await startTill({
+    in: 'child',
+    environment: { DATA_DIR: folder },
+    command: [process.execPath, 'src/cli/bin.mjs', 'start'],
+  });
   const again = await fetch(`${second.url}/api/v1/nothing`, { headers: { 'x-api-key': key } });
   assert.equal(again.status, 404, 'the key is still the same');
   assert.ok(!second.lines.some((line) => line.msg === 'migration applied'), 'the schema is still there');

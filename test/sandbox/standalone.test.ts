@@ -79,7 +79,7 @@ test('a wrong option ends with the usage', async (t) => {
   const child = run(t, await emptyFolder(t), [join(root, binFile), '--prot', '0']);
   assert.ok(child.stderr !== null);
   const [errors, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
-  assert.equal(code, 1);
+  assert.equal(code, 2);
   assert.match(errors, /--prot[\s\S]*Usage: till-sandbox/);
 });
 

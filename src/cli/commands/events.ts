@@ -1,4 +1,3 @@
-import { pageMax } from '../../http/docs/api-schema.ts';
 import { parsePlainInteger } from '../../platform/plain-integer.ts';
 import { type WebhookEvent, webhookEventStates } from '../../webhooks/webhook-event.ts';
 import { defineCommand } from '../command.ts';
@@ -23,7 +22,8 @@ export const listEvents = defineCommand({
       about: `the number of the page, of ${pageLimit} events`,
     },
   },
-  run: (call) => {
+  run: async (call) => {
+    const { pageMax } = await import('../../http/docs/api-schema.ts');
     const { state, type, object: objectId } = call.values;
     const page = parsePlainInteger(call.values.page) ?? 0;
     if (page < 1 || page > pageMax)

@@ -1,0 +1,25 @@
+import type { Command } from './command-line.ts';
+import { type Sandbox, type SandboxLog, startSandbox } from './sandbox.ts';
+
+/** Only what is wrong is logged, on standard error. */
+const log: SandboxLog = (level, fields, message) => {
+  if (level !== 'info') process.stderr.write(`${message} ${JSON.stringify(fields, describeErrors)}\n`);
+};
+
+export function startCommand({ port, host, dataDir, webhook }: Command): Promise<Sandbox> {
+  return startSandbox({
+    port,
+    ...(host === undefined ? {} : { host }),
+    ...(dataDir === undefined ? {} : { dataDir }),
+    ...(webhook === undefined ? {} : { webhook }),
+    log,
+  });
+}
+
+export function welcomeTo({ url }: Sandbox): string {
+  return `The sandbox listens at ${url}. Use any sk_test_… key. See sandbox/README.md for test cards and controls.`;
+}
+
+function describeErrors(_key: string, value: unknown): unknown {
+  return value instanceof Error ? (value.stack ?? value.message) : value;
+}
