@@ -106,6 +106,18 @@ describe('an import', () => {
     await assertAdopted(till, account);
   });
 
+  test('also adopts what webhooks have stored without its customer, and a dry run foresees it', async (t) => {
+    const till = await startTill({ in: 'process', for: t });
+    const account = await makeForeignAccount(till);
+    await till.settle();
+    const [stored] = await till.sql<{ count: number }>('select count(*) as count from till.invoices');
+    assert.equal(stored?.count, 4);
+    const foreseen = await runImport(till, { isDryRun: true });
+    assert.deepEqual(foreseen, { counts: everything, skips: [] });
+    assert.deepEqual(await runImport(till), foreseen);
+    await assertAdopted(till, account);
+  });
+
   test('leaves what Till created as it is, and gives lost rows the same ids again', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     await createPaidPayment(till);
