@@ -14,7 +14,7 @@ import { apiKey } from '../load/requests.ts';
 const name = 'console_slowest_view';
 const payments = 1_000_000;
 const subscriptions = 100_000;
-/** Nobody waits longer than this without losing their train of thought. */
+/** People keep their attention on the task if a page takes no longer than this. */
 const goalMs = 1_000;
 const looksPerRound = 5;
 const dayMs = 86_400_000;

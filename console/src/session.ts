@@ -1,8 +1,9 @@
 import { computed, signal } from '@preact/signals';
 import { ApiError } from './api/api-error.ts';
+import { requestTimeoutMs } from './api/time-limit.ts';
 import type { CurrentKey, Scope } from './api/types.ts';
 
-/** Session storage ends with the tab, and no other tab reads it. */
+/** Session storage ends with the tab. Only a tab that the browser makes as a copy of this one starts with its values. */
 const storageName = 'till-api-key';
 
 const stored = signal(sessionStorage.getItem(storageName));
@@ -26,7 +27,10 @@ const keyPattern = /^[\x21-\x7e]+$/;
 /** Asks the server about a key, and keeps it for this tab if it is valid. */
 export async function signIn(key: string): Promise<void> {
   if (!keyPattern.test(key)) throw ApiError.invalidKey();
-  const response = await fetch('/api/v1/api-keys/current', { headers: { 'x-api-key': key } });
+  const response = await fetch('/api/v1/api-keys/current', {
+    headers: { 'x-api-key': key },
+    signal: AbortSignal.timeout(requestTimeoutMs),
+  });
   if (!response.ok) throw await ApiError.of(response);
   current.value = await response.json();
   sessionStorage.setItem(storageName, key);

@@ -7,7 +7,7 @@ export function shownCoupon(store: Store, coupon: Coupon): Coupon {
   return { ...coupon, valid: couponRefusal(coupon, store.now()) === null };
 }
 
-/** The promotion code as callers see it: it is only active while somebody can redeem it. */
+/** The promotion code as callers see it: it is only active while it can be redeemed. */
 export function shownPromotionCode(store: Store, code: PromotionCode): PromotionCode {
   const coupon = store.coupons.get(code.promotion.coupon);
   return { ...code, active: isRedeemable(code, coupon, store.now()) };

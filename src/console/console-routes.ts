@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { acceptsCoding } from '../http/input/accept.ts';
+import { hasTag } from '../http/input/if-none-match.ts';
 
 /**
  * The page loads only its own script and styles, and calls only this server. Scripts cannot turn text into HTML or code
@@ -85,10 +87,10 @@ function readAsset(name: string, type: string): Asset {
 /** Browsers ask each time whether a file has changed: after an upgrade, no page runs with scripts of the old release. */
 function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset): FastifyReply {
   reply.headers({ 'cache-control': 'no-cache', etag: asset.etag, vary: 'accept-encoding' });
-  if (request.headers['if-none-match'] === asset.etag) return reply.code(304).send();
+  if (hasTag(request.headers['if-none-match'], asset.etag)) return reply.code(304).send();
   reply.type(asset.type);
   const accepted = String(request.headers['accept-encoding'] ?? '');
-  if (/\bbr\b/.test(accepted)) return reply.header('content-encoding', 'br').send(asset.br());
-  if (/\bgzip\b/.test(accepted)) return reply.header('content-encoding', 'gzip').send(asset.gzip());
+  if (acceptsCoding(accepted, 'br')) return reply.header('content-encoding', 'br').send(asset.br());
+  if (acceptsCoding(accepted, 'gzip')) return reply.header('content-encoding', 'gzip').send(asset.gzip());
   return reply.send(asset.plain);
 }

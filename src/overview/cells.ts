@@ -18,6 +18,9 @@ export interface Cell {
   readonly amount: bigint;
 }
 
+/** The metrics that are about now; all others are about days. */
+export const subscriptionMetrics = /^(subscriptions|recurring)\./;
+
 /** The day of a cell that is about now. PostgreSQL sorts it after every other day. */
 export const now = 'infinity';
 
@@ -81,10 +84,6 @@ export function planIdsOf(changes: readonly Change[]): readonly string[] {
 export class CellSum {
   readonly #cells = new Map<string, Cell>();
 
-  get size(): number {
-    return this.#cells.size;
-  }
-
   add({ day, currency, metric, count, amount }: Cell, sign: 1 | -1 = 1): void {
     const key = `${day} ${currency} ${metric}`;
     const sum = this.#cells.get(key);
@@ -114,7 +113,7 @@ export class CellSum {
 
   /** The cells that differ from zero and that rows alone determine: not the changes of days. */
   computable(): readonly Cell[] {
-    return this.all().filter(({ day, metric }) => day === now || !isOfSubscriptions(metric));
+    return this.all().filter(({ day, metric }) => day === now || !subscriptionMetrics.test(metric));
   }
 
   /** A number about now has a cell for now, and one for its change on this day. */
@@ -123,10 +122,6 @@ export class CellSum {
     for (const each of day === null ? [now, changedOn] : [day])
       this.add({ ...contribution, day: each }, sign);
   }
-}
-
-function isOfSubscriptions(metric: string): boolean {
-  return /^(subscriptions|recurring)\./.test(metric);
 }
 
 export type Plans = ReadonlyMap<string, PricedPlan>;

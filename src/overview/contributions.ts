@@ -1,6 +1,7 @@
 import type { PaymentView } from '../payments/payment-view.ts';
 import type { RefundView } from '../payments/refund-view.ts';
 import type { Plan } from '../plans/plan.ts';
+import { dayOfIso } from '../platform/day.ts';
 import type { SubscriptionView } from '../subscriptions/subscription-view.ts';
 
 /** The statuses of a subscription that the overview counts. */
@@ -56,7 +57,7 @@ export const countedFields: Readonly<Record<CountedObject['type'], readonly stri
 };
 
 function ofPayment(view: PaymentView): readonly Contribution[] {
-  const at = { day: dayOf(view.createdAt), currency: view.currency };
+  const at = { day: dayOfIso(view.createdAt), currency: view.currency };
   const add = (metric: string, amount: number) => ({ ...at, metric, count: 1, amount: BigInt(amount) });
   return [
     add('payments', view.amountReceived),
@@ -68,7 +69,9 @@ function ofPayment(view: PaymentView): readonly Contribution[] {
 }
 
 function ofRefund({ createdAt, currency, status, amount }: RefundView): readonly Contribution[] {
-  return [{ day: dayOf(createdAt), currency, metric: `refunds.${status}`, count: 1, amount: BigInt(amount) }];
+  return [
+    { day: dayOfIso(createdAt), currency, metric: `refunds.${status}`, count: 1, amount: BigInt(amount) },
+  ];
 }
 
 function ofSubscription(
@@ -115,9 +118,4 @@ function isCounted(status: string): status is CountedStatus {
 
 function isRecurring(status: string): status is RecurringStatus {
   return recurringStatuses.some((one) => one === status);
-}
-
-/** The UTC day of a time in ISO 8601. */
-function dayOf(time: string): string {
-  return time.slice(0, 'YYYY-MM-DD'.length);
 }

@@ -2,7 +2,13 @@ import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
 import type { EventPlace } from '../events/event-id.ts';
 import type { Logger } from '../platform/logger.ts';
-import { type Database, isLockTimeout, type Queryable, type Transaction } from '../platform/postgres.ts';
+import {
+  type Database,
+  isLockTimeout,
+  isSerializationFailure,
+  type Queryable,
+  type Transaction,
+} from '../platform/postgres.ts';
 import { CellSum, type Change, type CountedEvent, changeOf, type Plans, planIdsOf } from './cells.ts';
 import { countedTypes, type PricedPlan } from './contributions.ts';
 import type { CountedTable } from './overview-count-store.ts';
@@ -26,6 +32,8 @@ const correctionTriesMax = 50;
 const correctionDelayMs = 20;
 /** Above every position. */
 const positionMax = Number.MAX_SAFE_INTEGER;
+/** A first count takes seconds, a batch of events milliseconds. */
+const retryAfterSeconds = 5;
 
 interface EventReader {
   horizon(db: Queryable): Promise<number>;
@@ -108,7 +116,7 @@ export class OverviewFollower {
       if (corrected !== undefined) return corrected;
       await setTimeout(correctionDelayMs);
     }
-    throw new Failure('database_unavailable', 'The overview is being computed. Retry later.');
+    throw overviewPending();
   }
 
   /**
@@ -119,20 +127,26 @@ export class OverviewFollower {
     const { database, store, events } = this.#parts;
     // Before the snapshot, so that it contains every change up to here.
     const horizon = await events.horizon(database);
-    return database.transaction(async (tx) => {
-      await tx.query('set transaction isolation level repeatable read');
-      const progress = await store.tryLock(tx);
-      if (progress === undefined) return undefined;
-      const position = progress.position ?? horizon;
-      const difference = new CellSum();
-      for (const table of this.#parts.tables) await countTable(tx, table, difference, signal);
-      await this.#subtractLater(tx, position, difference);
-      difference.addAll(await store.readComputable(tx), -1);
-      const corrected = difference.all();
-      await store.moveToSnapshot(tx, position);
-      await store.add(tx, corrected);
-      return corrected.length;
-    });
+    try {
+      return await database.transaction(async (tx) => {
+        await tx.query('set transaction isolation level repeatable read');
+        const progress = await store.tryLock(tx);
+        if (progress === undefined) return undefined;
+        const position = progress.position ?? horizon;
+        const difference = new CellSum();
+        for (const table of this.#parts.tables) await countTable(tx, table, difference, signal);
+        await this.#subtractLater(tx, position, difference);
+        difference.addAll(await store.readComputable(tx), -1);
+        const corrected = difference.all();
+        await store.moveToSnapshot(tx, position);
+        await store.add(tx, corrected);
+        return corrected.length;
+      });
+    } catch (error) {
+      // Another process committed between the snapshot and the lock.
+      if (isSerializationFailure(error)) return undefined;
+      throw error;
+    }
   }
 
   /** Subtracts the changes of events after a position. Numbers of subscriptions have a cell for now only. */
@@ -190,6 +204,13 @@ export class OverviewFollower {
     if (ids.length === 0) return new Map();
     return new Map((await this.#parts.plans.find(db, ids)).map((plan) => [plan.id, plan]));
   }
+}
+
+/** The refusal of a request while the numbers are not known yet. */
+export function overviewPending(): Failure {
+  return new Failure('database_unavailable', 'The overview is being computed. Retry later.', {
+    retryAfterSeconds,
+  });
 }
 
 async function countTable(

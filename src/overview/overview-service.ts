@@ -1,15 +1,11 @@
-import { Failure } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { dayOf } from '../platform/day.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { WebhookBacklog } from '../webhooks/webhook-event.ts';
-import type { OverviewFollower } from './overview-follower.ts';
+import { type OverviewFollower, overviewPending } from './overview-follower.ts';
 import { addCounts, type CurrencyNumbers, numbersOf, type SubscriptionCounts } from './overview-numbers.ts';
 import type { DayRange } from './overview-range.ts';
 import type { OverviewStore } from './overview-store.ts';
-
-/** The first count of a million payments takes a few seconds. */
-const retryAfterSeconds = 5;
 
 export interface Overview extends DayRange {
   readonly currency: string | null;
@@ -42,10 +38,7 @@ export class OverviewService {
     const requestedAt = clock.now();
     const isCurrent = await follower.catchUp();
     const progress = await store.progress(database);
-    if (progress.position === null)
-      throw new Failure('database_unavailable', 'The overview is being computed. Retry later.', {
-        retryAfterSeconds,
-      });
+    if (progress.position === null) throw overviewPending();
     const [cells, webhooks] = await Promise.all([
       store.read(database, { ...range, currency }),
       webhookEvents.backlog(),

@@ -1,5 +1,5 @@
 import type { Queryable } from '../platform/postgres.ts';
-import { type Cell, now } from './cells.ts';
+import { type Cell, now, subscriptionMetrics } from './cells.ts';
 
 /** How far the events are counted. */
 export interface OverviewProgress {
@@ -79,7 +79,7 @@ export class OverviewStore {
     return toCells(
       await db.query(
         `select day::text as day, currency, metric, count, amount::text as amount from till.overview_cells
-         where day = '${now}' or metric !~ '${ofSubscriptions}'`,
+         where day = '${now}' or metric !~ '${subscriptionMetrics.source}'`,
       ),
     );
   }
@@ -95,16 +95,13 @@ export class OverviewStore {
          where day = '${now}' and ($3::text is null or currency = $3)
          union all
          select '${later}', currency, metric, sum(count)::bigint, sum(amount)::text from till.overview_cells
-         where day > $2 and day < '${now}' and metric ~ '${ofSubscriptions}' and ($3::text is null or currency = $3)
+         where day > $2 and day < '${now}' and metric ~ '${subscriptionMetrics.source}' and ($3::text is null or currency = $3)
          group by currency, metric`,
         [from, to, currency ?? null],
       ),
     );
   }
 }
-
-/** The metrics of subscriptions are about now, all others about days. */
-const ofSubscriptions = '^(subscriptions|recurring)\\.';
 
 type Row = { readonly [Field in keyof OverviewProgress]: OverviewProgress[Field] };
 

@@ -11,7 +11,12 @@ export function isDay(text: string): boolean {
   return !Number.isNaN(timeMs) && dayOf(timeMs) === text;
 }
 
+/** The UTC day of a time in ISO 8601, as the API writes times. */
+export function dayOfIso(time: string): string {
+  return time.slice(0, length);
+}
+
 /** The UTC day of a time. */
 export function dayOf(timeMs: number): string {
-  return new Date(timeMs).toISOString().slice(0, length);
+  return dayOfIso(new Date(timeMs).toISOString());
 }

@@ -288,9 +288,12 @@ export function isOutage(error: unknown): boolean {
   return code === undefined || !(singleFailureCodes.includes(code) || code.startsWith(rollbackClass));
 }
 
-const lockTimeoutCode = '55P03';
-
 /** Whether a statement gave up because other sessions held a lock for longer than its lock timeout. */
 export function isLockTimeout(error: unknown): boolean {
-  return codeOf(error) === lockTimeoutCode;
+  return codeOf(error) === '55P03';
+}
+
+/** Whether a repeatable read of `Database` met a row that another transaction changed after the snapshot. */
+export function isSerializationFailure(error: unknown): boolean {
+  return error instanceof Failure && codeOf(error.cause) === '40001';
 }

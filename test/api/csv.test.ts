@@ -99,7 +99,7 @@ test('200: every list is a file with the rows and the fields of the JSON', async
 });
 
 test('200: no rows are a file with a header, and nested fields have their columns', async () => {
-  const { body } = await exported(`/payments?customerId=nobody`);
+  const { body } = await exported(`/payments?customerId=unknown`);
   assert.match(
     body,
     /^id,processorPaymentIntentId,[^\r]*,failure\.code,failure\.declineCode,failure\.message,[^\r]*\r\n$/,

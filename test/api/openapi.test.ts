@@ -120,7 +120,7 @@ async function makeTarget(path: string): Promise<string> {
     resyncs: makeResync,
   };
   const make = makers[resource];
-  assert.ok(make !== undefined, `nobody makes ${resource}: ${path}`);
+  assert.ok(make !== undefined, `no test creates ${resource}: ${path}`);
   return make();
 }
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { createPlan, createSubscription, type PlanBody } from '../support/objects.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { browserTest, sharedWorld } from './support/browser-test.ts';
 
-browserTest('plans can be limited to active ones', async ({ page, open }) => {
+browserTest('plans can be limited to active ones, and exported', async ({ page, open }) => {
   const { plan, archivedPlan } = await sharedWorld();
   await open('/console/plans');
   const row = ({ id }: PlanBody) => page.locator(`a[href="/console/plans/${id}"]`);
@@ -13,6 +14,12 @@ browserTest('plans can be limited to active ones', async ({ page, open }) => {
   await row(plan).waitFor();
   assert.equal(new URL(page.url()).search, '?activeOnly=true');
   await expectAccessible(page);
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Export CSV' }).click(),
+  ]);
+  const rows = await readFile(await file.path(), 'utf8');
+  assert.ok(rows.includes(plan.id) && !rows.includes(archivedPlan.id));
 });
 
 browserTest('a plan in a currency without decimals can be created, once', async ({ page, till, open }) => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { Failure } from '../../src/errors.ts';
-import { Database, isOutage, type Transaction } from '../../src/platform/postgres.ts';
+import { Database, isOutage, isSerializationFailure, type Transaction } from '../../src/platform/postgres.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { freePort } from '../support/redis-server.ts';
 import { lineToDatabase } from '../support/tcp-line.ts';
@@ -287,6 +287,17 @@ test('of two transactions that wait for each other one can be tried again, and i
   assert.equal(failures.length, 1);
   assert.ok(failures[0] instanceof Failure && failures[0].code === 'database_unavailable');
   assert.equal(isOutage(failures[0]), false);
+});
+
+test('a repeatable read that meets a newer row fails as what it is', async () => {
+  await database.query('insert into numbers values (20)');
+  const late = database.transaction(async (tx) => {
+    await tx.query('set transaction isolation level repeatable read');
+    await tx.query('select from numbers');
+    await database.query('update numbers set n = 21 where n = 20');
+    await tx.query('select from numbers where n = 20 for update skip locked');
+  });
+  await assert.rejects(late, (error) => isSerializationFailure(error) && !isOutage(error));
 });
 
 test('a connection that is ended the moment it is ready fails its transaction, never the process', async (t) => {

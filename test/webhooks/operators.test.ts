@@ -93,7 +93,7 @@ describe('the list of events', () => {
     );
   });
 
-  test('refuses what it does not know, and whoever has no key', async (t) => {
+  test('refuses what it does not know, and requests without a key', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     for (const query of ['state=lost', 'page=0', 'limit=101', 'object=in_1']) {
       await readProblem(await till.fetch(`/api/v1/webhook-events?${query}`), 400, 'invalid_request');

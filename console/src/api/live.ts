@@ -25,7 +25,7 @@ export function onChanges(listener: Listener): () => void {
 }
 
 /**
- * Follows the event stream while somebody is signed in and the tab is visible. A browser opens six connections to a host
+ * Follows the event stream while a user is signed in and the tab is visible. A browser opens six connections to a host
  * in all its tabs together, so a hidden tab must not keep one.
  */
 export function followChanges(): () => void {

@@ -1,9 +1,7 @@
 import { signal } from '@preact/signals';
 import { apiKey, signOut } from '../session.ts';
 import { ApiError } from './api-error.ts';
-
-/** The server ends a request after 30 s. A little more, so that its answer arrives. */
-const timeoutMs = 40_000;
+import { requestTimeoutMs } from './time-limit.ts';
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
@@ -71,7 +69,7 @@ export function withQuery(path: string, query: Query = {}): string {
 }
 
 function withTimeout(signal: AbortSignal | undefined): AbortSignal {
-  const timeout = AbortSignal.timeout(timeoutMs);
+  const timeout = AbortSignal.timeout(requestTimeoutMs);
   return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
 }
 

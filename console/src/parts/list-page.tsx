@@ -1,13 +1,10 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { toApiError } from '../api/api-error.ts';
-import { downloadCsv } from '../api/download-csv.ts';
 import type { Page as ListPageOf, TillEvent } from '../api/types.ts';
 import { useResource } from '../api/use-resource.ts';
 import { type Column, DataTable } from './data-table.tsx';
+import { ExportButton } from './export-button.tsx';
 import { type Filter, Filters, filterValues } from './filters.tsx';
-import { notify } from './notices.tsx';
 import { Page } from './page.tsx';
 import { Pager, rowsPerPage } from './pager.tsx';
 import { Empty, Show } from './states.tsx';
@@ -54,45 +51,24 @@ export function ListPage<Row>(props: ListPageProps<Row>) {
     >
       {filters.length > 0 && <Filters filters={filters} />}
       <Show resource={resource}>
-        {(page) =>
-          page.data.length === 0 ? (
-            <Empty>{Object.keys(values).length > 0 ? `No ${noun} matches.` : `No ${noun} yet.`}</Empty>
-          ) : (
+        {(rows) => {
+          const isLater = (cursor ?? page) !== undefined;
+          if (rows.data.length === 0 && !isLater)
+            return (
+              <Empty>{Object.keys(values).length > 0 ? `No ${noun} matches.` : `No ${noun} yet.`}</Empty>
+            );
+          return (
             <>
-              <DataTable caption={title} columns={columns} rows={page.data} keyOf={keyOf} />
-              <Pager of={page} noun={noun} />
+              {rows.data.length === 0 ? (
+                <Empty>{`No ${noun} is on this page.`}</Empty>
+              ) : (
+                <DataTable caption={title} columns={columns} rows={rows.data} keyOf={keyOf} />
+              )}
+              <Pager of={rows} noun={noun} />
             </>
-          )
-        }
+          );
+        }}
       </Show>
     </Page>
-  );
-}
-
-function ExportButton({
-  path,
-  query,
-}: {
-  readonly path: string;
-  readonly query: Readonly<Record<string, string>>;
-}) {
-  const [isBusy, setBusy] = useState(false);
-  const run = async () => {
-    if (isBusy) return;
-    setBusy(true);
-    try {
-      const isComplete = await downloadCsv(path, query);
-      if (!isComplete)
-        notify('The file does not have all rows: there are too many. Use the filters to export the others.');
-    } catch (error) {
-      notify(`The export failed: ${toApiError(error).detail}`);
-    } finally {
-      setBusy(false);
-    }
-  };
-  return (
-    <button type="button" onClick={run} aria-busy={isBusy}>
-      {isBusy ? 'Exporting…' : 'Export CSV'}
-    </button>
   );
 }

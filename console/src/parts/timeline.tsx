@@ -1,6 +1,7 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
+import { History, type HistorySoFar } from '../api/history.ts';
 import { get } from '../api/request.ts';
-import type { Page, TillEvent } from '../api/types.ts';
+import type { TillEvent } from '../api/types.ts';
 import { useResource } from '../api/use-resource.ts';
 import { eventTitle } from '../format/event-title.ts';
 import { isInstant, readable } from '../format/readable.ts';
@@ -11,10 +12,6 @@ import { Section } from './page.tsx';
 import { Empty, Show } from './states.tsx';
 import { Time } from './values.tsx';
 
-/** The most that the API returns at once. */
-const eventsPerRequest = 1_000;
-/** The feed begins with the oldest event, so all are read to show the newest. More than any object should have. */
-const requestsMax = 10;
 /** As many as fit on two screens. */
 const eventsShown = 20;
 
@@ -24,40 +21,32 @@ type TimelineOf = { readonly objectId: string } | { readonly customerId: string 
 export function Timeline({ of }: { readonly of: TimelineOf }) {
   const matches = (event: TillEvent) =>
     'objectId' in of ? event.objectId === of.objectId : event.customerId === of.customerId;
-  const resource = useResource<readonly TillEvent[]>('/events', {
-    query: { ...of, limit: eventsPerRequest },
-    load: readAll,
+  const history = useRef(new History((url, signal) => get(url, {}, signal)));
+  const resource = useResource<HistorySoFar>('/events', {
+    query: { ...of },
+    load: (url, signal) => history.current.read(url, signal),
     reloadOn: matches,
   });
   return (
     <Section title="Timeline">
       <Show resource={resource}>
-        {(events) =>
-          events.length === 0 ? (
-            <Empty>No events are kept.</Empty>
-          ) : (
+        {({ events, isComplete }) => (
+          <>
+            {events.length === 0 && <Empty>No events are kept.</Empty>}
+            {!isComplete && (
+              <p class="more">
+                <span role="status">The newest events are not read yet: there are very many.</span>{' '}
+                <button type="button" onClick={resource.reload}>
+                  Read on
+                </button>
+              </p>
+            )}
             <Entries newestFirst={events.toReversed()} isLinked={'customerId' in of} />
-          )
-        }
+          </>
+        )}
       </Show>
     </Section>
   );
-}
-
-async function readAll(url: string, signal: AbortSignal): Promise<readonly TillEvent[]> {
-  const all: TillEvent[] = [];
-  let after: string | null = null;
-  for (let count = 0; count < requestsMax; count += 1) {
-    const page: Page<TillEvent> = await get(
-      after === null ? url : `${url}&after=${encodeURIComponent(after)}`,
-      {},
-      signal,
-    );
-    all.push(...page.data);
-    after = page.nextCursor ?? null;
-    if (page.data.length < eventsPerRequest || after === null) break;
-  }
-  return all;
 }
 
 function Entries({

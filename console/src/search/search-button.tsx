@@ -27,7 +27,7 @@ export function SearchButton() {
   );
 }
 
-/** A slash is a character where somebody types. */
+/** In an input a slash is a character. */
 function isShortcut({ key, ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean {
   if (altKey) return false;
   if (key.toLowerCase() === 'k') return ctrlKey || metaKey;

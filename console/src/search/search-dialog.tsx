@@ -109,7 +109,7 @@ function useActive(results: readonly SearchResult[]): readonly [number, (index: 
 }
 
 /**
- * Enter opens the chosen result. Somebody who pastes an id presses it before there are results: what matches exactly is
+ * Enter opens the chosen result. A user who pastes an id presses it before there are results: what matches exactly is
  * then opened as soon as it is found.
  */
 function useEnter(search: SearchState, openActive: () => void, openExact: () => void) {

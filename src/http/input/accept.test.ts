@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asksFor } from './accept.ts';
+import { acceptsCoding, asksFor } from './accept.ts';
 
 const type = 'text/csv';
 
@@ -46,4 +46,11 @@ test('a header that does not name the media type, excludes it, or prefers JSON d
 test('a malformed weight counts as no weight', () => {
   for (const accept of ['text/csv;q=', 'text/csv;q=2', 'text/csv;q=-1', 'text/csv;q=0.0001', 'text/csv;q=x'])
     assert.ok(asksFor(accept, type), accept);
+});
+
+test('a content coding is used if it is named and not excluded', () => {
+  for (const accepted of ['br', 'gzip, BR', 'br;q=0.1, gzip'])
+    assert.ok(acceptsCoding(accepted, 'br'), accepted);
+  for (const excluded of [undefined, '', 'gzip', 'br;q=0', '*', 'brotli'])
+    assert.ok(!acceptsCoding(excluded, 'br'), excluded);
 });

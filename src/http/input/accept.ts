@@ -1,7 +1,8 @@
 /** The media type of most responses, for a caller that asks for no other. */
 const usualType = 'application/json';
 
-interface MediaRange {
+interface AcceptedRange {
+  /** A media type or a content coding. */
   readonly type: string;
   readonly quality: number;
 }
@@ -11,23 +12,28 @@ interface MediaRange {
  * prefers it at least as much as JSON. A wildcard names no type, so it gets JSON.
  */
 export function asksFor(accept: string | undefined, type: string): boolean {
-  const ranges = mediaRangesOf(accept ?? '');
+  const ranges = rangesOf(accept ?? '');
   const quality = qualityOf(ranges, type);
   return quality !== undefined && quality > 0 && quality >= usualQuality(ranges);
 }
 
+/** Whether an `Accept-Encoding` header names a coding, and does not exclude it. */
+export function acceptsCoding(acceptEncoding: string | undefined, coding: string): boolean {
+  return (qualityOf(rangesOf(acceptEncoding ?? ''), coding) ?? 0) > 0;
+}
+
 /** The most specific range decides (RFC 9110, 12.5.1). */
-function usualQuality(ranges: readonly MediaRange[]): number {
+function usualQuality(ranges: readonly AcceptedRange[]): number {
   return qualityOf(ranges, usualType) ?? qualityOf(ranges, 'application/*') ?? qualityOf(ranges, '*/*') ?? 0;
 }
 
 /** A type can appear several times, with different parameters. */
-function qualityOf(ranges: readonly MediaRange[], type: string): number | undefined {
+function qualityOf(ranges: readonly AcceptedRange[], type: string): number | undefined {
   const qualities = ranges.filter((range) => range.type === type).map(({ quality }) => quality);
   return qualities.length === 0 ? undefined : Math.max(...qualities);
 }
 
-function mediaRangesOf(accept: string): readonly MediaRange[] {
+function rangesOf(accept: string): readonly AcceptedRange[] {
   // A quoted parameter can contain separators. None of them matters here.
   return accept
     .toLowerCase()

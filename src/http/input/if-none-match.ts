@@ -13,13 +13,16 @@ export async function answerIfChanged(
   if (reply.statusCode !== 200 || typeof body !== 'string') return body;
   const etag = `"${createHash('sha256').update(body).digest('base64url')}"`;
   void reply.headers({ etag, 'cache-control': 'no-cache' });
-  if (!isListed(request.headers['if-none-match'], etag)) return body;
+  if (!hasTag(request.headers['if-none-match'], etag)) return body;
   void reply.code(304).removeHeader('content-type').removeHeader('content-length');
   return null;
 }
 
-/** Compares weakly, as RFC 9110 requires: a proxy that compresses a response may have made its tag weak. */
-function isListed(header: string | undefined, etag: string): boolean {
+/**
+ * Whether `If-None-Match` lists a tag. Compares weakly, as RFC 9110 requires: a proxy that compresses a response may have
+ * made its tag weak.
+ */
+export function hasTag(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   const tags = header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   return tags.includes(etag) || tags.includes('*');

@@ -4,7 +4,7 @@ const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const coloursMax = 256;
 
 /**
- * A screenshot with a palette of at most 256 colours: a third of the bytes of Chromium's, and nobody sees the
+ * A screenshot with a palette of at most 256 colours: a third of the bytes of Chromium's, and people do not see the
  * difference, because pages have few colours besides the edges of letters. https://www.w3.org/TR/png/
  */
 export function reduceColours(png: Buffer): Buffer {

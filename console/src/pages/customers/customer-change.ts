@@ -21,7 +21,7 @@ export function inputsOf({ email, name, phone, externalId }: Customer): Customer
   return { email, name: name ?? '', phone: phone ?? '', externalId: externalId ?? '' };
 }
 
-/** Only what differs is sent, so that a change that somebody else makes meanwhile stays. An empty input clears. */
+/** Only what differs is sent, so that a change made elsewhere meanwhile stays. An empty input clears. */
 export function customerChange(
   customer: Customer,
   inputs: CustomerInputs,
@@ -40,7 +40,7 @@ export function changeTexts(customer: Customer, inputs: CustomerInputs): readonl
   );
 }
 
-/** The server has the last word. This finds what is surely wrong while somebody types. */
+/** The server has the last word. This finds what is surely wrong while the user types. */
 export function isEmail(text: string): boolean {
   return /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text.trim());
 }

@@ -23,7 +23,7 @@ export function TurnEndpoint({ endpoint: { id, enabled, url }, onClose }: Action
     >
       <p>
         {enabled
-          ? `Till sends nothing to ${url} until somebody turns it on again. Events are kept, and sent then.`
+          ? `Till sends nothing to ${url} until it is turned on again. Events are kept, and sent then.`
           : `Till goes on where it stopped: all events since then that are still kept are sent to ${url}.`}
       </p>
     </ActionDialog>

@@ -103,7 +103,7 @@ function Details({ endpoint }: { readonly endpoint: EventEndpoint }) {
 }
 
 const reasons = {
-  request: 'Somebody turned it off.',
+  request: 'It was turned off by a request.',
   failing: 'Nothing had succeeded for three days.',
 } as const;
 

@@ -61,7 +61,7 @@ export function ConfirmPayment({
   );
 }
 
-/** A browser lets a page open a tab only when somebody clicks. */
+/** A browser lets a page open a tab only at a click. */
 function Authenticate({ href, onClose }: { readonly href: string; readonly onClose: () => void }) {
   return (
     <Dialog title="Authentication required" onCancel={onClose}>

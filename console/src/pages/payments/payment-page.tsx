@@ -94,7 +94,7 @@ function Details({ payment }: { readonly payment: Payment }) {
             payment.captureBefore === null ? undefined : <Time value={payment.captureBefore} />,
           ],
           ['Description', payment.description ?? none],
-          ['Paid with', cardText(payment.paymentMethod) ?? none],
+          ['Payment method', cardText(payment.paymentMethod) ?? none],
           [
             'Last failure',
             failure === null

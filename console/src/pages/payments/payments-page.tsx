@@ -48,7 +48,7 @@ export const paymentColumns: readonly Column<Payment>[] = [
   },
   { header: 'Status', cell: ({ status }) => <Status value={status} /> },
   { header: 'Description', cell: ({ description }) => description ?? none, isMinor: true },
-  { header: 'Paid with', cell: ({ paymentMethod }) => cardText(paymentMethod) ?? none, isMinor: true },
+  { header: 'Payment method', cell: ({ paymentMethod }) => cardText(paymentMethod) ?? none, isMinor: true },
   { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} /> },
 ];
 

@@ -6,6 +6,7 @@ import { price } from '../../format/interval.ts';
 import { plural } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { ExportButton } from '../../parts/export-button.tsx';
 import { type Filter, Filters, filterValues } from '../../parts/filters.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
@@ -40,11 +41,14 @@ export function PlansPage() {
     <Page
       title="Plans"
       actions={
-        can('write') && (
-          <button type="button" class="primary" onClick={() => setCreating(true)}>
-            Create plan
-          </button>
-        )
+        <>
+          {can('write') && (
+            <button type="button" class="primary" onClick={() => setCreating(true)}>
+              Create plan
+            </button>
+          )}
+          <ExportButton path="/plans" query={values} />
+        </>
       }
     >
       {isCreating && <CreatePlan onClose={() => setCreating(false)} />}

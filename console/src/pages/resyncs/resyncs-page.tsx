@@ -138,7 +138,7 @@ function StartResync({ onClose }: { readonly onClose: (hasActed: boolean) => voi
       </div>
       <p>
         Till reads {customerId === '' ? 'every object' : 'the objects of this customer'} from the processor
-        and corrects rows that differ. Nothing changes at the processor, and nobody is charged.
+        and corrects rows that differ. Nothing changes at the processor, and no customer is charged.
       </p>
     </ActionDialog>
   );

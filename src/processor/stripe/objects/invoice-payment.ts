@@ -6,7 +6,7 @@ import { declined, declineOf, isMissing } from '../wire/attempt.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { mapInvoice } from './map-invoice.ts';
 
-/** An invoice is paid with one payment intent, unless somebody splits it by hand. */
+/** An invoice is paid with one payment intent, unless it is split by hand. */
 const paymentsMax = 10;
 /** Enough for the processor's longest messages. */
 const messageLengthMax = 500;

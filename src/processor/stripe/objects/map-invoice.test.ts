@@ -40,7 +40,7 @@ test('an invoice pays until the last period that the lines of its subscription b
   assert.equal(coversUntil(list(line(700, item(), { amount: 0 }))), 700, 'a trial costs nothing');
 });
 
-test('what somebody added to the invoice, and credits for unused time, do not count', () => {
+test('what was added to the invoice by hand, and credits for unused time, do not count', () => {
   assert.equal(coversUntil(list(line(900, extra(false)), line(100, item()))), 100);
   assert.equal(coversUntil(list(line(900, null), line(100, item()))), 100);
   assert.equal(coversUntil(list(line(900, item(true), { amount: -5 }), line(100, item()))), 100);

@@ -86,7 +86,7 @@ export function isFirstInvoice(value: unknown): boolean {
 
 /**
  * The end of the last period that these lines pay for. A proration does not count: a charge only pays for a change within
- * a period that another invoice bills, and a credit gives time back. Neither does an item that somebody added to the
+ * a period that another invoice bills, and a credit gives time back. Neither does an item that was added to the
  * invoice. Undefined if a line does not show its period.
  */
 export function coversUntilOf(
