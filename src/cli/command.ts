@@ -40,8 +40,11 @@ export type Values<O extends Options> = { readonly [Name in keyof O]: ValueOf<O[
 export interface Call<O extends Options = Options> {
   readonly values: Values<O>;
   readonly positionals: readonly string[];
-  /** Reads the settings, or throws a ConfigError with every mistake. */
-  readonly config: () => Config;
+  /**
+   * Reads the settings, or throws a ConfigError with every mistake. `unneeded` are values for variables that need not
+   * be set for this command.
+   */
+  readonly config: (unneeded?: Readonly<Record<string, string>>) => Config;
   readonly environment: Record<string, string | undefined>;
   readonly output: Output;
   /** Every command, for those that describe them. */

@@ -7,11 +7,13 @@ import { migrate } from './commands/migrate.ts';
 import { resync } from './commands/resync.ts';
 import { sandbox } from './commands/sandbox.ts';
 import { start } from './commands/start.ts';
+import { setUpWebhooks } from './commands/webhooks.ts';
 
 /** Every command, in the order of the help. */
 export const commands: readonly Command[] = [
   start,
   migrate,
+  setUpWebhooks,
   createKey,
   listKeys,
   revokeKey,

@@ -60,8 +60,8 @@ async function runCommand(
     environment,
     output,
     commands,
-    config: () => {
-      const config = loadConfig(environment, workingDir);
+    config: (unneeded = {}) => {
+      const config = loadConfig({ ...unneeded, ...environment }, workingDir);
       for (const name of secretVariables) delete environment[name];
       return config;
     },

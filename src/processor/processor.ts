@@ -23,6 +23,7 @@ import type { NewSubscription } from './new-subscription.ts';
 import type { PromotionCodeCalls } from './promotion-code-calls.ts';
 import type { ScheduleCalls } from './schedule-calls.ts';
 import type { SubscriptionChangeCalls } from './subscription-change-calls.ts';
+import type { WebhookEndpointCalls } from './webhook-endpoint-calls.ts';
 
 /**
  * Everything that Till needs from a payment processor. Every call ends within the deadline of 10 seconds, in one of
@@ -50,6 +51,7 @@ export interface Processor {
   readonly invoiceItems: InvoiceItemCalls;
   readonly paymentMethods: PaymentMethodCalls;
   readonly events: EventCalls;
+  readonly webhookEndpoints: WebhookEndpointCalls;
   /** The id of the key's account; null if the key is a restricted one that may not read it. */
   readAccount(): Promise<string | null>;
   /** Whether the bytes are an event that the processor signed. Pure, apart from the secrets. */

@@ -24,6 +24,7 @@ import { createRefundCalls } from './objects/refunds.ts';
 import { createSubscriptionChangeCalls } from './objects/subscription-changes.ts';
 import { createScheduleCalls } from './objects/subscription-schedules.ts';
 import { createSubscriptionCalls } from './objects/subscriptions.ts';
+import { createWebhookEndpointCalls } from './objects/webhook-endpoints.ts';
 import type { AdapterContext } from './wire/adapter-context.ts';
 import { type CallLimits, callLimits, createCaller } from './wire/calls.ts';
 import { createHttpClient } from './wire/http-client.ts';
@@ -89,6 +90,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     invoices: createInvoiceCalls(context),
     paymentMethods: createPaymentMethodCalls(context),
     events: createEventCalls(context),
+    webhookEndpoints: createWebhookEndpointCalls(context),
     readAccount: createAccountRead(ungated, isRestrictedKey(secretKey)),
     verifyWebhook: (body, signature, now) => verifyWebhook(body, signature, webhookSecrets, now),
     readEvent: readEventContent,
