@@ -62,7 +62,7 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   retention: ['test/webhooks/{event-list,retention,retention-locks}.test.ts'],
   security: ['test/security/*.test.ts'],
   platform: ['test/platform/{deferred-indexes,migrate,owner-lock,partitioned-indexes,postgres}.test.ts'],
-  processes: ['test/process/{cli,privacy,processor-account,services-stop}.test.ts'],
+  processes: ['test/process/{cli,privacy,webhooks-setup,processor-account,services-stop}.test.ts'],
   'hostile input': ['test/fuzz/*.test.ts'],
   claims: [
     'test/faults/{claim-fence,connections,frozen-transaction,idempotency,key-names,key-storm,overtaking,sweeper,takeover}.test.ts',
