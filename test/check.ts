@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { effortVariable } from './support/effort.ts';
+import { describeFailures, type Failure, failureOf } from './support/failures.ts';
 import { globalSetup, globalTeardown } from './support/global-setup.ts';
 import { keepFilesInMemory } from './support/memory-folder.ts';
 import { type FileGroup, runFiles } from './support/run-files.ts';
@@ -17,6 +18,7 @@ import { type FileGroup, runFiles } from './support/run-files.ts';
  */
 const unitTests = [
   'src/**/*.test.ts',
+  'client/src/**/*.test.ts',
   'console/src/**/*.test.ts',
   'sandbox/**/*.test.ts',
   'bench/{lab,load}/*.test.ts',
@@ -24,7 +26,8 @@ const unitTests = [
 ];
 const folders = { faults: 'faults', load: 'load' };
 /** They measure how long Till takes to notice a fault and to recover, so they don't share the machine with the others. */
-const timedFaults = 'disk-full|failover|postgres|processor-faults|redis|rig|rolling-restart|till-faults';
+const timedFaults =
+  'disk-full|failover|poolers|postgres|processor-faults|redis|rig|rolling-restart|till-faults';
 const faultTests = [`test/${folders.faults}/@(${timedFaults}).test.ts`];
 const serverTests = [
   `test/!(${Object.values(folders).join('|')})/**/*.test.ts`,
@@ -61,8 +64,10 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   'recovery and restore': ['test/webhooks/{recovery,restore}.test.ts'],
   retention: ['test/webhooks/{event-list,retention,retention-locks}.test.ts'],
   security: ['test/security/*.test.ts'],
-  platform: ['test/platform/{deferred-indexes,migrate,owner-lock,partitioned-indexes,postgres}.test.ts'],
-  processes: ['test/process/{cli,privacy,webhooks-setup,processor-account,services-stop}.test.ts'],
+  platform: [
+    'test/platform/{deferred-indexes,migrate,owner-lock,partitioned-indexes,poolers,postgres}.test.ts',
+  ],
+  processes: ['test/process/{cli,doctor,privacy,processor-account,services-stop,webhooks-setup}.test.ts'],
   'hostile input': ['test/fuzz/*.test.ts'],
   claims: [
     'test/faults/{claim-fence,connections,frozen-transaction,idempotency,key-names,key-storm,overtaking,sweeper,takeover}.test.ts',
@@ -72,11 +77,13 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   sandbox: ['test/sandbox/*.test.ts'],
   'the console in a browser': ['test/browser/*.test.ts'],
   'the adapter': ['test/{contract,processor}/*.test.ts'],
+  'the client': ['test/client/*.test.ts'],
 };
 /** What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. */
 const longestFirst = [
   'the console in a browser',
   'recovery and restore',
+  'the client',
   'claims',
   'killed changes',
   'webhook events',
@@ -111,6 +118,7 @@ process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/till');
 
 const { positionals } = parseArgs({ allowPositionals: true });
 const [mode, ...files] = positionals;
+const failures: Failure[] = [];
 
 if (mode === 'faults') process.env[effortVariable] = 'long';
 // The long form uses the disk, as users do.
@@ -123,7 +131,7 @@ if (files.length === 0) {
     mode === 'faults' ? undefined : checkSource(),
   ]);
 }
-if (mode !== 'quick' && process.exitCode === undefined) {
+if (mode !== 'quick' && failures.length === 0) {
   await globalSetup();
   try {
     if (files.length > 0) await test('these tests', files, 1);
@@ -137,6 +145,10 @@ if (mode !== 'quick' && process.exitCode === undefined) {
     await globalTeardown();
   }
 }
+if (failures.length > 0) {
+  process.exitCode = 1;
+  process.stdout.write(describeFailures(failures));
+}
 
 async function checkSource(): Promise<void> {
   await step('format and lint', 'biome', ['ci', '--error-on-warnings', '.']);
@@ -147,7 +159,7 @@ async function checkSource(): Promise<void> {
 /** Runs test files with the servers that they need. */
 async function test(name: string, patterns: readonly string[], concurrency: number): Promise<void> {
   // What comes after a failure would only bury the reason.
-  if (process.exitCode !== undefined) return;
+  if (failures.length > 0) return;
   const unknown = patterns.filter((pattern) => globSync(pattern, { cwd: root }).length === 0);
   if (unknown.length > 0) throw new Error(`no such test file: ${unknown.join(', ')}`);
   const groups = toGroups(
@@ -156,8 +168,7 @@ async function test(name: string, patterns: readonly string[], concurrency: numb
   );
   process.stdout.write(`\n── ${name}\n`);
   const startedAtMs = performance.now();
-  const isOk = await runFiles(groups, concurrency);
-  if (!isOk) process.exitCode = 1;
+  failures.push(...(await runFiles(groups, concurrency)));
   end(name, startedAtMs);
 }
 
@@ -188,7 +199,7 @@ async function step(name: string, command: string, args: readonly string[]): Pro
   ]);
   process.stdout.write(`\n── ${name}\n${said}`);
   process.stderr.write(complaints);
-  if (status !== 0) process.exitCode = status;
+  if (status !== 0) failures.push(failureOf(name, said, complaints));
   end(name, startedAtMs);
 }
 

@@ -9,9 +9,9 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const fileLinesMax = 300;
 const functionLinesMax = 70;
 
-const files = globSync('{src,sandbox,bench,test,console}/**/*.{ts,tsx,mts,mjs}', {
+const files = globSync('{src,sandbox,bench,test,console,client}/**/*.{ts,tsx,mts,mjs}', {
   cwd: root,
-  exclude: ['**/node_modules/**', 'console/dist/**'],
+  exclude: ['**/node_modules/**', 'console/dist/**', 'client/dist/**', 'client/src/schema.ts'],
 }).map((path) => ({
   path: path.split(sep).join('/'),
   text: readFileSync(join(root, path), 'utf8'),
@@ -101,6 +101,20 @@ test('the service knows nothing of the sources of the console, and the console o
     ),
     [],
   );
+});
+
+test('the client stands alone: it imports nothing of the service, no package, and the service nothing of it', () => {
+  const isClient = (path: string) => path.startsWith('client/');
+  assert.deepEqual(
+    breaches(({ from, to }) => isClient(from) !== isClient(to)),
+    [],
+  );
+  const packages = source
+    .filter(({ path }) => isClient(path))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/from '([^.'][^']*)'/g)].map(([, name]) => `${path} ${name}`),
+    );
+  assert.deepEqual(packages, []);
 });
 
 test('the platform knows nothing of what runs on it', () => {
@@ -216,8 +230,10 @@ test('no `any`, no default export, no suppressed check, no skipped test', () => 
     /@ts-(ignore|expect-error|nocheck)|biome-ignore/,
     /\b(test|it|describe)\.(skip|only|todo)\(/,
   ];
+  // What must not compile with the types of the client can only be shown in this way.
+  const mayExpectErrors = 'test/client/consumer/types.ts';
   const found = files
-    .filter(({ path }) => path !== 'test/tidy.test.ts')
+    .filter(({ path }) => path !== 'test/tidy.test.ts' && path !== mayExpectErrors)
     .flatMap(({ path, text }) =>
       forbidden.filter((rule) => rule.test(text)).map((rule) => `${path}: ${rule}`),
     );

@@ -1,9 +1,11 @@
 import type { Command } from './command.ts';
 import { adoptAccount } from './commands/adopt-account.ts';
+import { backup } from './commands/backup.ts';
 import { completion } from './commands/completion.ts';
 import { listEvents, replayEvent, showEvent } from './commands/events.ts';
 import { createKey, listKeys, revokeKey } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';
+import { restore } from './commands/restore.ts';
 import { resync } from './commands/resync.ts';
 import { sandbox } from './commands/sandbox.ts';
 import { start } from './commands/start.ts';
@@ -21,6 +23,8 @@ export const commands: readonly Command[] = [
   showEvent,
   replayEvent,
   resync,
+  backup,
+  restore,
   adoptAccount,
   sandbox,
   completion,

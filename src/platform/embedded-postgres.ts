@@ -1,5 +1,5 @@
 import { access, mkdir, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { findBinaries, linkLibraries } from './embedded-postgres/binaries.ts';
 import {
   clusterDataPath,
@@ -9,6 +9,7 @@ import {
   superuser,
 } from './embedded-postgres/cluster.ts';
 import { lockDataDir } from './embedded-postgres/data-dir-lock.ts';
+import { completeMoves, exists } from './embedded-postgres/pending-moves.ts';
 import { makePrivateDir } from './embedded-postgres/private-files.ts';
 import { launchServer } from './embedded-postgres/server.ts';
 import { findServerCommand, libraryDirName } from './embedded-postgres/server-command.ts';
@@ -52,6 +53,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   await using resources = new AsyncDisposableStack();
   const lock = await lockDataDir(options.dataDir, join(home, 'lock'));
   resources.defer(() => lock.release());
+  await completeMoves(dirname(home));
 
   await linkLibraries(binaries, join(home, libraryDirName));
   const command = await findServerCommand(binaries, home, clusterDataPath(home));
@@ -96,6 +98,36 @@ export async function findRunningPostgres(dataDir: string): Promise<EmbeddedPost
       `No embedded PostgreSQL runs in ${dataDir}; start the service first, or set DATABASE_URL.`,
       { cause },
     );
+  }
+}
+
+export interface HeldDataDir {
+  /** The real path of `dataDir`. */
+  readonly path: string;
+  /** Of the installed PostgreSQL. */
+  readonly majorVersion: string;
+  release(): void;
+}
+
+/** Takes the data directory of a service that does not run, for commands that replace its files. */
+export async function holdDataDir({
+  dataDir,
+  logger,
+}: Pick<EmbeddedPostgresOptions, 'dataDir' | 'logger'>): Promise<HeldDataDir> {
+  const binaries = findBinaries();
+  const home = await openHome(dataDir);
+  const lock = await lockDataDir(dataDir, join(home, 'lock'));
+  try {
+    await completeMoves(dirname(home));
+    await linkLibraries(binaries, join(home, libraryDirName));
+    const dataPath = clusterDataPath(home);
+    const { majorVersion } = await findServerCommand(binaries, home, dataPath);
+    await makePrivateDir(join(home, 'run'));
+    if (await exists(dataPath)) await clearStaleServer(dataPath, join(home, 'run'), logger);
+    return { path: dirname(home), majorVersion, release: () => lock.release() };
+  } catch (error) {
+    lock.release();
+    throw error;
   }
 }
 

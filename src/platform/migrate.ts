@@ -58,8 +58,18 @@ export async function migrate(options: {
   }
 }
 
+/** The newest migration that this database has. Undefined if it has none. */
+export async function readSchemaVersion(client: pg.Client): Promise<string | undefined> {
+  return [...(await readApplied(client)).keys()].sort().at(-1);
+}
+
+/** The names of the migrations in the folder, in order. */
+export async function listMigrations(folder: string): Promise<readonly string[]> {
+  return (await readdir(folder)).filter((name) => fileNamePattern.test(name)).sort();
+}
+
 async function readMigrations(folder: string): Promise<readonly Migration[]> {
-  const names = (await readdir(folder)).filter((name) => fileNamePattern.test(name)).sort();
+  const names = await listMigrations(folder);
   return Promise.all(
     names.map(async (name) => {
       const sql = await readFile(join(folder, name), 'utf8');

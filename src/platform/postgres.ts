@@ -1,23 +1,14 @@
 import pg from 'pg';
 import { Failure } from '../errors.ts';
+import { beginWithLimits, openPool, type PoolOptions } from './connection-pool.ts';
 import { withDeadline } from './deadline.ts';
-import type { Logger } from './logger.ts';
 import { type WrittenRow, WrittenRows } from './written-rows.ts';
 
-/** How long a request waits for a connection before it fails with `database_unavailable`. */
-const connectTimeoutMs = 5_000;
 /**
  * How many callers may wait per connection. A statement takes about a millisecond, so this is a tenth of a second of
  * waiting. When statements take far longer, a longer queue would only time out, and fill the memory meanwhile.
  */
 const waitingPerConnectionMax = 100;
-/** No statement needs a second; ten leave room for a slow disk and stay below a request's 30 s. */
-const statementTimeoutMs = 10_000;
-/**
- * A server that hangs does not enforce its own timeout, so the client's comes a little later. It starts when the
- * statement is sent; statements sent together share it.
- */
-const queryTimeoutMs = 12_000;
 const healthTimeoutMs = 1_000;
 const retryAfterSeconds = 1;
 /**
@@ -65,32 +56,15 @@ interface TransactionOptions {
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
   readonly #waitingMax: number;
+  /** Whether a session is Till's own only during a transaction. */
+  readonly #isShared: boolean;
   #fullAtMs = Number.NEGATIVE_INFINITY;
   #beforeCommit: BeforeCommit = async () => {};
 
-  constructor(options: { readonly url: string; readonly poolSize: number; readonly logger: Logger }) {
+  constructor(options: PoolOptions) {
     this.#waitingMax = options.poolSize * waitingPerConnectionMax;
-    this.#pool = new pg.Pool({
-      connectionString: options.url,
-      max: options.poolSize,
-      application_name: 'till',
-      connectionTimeoutMillis: connectTimeoutMs,
-      statement_timeout: statementTimeoutMs,
-      query_timeout: queryTimeoutMs,
-      idle_in_transaction_session_timeout: statementTimeoutMs,
-      keepAlive: true,
-      // Within a transaction, a statement need not wait for the result of the previous one.
-      pipeline: true,
-      types: { getTypeParser },
-    });
-    // The pool handles errors only of idle connections, and an unhandled error event would end the process. The next
-    // statement on a connection reports that it broke while in use or just after connecting.
-    this.#pool.on('connect', (client) => client.on('error', () => {}));
-    // The pool replaces an idle connection that breaks.
-    this.#pool.on('error', (error) => {
-      // While the pool is ending, its connections are expected to end.
-      if (!this.#pool.ending) options.logger.warn({ err: error }, 'idle database connection lost');
-    });
+    this.#isShared = options.poolMode === 'transaction';
+    this.#pool = openPool(options);
   }
 
   async query<Row extends pg.QueryResultRow>(
@@ -100,7 +74,9 @@ export class Database implements Queryable {
   ): Promise<readonly Row[]> {
     this.#refuseIfFull();
     try {
-      return (await this.#pool.query<Row>(toQuery(text, values, name))).rows;
+      const query = this.#toQuery(text, values, name);
+      const { rows } = await (this.#isShared ? this.#queryShared<Row>(query) : this.#pool.query<Row>(query));
+      return rows;
     } catch (error) {
       throw this.#translate(error);
     }
@@ -124,7 +100,7 @@ export class Database implements Queryable {
       });
       return result;
     };
-    const begun = run({ text: 'begin' });
+    const begun = run({ text: this.#isShared ? beginWithLimits : 'begin' });
     const committed: (() => void)[] = [];
     const tx: Transaction = {
       query: async <Row extends pg.QueryResultRow>(
@@ -132,11 +108,11 @@ export class Database implements Queryable {
         values: readonly unknown[] = [],
         name?: string,
       ) => {
-        const result = run<Row>(toQuery(text, values, name));
+        const result = run<Row>(this.#toQuery(text, values, name));
         await begun;
         return (await result).rows;
       },
-      send: (text, values = [], name) => void run(toQuery(text, values, name)),
+      send: (text, values = [], name) => void run(this.#toQuery(text, values, name)),
       afterCommit: (hook) => void committed.push(hook),
       written: new WrittenRows(),
     };
@@ -199,6 +175,30 @@ export class Database implements Queryable {
     }
   }
 
+  /**
+   * One statement in a transaction of its own, because only a transaction can have limits in a shared session. Everything
+   * is sent at once, so it takes one round trip.
+   */
+  async #queryShared<Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<pg.QueryResult<Row>> {
+    const client = await this.#pool.connect();
+    const [begun, result, ended] = await Promise.allSettled([
+      client.query(beginWithLimits),
+      client.query<Row>(query),
+      client.query('commit'),
+    ]);
+    // Once the end was answered, nothing is left of the transaction, also if the statement failed.
+    client.release(ended.status === 'rejected');
+    if (begun.status === 'rejected') throw begun.reason;
+    if (result.status === 'rejected') throw result.reason;
+    if (ended.status === 'rejected') throw ended.reason;
+    return result.value;
+  }
+
+  /** In a shared session, a later transaction may not find what a name stands for: there statements have none. */
+  #toQuery(text: string, values: readonly unknown[], name: string | undefined): pg.QueryConfig {
+    return { text, values: [...values], ...(name === undefined || this.#isShared ? {} : { name }) };
+  }
+
   /** Drops an unusable connection, so that the next one connects to wherever the address points by then. */
   async #checkWritable(): Promise<void> {
     const client = await this.#pool.connect();
@@ -226,14 +226,6 @@ export class Database implements Queryable {
     });
   }
 }
-
-function toQuery(text: string, values: readonly unknown[], name: string | undefined): pg.QueryConfig {
-  return { text, values: [...values], ...(name === undefined ? {} : { name }) };
-}
-
-/** `bigint` arrives as text because it may not fit a number; Till's values (amounts below 10^12, counts) always do. */
-const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (id: number, format?: 'text' | 'binary') =>
-  id === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(id, format);
 
 /** True when the connection cannot be reused, so that the pool drops it. */
 async function rollbackFails(client: pg.PoolClient): Promise<boolean> {

@@ -8,6 +8,7 @@ import { MemoryCache } from '../platform/memory-cache.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { migrate } from '../platform/migrate.ts';
 import { OwnerLock } from '../platform/owner-lock.ts';
+import { inspectPooler, type PoolMode } from '../platform/pool-mode.ts';
 import { Database, isUnavailable } from '../platform/postgres.ts';
 import type { Shutdown } from '../platform/shutdown.ts';
 import type { Processor } from '../processor/processor.ts';
@@ -35,34 +36,63 @@ export interface Start {
   readonly shutdown: Shutdown;
 }
 
-export async function openDatabase({ config, logger, shutdown }: Start) {
-  const url = await migrateDatabase({ config, logger, shutdown });
-  return connect(url, { config, logger, shutdown });
+export async function openDatabase(start: Start) {
+  const addresses = await findDatabase(start);
+  await migrateWhenReachable(addresses, start.logger);
+  return connect(addresses, start);
 }
 
-/** Brings the database to the newest schema, and returns its URL. */
-export async function migrateDatabase({ config, logger, shutdown }: Start): Promise<string> {
-  const url = config.databaseUrl ?? (await startPostgres({ config, logger, shutdown }));
-  await migrateWhenReachable(url, logger);
-  return url;
+/** Brings the database to the newest schema, and returns the URL of its own sessions. */
+export async function migrateDatabase(start: Start): Promise<string> {
+  const addresses = await findDatabase(start);
+  await migrateWhenReachable(addresses, start.logger);
+  return addresses.directUrl;
 }
 
 /** Connects to the database of a running service, for commands that run next to it. Starts and migrates nothing. */
-export async function joinDatabase({ config, logger, shutdown }: Start) {
-  if (config.databaseUrl !== undefined) return connect(config.databaseUrl, { config, logger, shutdown });
+export async function joinDatabase(start: Start) {
+  const { config, shutdown } = start;
+  if (config.databaseUrl !== undefined)
+    return connect(await checkAddresses(config, config.databaseUrl), start);
   const { findRunningPostgres } = await import('../platform/embedded-postgres.ts');
   const postgres = await findRunningPostgres(config.dataDir);
   shutdown.add('embedded PostgreSQL', closeTimeoutMs, () => postgres.stop());
-  return connect(postgres.url, { config, logger, shutdown });
+  return connect(embedded(postgres.url), start);
 }
 
-async function connect(url: string, { config, logger, shutdown }: Start) {
-  const ownerLock = new OwnerLock({ url, logger });
+/** Ways to one database. */
+interface DatabaseAddresses {
+  readonly url: string;
+  /** For what needs a session of its own: locks that outlive a transaction, migrations, indexes. */
+  readonly directUrl: string;
+  readonly poolMode: PoolMode;
+}
+
+function embedded(url: string): DatabaseAddresses {
+  return { url, directUrl: url, poolMode: 'none' };
+}
+
+async function findDatabase(start: Start): Promise<DatabaseAddresses> {
+  const { databaseUrl: url } = start.config;
+  if (url === undefined) return embedded(await startPostgres(start));
+  return whenReachable(url, start.logger, () => checkAddresses(start.config, url));
+}
+
+/** Refuses a pooler that Till would not work with: requests would fail, or locks would protect nothing. */
+async function checkAddresses({ databaseDirectUrl }: Config, url: string): Promise<DatabaseAddresses> {
+  const { mode, mistake } = await inspectPooler(url, databaseDirectUrl);
+  if (mistake !== undefined) throw new Error(mistake);
+  if (databaseDirectUrl === undefined) return { url, directUrl: url, poolMode: mode };
+  return { url, directUrl: databaseDirectUrl, poolMode: 'transaction' };
+}
+
+async function connect({ url, directUrl, poolMode }: DatabaseAddresses, { config, logger, shutdown }: Start) {
+  const ownerLock = new OwnerLock({ url: directUrl, logger });
   shutdown.add('owner lock', closeTimeoutMs, () => ownerLock.close());
   await ownerLock.acquire();
-  const database = new Database({ url, poolSize: config.databasePoolSize, logger });
+  const database = new Database({ url, poolSize: config.databasePoolSize, logger, poolMode });
   shutdown.add('database connections', closeTimeoutMs, () => database.close());
-  return { url, database, ownerLock };
+  return { directUrl, database, ownerLock };
 }
 
 async function startPostgres({ config, logger, shutdown }: Start): Promise<string> {
@@ -72,11 +102,15 @@ async function startPostgres({ config, logger, shutdown }: Start): Promise<strin
   return postgres.url;
 }
 
+function migrateWhenReachable({ directUrl: url }: DatabaseAddresses, logger: Logger): Promise<void> {
+  return whenReachable(url, logger, () => migrate({ url, folder: migrationsFolder, logger }));
+}
+
 /** A database that starts together with the service may need longer. */
-async function migrateWhenReachable(url: string, logger: Logger): Promise<void> {
+async function whenReachable<T>(url: string, logger: Logger, work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await migrate({ url, folder: migrationsFolder, logger });
+      return await work();
     } catch (error) {
       if (!isUnavailable(error)) throw error;
       if (tries >= databaseTriesMax) {

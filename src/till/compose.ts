@@ -95,7 +95,7 @@ export async function startTill(
 async function start(from: Start, { crashPoints, ...limits }: TestSettings): Promise<Till> {
   const { config, logger, shutdown } = from;
   const keys = await loadApiKeys(config, logger);
-  const { url: databaseUrl, database, ownerLock } = await openDatabase(from);
+  const { directUrl, database, ownerLock } = await openDatabase(from);
   const cache = await openCache(from);
   const metrics = createMetrics(metricLabels);
   const address = { url: `http://${config.host}:${config.port}` };
@@ -115,7 +115,7 @@ async function start(from: Start, { crashPoints, ...limits }: TestSettings): Pro
     entitlementGraceDays: config.entitlementGraceDays,
     events: config.events,
   });
-  const startBackgroundWork = composeBackgroundWork(from, services, { account, databaseUrl });
+  const startBackgroundWork = composeBackgroundWork(from, services, { account, directUrl });
   const input = { database, cache, metrics, keys, services, processor, sandbox, limits };
   const app = await composeApp(from, input);
   address.url = await listen(app, config);
@@ -139,7 +139,7 @@ async function start(from: Start, { crashPoints, ...limits }: TestSettings): Pro
 function composeBackgroundWork(
   { logger, shutdown }: Start,
   services: Services,
-  { account, databaseUrl }: { readonly account: AccountGuard; readonly databaseUrl: string },
+  { account, directUrl }: { readonly account: AccountGuard; readonly directUrl: string },
 ): () => void {
   const { worker, sweeper, recovery, retention, erasure, eventUpkeep, dispatcher, overviewFollower } =
     services;
@@ -181,7 +181,7 @@ function composeBackgroundWork(
     new Repeater({
       name: 'indexes',
       delayMs: indexDelayMs,
-      work: (signal) => completeIndexes({ url: databaseUrl, logger, signal }),
+      work: (signal) => completeIndexes({ url: directUrl, logger, signal }),
       logger,
     }),
   ];

@@ -30,6 +30,7 @@ test('an empty environment gives the documented defaults', () => {
     apiKeys: [],
     apiKeysFile: undefined,
     databaseUrl: undefined,
+    databaseDirectUrl: undefined,
     databasePoolSize: 10,
     redisUrl: undefined,
     dataDir: '/srv/till/.till',
@@ -136,15 +137,25 @@ test('secrets never appear in a mistake', () => {
   const mistakes = mistakesOf({
     API_KEYS: 'ok:hunter2hunter2,bad name:hunter2',
     DATABASE_URL: 'mysql://till:hunter2@db/till',
+    DATABASE_DIRECT_URL: 'db:hunter2',
     REDIS_URL: 'hunter2',
     PROCESSOR_SECRET_KEY: 'hunter2',
     PROCESSOR_WEBHOOK_SECRET: 'hunter2 hunter2',
     PROCESSOR_API_BASE: 'https://user:hunter2@example.test',
   });
-  assert.equal(mistakes.length, 6);
+  assert.equal(mistakes.length, 7);
   assert.ok(
     mistakes.every((line) => !line.includes('hunter2')),
     mistakes.join('\n'),
+  );
+});
+
+test('a direct address of the database is of no use without the other one', () => {
+  const direct = { DATABASE_DIRECT_URL: 'postgres://till@db/till' };
+  assert.match(mistakesOf(direct)[0] ?? '', /^DATABASE_URL is not set: .*unset DATABASE_DIRECT_URL/);
+  assert.equal(
+    loadConfig({ ...production, ...direct }, '/srv/till').databaseDirectUrl,
+    direct.DATABASE_DIRECT_URL,
   );
 });
 

@@ -16,6 +16,8 @@ export interface Config {
   readonly apiKeysFile: string | undefined;
   /** Undefined: the embedded PostgreSQL. */
   readonly databaseUrl: string | undefined;
+  /** Set if `databaseUrl` leads to a pooler that shares sessions: the way to PostgreSQL itself. */
+  readonly databaseDirectUrl: string | undefined;
   readonly databasePoolSize: number;
   /** Undefined: the in-process cache. */
   readonly redisUrl: string | undefined;
@@ -67,6 +69,7 @@ export const secretVariables = [
   'API_KEYS',
   'API_KEY',
   'DATABASE_URL',
+  'DATABASE_DIRECT_URL',
   'REDIS_URL',
   'PROCESSOR_SECRET_KEY',
   'PROCESSOR_WEBHOOK_SECRET',
@@ -84,6 +87,8 @@ export class ConfigError extends Error {
   }
 }
 
+const databaseProtocols = ['postgres://', 'postgresql://'];
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Reads the whole configuration, or throws a ConfigError with every mistake. */
@@ -97,7 +102,8 @@ export function loadConfig(environment: Environment, workingDir: string): Config
     port: env.integer('PORT', { default: 3000, min: 0, max: 65_535 }),
     apiKeys: [...readKeys(env, 'API_KEYS', production), ...readKeys(env, 'API_KEY', production)],
     apiKeysFile: env.path('API_KEYS_FILE', workingDir),
-    databaseUrl: env.address('DATABASE_URL', ['postgres://', 'postgresql://']),
+    databaseUrl: env.address('DATABASE_URL', databaseProtocols),
+    databaseDirectUrl: env.address('DATABASE_DIRECT_URL', databaseProtocols),
     databasePoolSize: env.integer('DATABASE_POOL_SIZE', { default: 10, min: 1, max: 1_000 }),
     redisUrl:
       env.text('REDIS_URL') === 'memory://' ? undefined : env.address('REDIS_URL', ['redis://', 'rediss://']),
@@ -123,6 +129,8 @@ export function loadConfig(environment: Environment, workingDir: string): Config
   };
   if (config.production) refuseDefaults(env);
   else if (config.role !== 'all') refuseEmbeddedParts(env, config.role);
+  if (env.has('DATABASE_DIRECT_URL') && !env.has('DATABASE_URL'))
+    env.missing('DATABASE_URL', 'set it, or unset DATABASE_DIRECT_URL, which has no effect without it');
   if (env.mistakes.length > 0) throw new ConfigError(env.mistakes);
   return Object.freeze(config);
 }

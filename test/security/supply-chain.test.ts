@@ -9,11 +9,16 @@ interface LockedPackage {
   readonly hasInstallScript?: true;
 }
 
-const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+interface Lock {
   readonly packages: Readonly<Record<string, LockedPackage>>;
-};
+}
+
+const folders = ['.', 'client', 'test/node-versions', 'test/stripe-cli'];
+const installed = folders.flatMap((folder) => {
+  const { packages }: Lock = JSON.parse(readFileSync(`${folder}/package-lock.json`, 'utf8'));
+  return Object.entries(packages).filter(([path]) => path !== '');
+});
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
-const installed = Object.entries(packages).filter(([path]) => path !== '');
 
 test('no package has an install script but those that allowScripts names, and none of them is run', () => {
   const scripted = installed
@@ -33,12 +38,12 @@ test('every package is locked by the digest of its content, and none comes from 
 });
 
 test('every direct dependency is named with one exact version', () => {
-  const { dependencies, optionalDependencies, devDependencies } = manifest;
-  for (const [name, version] of Object.entries({
-    ...dependencies,
-    ...optionalDependencies,
-    ...devDependencies,
-  })) {
-    assert.match(String(version), /^\d+\.\d+\.\d+(?:-[\w.]+)?$/, name);
-  }
+  const named = folders.flatMap((folder) => {
+    const { dependencies, optionalDependencies, devDependencies } = JSON.parse(
+      readFileSync(`${folder}/package.json`, 'utf8'),
+    );
+    return Object.entries({ ...dependencies, ...optionalDependencies, ...devDependencies });
+  });
+  for (const [name, version] of named)
+    assert.match(String(version), /^(?:npm:[\w-]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/, name);
 });

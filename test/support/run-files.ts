@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { effortVariable } from './effort.ts';
+import { type Failure, failureOf } from './failures.ts';
 import { projectFolder } from './till-in-child.ts';
 
 /** Several times what the slowest group takes on a busy machine: a process that never ends must not hang the run. */
@@ -18,17 +19,21 @@ export interface FileGroup {
 
 /**
  * Runs groups of test files, each group in a process of its own, in the order given. Prints what a group has to say
- * when it ends. Resolves with whether all tests passed.
+ * when it ends. Resolves with what failed.
  */
-export async function runFiles(groups: readonly FileGroup[], concurrency: number): Promise<boolean> {
+export async function runFiles(
+  groups: readonly FileGroup[],
+  concurrency: number,
+): Promise<readonly Failure[]> {
   const took: { readonly name: string; readonly ms: number }[] = [];
   const waiting = groups.values();
-  let isOk = true;
+  const failures: Failure[] = [];
   const lane = async () => {
     // The lanes share the iterator, so that each group runs once.
     for (const { name, files } of waiting) {
       const startedAtMs = performance.now();
-      isOk = (await runGroup(name, files)) && isOk;
+      const failure = await runGroup(name, files);
+      if (failure !== undefined) failures.push(failure);
       took.push({ name, ms: performance.now() - startedAtMs });
     }
   };
@@ -36,10 +41,10 @@ export async function runFiles(groups: readonly FileGroup[], concurrency: number
   const slowest = took.toSorted((a, b) => b.ms - a.ms).slice(0, slowestMax);
   for (const { name, ms } of slowest)
     process.stdout.write(`   ${(ms / 1_000).toFixed(1).padStart(6)} s  ${name}\n`);
-  return isOk;
+  return failures;
 }
 
-async function runGroup(name: string, files: readonly string[]): Promise<boolean> {
+async function runGroup(name: string, files: readonly string[]): Promise<Failure | undefined> {
   const args = ['--test', '--test-isolation=none', '--test-reporter=spec', ...files];
   const child = spawn(process.execPath, args, { cwd: projectFolder, stdio: ['ignore', 'pipe', 'pipe'] });
   // Read here, because `npm run test:faults` sets the variable after this file is loaded.
@@ -52,7 +57,8 @@ async function runGroup(name: string, files: readonly string[]): Promise<boolean
   ]);
   clearTimeout(timer);
   process.stdout.write(`\n▶ ${name}\n${output}`);
-  if (signal !== null) process.stdout.write(`✖ ${name} was ended by ${signal}\n`);
+  const end = signal === null ? '' : `✖ ${name} was ended by ${signal}\n`;
+  process.stdout.write(end);
   process.stderr.write(errors);
-  return code === 0;
+  return code === 0 ? undefined : failureOf(name, output, errors + end);
 }

@@ -3,6 +3,7 @@ import { lchown, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/pr
 import { dirname, join } from 'node:path';
 import type { Logger } from '../logger.ts';
 import type { Binaries } from './binaries.ts';
+import { exists } from './pending-moves.ts';
 import { syncDir, writePrivateFile } from './private-files.ts';
 import { run, type ServerCommand } from './server-command.ts';
 import type { Owner } from './server-user.ts';
@@ -16,7 +17,8 @@ interface Cluster {
 export const superuser = 'till';
 
 const clusterDirName = 'cluster';
-const unfinishedPrefix = 'cluster.unfinished-';
+/** Folders with this prefix are leftovers once no process works on them. */
+export const unfinishedPrefix = 'cluster.unfinished-';
 
 export function clusterDataPath(home: string): string {
   return join(home, clusterDirName, 'data');
@@ -98,10 +100,6 @@ async function removeUnfinished(home: string, logger: Logger): Promise<void> {
       logger.warn({ err }, 'leftovers of an interrupted start not removed');
     }
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined)) !== undefined;
 }
 
 async function readVersion(dataPath: string): Promise<string | undefined> {

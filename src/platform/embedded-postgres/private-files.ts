@@ -7,11 +7,11 @@ export async function makePrivateDir(path: string): Promise<void> {
 }
 
 /** Writes a new file that only its owner can read, whatever the umask, and syncs it to disk. */
-export async function writePrivateFile(path: string, text: string): Promise<void> {
+export async function writePrivateFile(path: string, content: string | Buffer): Promise<void> {
   const file = await open(path, 'wx', 0o600);
   try {
     await file.chmod(0o600);
-    await file.writeFile(text);
+    await file.writeFile(content);
     await file.sync();
   } finally {
     await file.close();

@@ -5,6 +5,32 @@ import { type Browser, chromium } from 'playwright-core';
 const executablePath = '/usr/bin/chromium';
 const installLine = 'apt-get install chromium';
 
+/**
+ * Parts of Chromium that tests do without. Chromium takes only the last list that it is given, so this one repeats what
+ * playwright-core turns off: what asks other hosts, and what makes a step depend on the time.
+ */
+const unusedFeatures = [
+  'AimEnabled',
+  'AvoidCorsURLLoaderRestartOnRedirect',
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsFirstBalancedModeAutoEnable',
+  'HttpsUpgrades',
+  'LensOverlay',
+  'MediaRouter',
+  'NetworkTimeServiceQuerying',
+  'OptimizationHints',
+  'PaintHolding',
+  'PreconnectToSearch',
+  'ThirdPartyStoragePartitioning',
+  // The suggestions below the address are web pages of their own. Loading them for every tab takes longer than a test.
+  'WebUIOmniboxPopup',
+  'WebUIOmniboxAimPopup',
+  'WebUIOmniboxFullPopup',
+  // A process in reserve for every tab.
+  'SpareRendererForSitePerProcess',
+];
+
 /** Tests run as root in containers, without a GPU, and must ask no other host for anything. */
 const args = [
   '--headless',
@@ -16,6 +42,7 @@ const args = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  `--disable-features=${unusedFeatures.join(',')}`,
 ];
 
 let launched: Promise<Browser> | undefined;

@@ -1,0 +1,93 @@
+import { isTillError } from './errors.ts';
+import type { RequestOptions } from './options.ts';
+import type { Call, Connection } from './requests/connection.ts';
+import { readAnswer } from './requests/read-answer.ts';
+import type { paths } from './schema.ts';
+import type { Entitlements } from './types.ts';
+
+/** A few hundred bytes to a few kilobytes each, so a few megabytes at most. */
+const answersMax = 1_000;
+
+/** A customer, by Till's id or by your own. */
+export type Who =
+  | { readonly customerId: string; readonly externalId?: undefined }
+  | { readonly externalId: string; readonly customerId?: undefined };
+
+interface Known {
+  readonly etag: string;
+  readonly entitlements: Entitlements;
+}
+
+/**
+ * What customers may use. Every call asks Till, so that the answer is never out of date; if nothing has changed, Till
+ * answers without a body, and the last answer counts. The last answers of the most recent customers are kept.
+ */
+export class EntitlementReader {
+  readonly #connection: Connection;
+  /** The least recently used first. */
+  readonly #known = new Map<string, Known>();
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  async get(who: Who, options?: RequestOptions): Promise<Entitlements> {
+    const name = JSON.stringify([who.customerId, who.externalId]);
+    const known = this.#known.get(name);
+    const { answer, facts } = await this.#connection.send(
+      {
+        ...placeOf(who),
+        method: 'GET',
+        ...(known === undefined ? {} : { headers: { 'if-none-match': known.etag }, accepted: [304] }),
+      },
+      options,
+    );
+    // The OpenAPI document describes the body.
+    const entitlements =
+      answer.status === 304 && known !== undefined
+        ? known.entitlements
+        : (readAnswer(answer, facts) as Entitlements);
+    const etag = answer.headers.get('etag') ?? known?.etag;
+    if (etag !== undefined) this.#remember(name, { etag, entitlements });
+    return entitlements;
+  }
+
+  /**
+   * Whether the customer may use a feature: its value is true, a number above 0, or a text. Without a feature: whether the
+   * customer has a subscription that entitles it. False for a customer that Till does not know.
+   */
+  async isEntitled(who: Who, feature: string | undefined, options?: RequestOptions): Promise<boolean> {
+    try {
+      const { entitled, features } = await this.get(who, options);
+      return feature === undefined
+        ? entitled
+        : Object.hasOwn(features, feature) && isGranted(features[feature]);
+    } catch (error) {
+      if (isTillError(error, 'not_found')) return false;
+      throw error;
+    }
+  }
+
+  #remember(name: string, known: Known): void {
+    this.#known.delete(name);
+    this.#known.set(name, known);
+    if (this.#known.size <= answersMax) return;
+    for (const oldest of this.#known.keys()) {
+      this.#known.delete(oldest);
+      return;
+    }
+  }
+}
+
+function placeOf({
+  customerId,
+  externalId,
+}: Who): Pick<Call, 'params' | 'query'> & { readonly path: keyof paths } {
+  return customerId === undefined
+    ? { path: '/api/v1/entitlements', query: { externalId } }
+    : { path: '/api/v1/customers/{id}/entitlements', params: { id: customerId } };
+}
+
+function isGranted(value: boolean | number | string | undefined): boolean {
+  return typeof value === 'number' ? value > 0 : Boolean(value);
+}

@@ -1,0 +1,86 @@
+/** A mistake in a request. */
+export interface Mistake {
+  /** Where it is: `body.amount`, `query.page`. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** What errors of some codes have in addition to what all errors have. */
+interface ErrorFields {
+  readonly invalid_request: {
+    /** Every mistake in the request. */
+    readonly errors: readonly Mistake[];
+  };
+  readonly payment_declined: {
+    /** Why the card was declined, in the processor's words. Null if it does not say. */
+    readonly declineCode: string | null;
+  };
+  readonly external_id_taken: {
+    /** The customer that already has the externalId. */
+    readonly customerId: string;
+  };
+  readonly already_subscribed: {
+    /** The subscription that the customer already has. Null while another request is creating it. */
+    readonly subscriptionId: string | null;
+  };
+  readonly processor_rejected: {
+    /** The processor's own error code. Undefined if it gives none. */
+    readonly processorCode?: string;
+  };
+}
+
+/** The fields that errors of this code have in addition. */
+export type ErrorFieldsOf<Code extends ErrorCode> = Code extends keyof ErrorFields
+  ? ErrorFields[Code]
+  : unknown;
+
+/** Every code of Till's errors. A code never changes its meaning. A later release of Till can add some. */
+export type ErrorCode =
+  | 'invalid_request'
+  | 'malformed_request'
+  | 'invalid_signature'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'payment_declined'
+  | 'authentication_required'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'idempotency_key_in_flight'
+  | 'external_id_taken'
+  | 'customer_deleted'
+  | 'plan_archived'
+  | 'already_subscribed'
+  | 'nothing_to_pay'
+  | 'too_many_event_endpoints'
+  | 'currency_mismatch'
+  | 'subscription_ended'
+  | 'subscription_incomplete'
+  | 'subscription_ending'
+  | 'payment_due'
+  | 'concurrent_change'
+  | 'payment_not_cancelable'
+  | 'payment_not_capturable'
+  | 'capture_exceeds_authorized'
+  | 'payment_not_refundable'
+  | 'payment_method_in_use'
+  | 'refund_in_flight'
+  | 'too_many_api_keys'
+  | 'refund_exceeds_remaining'
+  | 'resync_running'
+  | 'event_expired'
+  | 'request_timeout'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'headers_too_large'
+  | 'processor_rejected'
+  | 'promotion_code_invalid'
+  | 'idempotency_key_reused'
+  | 'rate_limited'
+  | 'internal_error'
+  | 'processor_misconfigured'
+  | 'processor_object_missing'
+  | 'processor_bad_answer'
+  | 'processor_unavailable'
+  | 'processor_timeout'
+  | 'database_unavailable'
+  | 'overloaded';

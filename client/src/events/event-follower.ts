@@ -1,0 +1,84 @@
+import { isTillError } from '../errors.ts';
+import type { RequestOptions } from '../options.ts';
+import type { Connection } from '../requests/connection.ts';
+import { isTemporary, retryDelayMs } from '../requests/retry.ts';
+import { wait } from '../requests/wait.ts';
+import type { EventFilters, TillEvent } from './event-types.ts';
+
+/** Shorter than the minute after which proxies usually end a silent connection. */
+const waitSeconds = 25;
+/** What Till may take to answer after the wait. A connection that died silently is noticed after both. */
+const answerTimeoutMs = 15_000;
+/** A few hundred kilobytes at most, and rarely more than arrives between two requests. */
+const limit = 100;
+
+export interface FollowOptions extends EventFilters, Pick<RequestOptions, 'signal'> {
+  /** Begin after this event. Without it, begin with the oldest event that Till keeps. */
+  readonly after?: string | undefined;
+}
+
+/** Reads a page of events. */
+export type ReadEvents = (
+  query: EventFilters & {
+    readonly after?: string | undefined;
+    readonly limit: number;
+    readonly waitSeconds: number;
+  },
+  options: RequestOptions,
+) => Promise<{ readonly data: readonly TillEvent[]; readonly nextCursor: string | null }>;
+
+/**
+ * All events, and then each new one when it happens: `for await` ends only with `break`, with an abort of the signal, or
+ * with an error that waiting does not mend. It continues after its last event however often the connection breaks or
+ * Till restarts, so that each event comes once, in order.
+ */
+export class EventFollower implements AsyncIterable<TillEvent> {
+  readonly #connection: Connection;
+  readonly #read: ReadEvents;
+  readonly #options: FollowOptions;
+  #cursor: string | undefined;
+
+  constructor(connection: Connection, read: ReadEvents, options: FollowOptions) {
+    this.#connection = connection;
+    this.#read = read;
+    this.#options = options;
+    this.#cursor = options.after;
+  }
+
+  /**
+   * The place to continue after, for `after` of a later process: the id of the last event that the loop got, or of a later
+   * event that the filters did not select. Store it when you have handled that event.
+   */
+  get cursor(): string | undefined {
+    return this.#cursor;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<TillEvent, void> {
+    for (;;) {
+      const { data, nextCursor } = await this.#readNext();
+      for (const event of data) {
+        this.#cursor = event.id;
+        yield event;
+      }
+      this.#cursor = nextCursor ?? this.#cursor;
+    }
+  }
+
+  /** The next page. Retries for as long as the failure can be temporary. */
+  async #readNext(): ReturnType<ReadEvents> {
+    const { signal, types, objectId, customerId } = this.#options;
+    const query = { types, objectId, customerId, after: this.#cursor, limit, waitSeconds };
+    const timeoutMs = waitSeconds * 1_000 + answerTimeoutMs;
+    for (let attempts = 1; ; attempts += 1) {
+      try {
+        return await this.#read(query, { signal, timeoutMs, totalTimeoutMs: timeoutMs, retries: 0 });
+      } catch (error) {
+        // A defect of Till, too, must not end a reader that runs for months.
+        if (!isTemporary(error) && !isTillError(error, 'internal_error')) throw error;
+        const delayMs = retryDelayMs(error, { attempts, firstDelayMs: this.#connection.retryDelayMs });
+        this.#connection.onRetry?.({ error, attempts, delayMs });
+        await wait(delayMs, signal);
+      }
+    }
+  }
+}

@@ -1,0 +1,18 @@
+export type { Who } from './entitlements.ts';
+export type { ErrorCode, Mistake } from './error-codes.ts';
+export { isTillError, TillConnectionError, TillError, type TillErrorOf, TillTimeoutError } from './errors.ts';
+export type { EventFollower, FollowOptions } from './events/event-follower.ts';
+export type {
+  EventCause,
+  EventFilters,
+  EventObjectType,
+  EventType,
+  TillEvent,
+  TillEventOf,
+} from './events/event-types.ts';
+export { TillVerificationError, type VerifyOptions, verifyEvent } from './events/verify-event.ts';
+export type { Page, TillList } from './list.ts';
+export type { RequestOptions, Retry, TillOptions, WriteOptions } from './options.ts';
+export type { EventPage, EventQuery } from './resources/events.ts';
+export { Till } from './till.ts';
+export type * from './types.ts';

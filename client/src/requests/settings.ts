@@ -1,0 +1,79 @@
+import type { RequestOptions, TillOptions } from '../options.ts';
+
+const defaults: Limits = {
+  /** Till answers every request within 30 seconds. A little longer, so that its own answer arrives. */
+  timeoutMs: 35_000,
+  /** Longer than the minute after which a rate limit ends, and short enough that the caller still waits. */
+  totalTimeoutMs: 90_000,
+  /** With their delays, they bridge a restart. */
+  retries: 3,
+};
+/** The first retry often succeeds at once: most failures are connections that a restart has closed. */
+const retryDelayMsDefault = 500;
+/** The longest delay of a timer in all runtimes: a longer one would end at once. */
+const timerMsMax = 2_147_483_647;
+/** A call that failed as often as this fails for a reason. */
+const retriesMax = 100;
+
+/** How long a call may take, and how often it is sent again. */
+export interface Limits {
+  readonly timeoutMs: number;
+  readonly totalTimeoutMs: number;
+  readonly retries: number;
+}
+
+/** Checked options. */
+export interface Settings extends Limits {
+  /** Without a slash at the end. */
+  readonly url: string;
+  readonly apiKey: string;
+  readonly retryDelayMs: number;
+  readonly fetch: typeof fetch;
+  readonly onRetry: TillOptions['onRetry'];
+}
+
+export function readSettings(options: TillOptions): Settings {
+  const { retryDelayMs = retryDelayMsDefault, onRetry } = options;
+  return {
+    ...limitsOf(defaults, options),
+    url: readUrl(options.url),
+    apiKey: readApiKey(options.apiKey),
+    retryDelayMs: readNumber('retryDelayMs', retryDelayMs, 0, timerMsMax),
+    // Some runtimes refuse a `fetch` that is called as a method of another object.
+    fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    onRetry,
+  };
+}
+
+/** The limits that a call asks for, and the others as they are. */
+export function limitsOf(limits: Limits, options: RequestOptions): Limits {
+  const { timeoutMs, totalTimeoutMs, retries } = options;
+  return {
+    timeoutMs: readNumber('timeoutMs', timeoutMs ?? limits.timeoutMs, 1, timerMsMax),
+    totalTimeoutMs: readNumber('totalTimeoutMs', totalTimeoutMs ?? limits.totalTimeoutMs, 1, timerMsMax),
+    retries: readNumber('retries', retries ?? limits.retries, 0, retriesMax),
+  };
+}
+
+function readNumber(name: string, value: number, min: number, max: number): number {
+  if (Number.isFinite(value) && value >= min && value <= max) return value;
+  throw new TypeError(`\`${name}\` must be a number from ${min} to ${max}`);
+}
+
+/** No message shows the URL or the key: either may have a secret in it. */
+function readUrl(text: string | undefined): string {
+  if (text === undefined || !URL.canParse(text))
+    throw new TypeError('`url` must be the address of Till, such as https://till.example.com');
+  const { protocol, username, password, search, hash, origin, pathname } = new URL(text);
+  if (protocol !== 'http:' && protocol !== 'https:')
+    throw new TypeError('`url` must begin with http:// or https://');
+  if (username !== '' || password !== '') throw new TypeError('`url` must have no user and no password');
+  if (search !== '' || hash !== '') throw new TypeError('`url` must have no query and no fragment');
+  return `${origin}${pathname.replace(/\/+$/, '')}`;
+}
+
+/** Checked here, because `fetch` quotes a header that it refuses. */
+function readApiKey(key: string | undefined): string {
+  if (typeof key === 'string' && /^[\x21-\x7e]+$/.test(key)) return key;
+  throw new TypeError('`apiKey` must be an API key of Till: visible characters without spaces');
+}

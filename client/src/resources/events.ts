@@ -1,0 +1,64 @@
+import { EventFollower, type FollowOptions } from '../events/event-follower.ts';
+import type { EventFilters, TillEvent } from '../events/event-types.ts';
+import { TillList } from '../list.ts';
+import type { RequestOptions } from '../options.ts';
+import type { Api } from '../requests/api.ts';
+
+/** A filter that matches no event, as the documentation of the feed recommends it. */
+const noObject = 'none';
+/** The largest page of the feed. */
+const limitMax = 1_000;
+
+export interface EventQuery extends EventFilters {
+  /** Only the events after this one: an event's `id`, or `nextCursor`. */
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
+  /** If there are no events yet, wait for up to this long. */
+  readonly waitSeconds?: number | undefined;
+}
+
+export interface EventPage {
+  readonly data: readonly TillEvent[];
+  /** Where to continue. Null if there are no events after the given place. */
+  readonly nextCursor: string | null;
+}
+
+/** Every change of an object, oldest first. */
+export class Events {
+  readonly #api: Api;
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  /** The events that there are now. `follow` also waits for those to come. */
+  list(query: EventQuery = {}, options?: RequestOptions): TillList<TillEvent, EventPage> {
+    return TillList.of({
+      query,
+      read: (page: EventQuery) => this.#read(page, options),
+      walk: (given) => ({ ...given, limit: given.limit ?? limitMax }),
+      next: ({ nextCursor }, given) => (nextCursor === null ? undefined : { ...given, after: nextCursor }),
+    });
+  }
+
+  /** All events, and then each new one when it happens, through broken connections and restarts of Till. */
+  follow(options: FollowOptions = {}): EventFollower {
+    return new EventFollower(this.#api.connection, (query, more) => this.#read(query, more), options);
+  }
+
+  /**
+   * The newest place of the feed, for `after`. Undefined if there are no events yet. To begin with existing objects: get
+   * this place, read the objects, then follow from here.
+   */
+  async latestCursor(options?: RequestOptions): Promise<string | undefined> {
+    const { nextCursor } = await this.#read({ objectId: noObject }, options);
+    return nextCursor ?? undefined;
+  }
+
+  async #read({ types, ...query }: EventQuery, options?: RequestOptions): Promise<EventPage> {
+    const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
+    const filters = { ...given, ...(types === undefined ? {} : { types: types.join(',') }) };
+    // In the OpenAPI document the object of an event is any object. It is the object that its own endpoint shows.
+    return (await this.#api.get('/api/v1/events', { query: filters }, options)) as EventPage;
+  }
+}

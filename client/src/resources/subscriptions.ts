@@ -1,0 +1,66 @@
+import type { TillList } from '../list.ts';
+import { cursorList } from '../list-sources.ts';
+import type { RequestOptions, WriteOptions } from '../options.ts';
+import type { Api } from '../requests/api.ts';
+import type {
+  ChangedSubscription,
+  ClientSecret,
+  CreatedSubscription,
+  NewSubscription,
+  PreviewedSubscriptionChange,
+  Subscription,
+  SubscriptionChange,
+  SubscriptionChangePreview,
+  SubscriptionList,
+  SubscriptionPayment,
+  SubscriptionQuery,
+} from '../types.ts';
+
+/** Customers' subscriptions to plans. */
+export class Subscriptions {
+  readonly #api: Api;
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  create(subscription: NewSubscription, options?: WriteOptions): Promise<CreatedSubscription> {
+    return this.#api.post('/api/v1/subscriptions', { body: subscription }, options);
+  }
+
+  get(id: string, options?: RequestOptions): Promise<Subscription> {
+    return this.#api.get('/api/v1/subscriptions/{id}', { params: { id } }, options);
+  }
+
+  update(id: string, change: SubscriptionChange, options?: WriteOptions): Promise<ChangedSubscription> {
+    return this.#api.patch('/api/v1/subscriptions/{id}', { params: { id }, body: change }, options);
+  }
+
+  /** What a change would cost. It changes nothing. */
+  preview(
+    id: string,
+    change: PreviewedSubscriptionChange,
+    options?: WriteOptions,
+  ): Promise<SubscriptionChangePreview> {
+    return this.#api.post('/api/v1/subscriptions/{id}/preview', { params: { id }, body: change }, options);
+  }
+
+  /** Ends the subscription at once. To end it with its period, update `cancelAtPeriodEnd`. */
+  cancel(id: string, options?: RequestOptions): Promise<Subscription> {
+    return this.#api.delete('/api/v1/subscriptions/{id}', { params: { id } }, options);
+  }
+
+  /** Tries to pay what is due. */
+  pay(id: string, payment: SubscriptionPayment = {}, options?: WriteOptions): Promise<Subscription> {
+    return this.#api.post('/api/v1/subscriptions/{id}/pay', { params: { id }, body: payment }, options);
+  }
+
+  /** The secret with which the frontend confirms the open payment, again. */
+  clientSecret(id: string, options?: WriteOptions): Promise<ClientSecret> {
+    return this.#api.post('/api/v1/subscriptions/{id}/client-secret', { params: { id } }, options);
+  }
+
+  list(query: SubscriptionQuery = {}, options?: RequestOptions): TillList<Subscription, SubscriptionList> {
+    return cursorList(query, (page) => this.#api.get('/api/v1/subscriptions', { query: page }, options));
+  }
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { FailureCode } from '../../src/errors.ts';
+import type { ErrorCode } from './error-codes.ts';
+import { Till } from './till.ts';
+
+/** Only the processor can sign its webhooks, so no application calls this. */
+const notForApplications = ['POST /webhooks/processor'];
+
+interface OpenapiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+const document: OpenapiDocument = JSON.parse(
+  readFileSync(fileURLToPath(new URL('../../openapi.json', import.meta.url)), 'utf8'),
+);
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+);
+
+/** The code of errors, here and in the service: each assignment fails to compile if a code is missing on one side. */
+const codesOfService: FailureCode = '' as ErrorCode;
+const codesOfClient: ErrorCode = '' as FailureCode;
+
+/** Arguments that every method accepts: ids first, then a body or a query. */
+const anything = ['id', 'id', {}, {}];
+
+test('there is a method for every operation of the OpenAPI document, and no other', async () => {
+  assert.equal(codesOfService, codesOfClient);
+  const sent: string[] = [];
+  const till = new Till({
+    url: 'http://till.example.com',
+    apiKey: 'key',
+    fetch: async (input, init) => {
+      const { pathname } = new URL(String(input));
+      sent.push(`${init?.method} ${pathname}`);
+      return Response.json({ data: [], nextCursor: null }, { headers: { etag: '"1"' } });
+    },
+  });
+  for (const call of methodsOf(till)) {
+    const before = sent.length;
+    await useUp(await call());
+    assert.equal(sent.length, before + 1, 'one request for each call');
+  }
+  const known = operations.filter((operation) => !notForApplications.includes(operation));
+  const found = new Set(sent.map((request) => operationOf(request, known)));
+  assert.deepEqual([...found].toSorted(), known.toSorted());
+});
+
+/** All methods of the client and of its resources. */
+function methodsOf(till: Till): readonly (() => unknown)[] {
+  const parts: object[] = [till, ...Object.values(till), till.customers.paymentMethods('id')];
+  return parts.flatMap((part) => {
+    const prototype: object = Object.getPrototypeOf(part);
+    return Object.getOwnPropertyNames(prototype)
+      .filter((name) => name !== 'constructor' && !withoutRequest.includes(name))
+      .map((name) => () => {
+        const method: unknown = Reflect.get(prototype, name);
+        assert.ok(typeof method === 'function', name);
+        return Reflect.apply(
+          method,
+          part,
+          part === till && takesCustomer.includes(name) ? [customer] : anything,
+        );
+      });
+  });
+}
+
+/** They lead to other methods, or never end. */
+const withoutRequest = ['paymentMethods', 'follow'];
+
+const takesCustomer = ['entitlements', 'isEntitled'];
+const customer = { externalId: 'user-1' };
+
+async function useUp(result: unknown): Promise<void> {
+  if (typeof result !== 'object' || result === null || !(Symbol.asyncIterator in result)) return;
+  for await (const item of result as AsyncIterable<unknown>) assert.fail(`unexpected item: ${item}`);
+}
+
+/** The operation of a request whose ids are all `id`. */
+function operationOf(request: string, known: readonly string[]): string {
+  return known.find((operation) => operation.replaceAll(/\{\w+\}/g, 'id') === request) ?? request;
+}

@@ -1,0 +1,95 @@
+import { EntitlementReader, type Who } from './entitlements.ts';
+import type { RequestOptions, TillOptions } from './options.ts';
+import { Api } from './requests/api.ts';
+import { Connection } from './requests/connection.ts';
+import { readSettings } from './requests/settings.ts';
+import { Customers } from './resources/customers.ts';
+import { EventEndpoints } from './resources/event-endpoints.ts';
+import { Events } from './resources/events.ts';
+import { Invoices } from './resources/invoices.ts';
+import { ApiKeys, Resyncs, WebhookEvents } from './resources/operators.ts';
+import { Payments, Refunds } from './resources/payments.ts';
+import { Plans } from './resources/plans.ts';
+import { Subscriptions } from './resources/subscriptions.ts';
+import type { Entitlements, Health, Liveness, Overview, OverviewQuery, SearchResult } from './types.ts';
+
+/**
+ * A client of one Till. It keeps no connection open, so it needs no closing. Create one for the whole process:
+ * `isEntitled` remembers its last answers.
+ */
+export class Till {
+  readonly customers: Customers;
+  readonly plans: Plans;
+  readonly payments: Payments;
+  readonly refunds: Refunds;
+  readonly subscriptions: Subscriptions;
+  readonly invoices: Invoices;
+  readonly events: Events;
+  readonly eventEndpoints: EventEndpoints;
+  readonly apiKeys: ApiKeys;
+  readonly webhookEvents: WebhookEvents;
+  readonly resyncs: Resyncs;
+  readonly #api: Api;
+  readonly #entitlements: EntitlementReader;
+
+  constructor(options: TillOptions) {
+    const connection = new Connection(readSettings(options));
+    const api = new Api(connection);
+    this.#api = api;
+    this.#entitlements = new EntitlementReader(connection);
+    this.customers = new Customers(api, this.#entitlements);
+    this.plans = new Plans(api);
+    this.payments = new Payments(api);
+    this.refunds = new Refunds(api);
+    this.subscriptions = new Subscriptions(api);
+    this.invoices = new Invoices(api);
+    this.events = new Events(api);
+    this.eventEndpoints = new EventEndpoints(api);
+    this.apiKeys = new ApiKeys(api);
+    this.webhookEvents = new WebhookEvents(api);
+    this.resyncs = new Resyncs(api);
+  }
+
+  /** What a customer may use now, by Till's id or by your own. */
+  entitlements(who: Who, options?: RequestOptions): Promise<Entitlements> {
+    return this.#entitlements.get(who, options);
+  }
+
+  /**
+   * Whether a customer may use a feature now: its value is true, a number above 0, or a text. Without a feature: whether
+   * a subscription entitles the customer. False for a customer that Till does not know. Rejects if Till cannot be
+   * reached: decide yourself what to do then.
+   */
+  isEntitled(who: Who, feature?: string, options?: RequestOptions): Promise<boolean> {
+    return this.#entitlements.isEntitled(who, feature, options);
+  }
+
+  /** Finds objects by an id, an email or a number. */
+  async search(q: string, options?: RequestOptions): Promise<readonly SearchResult[]> {
+    return (await this.#api.get('/api/v1/search', { query: { q } }, options)).data;
+  }
+
+  /** The numbers of a range of days. */
+  overview(query: OverviewQuery = {}, options?: RequestOptions): Promise<Overview> {
+    return this.#api.get('/api/v1/overview', { query }, options);
+  }
+
+  /** Whether the database and the cache are up. Does not reject if they are down: `status` says so. */
+  async health(options?: RequestOptions): Promise<Health> {
+    const call = { method: 'GET', path: '/health', accepted: [503] } as const;
+    const { answer } = await this.#api.connection.send(call, options);
+    // The OpenAPI document describes the body.
+    return JSON.parse(answer.text) as Health;
+  }
+
+  /** Resolves if the process is alive. */
+  liveness(options?: RequestOptions): Promise<Liveness> {
+    return this.#api.get('/health/live', {}, options);
+  }
+
+  /** The metrics in the Prometheus text format. */
+  async metrics(options?: RequestOptions): Promise<string> {
+    const call = { method: 'GET', path: '/metrics', headers: { accept: 'text/plain' } } as const;
+    return (await this.#api.connection.send(call, options)).answer.text;
+  }
+}

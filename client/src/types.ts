@@ -1,0 +1,87 @@
+import type { QueryOf } from './operation-types.ts';
+import type { components } from './schema.ts';
+
+/** The objects of the API under their own names. All of them come from Till's OpenAPI document. */
+type Schemas = components['schemas'];
+type Without<Body> = Omit<Body, 'idempotencyKey'>;
+
+export type ApiKey = Schemas['ApiKey'];
+export type ApiKeyList = Schemas['ApiKeyList'];
+export type CreatedApiKey = Schemas['CreatedApiKey'];
+export type CurrentApiKey = Schemas['CurrentApiKey'];
+export type NewApiKey = Without<Schemas['NewApiKey']>;
+
+export type Customer = Schemas['Customer'];
+export type CustomerList = Schemas['CustomerList'];
+export type NewCustomer = Without<Schemas['NewCustomer']>;
+export type CustomerChange = Without<Schemas['CustomerChange']>;
+export type CustomerQuery = QueryOf<'/api/v1/customers'>;
+
+export type PaymentMethod = Schemas['PaymentMethod'];
+export type CreatedPaymentMethod = Schemas['CreatedPaymentMethod'];
+export type NewPaymentMethod = Without<Schemas['NewPaymentMethod']>;
+
+export type Plan = Schemas['Plan'];
+export type NewPlan = Without<Schemas['NewPlan']>;
+export type PlanChange = Without<Schemas['PlanChange']>;
+export type PlanQuery = QueryOf<'/api/v1/plans'>;
+
+export type Payment = Schemas['Payment'];
+export type PaymentList = Schemas['PaymentList'];
+export type CreatedPayment = Schemas['CreatedPayment'];
+export type NewPayment = Without<Schemas['NewPayment']>;
+export type PaymentChange = Without<Schemas['PaymentChange']>;
+export type NewCapture = Without<Schemas['NewCapture']>;
+export type PaymentQuery = QueryOf<'/api/v1/payments'>;
+export type ClientSecret = Schemas['ClientSecret'];
+
+export type Refund = Schemas['Refund'];
+export type RefundList = Schemas['RefundList'];
+export type RefundedPayment = Schemas['RefundedPayment'];
+export type NewRefund = Without<Schemas['NewRefund']>;
+export type RefundQuery = QueryOf<'/api/v1/refunds'>;
+export type PaymentRefundQuery = QueryOf<'/api/v1/payments/{id}/refunds'>;
+
+export type Subscription = Schemas['Subscription'];
+export type SubscriptionList = Schemas['SubscriptionList'];
+export type CreatedSubscription = Schemas['CreatedSubscription'];
+export type ChangedSubscription = Schemas['ChangedSubscription'];
+export type NewSubscription = Without<Schemas['NewSubscription']>;
+export type SubscriptionChange = Without<Schemas['SubscriptionChange']>;
+export type PreviewedSubscriptionChange = Without<Schemas['PreviewedSubscriptionChange']>;
+export type SubscriptionChangePreview = Schemas['SubscriptionChangePreview'];
+export type SubscriptionPayment = Without<Schemas['SubscriptionPayment']>;
+export type SubscriptionQuery = QueryOf<'/api/v1/subscriptions'>;
+
+export type Invoice = Schemas['Invoice'];
+export type InvoiceList = Schemas['InvoiceList'];
+export type InvoiceQuery = QueryOf<'/api/v1/invoices'>;
+
+export type Entitlement = Schemas['Entitlement'];
+export type Entitlements = Schemas['Entitlements'];
+
+export type EventEndpoint = Schemas['EventEndpoint'];
+export type EventEndpointList = Schemas['EventEndpointList'];
+export type EventEndpointWithSecret = Schemas['EventEndpointWithSecret'];
+export type NewEventEndpoint = Without<Schemas['NewEventEndpoint']>;
+export type EventEndpointChange = Without<Schemas['EventEndpointChange']>;
+export type EventSecretRotation = Without<Schemas['EventSecretRotation']>;
+export type EventReplay = Without<Schemas['EventReplay']>;
+export type EventDelivery = Schemas['EventDelivery'];
+export type EventDeliveryList = Schemas['EventDeliveryList'];
+export type CursorQuery = QueryOf<'/api/v1/event-endpoints'>;
+
+export type WebhookEvent = Schemas['WebhookEvent'];
+export type WebhookEventList = Schemas['WebhookEventList'];
+export type WebhookEventWithPayload = Schemas['WebhookEventWithPayload'];
+export type WebhookEventQuery = QueryOf<'/api/v1/webhook-events'>;
+export type ReplayedWebhookEvents = Schemas['ReplayedWebhookEvents'];
+
+export type Resync = Schemas['Resync'];
+export type NewResync = Without<Schemas['NewResync']>;
+
+export type Overview = Schemas['Overview'];
+export type OverviewQuery = QueryOf<'/api/v1/overview'>;
+export type SearchResult = Schemas['SearchResult'];
+export type Health = Schemas['Health'];
+export type Liveness = Schemas['Liveness'];

@@ -1,0 +1,159 @@
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { clusterDataPath, unfinishedPrefix } from '../platform/embedded-postgres/cluster.ts';
+import { copyFile, forEach } from '../platform/embedded-postgres/copy-files.ts';
+import { exists, type Move, moveTogether } from '../platform/embedded-postgres/pending-moves.ts';
+import { syncDir, writePrivateFile } from '../platform/embedded-postgres/private-files.ts';
+import { holdDataDir } from '../platform/embedded-postgres.ts';
+import type { Logger } from '../platform/logger.ts';
+import { listMigrations } from '../platform/migrate.ts';
+import { BackupError } from './backup-error.ts';
+import { requireSpace } from './disk-space.ts';
+import { clusterFolder, type Manifest, readManifest, sandboxFolder } from './manifest.ts';
+
+export interface RestoreOptions {
+  readonly dataDir: string;
+  readonly backup: string;
+  /** Whether an existing database may be moved aside. */
+  readonly replace: boolean;
+  /** `missing`: the data of the sandbox is restored if there is none. `replace`: also if there is some. */
+  readonly sandbox: 'never' | 'missing' | 'replace';
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+export interface Restored {
+  readonly manifest: Manifest;
+  /** False if an earlier run, which was interrupted at its end, has restored this backup. */
+  readonly isNew: boolean;
+  readonly hasSandbox: boolean;
+  /** Where the data that was there before is now. */
+  readonly aside: readonly string[];
+}
+
+const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
+
+/** The file in a restored cluster that has the id of its backup. */
+const originName = 'restored-from';
+
+/**
+ * Puts the database of a backup in place. Nothing that exists changes until the whole backup is copied and its checksums
+ * are verified; then it moves aside, and is never deleted.
+ */
+export async function restore(options: RestoreOptions): Promise<Restored> {
+  const { dataDir, backup, logger, signal } = options;
+  const manifest = await readManifest(backup);
+  await requireKnownSchema(manifest);
+  const held = await holdDataDir({ dataDir, logger });
+  try {
+    if (manifest.postgresMajorVersion !== held.majorVersion) {
+      throw new BackupError(
+        `The backup is of PostgreSQL ${manifest.postgresMajorVersion}, and this is PostgreSQL ${held.majorVersion}, ` +
+          `which cannot read it. Restore it with the release that made it (${manifest.tillVersion}).`,
+      );
+    }
+    const home = join(held.path, 'postgres');
+    if (await isRestored(home, manifest)) return { manifest, isNew: false, hasSandbox: false, aside: [] };
+    if (!options.replace && (await exists(join(home, clusterFolder)))) {
+      throw new BackupError(
+        `${dataDir} has a database already. With --replace it moves aside, and the backup takes its place.`,
+      );
+    }
+    const hasSandbox = await takesSandbox(manifest, options, held.path);
+    const files = manifest.files.filter(({ path }) => hasSandbox || isOfCluster(path));
+    await requireSpace(
+      home,
+      files.reduce((sum, { size }) => sum + size, 0),
+    );
+    const moves = await copyBackup(
+      { ...manifest, files, hasSandbox },
+      { backup, dataDir: held.path, signal },
+    );
+    const aside = await asidesOf(held.path, moves);
+    await moveTogether(held.path, moves);
+    return { manifest, isNew: true, hasSandbox, aside };
+  } finally {
+    held.release();
+  }
+}
+
+async function requireKnownSchema({ schemaVersion, tillVersion }: Manifest): Promise<void> {
+  if ((await listMigrations(migrationsFolder)).includes(schemaVersion)) return;
+  throw new BackupError(
+    `The backup has the schema ${schemaVersion} of a newer release (${tillVersion}), which this release does not know. ` +
+      'Update till first.',
+  );
+}
+
+/** A start removes the label, and a service that runs since then has data of its own. */
+async function isRestored(home: string, { id }: Manifest): Promise<boolean> {
+  if (!(await exists(join(clusterDataPath(home), 'backup_label')))) return false;
+  return (await readFile(join(home, clusterFolder, originName), 'utf8').catch(() => '')) === id;
+}
+
+async function takesSandbox(
+  { hasSandbox }: Manifest,
+  { sandbox }: RestoreOptions,
+  dataDir: string,
+): Promise<boolean> {
+  if (!hasSandbox || sandbox === 'never') return false;
+  return sandbox === 'replace' || !(await exists(join(dataDir, sandboxFolder)));
+}
+
+function isOfCluster(path: string): boolean {
+  return path.split('/')[0] === clusterFolder;
+}
+
+/** Of the random characters that `mkdtemp` adds. */
+const suffixLength = 6;
+
+interface CopyOptions {
+  readonly backup: string;
+  readonly dataDir: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Copies the backup next to the existing data, and returns how it gets in place. The copy is one folder, which contains
+ * that of the sandbox. The next start removes it if this process dies.
+ */
+async function copyBackup(
+  { id, folders, files, hasSandbox }: Manifest,
+  { backup, dataDir, signal }: CopyOptions,
+): Promise<readonly Move[]> {
+  const unfinished = await mkdtemp(join(dataDir, 'postgres', unfinishedPrefix));
+  const placeOf = (path: string) =>
+    join(unfinished, isOfCluster(path) ? relative(clusterFolder, path) : path);
+  const wanted = folders.filter((path) => path !== clusterFolder && (hasSandbox || isOfCluster(path)));
+  try {
+    for (const folder of wanted) await mkdir(placeOf(folder), { mode: 0o700 });
+    await forEach(files, signal, async ({ path, size, sha256 }) => {
+      const copied = await copyFile(join(backup, path), placeOf(path));
+      if (copied?.size !== size || copied.sha256 !== sha256)
+        throw new BackupError(`The backup is damaged: ${path} is not what it was when the backup was made.`);
+    });
+    await writePrivateFile(join(unfinished, originName), id);
+    for (const folder of wanted) await syncDir(placeOf(folder));
+    await syncDir(unfinished);
+    await syncDir(join(dataDir, 'postgres'));
+    signal.throwIfAborted();
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    throw error;
+  }
+  const from = relative(dataDir, unfinished);
+  const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  // Also two restores within a second have different names.
+  const name = `${time}-${from.slice(-suffixLength)}`;
+  const move = (path: string, to: string): Move => ({ from: path, to, aside: `${to}.replaced-${name}` });
+  return [
+    ...(hasSandbox ? [move(join(from, sandboxFolder), sandboxFolder)] : []),
+    move(from, join('postgres', clusterFolder)),
+  ];
+}
+
+async function asidesOf(dataDir: string, moves: readonly Move[]): Promise<readonly string[]> {
+  const present = await Promise.all(moves.map(({ to }) => exists(join(dataDir, to))));
+  return moves.flatMap(({ aside }, index) => (present[index] ? [join(dataDir, aside)] : []));
+}

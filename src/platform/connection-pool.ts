@@ -1,0 +1,77 @@
+import pg from 'pg';
+import type { Logger } from './logger.ts';
+import type { PoolMode } from './pool-mode.ts';
+
+/** How long a request waits for a connection before it fails with `database_unavailable`. */
+const connectTimeoutMs = 5_000;
+/** No statement needs a second; ten leave room for a slow disk and stay below a request's 30 s. */
+const statementTimeoutMs = 10_000;
+/**
+ * A server that hangs does not enforce its own timeout, so the client's comes a little later. It starts when the
+ * statement is sent; statements sent together share it.
+ */
+const queryTimeoutMs = 12_000;
+
+/** The limits that PostgreSQL enforces. */
+const limits = {
+  statement_timeout: statementTimeoutMs,
+  idle_in_transaction_session_timeout: statementTimeoutMs,
+};
+
+function settingLimits(command: 'set' | 'set local'): string {
+  return Object.entries(limits)
+    .map(([name, value]) => `${command} ${name} = ${value}`)
+    .join('; ');
+}
+
+/** Begins a transaction under the limits, in one message, where the session is not the client's own. */
+export const beginWithLimits = `begin; ${settingLimits('set local')}`;
+
+export interface PoolOptions {
+  readonly url: string;
+  readonly poolSize: number;
+  readonly logger: Logger;
+  /** What is between the address and PostgreSQL. No pooler is the default. */
+  readonly poolMode?: PoolMode;
+}
+
+/** The connections of a process. Sessions of its own have the limits; see `beginWithLimits` for shared ones. */
+export function openPool({ url, poolSize, logger, poolMode = 'none' }: PoolOptions): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: poolSize,
+    application_name: 'till',
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: queryTimeoutMs,
+    ...sessionOptions(poolMode),
+    keepAlive: true,
+    // Within a transaction, a statement need not wait for the result of the previous one.
+    pipeline: true,
+    types: { getTypeParser },
+  });
+  // The pool handles errors only of idle connections, and an unhandled error event would end the process. The next
+  // statement on a connection reports that it broke while in use or just after connecting.
+  pool.on('connect', (client) => client.on('error', () => {}));
+  // The pool replaces an idle connection that breaks.
+  pool.on('error', (error) => {
+    // While the pool is ending, its connections are expected to end.
+    if (!pool.ending) logger.warn({ err: error }, 'idle database connection lost');
+  });
+  return pool;
+}
+
+/** PostgreSQL takes the limits while it connects. A pooler refuses them there, or ignores them. */
+function sessionOptions(poolMode: PoolMode): pg.PoolConfig {
+  if (poolMode === 'none') return limits;
+  if (poolMode === 'session') return { onConnect: (client) => setLimits(client) };
+  return {};
+}
+
+/** The pool waits for it before it uses the connection, which its types do not say. */
+function setLimits(client: pg.ClientBase): Promise<unknown> {
+  return client.query(settingLimits('set'));
+}
+
+/** `bigint` arrives as text because it may not fit a number; Till's values (amounts below 10^12, counts) always do. */
+const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (id: number, format?: 'text' | 'binary') =>
+  id === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(id, format);

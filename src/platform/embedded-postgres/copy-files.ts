@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** A file of a copy: its path below the folder, with `/`, and what it contains. */
+export interface CopiedFile {
+  readonly path: string;
+  readonly size: number;
+  /** Hexadecimal. */
+  readonly sha256: string;
+}
+
+/** A database has about a thousand small files. More at a time make a disk no faster. */
+const copiesAtOnce = 8;
+const chunkBytes = 1_048_576;
+
+/** Calls `work` for each item, a few at a time. The first error ends it. */
+export async function forEach<Item>(
+  items: readonly Item[],
+  signal: AbortSignal,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  const rest = items.values();
+  let hasFailed = false;
+  const lane = async () => {
+    for (const item of rest) {
+      signal.throwIfAborted();
+      if (hasFailed) return;
+      await work(item).catch((error: unknown) => {
+        hasFailed = true;
+        throw error;
+      });
+    }
+  };
+  const lanes = await Promise.allSettled(Array.from({ length: copiesAtOnce }, lane));
+  for (const outcome of lanes) if (outcome.status === 'rejected') throw outcome.reason;
+}
+
+/**
+ * Copies a file to a new one that only its owner can read, syncs it to disk, and returns its size and checksum. Copies as
+ * many bytes as the file has now, so that a file which grows at the same time does not keep it busy. Undefined if there is
+ * no such file any more.
+ */
+export async function copyFile(
+  from: string,
+  to: string,
+): Promise<Pick<CopiedFile, 'size' | 'sha256'> | undefined> {
+  const source = await openIfThere(from);
+  if (source === undefined) return undefined;
+  try {
+    const target = await open(to, 'wx', 0o600);
+    try {
+      await target.chmod(0o600);
+      const copied = await copyBytes(source, target);
+      await target.sync();
+      return copied;
+    } finally {
+      await target.close();
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+async function copyBytes(
+  source: FileHandle,
+  target: FileHandle,
+): Promise<Pick<CopiedFile, 'size' | 'sha256'>> {
+  const { size } = await source.stat();
+  const hash = createHash('sha256');
+  const buffer = Buffer.allocUnsafe(Math.max(1, Math.min(chunkBytes, size)));
+  let done = 0;
+  while (done < size) {
+    const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, size - done), done);
+    // PostgreSQL has shortened the file meanwhile.
+    if (bytesRead === 0) break;
+    const bytes = buffer.subarray(0, bytesRead);
+    hash.update(bytes);
+    await target.writeFile(bytes);
+    done += bytesRead;
+  }
+  return { size: done, sha256: hash.digest('hex') };
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
+export interface Listing {
+  /** Folders and files, with `/`, parents before what they contain. */
+  readonly folders: readonly string[];
+  readonly files: readonly string[];
+}
+
+/** Lists a folder that others may be changing. A folder that is gone is empty. */
+export async function listFolder(root: string, path = ''): Promise<Listing> {
+  const folders: string[] = [];
+  const files: string[] = [];
+  const entries = await readdir(join(root, path), { withFileTypes: true }).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  for (const entry of entries) {
+    const below = path === '' ? entry.name : `${path}/${entry.name}`;
+    if (entry.isDirectory()) {
+      const inside = await listFolder(root, below);
+      folders.push(below, ...inside.folders);
+      files.push(...inside.files);
+    } else if (entry.isFile()) files.push(below);
+  }
+  return { folders, files };
+}

@@ -1,0 +1,54 @@
+import { readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { isMissing } from './copy-files.ts';
+import { syncDir, writePrivateFile } from './private-files.ts';
+
+/** A folder that takes the place of another. Paths are relative to the data directory. */
+export interface Move {
+  readonly from: string;
+  readonly to: string;
+  /** Where an existing folder goes. */
+  readonly aside: string;
+}
+
+const fileName = join('postgres', 'pending-restore.json');
+
+/**
+ * Puts folders in place, all of them or none. What is to be done is on disk before it begins, so if this process dies,
+ * the next one that locks the data directory completes it. The caller holds that lock.
+ */
+export async function moveTogether(dataDir: string, moves: readonly Move[]): Promise<void> {
+  const path = join(dataDir, fileName);
+  await rm(`${path}.next`, { force: true });
+  await writePrivateFile(`${path}.next`, JSON.stringify(moves));
+  await rename(`${path}.next`, path);
+  await syncDir(dirname(path));
+  await completeMoves(dataDir);
+}
+
+/** Completes the moves that a process which died has left. The caller holds the lock of the data directory. */
+export async function completeMoves(dataDir: string): Promise<void> {
+  const path = join(dataDir, fileName);
+  // Written by `moveTogether`, whole or not at all.
+  const moves: readonly Move[] = JSON.parse(
+    await readFile(path, 'utf8').catch((error: unknown) => {
+      if (isMissing(error)) return '[]';
+      throw error;
+    }),
+  );
+  if (moves.length === 0) return;
+  for (const { from, to, aside } of moves) {
+    // A folder that is gone was moved before.
+    if (!(await exists(join(dataDir, from)))) continue;
+    if (await exists(join(dataDir, to))) await rename(join(dataDir, to), join(dataDir, aside));
+    await rename(join(dataDir, from), join(dataDir, to));
+    await syncDir(dirname(join(dataDir, to)));
+    await syncDir(dirname(join(dataDir, from)));
+  }
+  await rm(path);
+  await syncDir(dirname(path));
+}
+
+export async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
+}

@@ -1,0 +1,142 @@
+import { randomInt } from 'node:crypto';
+import pg from 'pg';
+
+const connectTimeoutMs = 5_000;
+/** A pooler that is busy or paused must not hang the start. A statement here takes a millisecond. */
+const queryTimeoutMs = 5_000;
+/** The first half of every lock that compares two addresses ("tlpm" in ASCII). */
+const lockClass = 0x746c706d;
+/** In transaction mode nearly every round shows it. Each round is three short statements. */
+const roundsMax = 10;
+
+/**
+ * What is between an address and PostgreSQL, by how long a client keeps its session of the server: no pooler at all,
+ * or one that assigns sessions until the client disconnects, for a transaction, or for a statement.
+ */
+export type PoolMode = 'none' | 'session' | 'transaction' | 'statement';
+
+/** Finds out without any right on the pooler, and without leaving anything behind in a shared session. */
+export async function detectPoolMode(url: string): Promise<PoolMode> {
+  return withClient(url, async (client) => {
+    // A pooler gives its clients numbers of its own, because their sessions change.
+    if ((await readPid(client)) === processIdOf(client)) return 'none';
+    if (!(await isShared(url, client))) return 'session';
+    return (await allowsTransactions(client)) ? 'transaction' : 'statement';
+  });
+}
+
+/**
+ * Whether a session serves two connections, or a connection two sessions. Twice in a row by one client, then by another:
+ * poolers that assign sessions in turn show it in the first two, and poolers that prefer the last one in the last two.
+ */
+async function isShared(url: string, client: pg.Client): Promise<boolean> {
+  return withClient(url, async (other) => {
+    const own = new Set<number>();
+    for (let round = 0; round < roundsMax; round += 1) {
+      own.add(await readPid(client));
+      own.add(await readPid(client));
+      if (own.size > 1 || own.has(await readPid(other))) return true;
+    }
+    return false;
+  });
+}
+
+/** Uses up the connection if not: a pooler in statement mode ends it. */
+async function allowsTransactions(client: pg.Client): Promise<boolean> {
+  try {
+    await client.query('begin');
+    await client.query('commit');
+    return true;
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.message.includes('statement pooling')) return false;
+    throw error;
+  }
+}
+
+/** Whether both lead to the same database of the same server: a lock that one takes is held for the other. */
+export async function isSameDatabase(url: string, otherUrl: string): Promise<boolean> {
+  const lock = [lockClass, randomInt(2 ** 31 - 1)];
+  return withClient(url, (client) =>
+    withClient(otherUrl, async (other) => {
+      // A lock of the transaction: it cannot stay behind in a session that is shared.
+      await other.query('begin');
+      await other.query('select pg_advisory_xact_lock($1, $2)', lock);
+      const { rows } = await client.query<{ free: boolean }>(
+        'select pg_try_advisory_xact_lock($1, $2) as free',
+        lock,
+      );
+      await other.query('rollback');
+      return rows[0]?.free === false;
+    }),
+  );
+}
+
+export interface PoolerFindings {
+  readonly mode: PoolMode;
+  /** What keeps Till from working with these addresses, and what to change. */
+  readonly mistake?: string;
+}
+
+const sharing = 'a pooler that shares sessions between transactions (PgBouncer: pool_mode = transaction)';
+
+/** Checks DATABASE_URL, and DATABASE_DIRECT_URL if it is set, against what Till needs of them. */
+export async function inspectPooler(url: string, directUrl: string | undefined): Promise<PoolerFindings> {
+  const mode = await detectPoolMode(url);
+  if (mode === 'statement')
+    return {
+      mode,
+      mistake:
+        'DATABASE_URL leads to a pooler that allows no transactions (PgBouncer: pool_mode = statement); ' +
+        'set its mode to transaction or session.',
+    };
+  if (directUrl === undefined) {
+    if (mode !== 'transaction') return { mode };
+    return {
+      mode,
+      mistake:
+        `DATABASE_URL leads to ${sharing}; set DATABASE_DIRECT_URL to the address of PostgreSQL itself, ` +
+        'for locks and migrations.',
+    };
+  }
+  const directMode = await detectPoolMode(directUrl);
+  if (directMode === 'transaction' || directMode === 'statement')
+    return {
+      mode,
+      mistake: `DATABASE_DIRECT_URL leads to ${sharing}; set it to the address of PostgreSQL itself.`,
+    };
+  if (!(await isSameDatabase(url, directUrl)))
+    return {
+      mode,
+      mistake:
+        'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases or servers; ' +
+        'set both to the same database of the same primary server.',
+    };
+  return { mode };
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'till pooler check',
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: queryTimeoutMs,
+  });
+  // The next statement reports a connection that broke.
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function readPid(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+  return rows[0]?.pid ?? 0;
+}
+
+/** The number of its session as the other side told it when it connected. The types do not know this property. */
+function processIdOf(client: pg.Client): unknown {
+  return 'processID' in client ? client.processID : undefined;
+}

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+import { Webhook } from 'standardwebhooks';
+import { testKey } from '../support/client.ts';
+import { skipWithoutClientPackages } from '../support/client-schema.ts';
+import { startTill } from '../support/till.ts';
+import { projectFolder } from '../support/till-in-child.ts';
+
+const run = promisify(execFile);
+/** Ten times what the slowest command takes on a busy machine. */
+const timeoutMs = 300_000;
+const folders = {
+  client: join(projectFolder, 'client'),
+  consumer: join(projectFolder, 'test/client/consumer'),
+  nodeVersions: join(projectFolder, 'test/node-versions/node_modules'),
+};
+/** Node 24 is the one that runs the tests. The others are installed with `npm ci --prefix test/node-versions`. */
+const nodes = [
+  { version: 'v20.', path: join(folders.nodeVersions, `node-20-linux-${process.arch}/bin/node`) },
+  { version: 'v22.', path: join(folders.nodeVersions, `node-22-linux-${process.arch}/bin/node`) },
+  { version: 'v24.', path: process.execPath },
+];
+const hasNodes = nodes.every(({ path }) => existsSync(path));
+const skip =
+  skipWithoutClientPackages ||
+  (hasNodes || process.env['CI'] ? false : 'not installed: npm ci --prefix test/node-versions');
+
+const project = await mkdtemp(join(tmpdir(), 'till-client-'));
+after(() => rm(project, { recursive: true, force: true }));
+
+test('the package has what an application needs, and nothing else', { skip }, async () => {
+  const { stdout } = await npm(folders.client, ['pack', '--json', '--pack-destination', project]);
+  const [packed] = JSON.parse(stdout.slice(stdout.indexOf('['))) as readonly {
+    readonly filename: string;
+    readonly files: readonly { readonly path: string }[];
+  }[];
+  assert.ok(packed !== undefined);
+  const files = packed.files.map(({ path }) => path);
+  const others = files.filter((path) => !/^dist\/[a-z-]+(\/[a-z-]+)*\.(js|d\.ts)$/.test(path));
+  assert.deepEqual(others.toSorted(), ['LICENSE', 'README.md', 'package.json']);
+  assert.ok(files.includes('dist/index.js') && files.includes('dist/index.d.ts'));
+  await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
+  await npm(project, ['install', '--offline', '--no-audit', '--no-fund', `./${packed.filename}`]);
+  const { dependencies, sideEffects } = JSON.parse(
+    await readFile(join(project, 'node_modules/@till/client/package.json'), 'utf8'),
+  );
+  assert.deepEqual([dependencies, sideEffects], [undefined, false]);
+});
+
+test('an application that uses it compiles, and mistakes in it do not', { skip }, async () => {
+  await cp(folders.consumer, project, { recursive: true });
+  for (const [index, example] of (await readExamples()).entries())
+    await writeFile(join(project, `readme-${index}.ts`), example);
+  // With the types of a browser, and what it compiles is run below.
+  await compile(join(folders.client, 'node_modules/typescript/bin/tsc'), []);
+  // With another compiler and only the types of Node.
+  const types = ['--typeRoots', join(projectFolder, 'node_modules/@types'), '--types', 'node'];
+  await compile(join(projectFolder, 'node_modules/typescript/bin/tsc'), [
+    '--noEmit',
+    '--lib',
+    'es2023',
+    ...types,
+  ]);
+});
+
+test('it runs under Node 20, 22 and 24 against the service', { skip }, async (t) => {
+  const { url } = await startTill({ in: 'process', for: t, mustNotLogErrors: true });
+  const secret = `whsec_${Buffer.from('a secret of thirty-two bytes ...').toString('base64')}`;
+  const event = JSON.stringify({ id: 'evt_1', type: 'plan.created', data: { name: 'Zoë' } });
+  const now = new Date();
+  const headers = {
+    'webhook-id': 'evt_1',
+    'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
+    'webhook-signature': new Webhook(secret).sign('evt_1', now, event),
+  };
+  const env = {
+    TILL_URL: url,
+    TILL_API_KEY: testKey,
+    EVENT_BODY: event,
+    EVENT_HEADERS: JSON.stringify(headers),
+    EVENT_SECRET: secret,
+  };
+  const example = (await readFile(join(project, 'out/readme-0.js'), 'utf8')).replace(
+    'http://127.0.0.1:3000',
+    url,
+  );
+  await writeFile(join(project, 'out/first-payment.js'), example);
+  const { stdout: paid } = await run(process.execPath, ['out/first-payment.js'], { cwd: project, env });
+  assert.equal(paid, 'requires_payment_method true\n');
+  for (const { version, path } of nodes) {
+    const { stdout, stderr } = await run(path, ['out/run.js'], { cwd: project, env, timeout: timeoutMs });
+    const { version: ran, ...results } = JSON.parse(stdout);
+    assert.ok(String(ran).startsWith(version), `${ran} is not ${version}`);
+    assert.equal(stderr, '');
+    assert.deepEqual(results, {
+      isListed: true,
+      followed: ['customer.created', 'payment.created'],
+      isMissing: true,
+      isUnreachable: true,
+      aborted: 'stopped',
+      verified: 'evt_1',
+      isForged: true,
+      isEntitled: false,
+    });
+  }
+});
+
+/** The examples of the README. What they use of earlier ones is declared. */
+async function readExamples(): Promise<readonly string[]> {
+  const readme = await readFile(join(folders.client, 'README.md'), 'utf8');
+  const examples = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code = '']) => code);
+  assert.ok(examples.length >= 5);
+  const declared = [
+    "declare const process: { readonly env: { readonly [name in 'TILL_API_KEY' | 'TILL_EVENT_SECRET']?: string } };",
+    "declare const till: import('@till/client').Till;",
+    'export {};',
+  ];
+  return examples.map((code) =>
+    [...declared.filter((line) => !(line.includes('till:') && code.includes('const till ='))), code].join(
+      '\n',
+    ),
+  );
+}
+
+async function npm(folder: string, args: readonly string[]): Promise<{ readonly stdout: string }> {
+  // Settings of the run of npm that started the tests would win over those of the folder.
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)));
+  return run('npm', [...args], { cwd: folder, env, timeout: timeoutMs });
+}
+
+async function compile(compiler: string, options: readonly string[]): Promise<void> {
+  const args = [compiler, '--project', project, ...options];
+  const { stdout } = await run(process.execPath, args, { cwd: project, timeout: timeoutMs }).catch(
+    (error: { readonly stdout?: string }) => ({ stdout: error.stdout ?? String(error) }),
+  );
+  assert.equal(stdout, '');
+}

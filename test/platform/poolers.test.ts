@@ -1,0 +1,184 @@
+/** The database through the real PgBouncer, in each of its modes. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
+import { Failure } from '../../src/errors.ts';
+import { detectPoolMode, inspectPooler } from '../../src/platform/pool-mode.ts';
+import { Database, isOutage } from '../../src/platform/postgres.ts';
+import { captureLog } from '../support/log-capture.ts';
+import { PgBouncer, skipWithoutPgBouncer } from '../support/pgbouncer.ts';
+import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+
+const { logger } = captureLog();
+const modes = ['transaction', 'session'] as const;
+
+describe('through PgBouncer', { skip: skipWithoutPgBouncer() }, () => {
+  let server: TestDatabase;
+  const bouncers = {} as Record<(typeof modes)[number] | 'statement', PgBouncer>;
+
+  before(async () => {
+    server = await createTestDatabase('empty');
+    const databaseUrl = server.url;
+    for (const mode of [...modes, 'statement'] as const)
+      bouncers[mode] = await PgBouncer.start({ databaseUrl, mode });
+    const client = new pg.Client({ connectionString: databaseUrl });
+    await client.connect();
+    await client.query('create table numbers (n int primary key)');
+    await client.end();
+  });
+
+  after(async () => {
+    await Promise.all(Object.values(bouncers).map((bouncer) => bouncer.remove()));
+    await server.drop();
+  });
+
+  for (const poolMode of modes) {
+    describe(`in ${poolMode} mode`, () => {
+      let database: Database;
+
+      before(async () => {
+        database = new Database({ url: bouncers[poolMode].url, poolSize: 4, logger, poolMode });
+        await database.query('truncate numbers');
+      });
+
+      after(() => database.close());
+
+      test('every statement is under the limits, and named ones work on whatever session they meet', async () => {
+        const text = `select current_setting('statement_timeout') as statement,
+          current_setting('idle_in_transaction_session_timeout') as idle, $1::int as n`;
+        const read = (n: number) => [
+          database.query(text, [n], 'read_limits'),
+          database.transaction((tx) => tx.query(text, [n], 'read_limits')),
+        ];
+        const results = await Promise.all(Array.from({ length: 20 }, (_, n) => read(n)).flat());
+        const expected = Array.from({ length: 40 }, (_, n) => [
+          { statement: '10s', idle: '10s', n: Math.floor(n / 2) },
+        ]);
+        assert.deepEqual(results, expected);
+      });
+
+      test('a statement that fails leaves nothing behind, and is a defect, not an outage', async () => {
+        await database.query('insert into numbers values ($1)', [1]);
+        const failed = database.query('insert into numbers values ($1), ($2)', [2, 1]);
+        await assert.rejects(failed, (error: Error) => !(error instanceof Failure));
+        const rolledBack = database.transaction(async (tx) => {
+          tx.send('insert into numbers values ($1)', [2]);
+          tx.send('insert into numbers values ($1)', [1]);
+        });
+        await assert.rejects(rolledBack, /duplicate key/);
+        assert.deepEqual(await database.query('select n from numbers'), [{ n: 1 }]);
+      });
+
+      test('a session that ends is an outage: alone, within a transaction, and between two of its statements', async () => {
+        const end = 'select pg_terminate_backend(pg_backend_pid())';
+        await assert.rejects(database.query(end), isOutage);
+        await assert.rejects(
+          database.transaction((tx) => tx.query(end)),
+          isOutage,
+        );
+        const between = database.transaction(async (tx) => {
+          const [own] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
+          // Answers once the other session has ended.
+          await database.query('select pg_terminate_backend($1, 10000)', [own?.pid]);
+          await tx.query('insert into numbers values (3)');
+        });
+        await assert.rejects(between, isOutage);
+        assert.deepEqual(await database.query('select n from numbers where n = 3'), []);
+      });
+
+      test('a transaction that PostgreSQL ended because it was idle can be tried again', async () => {
+        const idle = database.transaction(async (tx) => {
+          await tx.query(`set local idle_in_transaction_session_timeout = '50ms'`);
+          const [own] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
+          const isThere = 'select from pg_stat_activity where pid = $1';
+          while ((await database.query(isThere, [own?.pid])).length > 0);
+          await tx.query('insert into numbers values (4)');
+        });
+        await assert.rejects(idle, { code: 'database_unavailable' });
+        assert.deepEqual(await database.query('select n from numbers where n = 4'), []);
+      });
+
+      test('a PgBouncer that ends is an outage, and once it is back everything works again', async () => {
+        const bouncer = bouncers[poolMode];
+        const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+        const { promise: gone, resolve: go } = Promise.withResolvers<void>();
+        const cut = database.transaction(async (tx) => {
+          await tx.query('insert into numbers values (5)');
+          begin();
+          await gone;
+          await tx.query('select 1');
+        });
+        await begun;
+        await bouncer.kill();
+        go();
+        await assert.rejects(cut, isOutage);
+        await assert.rejects(database.query('select 1'), isOutage);
+        await assert.rejects(database.ping());
+        await bouncer.start();
+        assert.deepEqual(await database.query('select n from numbers where n = 5'), []);
+        await database.ping();
+      });
+    });
+  }
+
+  test('shared sessions keep no name and no limit', async () => {
+    const client = new pg.Client({ connectionString: bouncers.transaction.url });
+    await client.connect();
+    const text = `select current_setting('statement_timeout') as limit, (select count(*) from pg_prepared_statements)::int as names`;
+    const { rows } = await client.query(text);
+    await client.end();
+    assert.deepEqual(rows, [{ limit: '0', names: 0 }]);
+  });
+
+  test('each mode is recognised, also under load', async () => {
+    assert.equal(await detectPoolMode(server.url), 'none');
+    const { transaction, session, statement } = bouncers;
+    assert.equal(await detectPoolMode(session.url), 'session');
+    assert.equal(await detectPoolMode(statement.url), 'statement');
+    assert.equal(await detectPoolMode(transaction.url), 'transaction');
+    const busy = new Database({ url: transaction.url, poolSize: 10, logger, poolMode: 'transaction' });
+    let isDone = false;
+    const work = async () => {
+      while (!isDone) await busy.query('select 1');
+    };
+    const working = Promise.all(Array.from({ length: 10 }, work));
+    for (let times = 0; times < 10; times += 1)
+      assert.equal(await detectPoolMode(transaction.url), 'transaction');
+    isDone = true;
+    await working;
+    await busy.close();
+  });
+
+  test('sessions that are assigned in turn are recognised as shared, however many there are', async (t) => {
+    const bouncer = await PgBouncer.start({
+      databaseUrl: server.url,
+      mode: 'transaction',
+      settings: { server_round_robin: 1 },
+    });
+    t.after(() => bouncer.remove());
+    for (let sessions = 1; sessions <= 4; sessions += 1) {
+      const many = new Database({ url: bouncer.url, poolSize: sessions, logger, poolMode: 'transaction' });
+      await Promise.all(Array.from({ length: sessions }, () => many.query('select pg_sleep(0.02)')));
+      assert.equal(await detectPoolMode(bouncer.url), 'transaction', `${sessions} sessions`);
+      await many.close();
+    }
+  });
+
+  test('addresses with which Till would not work are refused with what to set', async (t) => {
+    const { transaction, session, statement } = bouncers;
+    const inspect = async (url: string, directUrl?: string) =>
+      (await inspectPooler(url, directUrl)).mistake ?? 'none';
+    for (const url of [server.url, session.url]) {
+      assert.equal(await inspect(url), 'none');
+      assert.equal(await inspect(transaction.url, url), 'none');
+      assert.equal(await inspect(url, server.url), 'none');
+    }
+    assert.match(await inspect(transaction.url), /^DATABASE_URL .*set DATABASE_DIRECT_URL to the address/);
+    assert.match(await inspect(statement.url, server.url), /^DATABASE_URL .*pool_mode = statement/);
+    for (const { url } of [transaction, statement])
+      assert.match(await inspect(transaction.url, url), /^DATABASE_DIRECT_URL .*PostgreSQL itself/);
+    const other = await createTestDatabase('empty');
+    t.after(() => other.drop());
+    assert.match(await inspect(transaction.url, other.url), /lead to different databases/);
+  });
+});

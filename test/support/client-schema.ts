@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { projectFolder } from './till-in-child.ts';
+
+/** The types of the client, which `npm run openapi` writes. */
+export const clientSchemaPath = join(projectFolder, 'client/src/schema.ts');
+
+const generator = join(projectFolder, 'client/node_modules/openapi-typescript/bin/cli.js');
+/** A field with a default is optional in a request. */
+const options = ['--immutable', '--default-non-nullable=false'];
+
+/** Installed apart from the service's own packages, because the generator needs an older TypeScript. */
+export const hasClientPackages = existsSync(generator);
+
+/** For tests that need these packages: they must run in CI. */
+export const skipWithoutClientPackages =
+  hasClientPackages || process.env['CI'] ? false : 'not installed: npm ci --prefix client';
+
+/** The types of an OpenAPI document, as they are committed. */
+export async function generateClientSchema(openapi: string): Promise<string> {
+  const child = spawn(process.execPath, [generator, ...options], { stdio: 'pipe' });
+  child.stdin.end(JSON.stringify(JSON.parse(openapi, withoutProblems)));
+  const [[code], schema, complaints] = await Promise.all([
+    once(child, 'exit'),
+    text(child.stdout),
+    text(child.stderr),
+  ]);
+  assert.equal(code, 0, complaints);
+  return schema;
+}
+
+/** Every failure is a `Problem`, and has its type in client/src/error-codes.ts. They would be half of the file. */
+function withoutProblems(key: string, value: unknown): unknown {
+  if (key !== 'responses' || typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).filter(([status]) => !/^[45]\d\d$/.test(status)));
+}
