@@ -1,4 +1,4 @@
-import type { Config } from '../till/config.ts';
+import type { Config, inspectConfig } from '../till/config.ts';
 import type { Output } from './output.ts';
 
 /** An argument without a name, such as the ID of `events show ID`. */
@@ -45,6 +45,8 @@ export interface Call<O extends Options = Options> {
    * be set for this command.
    */
   readonly config: (unneeded?: Readonly<Record<string, string>>) => Config;
+  /** The settings with every mistake, for a command that works with some. */
+  readonly inspectConfig: () => ReturnType<typeof inspectConfig>;
   readonly environment: Record<string, string | undefined>;
   readonly output: Output;
   /** Every command, for those that describe them. */

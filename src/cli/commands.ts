@@ -2,6 +2,7 @@ import type { Command } from './command.ts';
 import { adoptAccount } from './commands/adopt-account.ts';
 import { backup } from './commands/backup.ts';
 import { completion } from './commands/completion.ts';
+import { doctor } from './commands/doctor.ts';
 import { listEvents, replayEvent, showEvent } from './commands/events.ts';
 import { createKey, listKeys, revokeKey } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';
@@ -15,6 +16,7 @@ import { setUpWebhooks } from './commands/webhooks.ts';
 export const commands: readonly Command[] = [
   start,
   migrate,
+  doctor,
   setUpWebhooks,
   createKey,
   listKeys,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Failure } from '../errors.ts';
-import { ConfigError, loadConfig, secretVariables } from '../till/config.ts';
+import { ConfigError, inspectConfig, loadConfig, secretVariables } from '../till/config.ts';
 import type { Command } from './command.ts';
 import { commands } from './commands.ts';
 import { helpOf, helpOfCommands, usageOf } from './help.ts';
@@ -65,6 +65,7 @@ async function runCommand(
       for (const name of secretVariables) delete environment[name];
       return config;
     },
+    inspectConfig: () => inspectConfig(environment, workingDir),
     get signal() {
       return around.signal;
     },

@@ -54,6 +54,8 @@ export interface Processor {
   readonly webhookEndpoints: WebhookEndpointCalls;
   /** The id of the key's account; null if the key is a restricted one that may not read it. */
   readAccount(): Promise<string | null>;
+  /** The time of the processor's clock, to the second. Null if its response has none. */
+  readTime(): Promise<Date | null>;
   /** Whether the bytes are an event that the processor signed. Pure, apart from the secrets. */
   verifyWebhook(body: Uint8Array, signature: string | undefined, now: Date): VerifiedWebhook;
   /** The content of a stored event. Throws `UnmappableError` if no retry can help. */

@@ -134,11 +134,15 @@ test('an endpoint that was deleted at the processor is created again, with a sec
 
 test('a second endpoint of a person is named, and stays', async (t) => {
   const { setup, list, byHand } = await useProcessor(t);
-  await byHand({ api_version: version });
-  const { id } = await byHand({ api_version: version });
+  const made = [await byHand({ api_version: version }), await byHand({ api_version: version })];
   const { code, stderr } = await setup();
   assert.equal(code, 1);
-  assert.match(stderr, new RegExp(`${id} has the same address`));
+  // The older one is kept. Here both may be of the same second.
+  const [, named] = /^The endpoint (\S+) has the same address/.exec(stderr) ?? [];
+  assert.ok(
+    made.some(({ id }) => id === named),
+    stderr,
+  );
   assert.equal((await list()).length, 2);
 });
 

@@ -4,10 +4,9 @@ import { type Setup, setUpEndpoint } from '../../processor/endpoint/set-up-endpo
 import type { Processor } from '../../processor/processor.ts';
 import type { WebhookEndpoint } from '../../processor/webhook-endpoint-calls.ts';
 import { defineCommand } from '../command.ts';
-import { joinProcessorOnly } from '../join-processor.ts';
 import type { Output } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
-import { withShutdown } from '../with-services.ts';
+import { joinProcessor, withShutdown } from '../with-services.ts';
 
 export const setUpWebhooks = defineCommand({
   name: 'webhooks setup',
@@ -35,7 +34,7 @@ Repeat the command at any time: it never leaves a second endpoint. Only PROCESSO
     // The secret is what this command is for, so it cannot be set yet.
     const config = () => call.config({ PROCESSOR_WEBHOOK_SECRET: 'unknown' });
     await withShutdown({ ...call, config }, async (start) => {
-      const processor = await joinProcessorOnly(start);
+      const { processor } = await joinProcessor(start);
       const setup = await setUpEndpoint({ processor, clock: systemClock }, { url, isReplace, isDryRun });
       report(setup, { processor, isDryRun, output: call.output });
       if (!isDryRun) await deleteSuperseded(setup.superseded, processor, call.output);

@@ -11,7 +11,7 @@ import { readEventContent } from './events/map-event.ts';
 import { redactStored } from './events/redact-payload.ts';
 import { understandsVersion } from './events/understands-version.ts';
 import { verifyWebhook } from './events/verify-webhook.ts';
-import { createAccountRead } from './objects/account.ts';
+import { createAccountRead, createTimeRead } from './objects/account.ts';
 import { createCustomerCalls } from './objects/customers.ts';
 import { createDisputeCalls } from './objects/disputes.ts';
 import { createInvoiceItemCalls } from './objects/invoice-items.ts';
@@ -92,6 +92,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     events: createEventCalls(context),
     webhookEndpoints: createWebhookEndpointCalls(context),
     readAccount: createAccountRead(ungated, isRestrictedKey(secretKey)),
+    readTime: createTimeRead(ungated),
     verifyWebhook: (body, signature, now) => verifyWebhook(body, signature, webhookSecrets, now),
     readEvent: readEventContent,
     causeOf: (write, ids) => (sent.isEmpty ? undefined : sent.causeOf(write, ids)),
