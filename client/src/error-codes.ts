@@ -27,6 +27,27 @@ interface ErrorFields {
     /** The processor's own error code. Undefined if it gives none. */
     readonly processorCode?: string;
   };
+  readonly payment_not_refundable: {
+    /** The processor's own error code, if the processor refused. */
+    readonly processorCode?: string;
+  };
+}
+
+/** A problem as it arrives: only what is checked has a type. */
+export interface Problem {
+  readonly code: string;
+  readonly status: number;
+  readonly [field: string]: unknown;
+}
+
+/** What a problem says in addition. Nothing else is copied: a response must not replace other fields of an error. */
+export function fieldsOf({ code, ...problem }: Problem): object {
+  const { errors, declineCode, customerId, subscriptionId, processorCode } = problem;
+  if (code === 'invalid_request') return { errors: Array.isArray(errors) ? errors : [] };
+  if (code === 'payment_declined') return { declineCode: declineCode ?? null };
+  if (code === 'already_subscribed') return { subscriptionId: subscriptionId ?? null };
+  if (code === 'external_id_taken') return { customerId };
+  return processorCode === undefined ? {} : { processorCode };
 }
 
 /** The fields that errors of this code have in addition. */

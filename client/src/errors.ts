@@ -1,4 +1,4 @@
-import type { ErrorCode, ErrorFieldsOf } from './error-codes.ts';
+import { type ErrorCode, type ErrorFieldsOf, fieldsOf, type Problem } from './error-codes.ts';
 
 /** What an error says about the call that failed. No field has the API key. */
 export interface CallFacts {
@@ -16,16 +16,6 @@ export interface CallFacts {
 
 /** A code that this version of the client does not know. */
 type LaterCode = string & Record<never, never>;
-
-/** What the fields of a problem look like before they are checked. */
-export interface Problem {
-  readonly code: string;
-  readonly status: number;
-  readonly title?: unknown;
-  readonly detail?: unknown;
-  readonly requestId?: unknown;
-  readonly [field: string]: unknown;
-}
 
 /** Till refused the request, or could not carry it out. `code` says why; `isTillError` tells codes apart. */
 export class TillError<Code extends string = ErrorCode | LaterCode> extends Error implements CallFacts {
@@ -50,11 +40,10 @@ export class TillError<Code extends string = ErrorCode | LaterCode> extends Erro
     problem: Problem,
     call: CallFacts & { readonly retryAfterSeconds: number | undefined; readonly isReplay: boolean },
   ) {
-    const { type: _type, title, detail, requestId, ...fields } = problem;
+    const { title, detail, requestId } = problem;
     const text = [detail, title, problem.code].find((part) => typeof part === 'string') ?? '';
     super(`${call.method} ${call.path}: ${text} (${problem.code}, status ${problem.status})`);
-    // The fields of this code: `declineCode`, `errors` and so on.
-    Object.assign(this, fields);
+    Object.assign(this, fieldsOf(problem));
     // Only `isTillError` narrows the type to some codes, and it checks them.
     this.code = problem.code as Code;
     this.status = problem.status;
@@ -92,6 +81,8 @@ export class TillConnectionError extends Error implements CallFacts {
   override readonly name: string = 'TillConnectionError';
   /** The HTTP status of a response that is not from Till, for example of a proxy. */
   readonly status: number | undefined;
+  /** How long that response asks to wait before a retry. */
+  readonly retryAfterSeconds: number | undefined;
   readonly method: string;
   readonly path: string;
   readonly idempotencyKey: string | undefined;
@@ -100,13 +91,18 @@ export class TillConnectionError extends Error implements CallFacts {
   constructor(
     reason: string,
     call: CallFacts,
-    extras: { readonly status?: number; readonly cause?: unknown } = {},
+    extras: {
+      readonly status?: number;
+      readonly retryAfterSeconds?: number | undefined;
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(
       `${call.method} ${call.path}: ${reason}`,
       extras.cause === undefined ? undefined : { cause: extras.cause },
     );
     this.status = extras.status;
+    this.retryAfterSeconds = extras.retryAfterSeconds;
     this.method = call.method;
     this.path = call.path;
     this.idempotencyKey = call.idempotencyKey;

@@ -2,6 +2,7 @@ import { EntitlementReader, type Who } from './entitlements.ts';
 import type { RequestOptions, TillOptions } from './options.ts';
 import { Api } from './requests/api.ts';
 import { Connection } from './requests/connection.ts';
+import { readBody, requireSuccess } from './requests/read-answer.ts';
 import { readSettings } from './requests/settings.ts';
 import { Customers } from './resources/customers.ts';
 import { EventEndpoints } from './resources/event-endpoints.ts';
@@ -77,9 +78,11 @@ export class Till {
   /** Whether the database and the cache are up. Does not reject if they are down: `status` says so. */
   async health(options?: RequestOptions): Promise<Health> {
     const call = { method: 'GET', path: '/health', accepted: [503] } as const;
-    const { answer } = await this.#api.connection.send(call, options);
+    const { answer, facts } = await this.#api.connection.send(call, options);
+    const body = readBody(answer, facts);
+    if (!isHealth(body)) requireSuccess(answer, facts);
     // The OpenAPI document describes the body.
-    return JSON.parse(answer.text) as Health;
+    return body as Health;
   }
 
   /** Resolves if the process is alive. */
@@ -92,4 +95,9 @@ export class Till {
     const call = { method: 'GET', path: '/metrics', headers: { accept: 'text/plain' } } as const;
     return (await this.#api.connection.send(call, options)).answer.text;
   }
+}
+
+/** A service that is overloaded answers with a problem, and the status of one that is not healthy. */
+function isHealth(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'details' in body;
 }

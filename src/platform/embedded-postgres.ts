@@ -13,6 +13,7 @@ import { completeMoves, exists } from './embedded-postgres/pending-moves.ts';
 import { makePrivateDir } from './embedded-postgres/private-files.ts';
 import { launchServer } from './embedded-postgres/server.ts';
 import { findServerCommand, libraryDirName } from './embedded-postgres/server-command.ts';
+import { refuseRoot } from './embedded-postgres/server-user.ts';
 import { serverArguments, socketPort } from './embedded-postgres/settings.ts';
 import { openSocketDir } from './embedded-postgres/socket-path.ts';
 import { clearStaleServer } from './embedded-postgres/stale-server.ts';
@@ -38,7 +39,7 @@ export interface EmbeddedPostgresOptions {
  * Runs a private PostgreSQL server in `dataDir/postgres`. It lives as long as this service, which is its only user:
  *
  *     postgres/lock               locked while a service lives
- *     postgres/lib/               links to the libraries, made at each start
+ *     postgres/lib/               links to the libraries, made at each start (on macOS they are in the package)
  *     postgres/cluster/data/      PostgreSQL's data directory
  *     postgres/cluster/password   of the only database user
  *     postgres/run/               the socket; the server accepts no other connections
@@ -47,6 +48,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const logger = options.logger.child({ part: 'embedded-postgres' });
   const settings = options.settings ?? {};
   const binaries = findBinaries();
+  refuseRoot(process.getuid?.(), process.platform);
   const home = await openHome(options.dataDir);
 
   // Resources are released in reverse order: here if the start fails, by `stop` if it succeeds.

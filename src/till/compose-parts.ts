@@ -38,14 +38,14 @@ export interface Start {
 
 export async function openDatabase(start: Start) {
   const addresses = await findDatabase(start);
-  await migrateWhenReachable(addresses, start.logger);
+  await migrateWhenReachable(addresses, start);
   return connect(addresses, start);
 }
 
 /** Brings the database to the newest schema, and returns the URL of its own sessions. */
 export async function migrateDatabase(start: Start): Promise<string> {
   const addresses = await findDatabase(start);
-  await migrateWhenReachable(addresses, start.logger);
+  await migrateWhenReachable(addresses, start);
   return addresses.directUrl;
 }
 
@@ -75,7 +75,7 @@ function embedded(url: string): DatabaseAddresses {
 async function findDatabase(start: Start): Promise<DatabaseAddresses> {
   const { databaseUrl: url } = start.config;
   if (url === undefined) return embedded(await startPostgres(start));
-  return whenReachable(url, start.logger, () => checkAddresses(start.config, url));
+  return whenReachable(start, () => checkAddresses(start.config, url));
 }
 
 /** Refuses a pooler that Till would not work with: requests would fail, or locks would protect nothing. */
@@ -102,29 +102,34 @@ async function startPostgres({ config, logger, shutdown }: Start): Promise<strin
   return postgres.url;
 }
 
-function migrateWhenReachable({ directUrl: url }: DatabaseAddresses, logger: Logger): Promise<void> {
-  return whenReachable(url, logger, () => migrate({ url, folder: migrationsFolder, logger }));
+function migrateWhenReachable({ directUrl: url }: DatabaseAddresses, start: Start): Promise<void> {
+  const { logger } = start;
+  return whenReachable(start, () => migrate({ url, folder: migrationsFolder, logger }));
 }
 
 /** A database that starts together with the service may need longer. */
-async function whenReachable<T>(url: string, logger: Logger, work: () => Promise<T>): Promise<T> {
+async function whenReachable<T>({ config, logger }: Start, work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await work();
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      if (tries >= databaseTriesMax) {
-        throw new Error(
-          `the database at ${describeAddress(url)} is unavailable; start it, or correct DATABASE_URL`,
-          {
-            cause: error,
-          },
-        );
-      }
+      if (tries >= databaseTriesMax) throw explainUnavailable(error, config);
       logger.warn({ err: error, tries }, 'database unavailable; retry scheduled');
       await setTimeout(databaseRetryDelayMs);
     }
   }
+}
+
+/** Quotes the reason: for a pooler that is up, a database or user that it does not know is the same as an outage. */
+function explainUnavailable(error: unknown, { databaseUrl, databaseDirectUrl }: Config): Error {
+  const addresses = [databaseUrl, databaseDirectUrl].filter((url) => url !== undefined).map(describeAddress);
+  const variables = databaseDirectUrl === undefined ? 'DATABASE_URL' : 'DATABASE_URL or DATABASE_DIRECT_URL';
+  const reason = error instanceof Error && error.message !== '' ? ` (${error.message})` : '';
+  return new Error(
+    `the database at ${addresses.join(' or ')} is unavailable${reason}; start it, or correct ${variables}`,
+    { cause: error },
+  );
 }
 
 export async function openCache({ config, logger, shutdown }: Start): Promise<Cache> {

@@ -1,14 +1,13 @@
 import { resolve } from 'node:path';
 import { type ApiKey, parseApiKeys, shortKeyMistakes } from '../http/access/api-key.ts';
 import { EnvironmentReader } from '../platform/environment.ts';
-import { type LogFormat, type LogLevel, logFormats, logLevels } from '../platform/logger.ts';
-
-export const roles = ['all', 'api', 'worker'] as const;
+import type { LogFormat, LogLevel } from '../platform/logger.ts';
+import { type ChoiceSetting, type IntegerSetting, type NamesOf, type Setting, settings } from './settings.ts';
 
 /** All settings from the environment, read once at start. */
 export interface Config {
   readonly production: boolean;
-  readonly role: (typeof roles)[number];
+  readonly role: (typeof settings.ROLE.choices)[number];
   readonly host: string;
   readonly port: number;
   /** Keys from the environment and from a file; both may be set. If neither is set, a key is generated. */
@@ -65,16 +64,9 @@ interface ProcessorConfig {
  * The variables that contain a key or a password. They are removed from the environment once read, because child
  * processes inherit it and diagnostic reports quote it.
  */
-export const secretVariables = [
-  'API_KEYS',
-  'API_KEY',
-  'DATABASE_URL',
-  'DATABASE_DIRECT_URL',
-  'REDIS_URL',
-  'PROCESSOR_SECRET_KEY',
-  'PROCESSOR_WEBHOOK_SECRET',
-  'EVENT_SECRET_KEYS',
-] as const;
+export const secretVariables: readonly string[] = Object.entries<Setting>(settings)
+  .filter(([, { isSecret }]) => isSecret)
+  .map(([name]) => name);
 
 /** The settings are invalid. Each mistake is one line that names the variable, its value and what is allowed. */
 export class ConfigError extends Error {
@@ -107,41 +99,51 @@ export function inspectConfig(
   const production = env.text('NODE_ENV') === 'production';
   const config: Config = {
     production,
-    role: env.oneOf('ROLE', roles, 'all'),
-    host: env.host('HOST', '127.0.0.1'),
-    port: env.integer('PORT', { default: 3000, min: 0, max: 65_535 }),
+    role: choice(env, 'ROLE'),
+    host: env.host('HOST', settings.HOST.default),
+    port: integer(env, 'PORT'),
     apiKeys: [...readKeys(env, 'API_KEYS', production), ...readKeys(env, 'API_KEY', production)],
     apiKeysFile: env.path('API_KEYS_FILE', workingDir),
     databaseUrl: env.address('DATABASE_URL', databaseProtocols),
     databaseDirectUrl: env.address('DATABASE_DIRECT_URL', databaseProtocols),
-    databasePoolSize: env.integer('DATABASE_POOL_SIZE', { default: 10, min: 1, max: 1_000 }),
+    databasePoolSize: integer(env, 'DATABASE_POOL_SIZE'),
     redisUrl:
       env.text('REDIS_URL') === 'memory://' ? undefined : env.address('REDIS_URL', ['redis://', 'rediss://']),
-    dataDir: env.path('DATA_DIR', workingDir) ?? resolve(workingDir, '.till'),
+    dataDir: env.path('DATA_DIR', workingDir) ?? resolve(workingDir, settings.DATA_DIR.default),
     processor: readProcessor(env),
-    logLevel: env.oneOf('LOG_LEVEL', logLevels, 'info'),
-    logFormat: env.oneOf('LOG_FORMAT', logFormats, undefined),
-    rateLimitPerMinute: env.integer('RATE_LIMIT_PER_MINUTE', { default: 6_000, min: 0, max: 100_000_000 }),
+    logLevel: choice(env, 'LOG_LEVEL'),
+    logFormat: env.oneOf('LOG_FORMAT', settings.LOG_FORMAT.choices, undefined),
+    rateLimitPerMinute: integer(env, 'RATE_LIMIT_PER_MINUTE'),
     trustProxy: env.addresses('TRUST_PROXY'),
-    // The processor can resend or list an event for 30 days: deleting one sooner could apply it twice.
-    webhookRetentionDays: env.integer('WEBHOOK_RETENTION_DAYS', { default: 90, min: 35, max: 36_500 }),
-    // A year is longer than any processor retries a payment.
-    entitlementGraceDays: env.integer('ENTITLEMENT_GRACE_DAYS', { default: 0, min: 0, max: 365 }),
+    webhookRetentionDays: integer(env, 'WEBHOOK_RETENTION_DAYS'),
+    entitlementGraceDays: integer(env, 'ENTITLEMENT_GRACE_DAYS'),
     events: {
-      // Retries take three days, so a week is the least with which no event is lost while it is retried.
-      retentionDays: env.integer('EVENT_RETENTION_DAYS', { default: 90, min: 7, max: 36_500 }),
-      allowPrivate: env.oneOf('EVENT_ENDPOINTS_ALLOW_PRIVATE', ['true', 'false'], 'false') === 'true',
+      retentionDays: integer(env, 'EVENT_RETENTION_DAYS'),
+      allowPrivate: choice(env, 'EVENT_ENDPOINTS_ALLOW_PRIVATE') === 'true',
       secretKeys: readSecretKeys(env),
     },
-    hasConsole: env.oneOf('CONSOLE', ['on', 'off'], 'on') === 'on',
-    // Load balancers check every few seconds. Without one, a delay only wastes time.
-    stopDelaySeconds: env.integer('STOP_DELAY_SECONDS', { default: production ? 5 : 0, min: 0, max: 60 }),
+    hasConsole: choice(env, 'CONSOLE') === 'on',
+    stopDelaySeconds: integer(env, 'STOP_DELAY_SECONDS', production),
   };
   if (config.production) refuseDefaults(env);
   else if (config.role !== 'all') refuseEmbeddedParts(env, config.role);
   if (env.has('DATABASE_DIRECT_URL') && !env.has('DATABASE_URL'))
     env.missing('DATABASE_URL', 'set it, or unset DATABASE_DIRECT_URL, which has no effect without it');
   return { config: Object.freeze(config), mistakes: env.mistakes };
+}
+
+function integer(env: EnvironmentReader, name: NamesOf<IntegerSetting>, production = false): number {
+  const { productionDefault, ...range }: IntegerSetting = settings[name];
+  return env.integer(name, production ? { ...range, default: productionDefault ?? range.default } : range);
+}
+
+function choice<Name extends NamesOf<ChoiceSetting>>(
+  env: EnvironmentReader,
+  name: Name,
+): (typeof settings)[Name]['choices'][number] {
+  type Choice = (typeof settings)[Name]['choices'][number];
+  const { choices, default: fallback } = settings[name];
+  return env.oneOf<Choice, Choice>(name, choices, fallback);
 }
 
 function readKeys(env: EnvironmentReader, name: string, production: boolean): readonly ApiKey[] {
@@ -188,8 +190,8 @@ function readProcessor(env: EnvironmentReader): ProcessorConfig {
     secretKey,
     apiBase,
     webhookSecrets,
-    maxInFlight: env.integer('PROCESSOR_MAX_IN_FLIGHT', { default: 200, min: 1, max: 10_000 }),
-    sandboxPort: env.integer('SANDBOX_PORT', { default: 3001, min: 0, max: 65_535 }),
+    maxInFlight: integer(env, 'PROCESSOR_MAX_IN_FLIGHT'),
+    sandboxPort: integer(env, 'SANDBOX_PORT'),
   };
 }
 

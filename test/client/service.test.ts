@@ -94,7 +94,7 @@ test('a subscription: created, previewed, changed, canceled, and what it entitle
   assert.equal((await till.subscriptions.cancel(subscription.id)).status, 'canceled');
   const [invoice] = (await till.invoices.list({ customerId: customer.id }).page()).data;
   assert.equal(invoice?.subscriptionId, subscription.id);
-  assert.equal(await till.isEntitled({ externalId: 'nobody' }, 'reports'), false);
+  assert.equal(await till.isEntitled({ externalId: 'unknown' }, 'reports'), false);
   assert.equal((await till.plans.archive(plan.id)).active, false);
 });
 

@@ -3,8 +3,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { Failure } from '../../src/errors.ts';
+import { isGone } from '../../src/platform/owner-lock.ts';
 import { detectPoolMode, inspectPooler } from '../../src/platform/pool-mode.ts';
 import { Database, isOutage } from '../../src/platform/postgres.ts';
+import { Shutdown } from '../../src/platform/shutdown.ts';
+import { joinDatabase, migrateDatabase } from '../../src/till/compose-parts.ts';
+import { loadConfig } from '../../src/till/config.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { PgBouncer, skipWithoutPgBouncer } from '../support/pgbouncer.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -142,7 +146,7 @@ describe('through PgBouncer', { skip: skipWithoutPgBouncer() }, () => {
       while (!isDone) await busy.query('select 1');
     };
     const working = Promise.all(Array.from({ length: 10 }, work));
-    for (let times = 0; times < 10; times += 1)
+    for (let times = 0; times < 3; times += 1)
       assert.equal(await detectPoolMode(transaction.url), 'transaction');
     isDone = true;
     await working;
@@ -180,5 +184,27 @@ describe('through PgBouncer', { skip: skipWithoutPgBouncer() }, () => {
     const other = await createTestDatabase('empty');
     t.after(() => other.drop());
     assert.match(await inspect(transaction.url, other.url), /lead to different databases/);
+  });
+
+  test('the service and its commands use both addresses, and refuse a pooler that they would not work with', async (t) => {
+    const { transaction } = bouncers;
+    const shutdown = new Shutdown(logger);
+    t.after(() => shutdown.run());
+    const refused = loadConfig({ DATABASE_URL: transaction.url }, '/srv/till');
+    const message = /^DATABASE_URL leads to a pooler .*set DATABASE_DIRECT_URL/;
+    await assert.rejects(joinDatabase({ config: refused, logger, shutdown }), { message });
+    await assert.rejects(migrateDatabase({ config: refused, logger, shutdown }), { message });
+    const environment = { DATABASE_URL: transaction.url, DATABASE_DIRECT_URL: server.url };
+    const start = { config: loadConfig(environment, '/srv/till'), logger, shutdown };
+    assert.equal(await migrateDatabase(start), server.url);
+    const { database, ownerLock, directUrl } = await joinDatabase(start);
+    assert.equal(directUrl, server.url);
+    const [till] = await database.query<{ name: string }>(
+      `select application_name as name from pg_stat_activity where pid = pg_backend_pid()`,
+    );
+    assert.equal(till?.name, 'till');
+    assert.equal(await isGone(database, ownerLock.owner), false, 'the lock is seen through the pooler');
+    const [names] = await database.query<{ count: number }>('select count(*) from pg_prepared_statements');
+    assert.equal(names?.count, 0);
   });
 });

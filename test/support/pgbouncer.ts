@@ -115,7 +115,7 @@ export class PgBouncer {
 /** PgBouncer refuses to run as root, and must reach the socket of a server that runs as another user. */
 function userPrefix(): readonly string[] {
   const user = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, isNamed: true };
-  const prefixes = serverUserCandidates(user, undefined).map(({ prefix }) => prefix);
+  const prefixes = serverUserCandidates(user, undefined, process.platform).map(({ prefix }) => prefix);
   const works = ([command = program, ...args]: readonly string[]) =>
     spawnSync(command, [...args, ...(command === program ? [] : [program]), '--version']).status === 0;
   return prefixes.find(works) ?? [];

@@ -2,12 +2,15 @@ import { EventEmitter, once } from 'node:events';
 import { createLogger } from '../../src/platform/logger.ts';
 import { startTill } from '../../src/till/compose.ts';
 import { loadConfig } from '../../src/till/config.ts';
+import type { WelcomeFacts } from '../../src/till/welcome.ts';
 import { type Client, createClient } from './client.ts';
 import type { LogLine } from './log-capture.ts';
 import { projectFolder } from './till-in-child.ts';
 
 export interface WholeTill extends Client {
   readonly url: string;
+  /** What the service says about its parts. */
+  readonly facts: WelcomeFacts;
   readonly lines: readonly LogLine[];
   /** Resolves with the first line of the log that has this message, since the start. */
   logged(message: string): Promise<LogLine>;
@@ -32,6 +35,7 @@ export async function startWholeTill(environment: Readonly<Record<string, string
   return {
     ...createClient(till.facts),
     url: till.facts.url,
+    facts: till.facts,
     lines,
     logged: async (message) => {
       for (;;) {

@@ -9,6 +9,10 @@ import type { EventFilters, TillEvent } from './event-types.ts';
 const waitSeconds = 25;
 /** What Till may take to answer after the wait. A connection that died silently is noticed after both. */
 const answerTimeoutMs = 15_000;
+/** Till waits before it answers without events. If it does so sooner than this, it is stopping. */
+const quickMs = 1_000;
+/** Longer than Till ever asks to wait. A longer time is a mistake, and the next attempt harms nothing. */
+const delayMsMax = 300_000;
 /** A few hundred kilobytes at most, and rarely more than arrives between two requests. */
 const limit = 100;
 
@@ -55,12 +59,15 @@ export class EventFollower implements AsyncIterable<TillEvent> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<TillEvent, void> {
     for (;;) {
+      const startedAtMs = performance.now();
       const { data, nextCursor } = await this.#readNext();
       for (const event of data) {
         this.#cursor = event.id;
         yield event;
       }
       this.#cursor = nextCursor ?? this.#cursor;
+      if (data.length === 0 && performance.now() - startedAtMs < quickMs)
+        await wait(this.#connection.retryDelayMs, this.#options.signal);
     }
   }
 
@@ -75,7 +82,8 @@ export class EventFollower implements AsyncIterable<TillEvent> {
       } catch (error) {
         // A defect of Till, too, must not end a reader that runs for months.
         if (!isTemporary(error) && !isTillError(error, 'internal_error')) throw error;
-        const delayMs = retryDelayMs(error, { attempts, firstDelayMs: this.#connection.retryDelayMs });
+        const firstDelayMs = this.#connection.retryDelayMs;
+        const delayMs = Math.min(retryDelayMs(error, { attempts, firstDelayMs }), delayMsMax);
         this.#connection.onRetry?.({ error, attempts, delayMs });
         await wait(delayMs, signal);
       }

@@ -80,15 +80,20 @@ function toKeys(secret: VerifyOptions['secret']): readonly Uint8Array<ArrayBuffe
 
 function toBytes(body: VerifyOptions['body']): Uint8Array {
   if (typeof body === 'string') return new TextEncoder().encode(body);
-  if (body instanceof Uint8Array) return body;
-  if (body instanceof ArrayBuffer) return new Uint8Array(body);
+  // Not by `instanceof`: a test runner may have classes of its own.
+  if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
+  if (Object.prototype.toString.call(body) === '[object ArrayBuffer]') return new Uint8Array(body);
   throw new TypeError('`body` must be the raw body of the request: a string or bytes, not a parsed object');
 }
 
 function readHeader(headers: VerifyOptions['headers'], name: string): string {
-  const value = headers instanceof Headers ? headers.get(name) : findHeader(headers, name);
+  const value = isHeaders(headers) ? headers.get(name) : findHeader(headers, name);
   if (typeof value === 'string' && value !== '') return value;
   throw new TillVerificationError('missing_header', `The request has no ${name} header.`);
+}
+
+function isHeaders(headers: VerifyOptions['headers']): headers is Headers {
+  return typeof headers.get === 'function';
 }
 
 function findHeader(headers: Exclude<VerifyOptions['headers'], Headers>, name: string): unknown {

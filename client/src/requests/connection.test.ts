@@ -8,7 +8,7 @@ import { isTillError, TillConnectionError, TillTimeoutError } from '../errors.ts
 import type { Retry, TillOptions } from '../options.ts';
 import { Till } from '../till.ts';
 
-const apiKey = 'a-key-that-nobody-may-see-0123456789';
+const apiKey = 'a-key-that-must-not-be-shown-0123456789';
 const customer = { email: 'ada@example.com' };
 /** Longer than any test takes. */
 const neverMs = 60_000;
@@ -200,6 +200,24 @@ test('a response that is not from Till is a connection error with its status', a
   const missing = await failureOf(till.customers.get('cus'));
   assert.ok(missing instanceof TillConnectionError && missing.status === 404);
   assert.equal(requests.length, 3);
+});
+
+test('a problem cannot replace other fields of an error, and a field that is missing has its empty value', async (t) => {
+  const hostile = '{"code":"invalid_request","status":200,"stack":"s","name":"n","__proto__":{"attempts":9}}';
+  const { till } = await start(t, (response) => void response.writeHead(400).end(hostile));
+  const error = await failureOf(till.plans.list());
+  assert.ok(isTillError(error, 'invalid_request'));
+  assert.deepEqual([error.status, error.name, error.attempts, error.errors], [400, 'TillError', 1, []]);
+  assert.notEqual(error.stack, 's');
+});
+
+test('health is an answer also if something is down, and a problem of the service is an error', async (t) => {
+  const down = { status: 'error', info: {}, error: {}, details: {} };
+  const { till } = await start(t, (response, count) =>
+    count === 1 ? answer(response, 503, down) : problem(response, 503, 'overloaded'),
+  );
+  assert.deepEqual(await till.health(), down);
+  assert.ok(isTillError(await failureOf(till.health()), 'overloaded'));
 });
 
 test('a deletion whose first response was lost succeeds if the retry finds nothing', async (t) => {

@@ -1,11 +1,16 @@
-import { type CallFacts, type Problem, TillConnectionError, TillError } from '../errors.ts';
+import type { Problem } from '../error-codes.ts';
+import { type CallFacts, TillConnectionError, TillError } from '../errors.ts';
 import type { Answer } from './attempt.ts';
 import { readRetryAfter } from './retry.ts';
 
 /** The JSON of a successful answer, and undefined for one without a body. Throws if it is none, or not from Till. */
 export function readAnswer(answer: Answer, call: CallFacts): unknown {
   requireSuccess(answer, call);
-  if (answer.text === '') return undefined;
+  return answer.text === '' ? undefined : readBody(answer, call);
+}
+
+/** The JSON of an answer with any status. */
+export function readBody(answer: Answer, call: CallFacts): unknown {
   const body = parse(answer.text);
   if (body === undefined) throw notFromTill(answer, call);
   return body;
@@ -19,7 +24,7 @@ export function requireSuccess(answer: Answer, call: CallFacts): void {
     { ...body, status: answer.status },
     {
       ...call,
-      retryAfterSeconds: readRetryAfter(answer.headers.get('retry-after'), Date.now()),
+      retryAfterSeconds: retryAfterOf(answer),
       isReplay: answer.headers.get('idempotent-replayed') === 'true',
     },
   );
@@ -38,7 +43,12 @@ function isProblem(body: unknown): body is Problem {
   return typeof body === 'object' && body !== null && 'code' in body && typeof body.code === 'string';
 }
 
-function notFromTill({ status, headers }: Answer, call: CallFacts): TillConnectionError {
+function retryAfterOf({ headers }: Answer): number | undefined {
+  return readRetryAfter(headers.get('retry-after'), Date.now());
+}
+
+function notFromTill(answer: Answer, call: CallFacts): TillConnectionError {
+  const { status, headers } = answer;
   // A browser shows a redirect that it did not follow as status 0.
   const isRedirect = status === 0 || (status >= 300 && status < 400);
   const advice = isRedirect
@@ -48,6 +58,6 @@ function notFromTill({ status, headers }: Answer, call: CallFacts): TillConnecti
   return new TillConnectionError(
     `the response is not from Till (status ${status}, ${type}). ${advice}`,
     call,
-    { status },
+    { status, retryAfterSeconds: retryAfterOf(answer) },
   );
 }

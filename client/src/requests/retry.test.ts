@@ -37,12 +37,17 @@ test('without a response of Till, the status of a proxy decides', () => {
 });
 
 test('the delay is a random part of one that doubles, after what Retry-After asks for', () => {
-  const delay = (attempts: number, random: number, error = tillError('overloaded', 503)) =>
-    retryDelayMs(error, { attempts, firstDelayMs: 500 }, () => random);
+  const delay = (
+    attempts: number,
+    random: number,
+    error: TillError | TillConnectionError = tillError('overloaded', 503),
+  ) => retryDelayMs(error, { attempts, firstDelayMs: 500 }, () => random);
   assert.deepEqual([delay(1, 0), delay(1, 0.5), delay(2, 0.5), delay(4, 0.5)], [0, 250, 500, 2_000]);
   assert.equal(delay(7, 1), 32_000);
   assert.equal(delay(1_000, 1), 32_000, 'it stops to double');
   assert.equal(delay(1, 0.5, tillError('rate_limited', 429, 12)), 12_250);
+  const proxy = new TillConnectionError('no response', call, { status: 503, retryAfterSeconds: 5 });
+  assert.equal(delay(1, 0, proxy), 5_000);
 });
 
 test('Retry-After is a number of seconds or a date', () => {

@@ -26,7 +26,7 @@ export function isTemporary(error: unknown): error is TillError | TillConnection
 
 /**
  * How long to wait before the next attempt: a random part of a delay that doubles ("full jitter"), so that many callers
- * that failed together do not return together. It comes after the time that Till asked for, if it asked for any.
+ * that failed together do not return together. It comes after the time that the response asked for, if it asked for any.
  */
 export function retryDelayMs(
   error: TillError | TillConnectionError,
@@ -34,7 +34,7 @@ export function retryDelayMs(
   random: () => number = Math.random,
 ): number {
   const longestMs = firstDelayMs * 2 ** Math.min(attempts - 1, doublingsMax);
-  const askedMs = isTillError(error) ? (error.retryAfterSeconds ?? 0) * 1_000 : 0;
+  const askedMs = (error.retryAfterSeconds ?? 0) * 1_000;
   return askedMs + random() * longestMs;
 }
 

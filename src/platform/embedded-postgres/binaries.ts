@@ -1,5 +1,5 @@
 import { readdir, readFile, rm, symlink } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makePrivateDir } from './private-files.ts';
 import { EmbeddedPostgresError } from './start-error.ts';
@@ -7,7 +7,7 @@ import { EmbeddedPostgresError } from './start-error.ts';
 export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
-  /** The package's `native` folder. It is never written to. */
+  /** The package's `native` folder. Only on macOS, links are added to it. */
   readonly nativeDir: string;
 }
 
@@ -22,7 +22,7 @@ export function findBinaries(
   } catch (cause) {
     throw new EmbeddedPostgresError(
       `There is no embedded PostgreSQL for ${platform} ${architecture} in node_modules: set DATABASE_URL to a ` +
-        'PostgreSQL server (on Linux x64 and arm64, installing with optional dependencies brings it).',
+        'PostgreSQL server (on Linux and macOS, x64 and arm64, installing with optional dependencies brings it).',
       { cause },
     );
   }
@@ -31,26 +31,51 @@ export function findBinaries(
 }
 
 /**
- * Fills a folder with links to every shared library, under the names that the binaries load. The package creates some
- * of those names in an install script. That script does not run everywhere, and node_modules may be read-only or owned
- * by another user, so the links live in the data directory. Each start recreates them, because node_modules may have
- * moved or changed since the last one.
+ * Makes every shared library available under the names that the binaries load. The package creates some of those names
+ * in an install script, which does not run everywhere.
+ *
+ * On Linux they are links in `linkDir`, made again at each start, because node_modules may be read-only, owned by
+ * another user, or in another place than at the last start. On macOS they must be in the package itself: the binaries
+ * load `@loader_path/../lib/NAME`, and as signed programs with the hardened runtime they ignore any other folder.
  */
-export async function linkLibraries(binaries: Binaries, linkDir: string): Promise<void> {
-  const libraryDir = join(binaries.nativeDir, 'lib');
-  const links = new Map<string, string>();
-  for (const name of await readdir(libraryDir)) {
-    if (name.includes('.so')) links.set(name, join(libraryDir, name));
-  }
+export async function linkLibraries(
+  binaries: Binaries,
+  linkDir: string,
+  platform: string = process.platform,
+): Promise<void> {
   const listing = await readFile(join(binaries.nativeDir, 'pg-symlinks.json'), 'utf8');
-  for (const { source, target } of parseLinks(listing)) {
-    links.set(basename(target), join(binaries.nativeDir, '..', source));
+  const links = parseLinks(listing);
+  if (platform === 'darwin') return linkInPackage(binaries, links);
+  const libraryDir = join(binaries.nativeDir, 'lib');
+  const paths = new Map<string, string>();
+  for (const name of await readdir(libraryDir)) {
+    if (name.includes('.so')) paths.set(name, join(libraryDir, name));
+  }
+  for (const { source, target } of links) {
+    paths.set(basename(target), join(binaries.nativeDir, '..', source));
   }
 
   // Emptied rather than replaced, so that the folder keeps its owner when root starts the service once.
   await makePrivateDir(linkDir);
   await Promise.all((await readdir(linkDir)).map((name) => rm(join(linkDir, name))));
-  await Promise.all([...links].map(([name, path]) => symlink(path, join(linkDir, name))));
+  await Promise.all([...paths].map(([name, path]) => symlink(path, join(linkDir, name))));
+}
+
+/** Creates the links that are missing. Another service may do the same at the same time. */
+async function linkInPackage({ nativeDir }: Binaries, links: readonly Link[]): Promise<void> {
+  for (const { source, target } of links) {
+    const path = join(nativeDir, '..', target);
+    try {
+      await symlink(relative(dirname(target), source), path);
+    } catch (cause) {
+      if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST') continue;
+      throw new EmbeddedPostgresError(
+        `The embedded PostgreSQL needs the link ${path}, which cannot be created: make that folder writable once, ` +
+          'or set DATABASE_URL to a PostgreSQL server.',
+        { cause },
+      );
+    }
+  }
 }
 
 interface Link {

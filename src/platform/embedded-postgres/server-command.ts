@@ -30,18 +30,10 @@ export async function findServerCommand(
   home: string,
   dataPath: string,
 ): Promise<ServerCommand> {
-  const options = {
-    cwd: home,
-    // Nothing else is passed on: the caller's PGOPTIONS or locale must not change what the server does.
-    env: {
-      PATH: process.env['PATH'] ?? '/usr/bin:/bin:/usr/sbin:/sbin',
-      LC_ALL: 'C',
-      LD_LIBRARY_PATH: libraryDirName,
-    },
-  };
+  const options = { cwd: home, env: serverEnvironment() };
   const failures: string[] = [];
   const dataOwner = await ownerOf(dataPath);
-  for (const user of serverUserCandidates(currentUser(), dataOwner)) {
+  for (const user of serverUserCandidates(currentUser(), dataOwner, process.platform)) {
     const line: ServerCommand['line'] = (program, args) => {
       const [first = program, ...rest] = [...user.prefix, program, ...args];
       return [first, rest];
@@ -59,6 +51,17 @@ export async function findServerCommand(
       `${process.getuid?.() === 0 ? ', or start the service as another user than root' : ''} ` +
       `(${failures.join(' | ')}).`,
   );
+}
+
+/** Nothing else is passed on: the caller's PGOPTIONS or locale must not change what the server does. */
+export function serverEnvironment(platform: string = process.platform): Record<string, string> {
+  return {
+    PATH: process.env['PATH'] ?? '/usr/bin:/bin:/usr/sbin:/sbin',
+    // On macOS a server without a locale refuses to start, because finding one out takes threads.
+    LC_ALL: 'C',
+    // The binaries of macOS find their libraries themselves.
+    ...(platform === 'darwin' ? {} : { LD_LIBRARY_PATH: libraryDirName }),
+  };
 }
 
 /** How much of a failed command's output an error quotes. The reason is in the last lines. */

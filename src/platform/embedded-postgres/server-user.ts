@@ -1,3 +1,5 @@
+import { EmbeddedPostgresError } from './start-error.ts';
+
 /** How to run the server as a user that PostgreSQL accepts. */
 export interface ServerUser {
   /** Goes in front of each command line. It must end in `exec`, so that the started process is the server itself. */
@@ -26,20 +28,22 @@ const nobody: Owner = { uid: 65_534, gid: 65_534 };
  * (That exposes nothing: only this service has the server's password.) If data exists already, its owner is that user,
  * so a person who once used `sudo` by mistake can continue without it. Where a sandbox allows no other user, the last
  * way is a user namespace in which root's own id has another number. It can open only root's own folders.
+ *
+ * macOS has neither `setpriv` nor namespaces: see `refuseRoot`.
  */
 export function serverUserCandidates(
   serviceUser: Owner & { readonly isNamed: boolean },
   dataOwner: Owner | undefined,
+  platform: string,
 ): ServerUser[] {
+  const direct: ServerUser = { prefix: [], uid: serviceUser.uid, gid: serviceUser.gid };
+  if (platform === 'darwin') return [direct];
   const inNamespace: ServerUser = {
     prefix: ['unshare', '--user', `--map-user=${nobody.uid}`, `--map-group=${nobody.gid}`, '--'],
     uid: serviceUser.uid,
     gid: serviceUser.gid,
   };
-  if (serviceUser.uid !== 0) {
-    const direct: ServerUser = { prefix: [], uid: serviceUser.uid, gid: serviceUser.gid };
-    return serviceUser.isNamed ? [direct] : [inNamespace, direct];
-  }
+  if (serviceUser.uid !== 0) return serviceUser.isNamed ? [direct] : [inNamespace, direct];
 
   const { uid, gid } = dataOwner && dataOwner.uid !== 0 ? dataOwner : nobody;
   const ids = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
@@ -47,4 +51,13 @@ export function serverUserCandidates(
   // Without this bit, access(2) ignores the capability, and the binaries conclude that they cannot be read.
   const securebits = '--securebits=+no_setuid_fixup';
   return [{ prefix: ['setpriv', ...ids, securebits, ...capabilities, '--'], uid, gid }, inNamespace];
+}
+
+/** Called before anything is written, so that no folder of root's is in the way of the next start. */
+export function refuseRoot(uid: number | undefined, platform: string): void {
+  if (platform !== 'darwin' || uid !== 0) return;
+  throw new EmbeddedPostgresError(
+    'The embedded PostgreSQL does not run as root on macOS: start the service as another user, ' +
+      'or set DATABASE_URL to a PostgreSQL server.',
+  );
 }

@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -57,9 +58,26 @@ async function endOrphan(pid: number, dataPath: string): Promise<void> {
  * that is dead but not yet reaped.
  */
 async function isServerOf(pid: number, dataPath: string): Promise<boolean> {
+  if (process.platform === 'darwin') return isServerCommand(await readCommand(pid), dataPath);
   const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
   const [program = '', ...args] = commandLine.split('\0');
   return basename(program) === 'postgres' && args[args.indexOf('-D') + 1] === dataPath;
+}
+
+/** A process that is not there has no command. The system has this program, and it takes milliseconds. */
+const psTimeoutMs = 5_000;
+
+/** The command of a process as one line, where there is no `/proc`. */
+export async function readCommand(pid: number): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const args = ['-ww', '-o', 'command=', '-p', String(pid)];
+  execFile('ps', args, { timeout: psTimeoutMs }, (_error, output) => resolve(output.trim()));
+  return promise;
+}
+
+/** That line does not show where an argument ends, so it is compared with the beginning of the server's command. */
+export function isServerCommand(command: string, dataPath: string): boolean {
+  return `${command} `.includes(`/postgres -D ${dataPath} `);
 }
 
 /**

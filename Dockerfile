@@ -1,0 +1,48 @@
+# Till without its embedded parts, which production refuses. docs/deployment.md explains how to run it.
+# test/deploy carries out these steps in an empty folder, so it must know every instruction that is used here.
+
+FROM node:24.21.0-trixie-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# Nothing reads type declarations and source maps, and they are a third of the packages.
+RUN --mount=type=cache,target=/root/.npm \
+  npm ci --omit=dev --omit=optional \
+  && find node_modules -type f '(' -name '*.d.*ts' -o -name '*.map' ')' -delete
+
+# What Node needs of the system: its libraries, and users and names by number. The list of Debian packages lets
+# scanners find their versions.
+RUN mkdir -p /system/etc /system/tmp /system/var/lib/dpkg \
+  && ldd /usr/local/bin/node | grep -o '/[^ ]*' | xargs -I '{}' cp --parents --dereference '{}' /system \
+  && cp --parents --dereference /etc/os-release /system \
+  && dpkg --status libc6 libgcc-s1 libstdc++6 > /system/var/lib/dpkg/status \
+  && echo 'till:x:65532:65532::/app:/sbin/nologin' > /system/etc/passwd \
+  && echo 'till:x:65532:' > /system/etc/group \
+  && echo 'hosts: files dns' > /system/etc/nsswitch.conf \
+  && chmod 1777 /system/tmp
+
+FROM scratch
+LABEL org.opencontainers.image.title="Till" \
+  org.opencontainers.image.description="A standalone payments and subscriptions service" \
+  org.opencontainers.image.licenses="MIT"
+COPY --from=build /system/ /
+COPY --from=build /usr/local/bin/node /usr/local/bin/node
+WORKDIR /app
+COPY --from=build /app/node_modules ./node_modules
+COPY package.json LICENSE ./
+COPY migrations ./migrations
+COPY console/dist ./console/dist
+COPY src ./src
+# For the command "till sandbox". Till itself refuses it in production.
+COPY sandbox ./sandbox
+
+ENV PATH=/usr/local/bin NODE_ENV=production HOST=0.0.0.0 PORT=3000
+USER 65532:65532
+EXPOSE 3000
+STOPSIGNAL SIGTERM
+# Only whether the process lives: some orchestrators kill what is unhealthy, and that does not mend a database.
+# Load balancers check /health instead.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=90s --retries=3 CMD ["node", "-e", \
+  "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+# The arguments are a command of till, such as: resync --all
+ENTRYPOINT ["node", "src/cli/bin.mjs"]
+CMD ["start"]

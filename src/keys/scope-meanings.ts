@@ -1,0 +1,11 @@
+import type { Scope } from './key.ts';
+
+/** What a key with each scope may do: docs/reference/scopes.md is written from this list. */
+export const scopeMeanings: Readonly<Record<Scope, string>> = {
+  read: 'reading customers, plans, payments, subscriptions, invoices, events and the overview; previews of changes',
+  write:
+    'customers, plans, payments, subscriptions and saved cards: everything that no other scope names, and `read`',
+  refund: 'refunds, and `read`',
+  operate: 'webhook events, event endpoints and resyncs, and `read`',
+  admin: 'API keys, and everything else',
+};

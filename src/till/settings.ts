@@ -1,0 +1,167 @@
+import { logFormats, logLevels } from '../platform/logger.ts';
+
+interface Declaration {
+  /** What it means, in one line of Markdown for the tables of settings. */
+  readonly about: string;
+  /** What happens without it, in words, where no value stands in its place. */
+  readonly unset?: string;
+  /** The default with NODE_ENV=production, if it is another one. */
+  readonly productionDefault?: number;
+  /** Whether it contains a key or a password. */
+  readonly isSecret?: true;
+}
+
+export interface IntegerSetting extends Declaration {
+  readonly default: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+export interface ChoiceSetting extends Declaration {
+  readonly default: string;
+  readonly choices: readonly string[];
+}
+
+/** A text, a path, an address or a secret: `config.ts` says what is allowed. */
+export interface TextSetting extends Declaration {
+  readonly default?: string;
+  readonly choices?: readonly string[];
+}
+
+export type Setting = IntegerSetting | ChoiceSetting | TextSetting;
+
+/**
+ * Every environment variable that Till reads, each declared once. `config.ts` reads them; the table in the README and
+ * docs/reference/settings.md are written from this list, in this order.
+ */
+export const settings = {
+  NODE_ENV: {
+    about: '`production` refuses generated and embedded parts, and names each setting that is missing',
+  },
+  HOST: { default: '127.0.0.1', about: 'the address on which the HTTP API listens' },
+  PORT: { default: 3000, min: 0, max: 65_535, about: 'its port; `0` takes any free one' },
+  API_KEYS: {
+    unset: 'generated, kept in `DATA_DIR/api-key`',
+    isSecret: true,
+    about:
+      'comma-separated keys for `x-api-key`, of 24 characters or more in production; an entry may be `name:key`; logs show the name',
+  },
+  API_KEY: { isSecret: true, about: 'one more key' },
+  API_KEYS_FILE: { about: 'a file with one entry per line, reloaded on SIGHUP' },
+  DATABASE_URL: {
+    unset: 'embedded PostgreSQL in `DATA_DIR`',
+    isSecret: true,
+    about: 'PostgreSQL 15 or newer, or a [pooler](docs/poolers.md) in front of it',
+  },
+  DATABASE_DIRECT_URL: {
+    isSecret: true,
+    about:
+      'the address of PostgreSQL itself, needed if `DATABASE_URL` leads to a pooler in transaction mode. Statements then have no names, which costs some throughput',
+  },
+  DATABASE_POOL_SIZE: {
+    default: 10,
+    min: 1,
+    max: 1_000,
+    about: 'connections per process, plus one that shows other processes that this one is running',
+  },
+  REDIS_URL: {
+    unset: 'in-process cache (`memory://`)',
+    isSecret: true,
+    about: 'Redis 7 or Valkey; `memory://` is enough for a single process',
+  },
+  DATA_DIR: { default: './.till', about: 'where the embedded parts keep their data' },
+  PROCESSOR_SECRET_KEY: {
+    unset: 'embedded sandbox',
+    isSecret: true,
+    about:
+      "the processor's secret or restricted API key; it must belong to the account and mode that the database knows",
+  },
+  PROCESSOR_WEBHOOK_SECRET: {
+    unset: 'with the sandbox: generated',
+    isSecret: true,
+    about: 'comma-separated signing secrets; several allow rotation',
+  },
+  PROCESSOR_API_BASE: {
+    unset: "the processor's public address",
+    about: 'another server with the same wire API',
+  },
+  PROCESSOR_MAX_IN_FLIGHT: {
+    default: 200,
+    min: 1,
+    max: 10_000,
+    about: 'concurrent calls to the processor; beyond that requests get 503 at once',
+  },
+  SANDBOX_PORT: {
+    default: 3001,
+    min: 0,
+    max: 65_535,
+    about: 'where the sandbox listens on 127.0.0.1, also with its pages',
+  },
+  LOG_LEVEL: { default: 'info', choices: logLevels, about: 'what is logged: this level and those above it' },
+  LOG_FORMAT: {
+    unset: '`json`; on a terminal outside production `pretty`',
+    choices: logFormats,
+    about: '`pretty` is for people; `NO_COLOR` turns its colours off',
+  },
+  RATE_LIMIT_PER_MINUTE: {
+    default: 6_000,
+    min: 0,
+    max: 100_000_000,
+    about:
+      'requests to `/api/v1` per name of a key; `0` turns the limit off. Wrong keys: always 60 per address',
+  },
+  TRUST_PROXY: { about: 'trusted proxies for `X-Forwarded-For`: addresses, CIDR blocks, `loopback`' },
+  WEBHOOK_RETENTION_DAYS: {
+    default: 90,
+    // The processor can resend or list an event for 30 days: deleting one sooner could apply it twice.
+    min: 35,
+    max: 36_500,
+    about: 'how long processed webhook events are kept; at least 35',
+  },
+  ENTITLEMENT_GRACE_DAYS: {
+    default: 0,
+    min: 0,
+    // A year is longer than any processor retries a payment.
+    max: 365,
+    about:
+      'how many days after the paid period a `past_due` subscription still entitles its customer; at most 365',
+  },
+  EVENT_RETENTION_DAYS: {
+    default: 90,
+    // Retries take three days, so a week is the least with which no event is lost while it is retried.
+    min: 7,
+    max: 36_500,
+    about: 'how long events and their deliveries are kept; at least 7',
+  },
+  EVENT_ENDPOINTS_ALLOW_PRIVATE: {
+    default: 'false',
+    choices: ['true', 'false'],
+    about: '`true` allows event endpoints in private networks, and with `http`',
+  },
+  EVENT_SECRET_KEYS: {
+    isSecret: true,
+    about:
+      'comma-separated keys of at least 32 characters that encrypt the secrets of event endpoints in the database; the first encrypts, all decrypt',
+  },
+  CONSOLE: { default: 'on', choices: ['on', 'off'], about: '`off`: no console at `/console`' },
+  STOP_DELAY_SECONDS: {
+    default: 0,
+    // Load balancers check every few seconds. Without one, a delay only wastes time.
+    productionDefault: 5,
+    min: 0,
+    max: 60,
+    about: 'how long requests are accepted after a stop signal, while `/health` already returns 503',
+  },
+  ROLE: {
+    default: 'all',
+    choices: ['all', 'api', 'worker'],
+    about: '`api` or `worker` runs only that half; embedded parts need `all`',
+  },
+} as const satisfies Readonly<Record<string, Setting>>;
+
+export type SettingName = keyof typeof settings;
+
+/** The names of the settings whose declaration is of a kind. */
+export type NamesOf<Kind> = {
+  [Name in SettingName]: (typeof settings)[Name] extends Kind ? Name : never;
+}[SettingName];

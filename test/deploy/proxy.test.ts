@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type TestContext, test } from 'node:test';
+import { freePort } from '../support/redis-server.ts';
+import { skipWithoutProgram } from '../support/require-program.ts';
+import { projectFolder } from '../support/till-in-child.ts';
+
+const skip = skipWithoutProgram('haproxy');
+
+interface StandIn {
+  readonly port: number;
+  readonly requests: IncomingMessage[];
+  isHealthy: boolean;
+  /** Ends the connection of a request instead of answering it. */
+  isBroken: boolean;
+  /** Resolves with the health check after so many more. */
+  checked(count: number): Promise<void>;
+}
+
+/** What the proxy sees of a Till. Which of them fails, and when, is up to the test. */
+async function startStandIn(t: TestContext): Promise<StandIn> {
+  let left = 0;
+  let resolve = () => {};
+  const server: Server = createServer((request, response) => {
+    if (request.url === '/health') {
+      response.writeHead(self.isHealthy ? 200 : 503).end();
+      left -= 1;
+      if (left === 0) resolve();
+      return;
+    }
+    self.requests.push(request);
+    if (self.isBroken) request.socket.destroy();
+    else response.end('served');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const self: StandIn = {
+    port: (server.address() as AddressInfo).port,
+    requests: [],
+    isHealthy: true,
+    isBroken: false,
+    checked: (count) => {
+      left = count;
+      return new Promise((done) => {
+        resolve = done;
+      });
+    },
+  };
+  return self;
+}
+
+/** HAProxy with the file of this project, in which only the addresses are others. */
+async function startProxy(t: TestContext, servers: readonly StandIn[]): Promise<string> {
+  const port = await freePort();
+  let settings = await readFile(join(projectFolder, 'deploy/haproxy.cfg'), 'utf8');
+  settings = settings.replace('bind :8080', `bind 127.0.0.1:${port}`);
+  for (const [index, server] of servers.entries())
+    settings = settings.replace(`till-${index + 1}:3000`, `127.0.0.1:${server.port}`);
+  const folder = await mkdtemp(join(tmpdir(), 'till-proxy-'));
+  t.after(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, 'haproxy.cfg'), settings);
+  const child = spawn('haproxy', ['-W', '-f', join(folder, 'haproxy.cfg')], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const exited = once(child, 'exit');
+  t.after(async () => {
+    child.kill('SIGTERM');
+    await exited;
+  });
+  let said = '';
+  for await (const line of createInterface({ input: child.stderr })) {
+    said += `${line}\n`;
+    if (line.includes('Loading success')) {
+      child.stderr.resume();
+      return `http://127.0.0.1:${port}`;
+    }
+  }
+  throw new Error(said);
+}
+
+test('the proxy sends requests only to healthy processes, and repeats none that may have been carried out', {
+  skip,
+}, async (t) => {
+  const [first, second] = [await startStandIn(t), await startStandIn(t)];
+  first.isHealthy = false;
+  const url = await startProxy(t, [first, second]);
+  // The check after two that failed.
+  await first.checked(3);
+  const post = () => fetch(url, { method: 'POST', body: '{}' });
+
+  assert.deepEqual(
+    (await Promise.all([post(), post(), post()])).map(({ status }) => status),
+    [200, 200, 200],
+  );
+  assert.deepEqual([first.requests.length, second.requests.length], [0, 3]);
+
+  const forwarded = await fetch(`${url}/api/v1/customers`, { headers: { 'x-forwarded-for': '203.0.113.7' } });
+  assert.equal(forwarded.status, 200);
+  assert.equal(second.requests.at(-1)?.headers['x-forwarded-for'], '127.0.0.1');
+  for (const path of ['/metrics', '/%6detrics'])
+    assert.equal((await fetch(`${url}${path}`)).status, 404, path);
+
+  second.isBroken = true;
+  second.requests.length = 0;
+  // Where the client's connection served a request before, the proxy closes it without a response.
+  const outcome = await post().then(
+    ({ status }) => status,
+    () => 502,
+  );
+  assert.equal(outcome, 502);
+  assert.equal(second.requests.length, 1);
+  first.isHealthy = true;
+  await first.checked(2);
+  assert.equal((await fetch(url)).status, 200);
+});

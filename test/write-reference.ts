@@ -1,0 +1,7 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { referencePages, root } from './support/reference/pages.ts';
+
+/** Writes docs/reference, and the table of settings in the README, from what the code declares. */
+await mkdir(join(root, 'docs/reference'), { recursive: true });
+for (const [path, content] of await referencePages()) await writeFile(join(root, path), content);
