@@ -186,7 +186,7 @@ function isForbidden(error: unknown): boolean {
 function notAllowed(name: string, cause: unknown): Error {
   return new Error(
     `Migration ${name} is missing, and the role of DATABASE_URL may not apply it. ` +
-      'Run "npm run till -- migrate" with the DATABASE_URL of the role that owns the schema.',
+      'Run "till migrate" with the DATABASE_URL of the role that owns the schema.',
     { cause },
   );
 }

@@ -33,7 +33,8 @@ test('the endpoint is created with the events and the version, its secret is sho
   const { setup, list } = await useProcessor(t);
   const planned = await setup('--dry-run', '--json');
   assert.deepEqual(await list(), []);
-  assert.equal(JSON.parse(planned.stdout).action, 'created');
+  const { action, wanted } = JSON.parse(planned.stdout);
+  assert.deepEqual([action, wanted], ['created', { events: [...eventTypes], apiVersion: version }]);
   const first = await setup();
   assert.equal(first.code, 0, first.stderr);
   assert.match(first.stdout, /^whsec_\w+\n$/);

@@ -1,6 +1,7 @@
 import { systemClock } from '../../platform/clock.ts';
 import { isSameUrl, stateOf, webhookPath } from '../../processor/endpoint/endpoint-state.ts';
 import { type Setup, setUpEndpoint } from '../../processor/endpoint/set-up-endpoint.ts';
+import { eventTypes } from '../../processor/event-types.ts';
 import type { Processor } from '../../processor/processor.ts';
 import type { WebhookEndpoint } from '../../processor/webhook-endpoint-calls.ts';
 import { defineCommand } from '../command.ts';
@@ -26,8 +27,8 @@ export const setUpWebhooks = defineCommand({
   },
   details: `The endpoint gets every event type that Till applies, and the API version that Till is written for. The processor shows
 the signing secret only when it creates the endpoint: it is printed then, this once, for PROCESSOR_WEBHOOK_SECRET.
-Repeat the command at any time: it never leaves a second endpoint. Only PROCESSOR_SECRET_KEY must be set for it. After
---replace, set the new secret next to the old one, separated by a comma. Events of the meantime are found by "till resync".`,
+Repeat the command at any time: it never leaves a second endpoint. Only PROCESSOR_SECRET_KEY must be set for it.
+Events that come between a --replace and the start with the new secret are found later, as after any outage.`,
   run: async (call) => {
     const { replace: isReplace, 'dry-run': isDryRun } = call.values;
     const url = checkedUrl(call.values.url);
@@ -70,6 +71,7 @@ function report(setup: Setup, { processor, isDryRun, output }: Reporting): void 
     {
       action,
       isDryRun,
+      wanted: { events: eventTypes, apiVersion: processor.webhookEndpoints.apiVersion },
       endpoint: endpoint === undefined ? null : shown(endpoint),
       secret: secret ?? null,
       superseded: superseded.map(({ id }) => id),
