@@ -13,8 +13,8 @@ export const doctor = defineCommand({
       about: `the address of the webhook endpoint; without it, every endpoint with the path ${webhookPath}`,
     },
   },
-  details: `It changes nothing, and prints no secret. Each check has a time limit, and the others go on if one fails. Exit codes: 0 no
-problem (warnings are allowed), 1 a problem, 2 wrong command line.`,
+  details: `It changes nothing, and prints no secret. Each check has a time limit, and the others go on if one fails.
+Exit codes: 0 no problem (warnings are allowed), 1 a problem, 2 wrong command line.`,
   run: async (call) => {
     const findings = await examine(call, call.values.url);
     const count = (wanted: string) => findings.filter(({ state }) => state === wanted).length;
