@@ -341,6 +341,8 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   processor_account: ['processor/account/account-store.ts'],
   recovery: ['sync/recovery-store.ts'],
   resyncs: ['sync/resync-run-store.ts'],
+  imports: ['sync/import/import-store.ts'],
+  import_skips: ['sync/import/import-store.ts'],
   migrations: ['platform/migrate.ts'],
   // One table and the statements of three concerns: the queue, the operators' list and erasure.
   webhook_events: [

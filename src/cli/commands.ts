@@ -4,6 +4,7 @@ import { backup } from './commands/backup.ts';
 import { completion } from './commands/completion.ts';
 import { doctor } from './commands/doctor.ts';
 import { listEvents, replayEvent, showEvent } from './commands/events.ts';
+import { importAccount } from './commands/import.ts';
 import { createKey, listKeys, revokeKey } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';
 import { restore } from './commands/restore.ts';
@@ -27,6 +28,7 @@ export const commands: readonly Command[] = [
   resync,
   backup,
   restore,
+  importAccount,
   adoptAccount,
   sandbox,
   completion,

@@ -13,7 +13,7 @@ const script = completionScript('bash', commands);
 function complete(...words: readonly string[]): readonly string[] {
   const quoted = ['till', ...words].map((word) => `'${word}'`).join(' ');
   const ask = `COMP_WORDS=(${quoted}); COMP_CWORD=${words.length}; _till; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const { stdout, stderr } = spawnSync('bash', ['-euc', `${script}\n${ask}`], { encoding: 'utf8' });
+  const { stdout, stderr } = spawnSync('bash', ['--norc', '-euc', `${script}\n${ask}`], { encoding: 'utf8' });
   assert.equal(stderr, '');
   return stdout.split('\n').filter(Boolean);
 }

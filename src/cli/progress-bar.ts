@@ -14,9 +14,14 @@ export class ProgressBar {
   }
 
   show(progress: ResyncProgress): void {
-    if (this.#resource !== undefined && this.#resource !== progress.resource) this.end();
-    this.#resource = progress.resource;
-    this.#line = renderProgress(progress);
+    this.showLine(progress.resource, renderProgress(progress));
+  }
+
+  /** Replaces the line of the resource. */
+  showLine(resource: string, line: string): void {
+    if (this.#resource !== undefined && this.#resource !== resource) this.end();
+    this.#resource = resource;
+    this.#line = line;
     if (this.#terminal.isTTY === true) this.#terminal.write(`\r\x1b[K${this.#line}`);
   }
 

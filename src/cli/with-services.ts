@@ -3,6 +3,7 @@ import { systemClock } from '../platform/clock.ts';
 import { Shutdown } from '../platform/shutdown.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import { compareAccount } from '../processor/account/compare-account.ts';
+import type { BeforeCall } from '../processor/before-call.ts';
 import type { Start } from '../till/compose-parts.ts';
 import type { Services } from '../till/compose-services.ts';
 import type { Call } from './command.ts';
@@ -10,29 +11,36 @@ import { untilInterrupted } from './interrupted.ts';
 
 type CallParts = Pick<Call, 'config' | 'environment' | 'output' | 'signal'>;
 
-/** Runs `work` with the services of a running Till. Starts nothing, and closes everything at the end. */
+/** Throws if the key belongs to another account than the database. */
+type RequireAccount = (options?: { readonly remembers: boolean }) => Promise<void>;
+
+/**
+ * Runs `work` with the services of a running Till. Starts nothing, and closes everything at the end. `beforeCall` runs
+ * before every call to the processor.
+ */
 export async function withServices<T>(
   call: CallParts,
-  work: (services: Services, requireAccount: () => Promise<void>) => Promise<T>,
+  work: (services: Services, requireAccount: RequireAccount) => Promise<T>,
+  { beforeCall }: { readonly beforeCall?: BeforeCall } = {},
 ): Promise<T> {
   return withShutdown(call, async (start) => {
-    const { services, database, processor } = await joinServices(start);
-    return work(services, async () => {
+    const { services, database, processor } = await joinServices(start, beforeCall);
+    return work(services, async (options) => {
       const parts = { database, store: new AccountStore(), logger: start.logger };
-      const difference = await compareAccount(parts, processor);
+      const difference = await compareAccount(parts, processor, options);
       if (difference !== undefined) throw new Error(difference);
     });
   });
 }
 
 /** The database, the processor and the services of a running Till. */
-export async function joinServices(start: Start) {
+export async function joinServices(start: Start, beforeCall?: BeforeCall) {
   const { config, logger } = start;
   // Loaded only now: the whole service would make `--help` slow.
   const { joinDatabase } = await import('../till/compose-parts.ts');
   const { composeServices } = await import('../till/compose-services.ts');
   const { database, ownerLock } = await joinDatabase(start);
-  const { processor, metrics } = await joinProcessor(start);
+  const { processor, metrics } = await joinProcessor(start, beforeCall);
   const services = composeServices({
     database,
     ownerLock,
@@ -49,12 +57,12 @@ export async function joinServices(start: Start) {
 }
 
 /** The processor of a running Till. */
-export async function joinProcessor(start: Start) {
+export async function joinProcessor(start: Start, beforeCall?: BeforeCall) {
   const parts = await import('../till/compose-parts.ts');
   const { metricLabels } = await import('../till/compose.ts');
   const { createMetrics } = await import('../platform/metrics.ts');
   const metrics = createMetrics(metricLabels);
-  return { ...parts.joinProcessor(start, metrics), metrics };
+  return { ...parts.joinProcessor(start, metrics, beforeCall), metrics };
 }
 
 /**

@@ -72,6 +72,13 @@ export function eraseCustomer(customer: Customer, now: Date): Customer {
 
 type CustomerData = Pick<Customer, 'email' | 'name' | 'phone' | 'externalId' | 'metadata'>;
 
+const externalIdPattern = /^[^\s\p{C}]{1,255}$/u;
+
+/** Whether the API would accept the external id. */
+export function isExternalId(value: string): boolean {
+  return externalIdPattern.test(value);
+}
+
 /** A change of a customer. An absent field stays, and null clears it. */
 export interface CustomerChange {
   readonly email?: string;

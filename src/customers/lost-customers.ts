@@ -47,8 +47,8 @@ export class LostCustomers {
   /** The processor's metadata search may lag by an hour, so this lists every customer created since the id. */
   async #findById(id: string): Promise<CustomerFacts | null> {
     const { processor } = this.#parts;
-    for await (const page of processor.customers.list({ since: idTime(id) })) {
-      const facts = page.find(({ localId }) => localId === id);
+    for await (const { items } of processor.customers.list({ since: idTime(id) })) {
+      const facts = items.find(({ localId }) => localId === id);
       if (facts !== undefined) return facts;
     }
     return processor.events.findDeletedCustomer({ localId: id });

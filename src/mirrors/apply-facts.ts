@@ -101,3 +101,12 @@ export function withRecovery(
     unsettled: [...new Set([...applied.unsettled, ...lost])],
   };
 }
+
+/** What became of several objects that were applied one after the other. */
+export function mergeApplied(all: readonly Applied[]): Applied {
+  return {
+    changed: all.flatMap(({ changed }) => changed),
+    ignored: all.flatMap(({ ignored }) => ignored),
+    unsettled: all.flatMap(({ unsettled }) => unsettled),
+  };
+}

@@ -23,6 +23,8 @@ export interface Dispute extends DisputeValues {
 /** An event about a dispute. It does not say whether the payment belongs to Till. */
 export interface DisputeFacts extends Dispute {
   readonly processorPaymentIntentId: string;
+  /** The payment's. Only lists show it. */
+  readonly processorCustomerId?: string | null;
 }
 
 /** An event about a dispute that does not name the payment intent, or was stored by a release that kept only the id. */

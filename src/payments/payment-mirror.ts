@@ -17,11 +17,17 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import { type ChargeFacts, takeChargeFacts } from './charge.ts';
-import { isAttempted, type Payment, type PaymentFacts, takePaymentFacts } from './payment.ts';
+import { type Payment, type PaymentFacts, takePaymentFacts } from './payment.ts';
 import { toChargedPayment, toPayment } from './payment-row.ts';
 import type { PaymentStore } from './payment-store.ts';
 import { paymentView } from './payment-view.ts';
-import type { SubscriptionCharge, SubscriptionCharges } from './subscription-charges.ts';
+import {
+  type ChargedPayment,
+  type ChargeOf,
+  mayBeCharge,
+  type SubscriptionCharge,
+  type SubscriptionCharges,
+} from './subscription-charges.ts';
 
 /** A row is normally written within a second of its payment. It is late after a crash or the restore of a backup. */
 const lateAfterMs = 60_000;
@@ -61,20 +67,31 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     return this.#apply(tx, facts, source);
   }
 
-  /** Creates the row of a payment without a Till id only if `charge` says what it charges for. */
+  /** Records what subscriptions charged, if it has no row yet. */
+  recordCharges(tx: Transaction, charges: readonly ChargedPayment[]): Promise<Applied> {
+    const byKey = new Map(charges.map(({ facts, charge }) => [this.keyOf(facts), charge]));
+    return this.#apply(
+      tx,
+      charges.map(({ facts }) => facts),
+      noRevisions,
+      (facts) => byKey.get(this.keyOf(facts)),
+    );
+  }
+
+  /** Creates the row of a payment without a Till id only if `chargeOf` says what it charges for. */
   async #apply(
     tx: Transaction,
     facts: readonly PaymentFacts[],
     source: Source,
-    charge?: SubscriptionCharge,
+    chargeOf?: ChargeOf,
   ): Promise<Applied> {
     const { store, clock, customers } = this.#parts;
     const { keyOf } = this;
     const now = clock.now();
     const rows = await lockRows<Payment, PaymentFacts>(tx, store, facts, keyOf);
-    const inserted = await (charge === undefined
+    const inserted = await (chargeOf === undefined
       ? this.#insert(tx, rows, source, now)
-      : this.#insertCharges(tx, rows.unknown, charge, now));
+      : this.#insertCharges(tx, rows.unknown, chargeOf, now));
     const beforeWrite = (written: readonly OwnedChange[]) => customers.hold(tx, written);
     const take = takePaymentFacts;
     const folding = { rows, inserted, source, keyOf, take, view: paymentView, now, beforeWrite };
@@ -203,7 +220,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     if (charge === undefined) return ignoredAll(key);
     const whole = await this.#withDisputes(facts, isDisputed);
     const applied = await this.#parts.database.transaction((tx) =>
-      this.#apply(tx, [whole], noRevisions, charge),
+      this.#apply(tx, [whole], noRevisions, () => charge),
     );
     // Events about its refunds may have found no row.
     return facts.charge?.hasRefunds ? { ...applied, late: [key] } : applied;
@@ -218,10 +235,13 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
   async #insertCharges(
     tx: Transaction,
     unknown: readonly PaymentFacts[],
-    charge: SubscriptionCharge,
+    chargeOf: ChargeOf,
     now: Date,
   ): Promise<Inserted<Payment>> {
-    const rows = unknown.map((facts) => toChargedPayment(facts, charge, now));
+    const rows = unknown.flatMap((facts) => {
+      const charge = chargeOf(facts);
+      return charge === undefined ? [] : [toChargedPayment(facts, charge, now)];
+    });
     return { made: await this.#insertRows(tx, rows), lost: [] };
   }
 
@@ -270,14 +290,4 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     );
     return store.insert(tx, rows, options);
   }
-}
-
-/**
- * Whether a payment intent that Till did not create may be the charge of a subscription. Another event reports that it
- * has paid an invoice, so its own success costs no read.
- */
-function mayBeCharge(facts: PaymentFacts, source: Source): boolean {
-  const { processorInvoiceId, processorCustomerId, status } = facts;
-  if (processorInvoiceId === null || processorCustomerId === null || !isAttempted(facts)) return false;
-  return processorInvoiceId !== undefined || source !== 'events' || status !== 'succeeded';
 }

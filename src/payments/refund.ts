@@ -26,6 +26,8 @@ export interface RefundFacts extends OwnFacts {
   readonly processorRefundId: string;
   /** Null if the refunded charge has no payment intent. Then it belongs to no Till payment. */
   readonly processorPaymentIntentId: string | null;
+  /** The payment's. Only lists show it. */
+  readonly processorCustomerId?: string | null;
   readonly amount: number;
   readonly currency: string;
   /** `unknown`, in responses only, if the status is null or new to Till. The refund still counts. */

@@ -1,6 +1,8 @@
 import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
+import type { Source } from '../mirrors/fold.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
+import { isAttempted, type PaymentFacts } from './payment.ts';
 
 /** What a payment intent charges for: an invoice of a Till subscription. */
 export interface SubscriptionCharge {
@@ -8,6 +10,14 @@ export interface SubscriptionCharge {
   readonly processorSubscriptionId: string;
   readonly customerId: string;
 }
+
+/** A payment intent, and what it charges for. */
+export interface ChargedPayment {
+  readonly facts: PaymentFacts;
+  readonly charge: SubscriptionCharge;
+}
+
+export type ChargeOf = (facts: PaymentFacts) => SubscriptionCharge | undefined;
 
 interface SubscriptionChargeParts {
   readonly invoices: InvoiceMirror;
@@ -44,4 +54,14 @@ export class SubscriptionCharges {
       subscription && { customerId: subscription.customerId, processorInvoiceId, processorSubscriptionId }
     );
   }
+}
+
+/**
+ * Whether a payment intent that Till did not create may be the charge of a subscription. Another event reports that it
+ * has paid an invoice, so its own success costs no read.
+ */
+export function mayBeCharge(facts: PaymentFacts, source: Source): boolean {
+  const { processorInvoiceId, processorCustomerId, status } = facts;
+  if (processorInvoiceId === null || processorCustomerId === null || !isAttempted(facts)) return false;
+  return processorInvoiceId !== undefined || source !== 'events' || status !== 'succeeded';
 }

@@ -1,4 +1,4 @@
-import { applyToRows, lockRows, type RowStore, withRecovery } from '../mirrors/apply-facts.ts';
+import { applyToRows, lockRows, mergeApplied, type RowStore, withRecovery } from '../mirrors/apply-facts.ts';
 import type { OwnFacts } from '../mirrors/facts.ts';
 import type { Applied, Source, Take } from '../mirrors/fold.ts';
 import { noMetadata } from '../mirrors/metadata.ts';
@@ -94,6 +94,15 @@ export class PlanMirror implements Mirror<PlanFacts> {
     return facts !== null && this.#recoverFrom(facts);
   }
 
+  /** Creates rows for plans that carry a Till id and have no row. Leaves out prices that cannot be a Till plan. */
+  record(tx: Transaction, facts: readonly PlanFacts[]): Promise<readonly Plan[]> {
+    const now = this.#parts.clock.now();
+    const plans = facts.flatMap((one) =>
+      isOurId(one.price.localId) ? (toPlan(one.price.localId, one, now) ?? []) : [],
+    );
+    return this.#parts.store.insert(tx, plans);
+  }
+
   /** The plans of these prices, by price id. */
   async find(db: Queryable, processorPriceIds: readonly string[]): Promise<ReadonlyMap<string, Plan>> {
     const plans = await this.#parts.store.findByKeys(db, processorPriceIds);
@@ -125,20 +134,19 @@ export class PlanMirror implements Mirror<PlanFacts> {
   }
 
   async #recoverFrom(facts: PlanFacts): Promise<boolean> {
-    const { database, store, clock } = this.#parts;
-    const { localId, processorPriceId } = facts.price;
-    const plan = isOurId(localId) ? toPlan(localId, facts, clock.now()) : undefined;
-    if (plan === undefined) return false;
-    await database.transaction((tx) => store.insert(tx, [plan]));
-    return (await store.findByKeys(database, [processorPriceId])).length > 0;
+    const { database, store } = this.#parts;
+    await database.transaction((tx) => this.record(tx, [facts]));
+    return (await store.findByKeys(database, [facts.price.processorPriceId])).length > 0;
   }
 
   async #refreshByProduct(processorProductId: string): Promise<Applied> {
     const { database, store, processor } = this.#parts;
-    const [row] = await store.findByProductIds(database, [processorProductId]);
-    if (row !== undefined) return this.refresh(row.processorPriceId);
-    for await (const page of processor.plans.list({ processorProductId })) {
-      const ours = page.find(({ product, price }) => price.localId === product.localId);
+    const rows = await store.findByProductIds(database, [processorProductId]);
+    // The prices of one product can be several plans, if the product was not created by Till.
+    const refreshed = await Promise.all(rows.map((row) => this.refresh(row.processorPriceId)));
+    if (rows.length > 0) return mergeApplied(refreshed);
+    for await (const { items } of processor.plans.list({ processorProductId })) {
+      const ours = items.find(({ product, price }) => price.localId === product.localId);
       if (ours !== undefined && (await this.#recoverFrom(ours)))
         return { ...nothingApplied, changed: [processorProductId] };
     }

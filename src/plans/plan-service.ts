@@ -52,12 +52,16 @@ export class PlanService {
     return this.#parts.store.list(this.#parts.database, activeOnly);
   }
 
-  /** Archives the price and the product. An archived plan needs no call to the processor. */
+  /**
+   * Archives the price, and the product unless another plan needs it. An archived plan needs no call to the processor.
+   */
   async archive(id: string): Promise<Plan> {
-    const { database, mirror, processor } = this.#parts;
+    const { database, store, mirror, processor } = this.#parts;
     const plan = await this.read(id);
     if (!plan.active) return plan;
-    const attempt = await processor.plans.archive({ ...plan, idempotencyKey: randomUUID() });
+    const ofProduct = await store.findByProductIds(database, [plan.processorProductId]);
+    const keepsProduct = ofProduct.some((other) => other.id !== id && other.active);
+    const attempt = await processor.plans.archive({ ...plan, keepsProduct, idempotencyKey: randomUUID() });
     if (attempt.outcome === 'done') await applyResponse(database, mirror, attempt.value, plan);
     else await correct(mirror, plan.processorPriceId);
     const archived = await this.read(id);

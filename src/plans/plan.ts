@@ -78,6 +78,19 @@ export interface ProductFacts extends OwnFacts {
   readonly deleted?: true;
 }
 
+/** Why a price cannot be a Till plan. */
+export const priceObstacles = {
+  one_time: 'The price is paid once, and a plan bills in intervals.',
+  tiered: 'The price has tiers, and a plan has one amount.',
+  metered: 'The price bills metered usage, and a plan has a fixed amount.',
+  packaged: 'The price divides the quantity into packages, and a plan bills each unit.',
+  custom_amount: 'The customer chooses the amount of the price, and a plan has a fixed one.',
+  fraction: 'The price has a fraction of the smallest unit of its currency, and a plan has a whole amount.',
+  interval: 'The price has an interval that plans do not have.',
+} as const;
+
+export type PriceObstacle = keyof typeof priceObstacles;
+
 /** The half of a plan that says how much it costs and how often. */
 export interface PriceFacts extends OwnFacts {
   readonly processorPriceId: string;
@@ -88,6 +101,8 @@ export interface PriceFacts extends OwnFacts {
   /** Null if the price is paid once. It cannot be a Till plan. */
   readonly interval: PlanInterval | null;
   readonly intervalCount: number;
+  /** Why it cannot be a Till plan. Absent if it can. */
+  readonly obstacle?: PriceObstacle;
   /** False after archiving or deletion. */
   readonly active: boolean;
   /** Deletion is final, whatever its time. */

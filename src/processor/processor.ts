@@ -20,6 +20,7 @@ import type { InvoiceItemCalls } from './invoice-item-calls.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
 import type { NewCapture, NewPayment } from './new-payment.ts';
 import type { NewSubscription } from './new-subscription.ts';
+import type { Pages, Place } from './pages.ts';
 import type { PromotionCodeCalls } from './promotion-code-calls.ts';
 import type { ScheduleCalls } from './schedule-calls.ts';
 import type { SubscriptionChangeCalls } from './subscription-change-calls.ts';
@@ -104,9 +105,6 @@ export interface CustomerLookUp extends LookUp {
   readonly processorCustomerId: string;
 }
 
-/** One page after another, each a call with its own deadline. Objects that cannot be mapped are left out and logged. */
-export type Pages<T> = AsyncIterable<readonly T[]>;
-
 export interface CustomerCalls {
   create(customer: KeyedWrite & CustomerValues & { readonly id: string }): Promise<CustomerFacts>;
   /** `deleted`: the processor knew the customer once; null: it never did. */
@@ -121,7 +119,7 @@ export interface CustomerCalls {
   delete(processorCustomerId: string): Promise<Attempt<'deleted'>>;
   find(lookUp: LookUp): Promise<CustomerFacts | null>;
   /** Without deleted customers; `since`: only those created at or after this time. */
-  list(filter?: { readonly since?: Date }): Pages<CustomerFacts>;
+  list(filter?: Place & { readonly since?: Date }): Pages<CustomerFacts>;
 }
 
 export interface CustomerValues {
@@ -136,16 +134,20 @@ export interface PlanCalls {
   /** Creates product and price in one call, so that neither exists alone. */
   create(plan: KeyedWrite & PlanValues & { readonly id: string }): Promise<PlanFacts>;
   read(processorPriceId: string): Promise<PlanFacts | null>;
-  /** Archives first the price, which is what a subscription needs, then the product. */
+  /** Archives first the price, which is what a subscription needs, then the product, unless it is to be kept. */
   archive(
-    plan: KeyedWrite & { readonly processorPriceId: string; readonly processorProductId: string },
+    plan: KeyedWrite & {
+      readonly processorPriceId: string;
+      readonly processorProductId: string;
+      readonly keepsProduct?: boolean;
+    },
   ): Promise<Attempt<PlanFacts>>;
   /** Changes the product. The price of a plan never changes. */
   update(
     change: KeyedWrite & PlanChange & { readonly processorProductId: string },
   ): Promise<Attempt<ProductFacts>>;
   find(lookUp: LookUp): Promise<PlanFacts | null>;
-  list(filter?: { readonly processorProductId?: string }): Pages<PlanFacts>;
+  list(filter?: Place & { readonly processorProductId?: string }): Pages<PlanFacts>;
 }
 
 export interface PlanValues {
@@ -180,7 +182,7 @@ export interface PaymentCalls {
   /** The payment, if this capture took effect. */
   findCapture(lookUp: Omit<NewCapture, 'amount'>): Promise<PaymentFacts | null>;
   find(lookUp: CustomerLookUp): Promise<PaymentWithSecret | null>;
-  list(filter: { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
+  list(filter: Place & { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
 }
 
 export interface RefundCalls {
@@ -195,7 +197,7 @@ export interface RefundCalls {
    * All refunds of a payment, whether Till created them or not. Those that cannot be mapped are left out and logged.
    */
   listOfPayment(processorPaymentIntentId: string): Promise<readonly RefundFacts[]>;
-  list(): Pages<RefundFacts>;
+  list(place?: Place): Pages<RefundFacts>;
 }
 
 export interface NewRefund {
@@ -210,7 +212,7 @@ export interface DisputeCalls {
   read(processorDisputeId: string): Promise<DisputeFacts | null>;
   /** Those that cannot be mapped are left out and logged. */
   listOfPayment(processorPaymentIntentId: string): Promise<readonly DisputeFacts[]>;
-  list(): Pages<DisputeFacts>;
+  list(place?: Place): Pages<DisputeFacts>;
 }
 
 /** The first invoice's secret; null where a trial or a free plan leaves nothing to confirm. */
@@ -251,17 +253,27 @@ export interface SubscriptionCalls {
    */
   cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
   find(lookUp: CustomerLookUp): Promise<SubscriptionWithSecrets | null>;
-  list(filter: { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
+  list(filter: Place & { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
+}
+
+/** A payment intent with the invoice that it pays, or tries to pay. */
+export interface PaymentOfInvoice {
+  readonly processorInvoiceId: string;
+  readonly payment: PaymentFacts;
 }
 
 export interface InvoiceCalls extends InvoicePaymentCalls {
   read(processorInvoiceId: string): Promise<InvoiceFacts | null>;
   /** The id of the invoice that a payment intent pays, or tries to pay. Null if there is none. */
   findOfPayment(processorPaymentIntentId: string): Promise<string | null>;
-  list(filter: {
-    readonly processorCustomerId?: string;
-    readonly processorSubscriptionId?: string;
-  }): Pages<InvoiceFacts>;
+  list(
+    filter: Place & {
+      readonly processorCustomerId?: string;
+      readonly processorSubscriptionId?: string;
+    },
+  ): Pages<InvoiceFacts>;
+  /** The payment intents that pay invoices, or try to. Money that was not paid through a payment intent is left out. */
+  listPayments(place?: Place): Pages<PaymentOfInvoice>;
 }
 
 export interface PaymentMethodCalls {

@@ -25,6 +25,7 @@ import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import {
   type ChangedSubscriptionFacts,
+  countPlans,
   type DetachedMethodFacts,
   followedItem,
   hasEnded,
@@ -199,7 +200,10 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     return { ...nothingApplied, changed };
   }
 
-  /** Mirrors a subscription of a Till customer to a Till plan, even if it was created elsewhere. */
+  /**
+   * Mirrors a subscription of a Till customer to a Till plan, even if it was created elsewhere. One that was created
+   * elsewhere with several plans is left out: its row would hide all but one of them.
+   */
   async #insert(
     tx: Transaction,
     unknown: readonly SubscriptionFacts[],
@@ -217,6 +221,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
       const item = followedItem(facts, planIdOf);
       const planId = planIdOf(item.processorPriceId);
       if (customer === undefined || planId === undefined) return [];
+      if (!isOurId(facts.localId) && countPlans(facts, planIdOf) > 1) return [];
       return [toSubscription(facts, { customerId: customer.id, planId, item, planIdOf, now })];
     });
     customers.hold(

@@ -9,6 +9,7 @@ import {
   takeMetadata,
 } from '../mirrors/metadata.ts';
 import { type Origin, type Taken, type TransitionTable, takeValues } from '../mirrors/transition.ts';
+import type { PriceObstacle } from '../plans/plan.ts';
 import {
   type PlanIdOf,
   type SubscriptionTermFacts,
@@ -90,6 +91,8 @@ export interface SubscriptionItemFacts {
   readonly processorPriceId: string;
   /** Till's id of the plan, from the metadata of the price. Null if the price is not a Till plan. */
   readonly planLocalId: string | null;
+  /** Why the price cannot be a Till plan. Absent if it can, or if the price is not shown. */
+  readonly obstacle?: PriceObstacle;
   readonly quantity: number;
   readonly currentPeriodStart: Date;
   readonly currentPeriodEnd: Date;
@@ -135,6 +138,11 @@ export function followedItem(
   planIdOf: PlanIdOf,
 ): SubscriptionItemFacts {
   return items.find(({ processorPriceId }) => planIdOf(processorPriceId) !== undefined) ?? items[0];
+}
+
+/** The number of items whose price is a Till plan. */
+export function countPlans({ items }: Pick<SubscriptionFacts, 'items'>, planIdOf: PlanIdOf): number {
+  return items.filter(({ processorPriceId }) => planIdOf(processorPriceId) !== undefined).length;
 }
 
 /** Decides whether the facts change the row, and returns the row with the facts applied. */

@@ -1,12 +1,11 @@
 import { type Customer, customerNotFound } from '../customers/customer.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
-import { isOutageOfAll } from '../errors.ts';
 import type { InvoiceService } from '../invoices/invoice-service.ts';
 import type { CountedRows } from '../mirrors/list.ts';
 import { correctListTotals, type TotalCorrection } from '../mirrors/list-totals.ts';
 import type { Mirror, Resource } from '../mirrors/mirror.ts';
-import { noRevisions, untilSettled } from '../mirrors/refresh.ts';
+import { noRevisions } from '../mirrors/refresh.ts';
 import type { PaymentService } from '../payments/payment-service.ts';
 import type { RefundService } from '../payments/refund-service.ts';
 import type { PlanService } from '../plans/plan-service.ts';
@@ -15,9 +14,11 @@ import { isUuid } from '../platform/id.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database } from '../platform/postgres.ts';
-import type { Pages, Processor } from '../processor/processor.ts';
+import type { Pages } from '../processor/pages.ts';
+import type { Processor } from '../processor/processor.ts';
 import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import type { Mirrors } from './mirrors.ts';
+import { refreshObject } from './refresh-object.ts';
 
 interface ResyncParts {
   readonly database: Database;
@@ -169,7 +170,7 @@ export class Resync {
     const { database } = this.#parts;
     const { resource } = mirror;
     let [compared, corrected] = [0, 0];
-    for await (const facts of pages) {
+    for await (const { items: facts } of pages) {
       const applied = await database.transaction((tx) => mirror.apply(tx, facts, noRevisions));
       this.#reportDrift(resource, applied.changed);
       corrected += applied.changed.length;
@@ -182,18 +183,8 @@ export class Resync {
   /** Returns the number of changes. Skips an object whose refresh fails, unless every refresh would fail. */
   async #refresh(mirror: Mirror<never>, key: string, { skipped }: Run): Promise<number> {
     const { resource } = mirror;
-    const changed: string[] = [];
-    try {
-      await untilSettled(async () => {
-        const applied = await mirror.refresh(key);
-        changed.push(...applied.changed);
-        return applied;
-      });
-    } catch (error) {
-      if (isOutageOfAll(error)) throw error;
-      this.#parts.logger.warn({ err: error, resource, id: key }, 'mirror comparison failed');
-      skipped.push({ resource, id: key, reason: error instanceof Error ? error.message : String(error) });
-    }
+    const { changed, failure } = await refreshObject(mirror, key, this.#parts.logger);
+    if (failure !== null) skipped.push({ resource, id: key, reason: failure });
     this.#reportDrift(resource, changed);
     return changed.length;
   }
@@ -208,7 +199,7 @@ export class Resync {
 /** Passes the pages on, and calls `visit` for each item. */
 async function* visitEach<Item>(pages: Pages<Item>, visit: (item: Item) => void): Pages<Item> {
   for await (const page of pages) {
-    for (const item of page) visit(item);
+    for (const item of page.items) visit(item);
     yield page;
   }
 }

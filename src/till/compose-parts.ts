@@ -11,6 +11,7 @@ import { OwnerLock } from '../platform/owner-lock.ts';
 import { inspectPooler, type PoolMode } from '../platform/pool-mode.ts';
 import { Database, isUnavailable } from '../platform/postgres.ts';
 import type { Shutdown } from '../platform/shutdown.ts';
+import type { BeforeCall } from '../processor/before-call.ts';
 import type { Processor } from '../processor/processor.ts';
 import { checkProcessorKeys, mayBeSandbox, publicApiBase } from '../processor/stripe/check-processor-keys.ts';
 import { createStripeProcessor } from '../processor/stripe/stripe-processor.ts';
@@ -154,7 +155,7 @@ export async function openProcessor(
   start: Start,
   metrics: Metrics,
   till: { readonly url: string },
-  beforeCall?: () => void,
+  beforeCall?: BeforeCall,
 ): Promise<OpenedProcessor> {
   const { config, logger, shutdown } = start;
   if (config.processor.secretKey !== undefined)
@@ -192,14 +193,15 @@ export async function openProcessor(
 }
 
 /** The processor of a running service, for commands that run next to it. */
-export function joinProcessor(start: Start, metrics: Metrics): OpenedProcessor {
+export function joinProcessor(start: Start, metrics: Metrics, beforeCall?: BeforeCall): OpenedProcessor {
   const { secretKey, sandboxPort } = start.config.processor;
-  if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey);
+  if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey, beforeCall);
   const apiBase = new URL(`http://127.0.0.1:${sandboxPort}`);
   const processor = connectProcessor(start, metrics, {
     secretKey: sandboxKey,
     apiBase,
     webhookSecrets: ['unused'],
+    beforeCall,
   });
   return { processor, name: `sandbox at ${apiBase.origin}` };
 }
@@ -218,7 +220,7 @@ function openRealProcessor(
   start: Start,
   metrics: Metrics,
   secretKey: string,
-  beforeCall?: () => void,
+  beforeCall?: BeforeCall,
 ): OpenedProcessor {
   const { config, logger } = start;
   const apiBase = new URL(config.processor.apiBase ?? publicApiBase);
@@ -241,7 +243,7 @@ function connectProcessor(
     readonly secretKey: string;
     readonly apiBase: URL;
     readonly webhookSecrets: readonly string[];
-    readonly beforeCall?: (() => void) | undefined;
+    readonly beforeCall?: BeforeCall | undefined;
   },
 ): Processor {
   const { maxInFlight } = config.processor;

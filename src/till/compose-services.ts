@@ -1,8 +1,7 @@
-import { CustomerMirror } from '../customers/customer-mirror.ts';
 import { CustomerService } from '../customers/customer-service.ts';
 import { CustomerStore, customerList } from '../customers/customer-store.ts';
 import { ExternalIdStore } from '../customers/external-id-store.ts';
-import { LostCustomers } from '../customers/lost-customers.ts';
+import type { LostCustomers } from '../customers/lost-customers.ts';
 import { DeliveryListStore } from '../events/delivery-list-store.ts';
 import type { EndpointService } from '../events/endpoint-service.ts';
 import { EventErasureStore } from '../events/event-erasure-store.ts';
@@ -12,22 +11,15 @@ import { ClaimStore } from '../idempotency/claim-store.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { Sweeper } from '../idempotency/sweeper.ts';
-import { InvoiceMirror } from '../invoices/invoice-mirror.ts';
 import { InvoiceService } from '../invoices/invoice-service.ts';
 import { InvoiceStore, invoiceList } from '../invoices/invoice-store.ts';
 import { KeyService } from '../keys/key-service.ts';
 import { KeyStore } from '../keys/key-store.ts';
 import { PaymentMethodService } from '../payment-methods/payment-method-service.ts';
-import { DisputeMirror } from '../payments/dispute-mirror.ts';
-import { InvoicePaymentMirror } from '../payments/invoice-payment-mirror.ts';
-import { PaymentMirror } from '../payments/payment-mirror.ts';
 import { PaymentService } from '../payments/payment-service.ts';
 import { PaymentStore, paymentList } from '../payments/payment-store.ts';
-import { RefundMirror } from '../payments/refund-mirror.ts';
 import { RefundService } from '../payments/refund-service.ts';
 import { RefundStore } from '../payments/refund-store.ts';
-import { SubscriptionCharges } from '../payments/subscription-charges.ts';
-import { PlanMirror } from '../plans/plan-mirror.ts';
 import { PlanService } from '../plans/plan-service.ts';
 import { PlanStore } from '../plans/plan-store.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -40,7 +32,6 @@ import { SearchService } from '../search/search-service.ts';
 import { EntitlementService } from '../subscriptions/entitlement-service.ts';
 import { EntitlementStore } from '../subscriptions/entitlement-store.ts';
 import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
-import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import { SubscriptionStore, subscriptionList } from '../subscriptions/subscription-store.ts';
 import { EventApplier } from '../sync/event-applier.ts';
@@ -60,6 +51,7 @@ import { WebhookEventService } from '../webhooks/webhook-event-service.ts';
 import { WebhookEventStore } from '../webhooks/webhook-event-store.ts';
 import { composeEndpoints, type EventSettings } from './compose-endpoints.ts';
 import { composeEvents } from './compose-events.ts';
+import { composeImport, composeMirrors } from './compose-mirrors.ts';
 import { composeOverview } from './compose-overview.ts';
 import type { Stores } from './compose-stores.ts';
 
@@ -116,6 +108,7 @@ export function composeServices(parts: ServiceParts) {
     mirrors,
     lostCustomers,
   });
+  const accountImport = composeImport(parts, stores, domain.customers);
   const overview = composeOverview({ ...parts, stores, webhookEvents: webhooks.webhookEvents });
   /** Updates the gauges. */
   const measure = async (): Promise<void> => {
@@ -136,6 +129,7 @@ export function composeServices(parts: ServiceParts) {
     idempotency,
     sweeper,
     ...webhooks,
+    accountImport,
     ...overview,
     measure,
     stop,
@@ -177,39 +171,6 @@ function composeSweeper(
     },
     logger,
   });
-}
-
-function composeMirrors(parts: ServiceParts, stores: Stores) {
-  const customers = new CustomerMirror({
-    ...parts,
-    store: stores.customers,
-    externalIds: stores.externalIds,
-    onRecovered: (tx, recovered) => invoices.attach(tx, recovered),
-    onErased: async (tx, customerIds) => {
-      await stores.payments.reportErased(tx, customerIds);
-      await stores.subscriptions.reportErased(tx, customerIds);
-    },
-  });
-  const lostCustomers = new LostCustomers({ ...parts, mirror: customers });
-  const plans = new PlanMirror({ ...parts, store: stores.plans });
-  const shared = { ...parts, customers, lostCustomers, plans };
-  const subscriptions = new SubscriptionMirror({ ...shared, store: stores.subscriptions });
-  const invoices = new InvoiceMirror({ ...shared, store: stores.invoices });
-  const subscriptionCharges = new SubscriptionCharges({ ...shared, subscriptions, invoices });
-  const payments = new PaymentMirror({ ...shared, subscriptionCharges, store: stores.payments });
-  const refunds = new RefundMirror({
-    ...shared,
-    store: stores.refunds,
-    payments,
-    paymentStore: stores.payments,
-  });
-  const ofPayments = { ...parts, payments, paymentStore: stores.payments };
-  const invoicePayments = new InvoicePaymentMirror({ ...ofPayments, subscriptionCharges });
-  const disputes = new DisputeMirror(ofPayments);
-  const mirrors: Mirrors = {
-    ...{ customers, plans, payments, invoicePayments, disputes, refunds, subscriptions, invoices },
-  };
-  return { mirrors, lostCustomers };
 }
 
 /** The services behind the API. */

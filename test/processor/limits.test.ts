@@ -144,7 +144,7 @@ describe('a listing', () => {
     const { processor, logged } = startAdapter(t, server.url);
     const ids: string[][] = [];
     for await (const page of processor.payments.list({ processorCustomerId: 'cus_1' })) {
-      ids.push(page.map((payment) => payment.processorPaymentIntentId));
+      ids.push(page.items.map((payment) => payment.processorPaymentIntentId));
     }
     assert.deepEqual(ids, [['pi_1'], ['pi_3']]);
     assert.deepEqual(

@@ -79,7 +79,8 @@ async function live(sandboxed: Sandboxed): Promise<void> {
 /** The invoice of a subscription that nobody has paid for yet. */
 async function newOpenInvoice(sandboxed: Sandboxed): Promise<string> {
   const { processorSubscriptionId } = (await newSubscription(sandboxed)).subscription;
-  for await (const [invoice] of sandboxed.processor.invoices.list({ processorSubscriptionId })) {
+  for await (const { items } of sandboxed.processor.invoices.list({ processorSubscriptionId })) {
+    const [invoice] = items;
     if (invoice !== undefined) return invoice.processorInvoiceId;
   }
   assert.fail('the subscription has no invoice');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Attempt, Pages } from '../../src/processor/processor.ts';
+import type { Pages } from '../../src/processor/pages.ts';
+import type { Attempt } from '../../src/processor/processor.ts';
 import { failureOf } from './adapter.ts';
 import {
   confirm,
@@ -19,7 +20,7 @@ const missing = { outcome: 'missing', processorCode: 'resource_missing' };
 
 async function all<T>(pages: Pages<T>): Promise<T[]> {
   const items: T[] = [];
-  for await (const page of pages) items.push(...page);
+  for await (const page of pages) items.push(...page.items);
   return items;
 }
 
@@ -214,7 +215,13 @@ describe('refunds', () => {
     });
     const listed = await refunds.listOfPayment(processorPaymentIntentId);
     assertSame(listed.map(({ amount }) => amount).sort(), [1500, 500]);
-    assertSame(await all(refunds.list()), listed);
+    // A list of all refunds also shows the customers of their payments.
+    const { payment } = (await sandboxed.processor.payments.read(processorPaymentIntentId)) ?? {};
+    const processorCustomerId = payment?.processorCustomerId;
+    assertSame(
+      await all(refunds.list()),
+      listed.map((refund) => ({ ...refund, processorCustomerId })),
+    );
   });
 
   test('what was never paid cannot be refunded, and what does not exist is missing', async (t) => {

@@ -12,11 +12,13 @@ export interface CompareAccountParts {
 
 /**
  * Compares the key's account with the one that the database belongs to, and stores it at first contact. Returns a
- * description of the difference; undefined if there is none. Throws if the processor cannot be reached.
+ * description of the difference; undefined if there is none. Throws if the processor cannot be reached. `remembers`: false
+ * to store nothing.
  */
 export async function compareAccount(
   { database, store, logger }: CompareAccountParts,
   processor: Pick<Processor, 'livemode' | 'readAccount'>,
+  { remembers = true }: { readonly remembers?: boolean } = {},
 ): Promise<string | undefined> {
   const { livemode } = processor;
   const before = await store.read(database);
@@ -26,7 +28,7 @@ export async function compareAccount(
   const present = { id: await processor.readAccount(), livemode };
   if (present.id === null)
     logger.warn({ livemode }, 'processor account not readable; only the mode compared');
-  await store.remember(database, present);
+  if (remembers) await store.remember(database, present);
   // Read again, because another process may have stored it first.
   const remembered = (await store.read(database)) ?? present;
   return isSameAccount(remembered, present) ? undefined : describeDifference(remembered, present);

@@ -3,6 +3,7 @@ import https from 'node:https';
 import { Stripe } from 'stripe';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
+import type { BeforeCall } from '../before-call.ts';
 import type { Processor } from '../processor.ts';
 import { accountModeOf } from './account-mode.ts';
 import { isLiveKey, isRestrictedKey } from './check-processor-keys.ts';
@@ -38,8 +39,8 @@ interface StripeProcessorOptions {
   readonly maxInFlight: number;
   readonly metrics: Pick<Metrics, 'processorRequestDuration'>;
   readonly logger: Logger;
-  /** Throws while the processor must not be called. Reading the account is always allowed. */
-  readonly beforeCall?: (() => void) | undefined;
+  /** Reading the account is always allowed. */
+  readonly beforeCall?: BeforeCall | undefined;
   /** Shorter limits for tests. */
   readonly limits?: Partial<CallLimits>;
 }
@@ -70,7 +71,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
   const context: AdapterContext = {
     ...ungated,
     call: async (operation, call) => {
-      beforeCall?.();
+      await beforeCall?.();
       return ungated.call(operation, call);
     },
   };

@@ -54,6 +54,11 @@ export const seeds: Readonly<Record<string, string>> = {
   '0026': `
     insert into till.resyncs (id, status, owner_lock, started_at, ended_at)
       values ('018f0000-0000-7000-8000-00000000000b', 'finished', 1, now(), now());`,
+  '0028': `
+    insert into till.imports (id, external_id_from, owner_lock, started_at, ended_at)
+      values ('018f0000-0000-7000-8000-00000000000c', null, 1, now(), now());
+    insert into till.import_skips (import_id, kind, object_id, reason)
+      select id, 'payment', 'pi_seed', 'It has no customer.' from till.imports;`,
   '0023': `
     insert into till.event_endpoints (id, url, enabled, disabled_at, disabled_reason, secret, position, created_at, updated_at)
       values ('018f0000-0000-7000-8000-000000000008', 'https://shop.example.com/', false, now(), 'request', 'plain:whsec_c2VlZA==',

@@ -16,7 +16,7 @@ export async function findDeletedCustomer(
   const fetch: Fetch = (page, options) =>
     context.stripe.events.list({ type: 'customer.deleted', ...page }, options);
   let pages = 0;
-  for await (const deleted of mapPages(context, 'events.list', fetch, mapDeletion)) {
+  for await (const { items: deleted } of mapPages(context, 'events.list', fetch, mapDeletion)) {
     const found = deleted.find(
       ({ processorCustomerId, localId }) =>
         processorCustomerId === wanted.processorCustomerId || localId === wanted.localId,

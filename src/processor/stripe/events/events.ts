@@ -41,7 +41,8 @@ export function createEventCalls(context: AdapterContext): EventCalls {
           const isLast = next === null && first + typesPerListingMax >= types.length;
           const following =
             next === null ? { first: first + typesPerListingMax, after: null } : { first, after: next };
-          yield { events: items.flat(), cursor: isLast ? null : writeCursor(following, types) };
+          const events = items.flatMap((one) => ('item' in one ? [one.item] : []));
+          yield { events, cursor: isLast ? null : writeCursor(following, types) };
         }
       }
     },

@@ -62,7 +62,8 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
       return found === 'deleted' ? null : found;
     },
 
-    list: ({ since } = {}) => mapPages(context, 'customers.list', fetchSince(context, since), mapCustomer),
+    list: ({ since, ...place } = {}) =>
+      mapPages(context, 'customers.list', fetchSince(context, since), mapCustomer, place),
   };
 }
 

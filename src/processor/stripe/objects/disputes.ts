@@ -1,10 +1,10 @@
 import type { Stripe } from 'stripe';
-import type { AsOf } from '../../../mirrors/facts.ts';
 import type { DisputeFacts } from '../../../payments/dispute.ts';
-import type { DisputeCalls, Pages } from '../../processor.ts';
+import type { Pages, Place } from '../../pages.ts';
+import type { DisputeCalls } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isMissing } from '../wire/attempt.ts';
-import { lookUpPagesMax, mapPages, resyncPagesMax } from '../wire/listing.ts';
+import { lookUpPagesMax, mapPages } from '../wire/listing.ts';
 import { withKnownLinks } from '../wire/wire-object.ts';
 import { isLinked, mapDispute } from './map-dispute.ts';
 
@@ -15,18 +15,22 @@ export function createDisputeCalls(context: AdapterContext): DisputeCalls {
       call('disputes.read', {
         kind: 'read',
         send: (options) => stripe.disputes.retrieve(processorDisputeId, {}, options),
-        take: (response, asOf) => linked(response, asOf)[0] ?? null,
+        take: (response, asOf) => {
+          const facts = mapDispute(response, asOf);
+          return isLinked(facts) ? facts : null;
+        },
         refused: (refusal) => (isMissing(refusal) ? null : undefined),
       }),
 
     listOfPayment: async (processorPaymentIntentId) => {
       const disputes = [];
       const filter = { payment_intent: processorPaymentIntentId };
-      for await (const page of listPages(context, filter, lookUpPagesMax)) disputes.push(...page);
+      for await (const page of listPages(context, filter, { pagesMax: lookUpPagesMax }))
+        disputes.push(...page.items);
       return disputes;
     },
 
-    list: () => listPages(context, {}, resyncPagesMax),
+    list: (place) => listPages(context, { expand: ['data.payment_intent'] }, place),
   };
 }
 
@@ -34,20 +38,24 @@ export function createDisputeCalls(context: AdapterContext): DisputeCalls {
 async function* listPages(
   context: AdapterContext,
   filter: Stripe.DisputeListParams & { readonly payment_intent?: string },
-  pagesMax: number,
+  place?: Place & { readonly pagesMax?: number },
 ): Pages<DisputeFacts> {
+  const { payment_intent } = filter;
   const pages = mapPages(
     context,
     'disputes.list',
     (page, options) => context.stripe.disputes.list({ ...filter, ...page }, options),
     // Where the listing is for one payment, all of its disputes belong to that payment.
-    (value, asOf) => linked(withKnownLinks(value, filter), asOf),
-    pagesMax,
+    (value, asOf) =>
+      mapDispute(payment_intent === undefined ? value : withKnownLinks(value, { payment_intent }), asOf),
+    place,
   );
-  for await (const page of pages) yield page.flat();
+  for await (const { items, leftOut, next } of pages) {
+    const unlinked = items.flatMap((facts) =>
+      isLinked(facts) ? [] : [{ id: facts.processorDisputeId, reason: noPayment }],
+    );
+    yield { items: items.filter(isLinked), leftOut: [...leftOut, ...unlinked], next };
+  }
 }
 
-function linked(value: unknown, asOf: AsOf): readonly DisputeFacts[] {
-  const facts = mapDispute(value, asOf);
-  return isLinked(facts) ? [facts] : [];
-}
+const noPayment = 'It disputes a charge that belongs to no payment intent.';

@@ -1,4 +1,6 @@
-import type { InvoiceCalls } from '../../processor.ts';
+import type { AsOf } from '../../../mirrors/facts.ts';
+import type { Pages, Place } from '../../pages.ts';
+import type { InvoiceCalls, PaymentOfInvoice } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isMissing } from '../wire/attempt.ts';
 import { mapPages } from '../wire/listing.ts';
@@ -6,6 +8,7 @@ import { WireObject } from '../wire/wire-object.ts';
 import { readLines } from './invoice-lines.ts';
 import { createInvoicePaymentCalls } from './invoice-payment.ts';
 import { coversUntilOf, isFirstInvoice, mapInvoice, mapInvoicePayment } from './map-invoice.ts';
+import { mapPaymentResponse } from './map-payment.ts';
 
 export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
   const { stripe, call } = context;
@@ -46,7 +49,7 @@ export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
         refused: (refusal) => (isMissing(refusal) ? null : undefined),
       }),
 
-    list: ({ processorCustomerId, processorSubscriptionId }) => {
+    list: ({ processorCustomerId, processorSubscriptionId, ...place }) => {
       const filter = {
         ...(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
         ...(processorSubscriptionId === undefined ? {} : { subscription: processorSubscriptionId }),
@@ -56,7 +59,31 @@ export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
         'invoices.list',
         (page, options) => stripe.invoices.list({ ...filter, ...page }, options),
         mapInvoice,
+        place,
       );
     },
+
+    listPayments: (place) => listPayments(context, place),
   };
+}
+
+/** The latest charge of a payment intent says how it was paid. */
+const withPayment = ['data.payment.payment_intent.latest_charge'];
+
+async function* listPayments(context: AdapterContext, place: Place | undefined): Pages<PaymentOfInvoice> {
+  const pages = mapPages(
+    context,
+    'invoice_payments.list',
+    (page, options) => context.stripe.invoicePayments.list({ expand: withPayment, ...page }, options),
+    mapPaymentOfInvoice,
+    place,
+  );
+  for await (const page of pages) yield { ...page, items: page.items.flat() };
+}
+
+function mapPaymentOfInvoice(value: unknown, asOf: AsOf): readonly PaymentOfInvoice[] {
+  const { processorInvoiceId, processorPaymentIntentId } = mapInvoicePayment(value);
+  if (processorPaymentIntentId === null) return [];
+  const payment = WireObject.parse(value, 'invoice_payment').object('payment').raw('payment_intent');
+  return [{ processorInvoiceId, payment: mapPaymentResponse(payment, asOf) }];
 }

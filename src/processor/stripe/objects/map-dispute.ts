@@ -1,6 +1,7 @@
 import type { AsOf } from '../../../mirrors/facts.ts';
 import type { DisputeFacts, UnlinkedDisputeFacts } from '../../../payments/dispute.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { customerOfPayment } from './map-payment.ts';
 
 /**
  * A dispute in an event or a response. Unlinked if it does not name its payment intent: it disputes a charge without one,
@@ -14,6 +15,7 @@ export function mapDispute(value: unknown, asOf: AsOf): DisputeFacts | UnlinkedD
   return {
     processorDisputeId,
     processorPaymentIntentId,
+    ...customerOfPayment(dispute),
     status: dispute.shortText('status'),
     amount: dispute.amount('amount'),
     currency: dispute.currency('currency'),

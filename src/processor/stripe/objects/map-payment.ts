@@ -81,3 +81,9 @@ function failureOf(intent: WireObject): PaymentFailure | null {
 export function clientSecretOfPayment(value: unknown): string | null {
   return clientSecretOf(WireObject.parse(value, 'payment_intent'));
 }
+
+/** The customer of the payment intent that an object belongs to. Absent unless the payment intent is expanded. */
+export function customerOfPayment(object: WireObject): { readonly processorCustomerId?: string | null } {
+  const payment = ifReadable(() => object.object('payment_intent'));
+  return payment?.has('customer') ? { processorCustomerId: payment.referenceOrNull('customer') } : {};
+}

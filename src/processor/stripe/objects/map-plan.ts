@@ -1,5 +1,11 @@
 import type { AsOf } from '../../../mirrors/facts.ts';
-import { type PlanFacts, type PriceFacts, type ProductFacts, planIntervals } from '../../../plans/plan.ts';
+import {
+  type PlanFacts,
+  type PriceFacts,
+  type PriceObstacle,
+  type ProductFacts,
+  planIntervals,
+} from '../../../plans/plan.ts';
 import { metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { featuresOf, groupNameOf } from './plan-metadata.ts';
@@ -30,6 +36,7 @@ export function mapPrice(value: unknown, asOf: AsOf): PriceFacts {
     amount: price.amountOrNull('unit_amount'),
     currency: price.currency('currency'),
     ...recurrenceOf(price),
+    ...obstacleOf(price),
     active: price.flag('active'),
     createdAt: price.createdAt(asOf.earliest),
     asOf,
@@ -56,4 +63,21 @@ function recurrenceOf(price: WireObject): Pick<PriceFacts, 'interval' | 'interva
     return isShown ? { interval: recurring.oneOf('interval', planIntervals), intervalCount } : null;
   });
   return recurrence ?? { interval: null, intervalCount: 1 };
+}
+
+/** Why a price cannot be a Till plan. Only what the price shows counts, so that a response can leave out the rest. */
+export function obstacleOf(price: WireObject): { readonly obstacle?: PriceObstacle } {
+  const shown = (field: string) => price.has(field) && price.raw(field) !== null;
+  const usage = ifReadable(() => price.object('recurring').text('usage_type'));
+  const obstacles: readonly (PriceObstacle | false)[] = [
+    ifReadable(() => price.text('type')) === 'one_time' && 'one_time',
+    ifReadable(() => price.text('billing_scheme')) === 'tiered' && 'tiered',
+    usage === 'metered' && 'metered',
+    shown('transform_quantity') && 'packaged',
+    shown('custom_unit_amount') && 'custom_amount',
+    price.has('unit_amount') && !shown('unit_amount') && 'fraction',
+    shown('recurring') && recurrenceOf(price).interval === null && 'interval',
+  ];
+  const obstacle = obstacles.find((one) => one !== false);
+  return obstacle ? { obstacle } : {};
 }

@@ -2,6 +2,7 @@ import type { AsOf } from '../../../mirrors/facts.ts';
 import { type RefundFacts, refundReasons, refundStatuses } from '../../../payments/refund.ts';
 import { UnmappableError } from '../../event-facts.ts';
 import { WireObject } from '../wire/wire-object.ts';
+import { customerOfPayment } from './map-payment.ts';
 
 /** A refund in an event. An unknown status makes the event fail, so that a later release can replay it. */
 export function mapRefund(value: unknown, asOf: AsOf): RefundFacts {
@@ -31,6 +32,7 @@ function factsOf(refund: WireObject, asOf: AsOf): Omit<RefundFacts, 'status'> {
     processorRefundId: refund.text('id'),
     localId: refund.localId(),
     processorPaymentIntentId: refund.referenceOrNull('payment_intent'),
+    ...customerOfPayment(refund),
     amount: refund.amount('amount', 1),
     currency: refund.currency('currency'),
     // The processor has its own reasons (an expired authorisation) that no caller of Till can give.

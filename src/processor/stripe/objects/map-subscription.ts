@@ -5,6 +5,7 @@ import type { SubscriptionToPay } from '../../invoice-payment.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { obstacleOf } from './map-plan.ts';
 import { discountOf, pendingChangeOf, quantityOf } from './map-subscription-terms.ts';
 
 /** Maps the processor's subscription statuses to Till's. */
@@ -73,6 +74,7 @@ function itemFacts(subscription: WireObject, item: WireObject): SubscriptionItem
   return {
     processorPriceId: item.reference('price'),
     planLocalId: item.localIdOf('price'),
+    ...(ifReadable(() => obstacleOf(item.object('price'))) ?? {}),
     quantity: quantityOf(item),
     currentPeriodStart: period.moment('current_period_start'),
     currentPeriodEnd: period.moment('current_period_end'),

@@ -71,9 +71,9 @@ function createReads(context: AdapterContext): Reads {
         fetch,
         // The listing is for one customer, so all of its payment methods belong to that customer.
         (value, asOf) => mapPaymentMethod(withKnownLinks(value, filter), asOf),
-        lookUpPagesMax,
+        { pagesMax: lookUpPagesMax },
       );
-      const methods = (await Array.fromAsync(pages)).flat();
+      const methods = (await Array.fromAsync(pages)).flatMap(({ items }) => items);
       // Those of one second keep the processor's order, which is newest first, too.
       return methods.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
     },

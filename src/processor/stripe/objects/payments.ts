@@ -71,7 +71,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
       return id === null ? null : read(id, { localId, customer: processorCustomerId });
     },
 
-    list: ({ processorCustomerId }) =>
+    list: ({ processorCustomerId, ...place }) =>
       mapPages(
         context,
         'payments.list',
@@ -80,6 +80,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
           ...(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
         }),
         mapPaymentResponse,
+        place,
       ),
   };
 }

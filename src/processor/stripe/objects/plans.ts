@@ -35,7 +35,7 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
 
     read,
 
-    archive: async ({ processorPriceId, processorProductId, idempotencyKey }) => {
+    archive: async ({ processorPriceId, processorProductId, keepsProduct = false, idempotencyKey }) => {
       // An idempotency key belongs to one request, so each of the two needs its own.
       const price = await archivePrice(
         context,
@@ -43,6 +43,10 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
         `${idempotencyKey}:price`,
       );
       if (price.outcome !== 'done') return price;
+      if (keepsProduct) {
+        const plan = await read(processorPriceId);
+        if (plan !== null) return done(plan);
+      }
       const product = await archiveProduct(context, processorProductId, `${idempotencyKey}:product`);
       if (product.outcome !== 'done') return product;
       return done({ price: price.value, product: product.value });
@@ -55,9 +59,10 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
       return id === null ? null : read(id);
     },
 
-    list: ({ processorProductId } = {}) => {
+    list: ({ processorProductId, ...place } = {}) => {
       const filter = processorProductId === undefined ? {} : { product: processorProductId };
-      return mapPages(context, 'plans.list', fetchList({ ...filter, expand: ['data.product'] }), mapPlan);
+      const fetch = fetchList({ ...filter, expand: ['data.product'] });
+      return mapPages(context, 'plans.list', fetch, mapPlan, place);
     },
   };
 }

@@ -77,17 +77,18 @@ function createListings(context: AdapterContext): Pick<RefundCalls, 'find' | 'li
       const refunds = [];
       const fetch = fetchOfPayment(processorPaymentIntentId);
       const mapOne = (value: unknown, asOf: AsOf) => mapOfPayment(value, processorPaymentIntentId, asOf);
-      for await (const page of mapPages(context, 'refunds.list', fetch, mapOne, lookUpPagesMax))
-        refunds.push(...page);
+      for await (const page of mapPages(context, 'refunds.list', fetch, mapOne, { pagesMax: lookUpPagesMax }))
+        refunds.push(...page.items);
       return refunds;
     },
 
-    list: () =>
+    list: (place) =>
       mapPages(
         context,
         'refunds.list',
-        (page, options) => stripe.refunds.list(page, options),
+        (page, options) => stripe.refunds.list({ expand: ['data.payment_intent'], ...page }, options),
         (value, asOf) => map('refunds.list', value, asOf),
+        place,
       ),
   };
 }

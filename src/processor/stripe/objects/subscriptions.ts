@@ -59,12 +59,13 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
       return id === null ? null : read(id, { localId, customer: processorCustomerId });
     },
 
-    list: ({ processorCustomerId }) =>
+    list: ({ processorCustomerId, ...place }) =>
       mapPages(
         context,
         'subscriptions.list',
         fetchList({ expand: expandInList, ...ofCustomer(processorCustomerId) }),
         mapSubscription,
+        place,
       ),
   };
 }

@@ -3,7 +3,7 @@ import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../mirrors/facts.ts';
 import { UnmappableError } from '../../event-facts.ts';
 import type { ProcessorOperation } from '../../operations.ts';
-import type { Pages } from '../../processor.ts';
+import type { LeftOut, Pages } from '../../pages.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { WireObject } from './wire-object.ts';
 
@@ -84,29 +84,34 @@ export async function* mapPages<T>(
   operation: ProcessorOperation,
   fetch: Fetch,
   map: MapItem<T>,
-  pagesMax = resyncPagesMax,
+  {
+    pagesMax = resyncPagesMax,
+    after = null,
+  }: { readonly pagesMax?: number; readonly after?: string | null } = {},
 ): Pages<T> {
   const mapOrLog = mapOrLeaveOut(context, operation, map);
-  for await (const items of fetchPages(context, operation, fetch, pagesMax, mapOrLog)) yield items.flat();
+  for await (const page of walkPages(context, operation, fetch, { pagesMax, map: mapOrLog, after })) {
+    const items = page.items.flatMap((one) => ('item' in one ? [one.item] : []));
+    const leftOut = page.items.flatMap((one) => ('item' in one ? [] : [one]));
+    yield { items, leftOut, next: page.next };
+  }
 }
 
-/** Returns a list of one, or logs an object that cannot be mapped and returns an empty list. */
+/** Returns the mapped object, or logs one that cannot be mapped and returns why. */
 export function mapOrLeaveOut<T>(
   context: AdapterContext,
   operation: ProcessorOperation,
   map: MapItem<T>,
-): MapItem<readonly T[]> {
+): MapItem<{ readonly item: T } | LeftOut> {
   return (value, asOf) => {
     try {
-      return [map(value, asOf)];
+      return { item: map(value, asOf) };
     } catch (error) {
       if (!(error instanceof UnmappableError)) throw error;
-      const processorId = WireObject.parse(value, 'item').optionalText('id');
-      context.logger.warn(
-        { operation, processorId, reason: error.message },
-        'invalid object left out of a list',
-      );
-      return [];
+      const id = WireObject.parse(value, 'item').optionalText('id');
+      const reason = error.message;
+      context.logger.warn({ operation, processorId: id, reason }, 'invalid object left out of a list');
+      return { id, reason };
     }
   };
 }

@@ -1,11 +1,10 @@
+import { isExternalId } from '../../../customers/customer.ts';
 import { type Metadata, type MetadataChange, ownKeyPrefix } from '../../../mirrors/metadata.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import type { WireObject } from './wire-object.ts';
 
 /** The metadata key under which a customer carries the application's own id. */
 export const externalIdKey = 'till_external_id';
-
-const externalIdPattern = /^[^\s\p{C}]{1,255}$/u;
 
 /**
  * The metadata of the caller and of others, without Till's own keys. Entries that cannot be stored are left out. Null if
@@ -23,7 +22,7 @@ export function metadataOf(object: WireObject): Metadata | null {
 /** The application's own id. A value that Till would not accept, set by hand in the dashboard, is ignored. */
 export function externalIdOf(object: WireObject): string | null {
   const value = fieldsOf(object)?.[externalIdKey];
-  return isStorable(value) && externalIdPattern.test(value) ? value : null;
+  return isStorable(value) && isExternalId(value) ? value : null;
 }
 
 /** The response to a creation. If it omits metadata that was sent, the sent metadata is used. */

@@ -1,0 +1,137 @@
+import type { CustomerFacts } from '../../customers/customer.ts';
+import type { InvoiceFacts } from '../../invoices/invoice.ts';
+import type { OwnFacts } from '../../mirrors/facts.ts';
+import type { RefundFacts } from '../../payments/refund.ts';
+import type { PlanFacts } from '../../plans/plan.ts';
+import { derivedId } from '../../platform/id.ts';
+import type { Pages } from '../../processor/pages.ts';
+import type { Processor } from '../../processor/processor.ts';
+import type { SubscriptionFacts, SubscriptionItemFacts } from '../../subscriptions/subscription.ts';
+
+/**
+ * The processor as an import sees it: every object carries a Till id. So the mirrors treat an object that Till did not
+ * create like one whose row was lost, and create its row. The id derives from the processor's, so that an object that is
+ * adopted again after the restore of a backup gets the same id. Nothing is written at the processor.
+ */
+export function adoptingProcessor(processor: Processor): Processor {
+  const { customers, plans, subscriptions, invoices, payments, refunds } = processor;
+  return {
+    ...processor,
+    customers: {
+      ...customers,
+      read: async (id) => {
+        const facts = await customers.read(id);
+        return facts === null || facts === 'deleted' ? facts : adoptCustomer(facts);
+      },
+      list: (filter) => mapItems(customers.list(filter), adoptCustomer),
+    },
+    plans: {
+      ...plans,
+      read: async (id) => ifFound(await plans.read(id), adoptPlan),
+      list: (filter) => mapItems(plans.list(filter), adoptPlan),
+    },
+    subscriptions: {
+      ...subscriptions,
+      read: async (id) =>
+        ifFound(await subscriptions.read(id), (found) => ({
+          ...found,
+          subscription: adoptSubscription(found.subscription),
+        })),
+      list: (filter) => mapItems(subscriptions.list(filter), adoptSubscription),
+    },
+    invoices: {
+      ...invoices,
+      read: async (id) => ifFound(await invoices.read(id), adoptInvoice),
+      list: (filter) => mapItems(invoices.list(filter), adoptInvoice),
+    },
+    payments: {
+      ...payments,
+      // What pays an invoice belongs to the invoice's subscription, and gets its row from there. A list does not show
+      // which payments these are, so its items are adopted one by one.
+      read: async (id) => {
+        const found = await payments.read(id);
+        if (found === null || found.payment.localId !== null) return found;
+        const isCharge = (await invoices.findOfPayment(id)) !== null;
+        return isCharge ? found : { ...found, payment: adoptPayment(found.payment) };
+      },
+    },
+    refunds: {
+      ...refunds,
+      read: async (id) => ifFound(await refunds.read(id), adoptRefund),
+      list: (place) => mapItems(refunds.list(place), adoptRefund),
+    },
+    events: {
+      ...processor.events,
+      // It would find the Till id of a deleted customer, which one that Till did not create does not have. Each search
+      // lists all deletions of a month.
+      findDeletedCustomer: async () => null,
+    },
+  };
+}
+
+/** A payment intent that pays no invoice. */
+export function adoptPayment<Facts extends OwnFacts & { readonly processorPaymentIntentId: string }>(
+  facts: Facts,
+): Facts {
+  return withLocalId(facts, 'payment', facts.processorPaymentIntentId);
+}
+
+/** Whether the Till id of a subscription was given to it here. */
+export function isAdoptedSubscription(facts: SubscriptionFacts): boolean {
+  const { localId, processorSubscriptionId, createdAt } = facts;
+  return localId === derivedId('subscription', processorSubscriptionId, createdAt);
+}
+
+function adoptCustomer(facts: CustomerFacts): CustomerFacts {
+  return withLocalId(facts, 'customer', facts.processorCustomerId);
+}
+
+/** A price that cannot be a Till plan stays one of another application. */
+function adoptPlan({ product, price }: PlanFacts): PlanFacts {
+  const isPlan = price.obstacle === undefined;
+  return { product, price: isPlan ? withLocalId(price, 'plan', price.processorPriceId) : price };
+}
+
+function adoptSubscription(facts: SubscriptionFacts): SubscriptionFacts {
+  const { processorSubscriptionId, createdAt } = facts;
+  const [first, ...others] = facts.items;
+  const adopt = (item: SubscriptionItemFacts) => adoptItem(item, createdAt);
+  return {
+    ...withLocalId(facts, 'subscription', processorSubscriptionId),
+    items: [adopt(first), ...others.map(adopt)],
+  };
+}
+
+/** That a price has a Till id makes the mirror recover its plan. The plan itself has another id. */
+function adoptItem(item: SubscriptionItemFacts, createdAt: Date): SubscriptionItemFacts {
+  const { planLocalId, processorPriceId, obstacle } = item;
+  if (obstacle !== undefined) return item;
+  return { ...item, planLocalId: planLocalId ?? derivedId('plan', processorPriceId, createdAt) };
+}
+
+/** That it bills a subscription with a Till id makes the mirror recover its customer. */
+function adoptInvoice(facts: InvoiceFacts): InvoiceFacts {
+  const { subscriptionLocalId, processorInvoiceId, createdAt } = facts;
+  return {
+    ...facts,
+    subscriptionLocalId: subscriptionLocalId ?? derivedId('subscription', processorInvoiceId, createdAt),
+  };
+}
+
+function adoptRefund(facts: RefundFacts): RefundFacts {
+  return withLocalId(facts, 'refund', facts.processorRefundId);
+}
+
+function withLocalId<Facts extends OwnFacts>(facts: Facts, kind: string, processorId: string): Facts {
+  return facts.localId === null
+    ? { ...facts, localId: derivedId(kind, processorId, facts.createdAt) }
+    : facts;
+}
+
+function ifFound<T>(value: T | null, map: (value: T) => T): T | null {
+  return value === null ? null : map(value);
+}
+
+async function* mapItems<T>(pages: Pages<T>, map: (item: T) => T): Pages<T> {
+  for await (const page of pages) yield { ...page, items: page.items.map(map) };
+}

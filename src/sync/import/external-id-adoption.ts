@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { type Customer, type CustomerFacts, isExternalId } from '../../customers/customer.ts';
+import type { CustomerService } from '../../customers/customer-service.ts';
+import { Failure, isOutageOfAll } from '../../errors.ts';
+import { unrepeatableName } from '../../idempotency/claim.ts';
+import { inLanes } from '../../platform/lanes.ts';
+import type { Database } from '../../platform/postgres.ts';
+import type { Stores } from '../../till/compose-stores.ts';
+import { type Counts, noCounts, type Skip } from './import-progress.ts';
+import type { Finished } from './stage.ts';
+
+/** Enough to use the rate of an import in spite of the time that a call takes. */
+const updateLanes = 4;
+
+interface AdoptionParts {
+  readonly database: Database;
+  readonly stores: Pick<Stores, 'customers' | 'externalIds'>;
+  readonly customers: Pick<CustomerService, 'update'>;
+}
+
+interface AdoptionOptions {
+  /** The key of the metadata that has the external id. */
+  readonly metadataKey: string;
+  /** Identifies the import. Null in a dry run. */
+  readonly importId: string | null;
+}
+
+interface Wanted {
+  readonly facts: CustomerFacts;
+  readonly externalId: string;
+}
+
+type Outcome = 'adopted' | 'unchanged' | { readonly reason: string };
+
+/**
+ * Takes the external ids of customers from their metadata. Each is set as the API sets one: reserved, written to the
+ * customer at the processor, and recorded. The processor's copy is needed, because later events would clear a row's
+ * external id that the processor does not have.
+ */
+export class ExternalIdAdoption {
+  readonly #parts: AdoptionParts;
+  readonly #options: AdoptionOptions;
+  /** Digests of the external ids that a dry run has found, because it stores none. */
+  readonly #seen = new Set<string>();
+
+  constructor(parts: AdoptionParts, options: AdoptionOptions) {
+    this.#parts = parts;
+    this.#options = options;
+  }
+
+  async adopt(page: readonly CustomerFacts[]): Promise<Finished> {
+    const wanted = page.flatMap((facts) => {
+      const externalId = facts.metadata?.[this.#options.metadataKey];
+      return externalId === undefined || facts.deleted ? [] : [{ facts, externalId }];
+    });
+    const rows = await this.#findRows(wanted);
+    const outcomes = new Map<Wanted, Outcome>();
+    const settle = async (one: Wanted) => {
+      outcomes.set(one, await this.#settle(one, rows.get(one.facts.processorCustomerId)));
+    };
+    // The first of several customers with the same value gets it.
+    const groups = [...Map.groupBy(wanted, ({ externalId }) => externalId).values()];
+    const lanes = this.#options.importId === null ? 1 : updateLanes;
+    await inLanes(groups, lanes, async (group) => {
+      for (const one of group) await settle(one);
+    });
+    return { externalIds: countOutcomes(outcomes), skips: skipsOf(outcomes) };
+  }
+
+  async #findRows(wanted: readonly Wanted[]): Promise<ReadonlyMap<string, Customer>> {
+    const { database, stores } = this.#parts;
+    const keys = wanted.map(({ facts }) => facts.processorCustomerId);
+    const rows = keys.length === 0 ? [] : await stores.customers.findByKeys(database, keys);
+    return new Map(rows.map((row) => [row.processorCustomerId, row]));
+  }
+
+  async #settle({ facts, externalId }: Wanted, row: Customer | undefined): Promise<Outcome> {
+    const present = row === undefined ? facts.externalId : row.externalId;
+    if (present === externalId) return 'unchanged';
+    if (!isExternalId(externalId)) return { reason: `${quote(externalId)} is not a valid external id.` };
+    if (present !== null) return { reason: `The customer has the external id ${quote(present)}.` };
+    if (row?.deletedAt != null) return { reason: 'The customer is deleted.' };
+    const { importId } = this.#options;
+    return importId === null ? this.#foresee(externalId) : this.#set(importId, row, externalId);
+  }
+
+  async #set(importId: string, row: Customer | undefined, externalId: string): Promise<Outcome> {
+    if (row === undefined) return { reason: 'The customer has no row.' };
+    // A resumed import repeats the same request.
+    const key = { keyName: unrepeatableName, key: `import-${importId}-${row.id}` };
+    try {
+      await this.#parts.customers.update(row.id, { externalId }, key);
+      return 'adopted';
+    } catch (error) {
+      if (isOutageOfAll(error) || !(error instanceof Failure)) throw error;
+      return { reason: error.code === 'external_id_taken' ? taken(externalId) : error.message };
+    }
+  }
+
+  async #foresee(externalId: string): Promise<Outcome> {
+    const { database, stores } = this.#parts;
+    const digest = createHash('sha256').update(externalId).digest('base64url').slice(0, digestLength);
+    const isTaken =
+      this.#seen.has(digest) || (await stores.externalIds.find(database, [externalId])).length > 0;
+    this.#seen.add(digest);
+    return isTaken ? { reason: taken(externalId) } : 'adopted';
+  }
+}
+
+/** 72 bits: two of a billion external ids have the same digest with a chance of one in ten thousand. */
+const digestLength = 12;
+
+function taken(externalId: string): string {
+  return `Another customer has the external id ${quote(externalId)}.`;
+}
+
+/** How much of a value is shown. */
+const shownLengthMax = 60;
+
+function quote(value: string): string {
+  return JSON.stringify(value.length > shownLengthMax ? `${value.slice(0, shownLengthMax)}…` : value);
+}
+
+function countOutcomes(outcomes: ReadonlyMap<Wanted, Outcome>): Counts {
+  const all = [...outcomes.values()];
+  const count = (outcome: Outcome) => all.filter((one) => one === outcome).length;
+  const [adopted, unchanged] = [count('adopted'), count('unchanged')];
+  const found = all.length;
+  return { ...noCounts, found, adopted, unchanged, skipped: found - adopted - unchanged };
+}
+
+function skipsOf(outcomes: ReadonlyMap<Wanted, Outcome>): readonly Skip[] {
+  return [...outcomes].flatMap(([{ facts }, outcome]) =>
+    typeof outcome === 'string'
+      ? []
+      : [{ kind: 'external_id' as const, id: facts.processorCustomerId, reason: outcome.reason }],
+  );
+}

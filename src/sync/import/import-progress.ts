@@ -1,0 +1,119 @@
+import type { Resource } from '../../mirrors/mirror.ts';
+
+/** The lists of the processor that an import reads, in this order: an object comes after those that it depends on. */
+export const stageNames = [
+  'plan',
+  'customer',
+  'subscription',
+  'invoice',
+  'charge',
+  'payment',
+  'refund',
+  'dispute',
+] as const;
+
+export type StageName = (typeof stageNames)[number];
+
+/** What an import counts. */
+export type ImportKind = Resource | 'external_id';
+
+export interface Counts {
+  /** Objects that the processor lists. */
+  readonly found: number;
+  /** Objects that had no row, and have one now. */
+  readonly adopted: number;
+  /** Rows that differed, and were corrected. */
+  readonly updated: number;
+  /** Rows that did not differ. */
+  readonly unchanged: number;
+  readonly skipped: number;
+}
+
+export const noCounts: Counts = { found: 0, adopted: 0, updated: 0, unchanged: 0, skipped: 0 };
+
+/** How far an import is with one list. */
+export interface StageProgress {
+  readonly stage: StageName;
+  /** Where the list continues. Null at its beginning, and at its end. */
+  readonly cursor: string | null;
+  readonly isDone: boolean;
+  /** When its listing began. */
+  readonly startedAt: string;
+  readonly counts: Counts;
+  /** Objects that were adopted before the list that counts them shows them. */
+  readonly adoptedBefore: number;
+  /** Only of the customers. */
+  readonly externalIds: Counts;
+}
+
+export function newStage(stage: StageName, now: Date): StageProgress {
+  return {
+    stage,
+    cursor: null,
+    isDone: false,
+    startedAt: now.toISOString(),
+    counts: noCounts,
+    adoptedBefore: 0,
+    externalIds: noCounts,
+  };
+}
+
+export type ImportProgress = readonly StageProgress[];
+
+/** The progress with that of one list replaced. */
+export function withStage(progress: ImportProgress, latest: StageProgress): ImportProgress {
+  return [...progress.filter(({ stage }) => stage !== latest.stage), latest];
+}
+
+/** The same list from its beginning. What was adopted stays adopted. */
+export function restarted({ stage, counts, adoptedBefore }: StageProgress, now: Date): StageProgress {
+  return { ...newStage(stage, now), adoptedBefore: adoptedBefore + counts.adopted };
+}
+
+/** An object that was left out. `id` is the processor's. */
+export interface Skip {
+  readonly kind: ImportKind;
+  readonly id: string;
+  readonly reason: string;
+}
+
+export interface KindCounts extends Counts {
+  readonly kind: ImportKind;
+}
+
+/** What people see of the progress: one entry for each kind of object that was reached. */
+export function countsOf(progress: ImportProgress): readonly KindCounts[] {
+  return stageNames.flatMap((name): readonly KindCounts[] => {
+    const stage = progress.find((one) => one.stage === name);
+    // Charges are payments, which the list of payments shows too.
+    if (stage === undefined || name === 'charge') return [];
+    const counts = countsOfStage(progress, name);
+    return stage.externalIds.found > 0 ? [counts, { kind: 'external_id', ...stage.externalIds }] : [counts];
+  });
+}
+
+/** The same for one list. That of the charges shows how many were adopted before the list of payments begins. */
+export function countsOfStage(progress: ImportProgress, name: StageName): KindCounts {
+  const find = (wanted: StageName) => progress.find(({ stage }) => stage === wanted);
+  const { counts = noCounts, adoptedBefore = 0 } = find(name) ?? {};
+  if (name === 'charge') return { kind: 'payment', ...counts };
+  const charges = name === 'payment' ? find('charge') : undefined;
+  const before = adoptedBefore + (charges === undefined ? 0 : charges.adoptedBefore + charges.counts.adopted);
+  return { kind: name, ...movedToAdopted(counts, before) };
+}
+
+/** An object that was adopted before it was listed had a row by then. */
+function movedToAdopted(counts: Counts, count: number): Counts {
+  const moved = Math.min(count, counts.unchanged);
+  return { ...counts, adopted: counts.adopted + moved, unchanged: counts.unchanged - moved };
+}
+
+export function addCounts(a: Counts, b: Counts): Counts {
+  return {
+    found: a.found + b.found,
+    adopted: a.adopted + b.adopted,
+    updated: a.updated + b.updated,
+    unchanged: a.unchanged + b.unchanged,
+    skipped: a.skipped + b.skipped,
+  };
+}

@@ -1,0 +1,269 @@
+import { setTimeout } from 'node:timers/promises';
+import type { CustomerFacts } from '../../customers/customer.ts';
+import type { CustomerService } from '../../customers/customer-service.ts';
+import { Failure, isOutageOfAll } from '../../errors.ts';
+import { runAs } from '../../platform/cause.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { newId } from '../../platform/id.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { isGone, type OwnerLock } from '../../platform/owner-lock.ts';
+import type { Database, Queryable } from '../../platform/postgres.ts';
+import { adoptPage, type PageOutcome } from './adopt-page.ts';
+import { ExternalIdAdoption } from './external-id-adoption.ts';
+import {
+  addCounts,
+  countsOf,
+  countsOfStage,
+  type ImportProgress,
+  type KindCounts,
+  newStage,
+  restarted,
+  type Skip,
+  type StageName,
+  type StageProgress,
+  stageNames,
+  withStage,
+} from './import-progress.ts';
+import type { ImportStore, UnfinishedImport } from './import-store.ts';
+import { chargeStage, paymentStage } from './payment-stages.ts';
+import type { Stage } from './stage.ts';
+import {
+  customerStage,
+  disputeStage,
+  invoiceStage,
+  planStage,
+  refundStage,
+  type StageParts,
+  subscriptionStage,
+} from './stages.ts';
+
+/** A processor that is down or limits calls gets half a minute to recover. After that, the next run continues. */
+const triesMax = 6;
+const retryDelayMs = 1_000;
+
+interface ImportParts extends StageParts {
+  readonly database: Database;
+  readonly store: ImportStore;
+  readonly customers: Pick<CustomerService, 'update'>;
+  readonly ownerLock: Pick<OwnerLock, 'owner'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface ImportOptions {
+  /** Writes nothing. */
+  readonly isDryRun?: boolean;
+  /** The key of the customers' metadata that has their external ids. */
+  readonly externalIdFrom?: string | null;
+  readonly signal?: AbortSignal;
+}
+
+export interface ImportObserver {
+  /** An import that was not finished is continued. */
+  readonly onResumed?: (startedAt: Date, counts: readonly KindCounts[]) => void;
+  /** An import that was not finished had other options, so this one starts over. */
+  readonly onReplaced?: (startedAt: Date) => void;
+  /** Called after each page, with the counts of its kind so far. */
+  readonly onProgress?: (counts: KindCounts) => void;
+  /** Called for every object that is left out, those of an interrupted import included. */
+  readonly onSkipped?: (skip: Skip) => void;
+}
+
+export interface ImportResult {
+  readonly isDryRun: boolean;
+  readonly counts: readonly KindCounts[];
+}
+
+/** One import as it runs. */
+interface Run {
+  /** Null in a dry run. */
+  readonly row: Pick<UnfinishedImport, 'id' | 'ownerLock'> | null;
+  readonly options: ImportOptions;
+  readonly observer: ImportObserver;
+  progress: ImportProgress;
+}
+
+/**
+ * Adopts what the processor's account has already: compares every object with its row as a resync does, and creates rows
+ * also for objects that Till did not create. One import runs at a time. Its progress is stored after every page, so that
+ * a run continues where the one before was interrupted.
+ */
+export class Import {
+  readonly #parts: ImportParts;
+  #isRunning = false;
+
+  constructor(parts: ImportParts) {
+    this.#parts = parts;
+  }
+
+  async run(options: ImportOptions = {}, observer: ImportObserver = {}): Promise<ImportResult> {
+    if (this.#isRunning) throw alreadyRunning();
+    this.#isRunning = true;
+    try {
+      return await runAs('import', () => this.#run(options, observer));
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  async #run(options: ImportOptions, observer: ImportObserver): Promise<ImportResult> {
+    const { database, store } = this.#parts;
+    const { isDryRun = false } = options;
+    const unfinished = isDryRun ? null : await this.#begin(options, observer);
+    const run: Run = { row: unfinished, options, observer, progress: unfinished?.progress ?? [] };
+    if (unfinished !== null && run.progress.length > 0) await this.#resume(unfinished, observer);
+    for (const name of stageNames) {
+      // A dry run stores no charges, and the list of payments counts them.
+      const isLeftOut = isDryRun && name === 'charge';
+      if (!isLeftOut && stageOf(run, name)?.isDone !== true) await this.#runStage(run, name);
+    }
+    if (run.row !== null) await store.end(database, run.row);
+    return { isDryRun, counts: countsOf(run.progress) };
+  }
+
+  /** The import to run: a new one, or the one that was interrupted. */
+  async #begin(options: ImportOptions, observer: ImportObserver): Promise<UnfinishedImport> {
+    const { database, store, ownerLock, clock } = this.#parts;
+    const { externalIdFrom = null } = options;
+    const { owner } = ownerLock;
+    return database.transaction(async (tx) => {
+      const unfinished = await store.findUnfinished(tx);
+      if (unfinished !== undefined) {
+        const isFree = unfinished.ownerLock === owner || (await isGone(tx, unfinished.ownerLock));
+        if (!isFree || !(await store.takeOver(tx, unfinished, owner)))
+          throw alreadyRunning(unfinished.startedAt);
+        const own = { ...unfinished, ownerLock: owner };
+        if (unfinished.externalIdFrom === externalIdFrom) return own;
+        await store.end(tx, own);
+        observer.onReplaced?.(unfinished.startedAt);
+      }
+      const started = await store.start(tx, { id: newId(clock.now()), externalIdFrom, ownerLock: owner });
+      if (started === undefined) throw alreadyRunning();
+      return started;
+    });
+  }
+
+  async #resume({ id, startedAt, progress }: UnfinishedImport, observer: ImportObserver): Promise<void> {
+    const { database, store, logger } = this.#parts;
+    logger.info({ import: id, startedAt }, 'unfinished import resumed');
+    observer.onResumed?.(startedAt, countsOf(progress));
+    for await (const page of store.listSkips(database, id))
+      for (const skip of page) observer.onSkipped?.(skip);
+  }
+
+  /** Reads a list to its end. After an outage it continues after the last page that was stored. */
+  async #runStage(run: Run, name: StageName): Promise<void> {
+    const { clock, logger } = this.#parts;
+    const { signal } = run.options;
+    let failures = 0;
+    run.progress = withStage(run.progress, stageOf(run, name) ?? newStage(name, clock.now()));
+    for (;;) {
+      try {
+        return await this.#adoptPages(run, this.#stage(run, name), () => {
+          failures = 0;
+        });
+      } catch (error) {
+        signal?.throwIfAborted();
+        const stage = stageOf(run, name);
+        if (stage !== undefined && isLostPlace(stage, error)) {
+          logger.warn({ err: error, list: name }, 'list of an import restarted');
+          run.progress = withStage(run.progress, restarted(stage, clock.now()));
+          continue;
+        }
+        failures += 1;
+        if (!isPassing(error) || failures >= triesMax) throw error;
+        const delayMs = retryDelayMs * 2 ** (failures - 1);
+        logger.warn({ err: error, list: name, delayMs }, 'import paused');
+        await setTimeout(delayMs, undefined, signal && { signal });
+      }
+    }
+  }
+
+  async #adoptPages<Item>(run: Run, stage: Stage<Item>, onPage: () => void): Promise<void> {
+    const { database, logger } = this.#parts;
+    const { options, observer, row } = run;
+    const parts = { database, logger, isDryRun: row === null };
+    const { name } = stage;
+    for await (const page of stage.list(stageOf(run, name)?.cursor ?? null)) {
+      options.signal?.throwIfAborted();
+      const after = (outcome: PageOutcome) =>
+        withStage(run.progress, advanced(stageOf(run, name), outcome, page.next));
+      const outcome = await adoptPage(parts, stage, page, (db, reached) =>
+        this.#save(db, run, after(reached), reached.skips),
+      );
+      run.progress = after(outcome);
+      for (const skip of outcome.skips) observer.onSkipped?.(skip);
+      observer.onProgress?.(countsOfStage(run.progress, name));
+      onPage();
+    }
+  }
+
+  async #save(db: Queryable, { row }: Run, progress: ImportProgress, skips: readonly Skip[]): Promise<void> {
+    if (row === null || (await this.#parts.store.save(db, row, progress, skips))) return;
+    throw alreadyRunning();
+  }
+
+  #stage(run: Run, name: StageName): Stage<unknown> {
+    const parts = this.#parts;
+    const chargesListedAt = stageOf(run, 'charge')?.startedAt;
+    const stages: Readonly<Record<StageName, () => Stage<unknown>>> = {
+      plan: () => planStage(parts),
+      customer: () => this.#customerStage(run),
+      subscription: () => subscriptionStage(parts),
+      invoice: () => invoiceStage(parts),
+      charge: () => chargeStage(parts),
+      payment: () => paymentStage(parts, chargesListedAt === undefined ? null : new Date(chargesListedAt)),
+      refund: () => refundStage(parts),
+      dispute: () => disputeStage(parts),
+    };
+    return stages[name]();
+  }
+
+  #customerStage({ row, options: { externalIdFrom = null } }: Run): Stage<unknown> {
+    const stage = customerStage(this.#parts);
+    if (externalIdFrom === null) return stage;
+    const options = { metadataKey: externalIdFrom, importId: row?.id ?? null };
+    const adoption = new ExternalIdAdoption(this.#parts, options);
+    return { ...stage, finish: (page: readonly CustomerFacts[]) => adoption.adopt(page) };
+  }
+}
+
+function stageOf({ progress }: Run, name: StageName): StageProgress | undefined {
+  return progress.find(({ stage }) => stage === name);
+}
+
+/** The progress of a list after one more page. */
+function advanced(
+  stage: StageProgress | undefined,
+  { counts, externalIds }: PageOutcome,
+  next: string | null,
+): StageProgress {
+  if (stage === undefined) throw new Error('the list has not begun');
+  return {
+    ...stage,
+    cursor: next,
+    isDone: next === null,
+    counts: addCounts(stage.counts, counts),
+    externalIds: addCounts(stage.externalIds, externalIds),
+  };
+}
+
+/** The object after which the list continues was deleted at the processor. */
+function isLostPlace({ cursor }: StageProgress, error: unknown): boolean {
+  return (
+    cursor !== null &&
+    error instanceof Failure &&
+    error.code === 'processor_rejected' &&
+    error.extras.processorParam === 'starting_after'
+  );
+}
+
+/** An outage that waiting may end. */
+function isPassing(error: unknown): boolean {
+  return isOutageOfAll(error) && !(error instanceof Failure && error.code === 'processor_misconfigured');
+}
+
+function alreadyRunning(startedAt?: Date): Error {
+  const since = startedAt === undefined ? '' : ` since ${startedAt.toISOString()}`;
+  return new Error(`another process runs an import${since}; wait until it has ended`);
+}

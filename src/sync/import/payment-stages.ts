@@ -1,0 +1,134 @@
+import { mergeApplied } from '../../mirrors/apply-facts.ts';
+import { noRevisions } from '../../mirrors/refresh.ts';
+import { isAttempted, type PaymentFacts } from '../../payments/payment.ts';
+import type { ChargedPayment } from '../../payments/subscription-charges.ts';
+import { inLanes } from '../../platform/lanes.ts';
+import type { Transaction } from '../../platform/postgres.ts';
+import { adoptPayment } from './adopting-processor.ts';
+import type { Stage } from './stage.ts';
+import { noCustomer, rowsOf, type StageParts } from './stages.ts';
+
+/** Enough to use the rate of an import in spite of the time that a call takes. */
+const lookUpLanes = 4;
+/** The clock skew to allow for. A payment that is looked up without need only costs a read. */
+const clockSkewMsMax = 300_000;
+
+interface ListedPayment {
+  readonly facts: PaymentFacts;
+  /** The invoice that it pays. Null if it pays none, undefined if that is not known. */
+  readonly processorInvoiceId?: string | null;
+}
+
+type PaymentStage = Stage<ListedPayment>;
+
+/**
+ * What pays invoices. A list of payment intents does not show it, and a read for each of them would take hours. So these
+ * are adopted first, from the list that shows it. The list of payments counts them.
+ */
+export function chargeStage(parts: StageParts): PaymentStage {
+  return {
+    ...sharedBy(parts),
+    name: 'charge',
+    list: async function* (after) {
+      for await (const page of parts.processor.invoices.listPayments({ after })) {
+        const items = page.items.map(({ payment, processorInvoiceId }) => ({
+          ...listed(payment),
+          processorInvoiceId,
+        }));
+        yield { ...page, items };
+      }
+    },
+    isAhead: true,
+  };
+}
+
+/** The list of disputes shows them later, without a read for each. */
+function listed(facts: PaymentFacts): ListedPayment {
+  return { facts: { ...facts, isDisputed: false } };
+}
+
+/** `chargesListedAt`: when the list of charges began. Null in a dry run, which does not adopt them. */
+export function paymentStage(parts: StageParts, chargesListedAt: Date | null): PaymentStage {
+  const complete = async (items: readonly ListedPayment[]) => {
+    const found = new Map<ListedPayment, string | null>();
+    const unknown = items.filter(({ facts }) => needsLookUp(facts, chargesListedAt));
+    await inLanes(unknown, lookUpLanes, async (item) => {
+      const { processorPaymentIntentId } = item.facts;
+      found.set(item, await parts.processor.invoices.findOfPayment(processorPaymentIntentId));
+    });
+    return items.map((item) => ({ ...item, processorInvoiceId: found.get(item) ?? null }));
+  };
+  return {
+    ...sharedBy(parts),
+    name: 'payment',
+    list: async function* (after) {
+      for await (const page of parts.processor.payments.list({ after }))
+        yield { ...page, items: page.items.map(listed) };
+    },
+    complete,
+  };
+}
+
+/**
+ * Whether it is not known yet if a payment without a row pays an invoice. One that was charged before the list of charges
+ * began pays none, because that list has all that do. An uncharged one is looked up, also in a dry run: if it pays an
+ * invoice, it is not a payment yet.
+ */
+export function needsLookUp(facts: PaymentFacts, chargesListedAt: Date | null): boolean {
+  if (facts.localId !== null || facts.processorCustomerId === null) return false;
+  if (chargesListedAt === null) return !isAttempted(facts);
+  const chargedAt = facts.charge?.createdAt.getTime() ?? Number.POSITIVE_INFINITY;
+  return chargedAt >= chargesListedAt.getTime() - clockSkewMsMax;
+}
+
+function sharedBy({
+  mirrors,
+  stores,
+}: StageParts): Pick<PaymentStage, 'mirror' | 'idOf' | 'keyOf' | 'findRows' | 'refuse' | 'apply'> {
+  const keyOf = ({ facts }: ListedPayment) => mirrors.payments.keyOf(facts);
+  /** What pays an invoice of a subscription; the rest are payments like those made through the API. */
+  const split = async (tx: Transaction, items: readonly ListedPayment[]) => {
+    const invoices = await stores.invoices.findByKeys(
+      tx,
+      items.flatMap(({ processorInvoiceId }) => processorInvoiceId ?? []),
+    );
+    const byKey = new Map(invoices.map((invoice) => [invoice.processorInvoiceId, invoice]));
+    const [charges, others, lost]: [ChargedPayment[], PaymentFacts[], string[]] = [[], [], []];
+    for (const { facts, processorInvoiceId } of items) {
+      const invoice = byKey.get(processorInvoiceId ?? '');
+      if (processorInvoiceId == null) others.push(adoptPayment(facts));
+      // A refresh recovers the invoice, which is newer than the list of invoices.
+      else if (invoice === undefined || invoice.customerId === null) lost.push(mirrors.payments.keyOf(facts));
+      else if (invoice.processorSubscriptionId === null) others.push(adoptPayment(facts));
+      else {
+        const { customerId, processorSubscriptionId } = invoice;
+        charges.push({ facts, charge: { customerId, processorInvoiceId, processorSubscriptionId } });
+      }
+    }
+    return { charges, others, lost };
+  };
+  return {
+    mirror: mirrors.payments,
+    idOf: keyOf,
+    keyOf,
+    findRows: rowsOf(stores.payments, 'processorPaymentIntentId'),
+    refuse: ({ facts, processorInvoiceId }) => {
+      if (facts.processorCustomerId === null) return noCustomer;
+      const isUnpaidCharge = processorInvoiceId != null && !isAttempted(facts);
+      return isUnpaidCharge
+        ? `It belongs to the invoice ${processorInvoiceId}, and there was no attempt to pay it yet.`
+        : undefined;
+    },
+    apply: async (tx, items) => {
+      // Two mirrors in sequence would not lock the rows in the order of their ids.
+      await mirrors.payments.lock(tx, items.map(keyOf));
+      const { charges, others, lost } = await split(tx, items);
+      const applied = [
+        await mirrors.payments.apply(tx, others, noRevisions),
+        ...(charges.length === 0 ? [] : [await mirrors.payments.recordCharges(tx, charges)]),
+      ];
+      const { changed, ignored, unsettled } = mergeApplied(applied);
+      return { changed, ignored, unsettled: [...unsettled, ...lost] };
+    },
+  };
+}

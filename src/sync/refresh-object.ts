@@ -1,0 +1,31 @@
+import { isOutageOfAll } from '../errors.ts';
+import type { Mirror } from '../mirrors/mirror.ts';
+import { untilSettled } from '../mirrors/refresh.ts';
+import type { Logger } from '../platform/logger.ts';
+
+export interface Refreshed {
+  readonly changed: readonly string[];
+  /** Why the refresh failed. Null if it did not. */
+  readonly failure: string | null;
+}
+
+/** Refreshes an object until its row settles. One that fails does not end the work, unless every refresh would fail. */
+export async function refreshObject(
+  mirror: Pick<Mirror<never>, 'resource' | 'refresh'>,
+  key: string,
+  logger: Logger,
+): Promise<Refreshed> {
+  const changed: string[] = [];
+  try {
+    await untilSettled(async () => {
+      const applied = await mirror.refresh(key);
+      changed.push(...applied.changed);
+      return applied;
+    });
+    return { changed, failure: null };
+  } catch (error) {
+    if (isOutageOfAll(error)) throw error;
+    logger.warn({ err: error, resource: mirror.resource, id: key }, 'mirror comparison failed');
+    return { changed, failure: error instanceof Error ? error.message : String(error) };
+  }
+}

@@ -1,0 +1,75 @@
+import { CustomerMirror } from '../customers/customer-mirror.ts';
+import type { CustomerService } from '../customers/customer-service.ts';
+import { LostCustomers } from '../customers/lost-customers.ts';
+import { InvoiceMirror } from '../invoices/invoice-mirror.ts';
+import { DisputeMirror } from '../payments/dispute-mirror.ts';
+import { InvoicePaymentMirror } from '../payments/invoice-payment-mirror.ts';
+import { PaymentMirror } from '../payments/payment-mirror.ts';
+import { RefundMirror } from '../payments/refund-mirror.ts';
+import { SubscriptionCharges } from '../payments/subscription-charges.ts';
+import { PlanMirror } from '../plans/plan-mirror.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { OwnerLock } from '../platform/owner-lock.ts';
+import type { Database } from '../platform/postgres.ts';
+import type { Processor } from '../processor/processor.ts';
+import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
+import { adoptingProcessor } from '../sync/import/adopting-processor.ts';
+import { Import } from '../sync/import/import.ts';
+import { ImportStore } from '../sync/import/import-store.ts';
+import type { Mirrors } from '../sync/mirrors.ts';
+import type { Stores } from './compose-stores.ts';
+
+interface MirrorParts {
+  readonly database: Database;
+  readonly processor: Processor;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The mirrors of one processor. Any number of them can work on the same rows. */
+export function composeMirrors(parts: MirrorParts, stores: Stores) {
+  const customers = new CustomerMirror({
+    ...parts,
+    store: stores.customers,
+    externalIds: stores.externalIds,
+    onRecovered: (tx, recovered) => invoices.attach(tx, recovered),
+    onErased: async (tx, customerIds) => {
+      await stores.payments.reportErased(tx, customerIds);
+      await stores.subscriptions.reportErased(tx, customerIds);
+    },
+  });
+  const lostCustomers = new LostCustomers({ ...parts, mirror: customers });
+  const plans = new PlanMirror({ ...parts, store: stores.plans });
+  const shared = { ...parts, customers, lostCustomers, plans };
+  const subscriptions = new SubscriptionMirror({ ...shared, store: stores.subscriptions });
+  const invoices = new InvoiceMirror({ ...shared, store: stores.invoices });
+  const subscriptionCharges = new SubscriptionCharges({ ...shared, subscriptions, invoices });
+  const payments = new PaymentMirror({ ...shared, subscriptionCharges, store: stores.payments });
+  const refunds = new RefundMirror({
+    ...shared,
+    store: stores.refunds,
+    payments,
+    paymentStore: stores.payments,
+  });
+  const ofPayments = { ...parts, payments, paymentStore: stores.payments };
+  const invoicePayments = new InvoicePaymentMirror({ ...ofPayments, subscriptionCharges });
+  const disputes = new DisputeMirror(ofPayments);
+  const mirrors: Mirrors = {
+    ...{ customers, plans, payments, invoicePayments, disputes, refunds, subscriptions, invoices },
+  };
+  return { mirrors, lostCustomers };
+}
+
+/** An import works on the same rows, through mirrors that take every object for Till's own. */
+export function composeImport(
+  parts: MirrorParts & { readonly ownerLock: OwnerLock },
+  stores: Stores,
+  customers: CustomerService,
+): Import {
+  const processor = adoptingProcessor(parts.processor);
+  const { mirrors } = composeMirrors({ ...parts, processor }, stores);
+  return new Import({ ...parts, processor, mirrors, stores, customers, store: new ImportStore() });
+}

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Stripe } from 'stripe';
+import { startBackend } from '../support/backend.ts';
+import { makePayer, pay } from '../support/foreign-account.ts';
+import { allAdopted, dumpRows, runImport } from '../support/imports.ts';
+import { type CustomerBody, createCustomer, type PageBody } from '../support/objects.ts';
+import { startProcessorProxy } from '../support/processor-proxy.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+
+/** Prices of other kinds than the sandbox has, by their nicknames. */
+const odd: Readonly<Record<string, object>> = {
+  tiered: { billing_scheme: 'tiered', tiers_mode: 'graduated', unit_amount: null },
+  metered: { recurring: { interval: 'month', interval_count: 1, usage_type: 'metered' } },
+};
+
+/** Shows the prices with these nicknames as the processor would, wherever a response contains them. */
+function withOddPrices(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withOddPrices);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).map(([name, field]) => [name, withOddPrices(field)]);
+  const { object, nickname } = value as { readonly object?: unknown; readonly nickname?: unknown };
+  const changes = object === 'price' && typeof nickname === 'string' ? odd[nickname] : {};
+  return { ...Object.fromEntries(fields), ...changes };
+}
+
+async function startBehindProxy(t: Parameters<typeof startBackend>[0]) {
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
+  const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+  return { till, proxy };
+}
+
+function makePrice(stripe: Stripe, nickname: string, extra: object = { recurring: { interval: 'month' } }) {
+  const product_data = { name: nickname };
+  return stripe.prices.create({ nickname, product_data, currency: 'eur', unit_amount: 900, ...extra });
+}
+
+/** One of everything that cannot be adopted. Returns the reasons that are expected, by id. */
+async function makeUnadoptable({ stripe }: TillInProcess): Promise<Readonly<Record<string, RegExp>>> {
+  const [plain, tiered, metered, once] = [
+    await makePrice(stripe, 'plain'),
+    await makePrice(stripe, 'tiered'),
+    await makePrice(stripe, 'metered'),
+    await makePrice(stripe, 'once', {}),
+  ];
+  const second = await makePrice(stripe, 'second');
+  const customer = await makePayer(stripe, { email: 'ada@example.com' });
+  const subscribe = async (prices: readonly string[], extra = {}) => {
+    const items = prices.map((price) => ({ price }));
+    return (await stripe.subscriptions.create({ customer, items, ...extra })).id;
+  };
+  await subscribe([plain.id]);
+  const ofTiered = await subscribe([tiered.id]);
+  const ofTwo = await subscribe([plain.id, second.id]);
+  const unpaid = await subscribe([plain.id], { payment_behavior: 'default_incomplete' });
+  const invoices = await stripe.invoices.list({ subscription: unpaid, expand: ['data.payments'] });
+  const [waiting] = invoices.data[0]?.payments?.data ?? [];
+  const guest = await pay(stripe, undefined);
+  const refund = await stripe.refunds.create({ payment_intent: guest });
+  return {
+    [tiered.id]: /tiers/,
+    [metered.id]: /metered/,
+    [once.id]: /paid once/,
+    [ofTiered]: new RegExp(`tiers.*${tiered.id}`),
+    [ofTwo]: /bills 2 plans/,
+    [String(waiting?.payment.payment_intent)]: new RegExp(`invoice ${invoices.data[0]?.id}.*no attempt`),
+    [guest]: /no customer/,
+    [refund.id]: /payment has no customer/,
+  };
+}
+
+describe('objects that cannot be adopted', () => {
+  test('are listed with their reasons, and a dry run writes nothing and finds the same', async (t) => {
+    const { till, proxy } = await startBehindProxy(t);
+    const expected = await makeUnadoptable(till);
+    proxy.alterResponses(({ body }) => withOddPrices(body));
+    const before = await dumpRows(till);
+    const foreseen = await runImport(till, { isDryRun: true });
+    assert.equal(await dumpRows(till), before);
+    const report = await runImport(till);
+    assert.deepEqual(foreseen, report);
+    assert.deepEqual(report.counts, {
+      plan: { found: 5, adopted: 2, skipped: 3 },
+      customer: allAdopted(1),
+      subscription: { found: 4, adopted: 2, skipped: 2 },
+      invoice: allAdopted(4),
+      payment: { found: 5, adopted: 3, skipped: 2 },
+      refund: { found: 1, skipped: 1 },
+      dispute: {},
+    });
+    assert.deepEqual(report.skips.map(({ id }) => id).sort(), Object.keys(expected).sort());
+    for (const { id, reason } of report.skips) assert.match(reason, expected[id] ?? /never/);
+    // A second run says the same, and so does one that only looks.
+    const again = await runImport(till);
+    assert.deepEqual(again.skips, report.skips);
+    assert.deepEqual(await runImport(till, { isDryRun: true }), again);
+    const [recorded] = await till.sql<{ count: number }>('select count(*) as count from till.import_skips');
+    assert.equal(recorded?.count, 2 * report.skips.length);
+  });
+
+  test('are listed too if Till cannot read them', async (t) => {
+    const { till, proxy } = await startBehindProxy(t);
+    const { id } = await till.stripe.customers.create({ email: 'odd@example.com' });
+    await till.stripe.customers.create({ email: 'ada@example.com' });
+    proxy.alterResponses(({ body }) => {
+      const data = body['data'];
+      if (!Array.isArray(data)) return body;
+      return { ...body, data: data.map((one) => (one.id === id ? { ...one, email: 7 } : one)) };
+    });
+    const { counts, skips } = await runImport(till);
+    assert.deepEqual(counts['customer'], { found: 2, adopted: 1, skipped: 1 });
+    assert.deepEqual(
+      skips.map(({ kind, id: skipped }) => [kind, skipped]),
+      [['customer', id]],
+    );
+    assert.match(skips[0]?.reason ?? '', /cannot read it: customer\.email/);
+  });
+});
+
+describe('external ids', () => {
+  const findCustomer = async (till: TillInProcess, key: string) =>
+    (await till.get<PageBody<CustomerBody>>('/customers')).data.find(
+      ({ processorCustomerId }) => processorCustomerId === key,
+    );
+
+  test('come from the metadata, are set at the processor, and stay unique', async (t) => {
+    const till = await startTill({ in: 'process', for: t });
+    const make = async (user?: string) =>
+      (await till.stripe.customers.create({ email: 'a@example.com', metadata: user ? { user } : {} })).id;
+    const own = await createCustomer(till, { externalId: 'user-1' });
+    const [taken, older, newer, wrong, none] = [
+      await make('user-1'),
+      await make('user-2'),
+      await make('user-2'),
+      await make('user 3'),
+      await make(),
+    ];
+    const options = { externalIdFrom: 'user' };
+    const before = await dumpRows(till);
+    const foreseen = await runImport(till, { ...options, isDryRun: true });
+    assert.equal(await dumpRows(till), before);
+    const report = await runImport(till, options);
+    assert.deepEqual(report, foreseen);
+    assert.deepEqual(report.counts['customer'], { found: 6, adopted: 5, unchanged: 1 });
+    assert.deepEqual(report.counts['external_id'], { found: 4, adopted: 1, skipped: 3 });
+    const reasons = Object.fromEntries(report.skips.map(({ id, reason }) => [id, reason]));
+    assert.match(reasons[taken] ?? '', /Another customer has the external id "user-1"/);
+    assert.match(reasons[older] ?? '', /Another customer has the external id "user-2"/);
+    assert.match(reasons[wrong] ?? '', /"user 3" is not a valid/);
+    assert.equal((await findCustomer(till, newer))?.externalId, 'user-2');
+    for (const id of [taken, older, wrong, none])
+      assert.equal((await findCustomer(till, id))?.externalId, null);
+    // The processor has it too, so later events keep it.
+    await till.stripe.customers.update(newer, { name: 'Newer' });
+    await till.settle();
+    assert.partialDeepStrictEqual(await findCustomer(till, newer), { name: 'Newer', externalId: 'user-2' });
+    assert.equal((await findCustomer(till, own.processorCustomerId))?.externalId, 'user-1');
+    assert.deepEqual((await runImport(till, options)).skips, report.skips);
+  });
+});
