@@ -9,8 +9,7 @@ import type {
 import type { DisputeFacts } from '../payments/dispute.ts';
 import type { PaymentChange, PaymentFacts } from '../payments/payment.ts';
 import type { RefundFacts, RefundReason } from '../payments/refund.ts';
-import type { PlanChange, PlanFacts, PlanInterval, ProductFacts } from '../plans/plan.ts';
-import type { PlanFeatures } from '../plans/plan-features.ts';
+import type { PlanChange, PlanFacts, ProductFacts } from '../plans/plan.ts';
 import type { Cause } from '../platform/cause.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../subscriptions/subscription.ts';
 import type { Attempt } from './attempt.ts';
@@ -21,6 +20,7 @@ import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.t
 import type { NewCapture, NewPayment } from './new-payment.ts';
 import type { NewSubscription } from './new-subscription.ts';
 import type { Pages, Place } from './pages.ts';
+import type { PlanValues } from './plan-values.ts';
 import type { PromotionCodeCalls } from './promotion-code-calls.ts';
 import type { ScheduleCalls } from './schedule-calls.ts';
 import type { SubscriptionChangeCalls } from './subscription-change-calls.ts';
@@ -78,6 +78,7 @@ export interface Processor {
 }
 
 export type { Attempt, Refused } from './attempt.ts';
+export type { PlanValues } from './plan-values.ts';
 
 /**
  * A write, under a key that the caller derives from its own id: the same key with the same values is the same write,
@@ -148,18 +149,6 @@ export interface PlanCalls {
   ): Promise<Attempt<ProductFacts>>;
   find(lookUp: LookUp): Promise<PlanFacts | null>;
   list(filter?: Place & { readonly processorProductId?: string }): Pages<PlanFacts>;
-}
-
-export interface PlanValues {
-  readonly name: string;
-  readonly amount: number;
-  readonly currency: string;
-  readonly interval: PlanInterval;
-  /** 1 if absent. */
-  readonly intervalCount?: number;
-  readonly features?: PlanFeatures;
-  readonly group?: string;
-  readonly metadata?: Metadata;
 }
 
 /** The secret is separate from the facts: it is passed on, never stored. Null once nothing is left to confirm. */
