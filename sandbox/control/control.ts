@@ -95,7 +95,10 @@ function handlersOf(operations: readonly Operation[]): Handlers {
       ok({ account: accountId, now: store.now(), delivery: deliverer.mode, holds: store.counts() }),
     'GET clock': clock,
     'POST clock': async (world, { body }) => {
-      await world.due.advanceTo(parseClock(body, world.store.now()));
+      const { store, due } = world;
+      const to = parseClock(body, store.now(), store.size === 0);
+      if (to < store.now()) await store.beginAt(to);
+      else await due.advanceTo(to);
       return clock(world);
     },
     'GET delivery': delivery,

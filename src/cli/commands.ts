@@ -6,6 +6,7 @@ import { createKey, listKeys, revokeKey } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';
 import { restore } from './commands/restore.ts';
 import { resync } from './commands/resync.ts';
+import { seed } from './commands/seed.ts';
 
 /** Every command, in the order of the help. */
 export const commands: readonly Command[] = [
@@ -19,5 +20,6 @@ export const commands: readonly Command[] = [
   resync,
   backup,
   restore,
+  seed,
   adoptAccount,
 ];

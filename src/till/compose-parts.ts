@@ -25,7 +25,7 @@ const databaseTriesMax = 30;
 const databaseRetryDelayMs = 1_000;
 const webhookSecretBytes = 24;
 /** The sandbox accepts any test key. */
-const sandboxKey = 'sk_test_sandbox';
+export const sandboxKey = 'sk_test_sandbox';
 const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
 
 /** What every part needs to start, and where it registers its shutdown. */
@@ -110,11 +110,11 @@ interface OpenedProcessor {
   readonly sandbox?: SandboxControl | undefined;
 }
 
-/** The processor for the configured key; without a key, the sandbox, which sends its webhooks to `till`. */
+/** The processor for the configured key; without a key, the sandbox, which sends its webhooks to `till`, if there is one. */
 export async function openProcessor(
   start: Start,
   metrics: Metrics,
-  till: { readonly url: string },
+  till: { readonly url: string } | null,
   beforeCall?: () => void,
 ): Promise<OpenedProcessor> {
   const { config, logger, shutdown } = start;
@@ -126,13 +126,7 @@ export async function openProcessor(
   const sandbox = await startSandbox({
     port: config.processor.sandboxPort,
     dataDir: config.dataDir,
-    webhook: {
-      // Known only once the service listens, which happens after the processor has started.
-      get url() {
-        return `${till.url}/webhooks/processor`;
-      },
-      secret,
-    },
+    ...(till === null ? {} : { webhook: webhookOf(till, secret) }),
     log: (level, fields, message) => logger[level]({ part: 'sandbox', ...fields }, message),
   }).catch((error: unknown) => {
     throw explainPort(error, {
@@ -150,6 +144,16 @@ export async function openProcessor(
   });
   const control = new SandboxControl({ url: sandbox.url, secretKey: sandboxKey });
   return { processor, name: `sandbox at ${sandbox.url}`, sandbox: control };
+}
+
+function webhookOf(till: { readonly url: string }, secret: string) {
+  return {
+    // Known only once the service listens, which happens after the processor has started.
+    get url() {
+      return `${till.url}/webhooks/processor`;
+    },
+    secret,
+  };
 }
 
 /** The processor of a running service, for commands that run next to it. */
