@@ -156,14 +156,6 @@ export class Store extends Collections {
     this.#journal?.append({ at: this.clock.realNowMs(), s: this.settings, o: this.clock.offsetSeconds });
   }
 
-  /** Sets the clock to an earlier time. Only for a world without objects and events: lists rely on their order. */
-  async beginAt(seconds: number): Promise<void> {
-    this.clock.reset();
-    this.clock.runOnFrom(seconds);
-    this.changeSettings({});
-    await this.written();
-  }
-
   noteDelivery(eventId: string, endpointId: string, outcome: 'delivered' | 'given_up'): void {
     this.deliveries.note(eventId, endpointId, outcome);
     this.#journal?.append({ at: this.clock.realNowMs(), n: [eventId, endpointId, outcome] });

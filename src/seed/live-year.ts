@@ -9,11 +9,11 @@ import type { Action } from './story.ts';
 const day = 86_400;
 const hour = 3_600;
 
-/** Of the older part, few details are kept: events for applications, for 90 days. So it may pass faster. */
-const recentDays = 90;
+/** People look at the last weeks in detail. The time before may pass faster. */
+const recentDays = 45;
 /** Actions within `together` happen at the same time. Till reads the events of the sandbox after `eventsAfter`. */
-const olderPace = { together: 12 * hour, eventsAfter: 7 * day };
-const recentPace = { together: 4 * hour, eventsAfter: day };
+const olderPace = { together: day, eventsAfter: 7 * day };
+const recentPace = { together: 8 * hour, eventsAfter: day };
 
 /** By how many seconds the two clocks may differ: the time of a call. */
 const clockMargin = 2;
@@ -65,7 +65,10 @@ export async function liveYear(
 async function happen(parts: YearParts, actions: readonly Action[]): Promise<void> {
   const at = actions[0]?.at ?? 0;
   await moveClock(parts, at);
-  const byCustomer = Map.groupBy(actions, (action) => ('customer' in action ? action.customer : -1));
+  // What is for everyone comes first: a customer may need a plan.
+  for (const action of actions) if (!('customer' in action)) await parts.performer.perform(action);
+  const ofCustomers = actions.filter((action) => 'customer' in action);
+  const byCustomer = Map.groupBy(ofCustomers, ({ customer }) => customer);
   const afterwards = await Promise.all(
     [...byCustomer.values()].map(async (own) => {
       const steps: (() => Promise<void>)[] = [];

@@ -193,7 +193,7 @@ function subscriptionStory(
 function purchases(dice: Dice, { customer, at, to }: Life, currency: Currency): readonly Action[] {
   const actions: Action[] = [];
   const months = (to - at) / (30 * day);
-  const count = Math.round(dice.between(0.3, 0.6) * months) + (dice.happens(0.4) ? 1 : 0);
+  const count = Math.round(dice.between(0.25, 0.45) * months) + (dice.happens(0.4) ? 1 : 0);
   for (let number = 0; number < count; number += 1) {
     const boughtAt = inWorkingHours(dice, dice.between(at + day, to));
     const isDisputed = dice.happens(0.02);

@@ -110,11 +110,11 @@ interface OpenedProcessor {
   readonly sandbox?: SandboxControl | undefined;
 }
 
-/** The processor for the configured key; without a key, the sandbox, which sends its webhooks to `till`, if there is one. */
+/** The processor for the configured key; without a key, the sandbox, which sends its webhooks to `till`. */
 export async function openProcessor(
   start: Start,
   metrics: Metrics,
-  till: { readonly url: string } | null,
+  till: { readonly url: string },
   beforeCall?: () => void,
 ): Promise<OpenedProcessor> {
   const { config, logger, shutdown } = start;
@@ -126,7 +126,13 @@ export async function openProcessor(
   const sandbox = await startSandbox({
     port: config.processor.sandboxPort,
     dataDir: config.dataDir,
-    ...(till === null ? {} : { webhook: webhookOf(till, secret) }),
+    webhook: {
+      // Known only once the service listens, which happens after the processor has started.
+      get url() {
+        return `${till.url}/webhooks/processor`;
+      },
+      secret,
+    },
     log: (level, fields, message) => logger[level]({ part: 'sandbox', ...fields }, message),
   }).catch((error: unknown) => {
     throw explainPort(error, {
@@ -144,16 +150,6 @@ export async function openProcessor(
   });
   const control = new SandboxControl({ url: sandbox.url, secretKey: sandboxKey });
   return { processor, name: `sandbox at ${sandbox.url}`, sandbox: control };
-}
-
-function webhookOf(till: { readonly url: string }, secret: string) {
-  return {
-    // Known only once the service listens, which happens after the processor has started.
-    get url() {
-      return `${till.url}/webhooks/processor`;
-    },
-    secret,
-  };
 }
 
 /** The processor of a running service, for commands that run next to it. */

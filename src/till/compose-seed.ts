@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { startSandbox } from '../../sandbox/sandbox.ts';
 import { EventBackdatingStore } from '../events/event-backdating-store.ts';
 import { noCrashPoints } from '../idempotency/crash-points.ts';
 import { OverviewStore } from '../overview/overview-store.ts';
@@ -10,6 +11,7 @@ import type { Logger } from '../platform/logger.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import type { Database } from '../platform/postgres.ts';
 import { Shutdown } from '../platform/shutdown.ts';
+import { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import { DemoClock } from '../seed/demo-clock.ts';
 import { DemoFolder } from '../seed/demo-folder.ts';
 import { liveYear } from '../seed/live-year.ts';
@@ -18,14 +20,21 @@ import { SeedError } from '../seed/seed-error.ts';
 import { Shopper } from '../seed/shopper.ts';
 import { externalIdOf, tellStory } from '../seed/story.ts';
 import { metricLabels } from './compose.ts';
-import { openDatabase, openProcessor, sandboxKey } from './compose-parts.ts';
+import { joinProcessor, openDatabase, sandboxKey } from './compose-parts.ts';
 import { composeServices, type Services } from './compose-services.ts';
 import type { Config } from './config.ts';
 
 const yearSeconds = 365 * 86_400;
-const postgresStopTimeoutMs = 30_000;
-/** Nothing is lost if the machine fails: the data is synced before it takes its place. */
-const fastSettings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
+/** The server's own shutdown escalates, and ends within this time. */
+const stopTimeoutMs = 30_000;
+/** Nothing is lost if the machine fails: the data is synced before it takes its place. A short log keeps it small. */
+const fastSettings = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_wal_size: '64MB',
+  min_wal_size: '32MB',
+};
 
 export interface SeedOptions {
   readonly config: Config;
@@ -77,14 +86,14 @@ async function fillFolder(options: SeedOptions, dataDir: string) {
   const shutdown = new Shutdown(logger);
   try {
     const postgres = await startEmbeddedPostgres({ dataDir, logger, settings: fastSettings });
-    shutdown.add('embedded PostgreSQL', postgresStopTimeoutMs, () => postgres.stop());
-    const processorConfig = { ...config.processor, sandboxPort: 0 };
-    const own: Config = { ...config, dataDir, databaseUrl: postgres.url, processor: processorConfig };
-    const start = { config: own, logger, shutdown };
+    shutdown.add('embedded PostgreSQL', stopTimeoutMs, () => postgres.stop());
+    const sandbox = await startSandbox({ port: 0 });
+    shutdown.add('sandbox', stopTimeoutMs, () => sandbox.close());
+    const start = { config: configOf(config, postgres.url, sandbox.url), logger, shutdown };
     const { database, ownerLock } = await openDatabase(start);
     const metrics = createMetrics(metricLabels);
-    const { processor, sandbox: control } = await openProcessor(start, metrics, null);
-    if (control === undefined) throw new SeedError('The sandbox has no controls.');
+    const { processor } = joinProcessor(start, metrics);
+    const control = new SandboxControl({ url: sandbox.url, secretKey: sandboxKey });
     const clock = new DemoClock();
     const services = composeServices({
       ...{ database, ownerLock, processor, metrics, clock, logger },
@@ -93,16 +102,23 @@ async function fillFolder(options: SeedOptions, dataDir: string) {
       entitlementGraceDays: config.entitlementGraceDays,
       events: config.events,
     });
-    shutdown.add('services', postgresStopTimeoutMs, () => services.stop());
+    shutdown.add('services', stopTimeoutMs, () => services.stop());
     await refuseOtherData(services, options);
-    const shopper = new Shopper({ sandboxUrl: control.url, secretKey: sandboxKey });
+    const shopper = new Shopper({ sandboxUrl: sandbox.url, secretKey: sandboxKey });
     const performer = new Performer({ services, shopper });
     const made = await makeYear({ ...options, services, processor, control, clock, performer }, database);
+    await sandbox.save(dataDir);
     if (!(await shutdown.run())) throw new SeedError('The database or the sandbox did not stop. Try again.');
     return made;
   } finally {
     await shutdown.run();
   }
+}
+
+/** The settings of a Till that uses this database and this sandbox. */
+function configOf(config: Config, databaseUrl: string, apiBase: string): Config {
+  const processor = { ...config.processor, secretKey: sandboxKey, apiBase, webhookSecrets: ['unused'] };
+  return { ...config, databaseUrl, processor };
 }
 
 async function refuseOtherData(services: Services, { add, seed }: SeedOptions): Promise<void> {

@@ -117,6 +117,9 @@ test('the year is in lists, events and the overview, and all of it is as the pro
   );
   assert.ok(days.size > daysMin, `${days.size} days with volume`);
   assert.ok(overview.subscriptionsSince <= firstDay);
+  const activeAt = (index: number) =>
+    overview.currencies.reduce((sum, one) => sum + (one.days.at(index)?.subscriptions?.active ?? 0), 0);
+  assert.ok(activeAt(180) > 0 && activeAt(180) < activeAt(-1), 'the number of subscriptions grows');
 
   const listed = await till.get<PageBody<CustomerBody>>('/customers?limit=100');
   const created = new Map(
@@ -129,4 +132,5 @@ test('the year is in lists, events and the overview, and all of it is as the pro
 interface Day {
   readonly date: string;
   readonly volume: number;
+  readonly subscriptions: { readonly active: number } | null;
 }
