@@ -12,6 +12,7 @@ import { resync } from './commands/resync.ts';
 import { sandbox } from './commands/sandbox.ts';
 import { start } from './commands/start.ts';
 import { setUpWebhooks } from './commands/webhooks.ts';
+import { seed } from './commands/seed.ts';
 
 /** Every command, in the order of the help. */
 export const commands: readonly Command[] = [
@@ -29,6 +30,7 @@ export const commands: readonly Command[] = [
   backup,
   restore,
   importAccount,
+  seed,
   adoptAccount,
   sandbox,
   completion,

@@ -27,7 +27,7 @@ const databaseTriesMax = 30;
 const databaseRetryDelayMs = 1_000;
 const webhookSecretBytes = 24;
 /** The sandbox accepts any test key. */
-const sandboxKey = 'sk_test_sandbox';
+export const sandboxKey = 'sk_test_sandbox';
 export const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
 
 /** What every part needs to start, and where it registers its shutdown. */
