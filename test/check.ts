@@ -78,6 +78,8 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   'the console in a browser': ['test/browser/*.test.ts'],
   'the adapter': ['test/{contract,processor}/*.test.ts'],
   'the client': ['test/client/*.test.ts'],
+  'the import': ['test/import/*.test.ts'],
+  deployment: ['test/deploy/*.test.ts'],
 };
 /** What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. */
 const longestFirst = [
@@ -93,6 +95,10 @@ const longestFirst = [
   'hostile input',
   'killed payments',
   'sandbox',
+  'test/docs/examples.test.ts',
+  'the import',
+  'deployment',
+  'test/platform/backup.test.ts',
   'test/process/start-stop.test.ts',
   'security',
   'retention',

@@ -28,6 +28,8 @@ const cases = [
 const windowMs = 1_000;
 /** A look every 20 to 250 ms, and two statements for each. */
 const statementsPerWindowMax = 25;
+/** Longer than all turns of the requests that wait take on a slow machine. */
+const requestDeadlineMs = 600_000;
 const fewWaiters = 2;
 const manyWaiters = 100;
 
@@ -69,11 +71,10 @@ for (const where of ['same process', 'other process'] as const) {
       const counter = await countStatements(backend);
       const { crashPoints, arrived } = arrivals();
       const counted = { ...backend, databaseUrl: counter.databaseUrl };
-      const waiting = await startTill({ in: 'process', on: counted, processorUrl: proxy.url, crashPoints });
+      const options = { processorUrl: proxy.url, requestDeadlineMs };
+      const waiting = await startTill({ in: 'process', on: counted, crashPoints, ...options });
       const owner =
-        where === 'same process'
-          ? waiting
-          : await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+        where === 'same process' ? waiting : await startTill({ in: 'process', on: backend, ...options });
       const statements: number[] = [];
       for (const waiters of [fewWaiters, manyWaiters]) {
         const prerequisites = await createPrerequisites(backend, owner);
@@ -139,8 +140,9 @@ test('each request that waits for one that the processor refuses gets its own tu
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
   const { crashPoints, arrived } = arrivals();
-  const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url, crashPoints });
-  const other = await startTill({ in: 'process', on: backend, processorUrl: proxy.url, crashPoints });
+  const options = { processorUrl: proxy.url, crashPoints, requestDeadlineMs };
+  const till = await startTill({ in: 'process', on: backend, ...options });
+  const other = await startTill({ in: 'process', on: backend, ...options });
   const prerequisites = await createPrerequisites(backend, till);
   proxy.hold('/v1/payment_intents');
   const tooSmall = { ...payments.body(prerequisites), amount: 1 };

@@ -1,14 +1,14 @@
 /**
  * Two Tills share a PgBouncer in transaction mode, with fewer sessions than the Tills have connections. Everything
- * around the load fails that can: PgBouncer, its sessions, and the Tills. The rig's checks hold as without a pooler.
+ * around the load fails that can: PgBouncer, its sessions, PostgreSQL, and the Tills. The rig's checks hold as without a pooler.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { effort } from '../support/effort.ts';
 import { PgBouncer, skipWithoutPgBouncer } from '../support/pgbouncer.ts';
-import { createTestDatabase } from '../support/test-database.ts';
 import { endure } from './rig/endure.ts';
+import { PostgresServer } from './rig/postgres-server.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 
 const rounds = effort({ short: 1, long: 5 });
@@ -19,39 +19,52 @@ const cuts = effort({ short: 5, long: 50 });
 const cutDelayMs = 100;
 /** The two Tills have up to 20 connections. */
 const sessionsMax = 4;
+/** As docs/poolers.md recommends. PgBouncer's default would make Till wait for 15 s after PostgreSQL is back. */
+const loginRetrySeconds = 0.5;
 const cutTill = `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'till'`;
 
 test('PgBouncer in transaction mode, under load', { skip: skipWithoutPgBouncer() }, async (t) => {
   // Without a schema, so that the first start migrates it.
-  const database = await createTestDatabase('empty');
+  const server = await PostgresServer.start();
   const bouncer = await PgBouncer.start({
-    databaseUrl: database.url,
+    databaseUrl: server.url,
     mode: 'transaction',
-    settings: { default_pool_size: sessionsMax },
+    settings: { default_pool_size: sessionsMax, server_login_retry: loginRetrySeconds },
   });
   const rig = await startRig(t, {
-    databaseUrl: database.url,
+    databaseUrl: server.url,
     processes: 2,
-    environment: { DATABASE_URL: bouncer.url, DATABASE_DIRECT_URL: database.url },
+    environment: { DATABASE_URL: bouncer.url, DATABASE_DIRECT_URL: server.url },
   });
   t.after(async () => {
     await bouncer.remove();
-    await database.drop();
+    await server.remove();
   });
   const load = rig.startLoad();
   const health = rig.watchHealth();
   await load.progressed(20);
 
   for (let round = 1; round <= rounds; round += 1) {
+    const outlast = async () => {
+      await load.meetsFault(performance.now());
+      await setTimeout(outageMs);
+    };
+
     await t.test('killed', (step) =>
       endure(step, load, health, {
         down: ['database'],
         begin: () => bouncer.kill(),
-        meanwhile: async () => {
-          await load.meetsFault(performance.now());
-          await setTimeout(outageMs);
-        },
+        meanwhile: outlast,
         end: () => bouncer.start(),
+      }),
+    );
+
+    await t.test('PostgreSQL behind it restarts', (step) =>
+      endure(step, load, health, {
+        down: ['database'],
+        begin: () => server.stop('immediate'),
+        meanwhile: outlast,
+        end: () => server.start(),
       }),
     );
 
@@ -64,10 +77,15 @@ test('PgBouncer in transaction mode, under load', { skip: skipWithoutPgBouncer()
       }),
     );
 
-    await t.test('reloaded, with every session replaced', async () => {
+    await t.test('reloaded, with every session replaced, and no request notices', async () => {
+      const sinceMs = performance.now();
       await bouncer.command('RELOAD');
       await bouncer.command('RECONNECT');
       await load.progressed(10);
+      const noticed = load.ledger.client.attempts.filter(
+        ({ atMs, code }) => atMs >= sinceMs && code === 'database_unavailable',
+      );
+      assert.deepEqual(noticed, []);
     });
 
     await t.test('every session is cut, again and again', async () => {

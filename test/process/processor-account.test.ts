@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import pg from 'pg';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import { Database } from '../../src/platform/postgres.ts';
 import { AccountStore } from '../../src/processor/account/account-store.ts';
@@ -15,7 +14,7 @@ import { captureLog } from '../support/log-capture.ts';
 import { readProblem } from '../support/problem.ts';
 import { freePort } from '../support/redis-server.ts';
 import { runTill } from '../support/run-till.ts';
-import { createTestDatabase } from '../support/test-database.ts';
+import { createTestDatabase, openPool } from '../support/test-database.ts';
 import { runTillUntilExit } from '../support/till-in-child.ts';
 import { startWholeTill, type WholeTill } from '../support/whole-till.ts';
 
@@ -38,7 +37,7 @@ async function setStage(t: TestContext): Promise<Stage> {
   ends.push(() => database.drop());
   const folder = await mkdtemp(join(tmpdir(), 'till-account-'));
   ends.push(() => rm(folder, { recursive: true, force: true }));
-  const pool = new pg.Pool({ connectionString: database.url, max: 1 });
+  const pool = openPool({ connectionString: database.url, max: 1 });
   ends.push(() => pool.end());
   const own = { DATABASE_URL: database.url, DATA_DIR: folder, API_KEY: testKey };
   return {

@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Lifetime } from '../../support/backend.ts';
@@ -19,7 +19,8 @@ export interface ExampleTill {
   readonly url: string;
   readonly sandboxUrl: string;
   readonly databaseUrl: string;
-  readonly dataDir: string;
+  /** Where its API key is. Undefined if there is no Till. */
+  readonly dataDir: string | undefined;
 }
 
 /** A folder beside a running Till, as a reader has it after `npm start`. */
@@ -52,8 +53,9 @@ export async function startExampleTill(life: Lifetime): Promise<ExampleTill> {
 export async function openPlace(life: Lifetime, till: ExampleTill, run: string): Promise<ExamplePlace> {
   const folder = await mkdtemp(join(tmpdir(), 'till-docs-'));
   life.after(() => rm(folder, { recursive: true, force: true }));
+  const key = till.dataDir === undefined ? '' : await readFile(join(till.dataDir, 'api-key'), 'utf8');
   await mkdir(join(folder, '.till'));
-  await cp(join(till.dataDir, 'api-key'), join(folder, '.till/api-key'));
+  await writeFile(join(folder, '.till/api-key'), key);
   await installPackages(folder);
   const receiverPort = await freePort();
   const receiver = new RegExp(`(127\\.0\\.0\\.1:|listen\\()${documented.receiver}\\b`, 'g');
@@ -63,10 +65,12 @@ export async function openPlace(life: Lifetime, till: ExampleTill, run: string):
       PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
       // Without it, each page would compile the client again.
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
+      // npm would look for a newer npm.
+      npm_config_update_notifier: 'false',
       // For `till` commands, which join the service.
       DATABASE_URL: till.databaseUrl,
       SANDBOX_PORT: new URL(till.sandboxUrl).port,
-      TILL_API_KEY: (await readFile(join(folder, '.till/api-key'), 'utf8')).trim(),
+      TILL_API_KEY: key.trim(),
     },
     timeoutMs: pageTimeoutMs,
     adapt: (text) =>
@@ -87,6 +91,8 @@ export async function installPackages(folder: string): Promise<void> {
     join(modules, '@till/client/package.json'),
     JSON.stringify({ name: '@till/client', type: 'module', exports: './src/index.ts' }),
   );
+  await mkdir(join(modules, '.bin'));
+  await symlink(join(projectFolder, 'src/cli/bin.mjs'), join(modules, '.bin/till'));
   for (const name of ['standardwebhooks', '@types', 'stripe'])
     await symlink(join(projectFolder, 'node_modules', name), join(modules, name));
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));

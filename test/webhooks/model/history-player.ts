@@ -91,7 +91,8 @@ export class HistoryPlayer {
   }
 
   async begin(): Promise<void> {
-    const body = { email: 'model@example.com', name: 'Model' };
+    // With a key: a kill after the processor made it must not leave a second customer.
+    const body = { email: 'model@example.com', name: 'Model', idempotencyKey: randomUUID() };
     this.#customer = (await this.#till.call('POST', 'customers', body)) ?? this.#customer;
   }
 
