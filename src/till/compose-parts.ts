@@ -53,8 +53,12 @@ export async function migrateDatabase(start: Start): Promise<string> {
 /** Connects to the database of a running service, for commands that run next to it. Starts and migrates nothing. */
 export async function joinDatabase(start: Start) {
   const { config, shutdown } = start;
-  if (config.databaseUrl !== undefined)
-    return connect(await checkAddresses(config, config.databaseUrl), start);
+  if (config.databaseUrl !== undefined) {
+    const addresses = await checkAddresses(config, config.databaseUrl).catch((error: unknown) => {
+      throw isUnavailable(error) ? explainUnavailable(error, config) : error;
+    });
+    return connect(addresses, start);
+  }
   const { findRunningPostgres } = await import('../platform/embedded-postgres.ts');
   const postgres = await findRunningPostgres(config.dataDir);
   shutdown.add('embedded PostgreSQL', closeTimeoutMs, () => postgres.stop());

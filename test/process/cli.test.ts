@@ -66,6 +66,17 @@ test('a signal ends a command with the exit code that shells expect', async () =
   assert.equal(code, 130);
 });
 
+test('output that cannot be written fails the command, and a reader that has enough does not', async () => {
+  const inShell = (line: string) => promisify(execFile)('bash', ['-c', line], { cwd: projectFolder });
+  const command = `'${process.execPath}' src/cli/bin.mjs --help`;
+  await assert.rejects(inShell(`${command} > /dev/full`), (error: CommandOutcome) => {
+    assert.equal(error.code, 1);
+    assert.match(error.stderr, /^till: the output cannot be written: ENOSPC/);
+    return true;
+  });
+  await inShell(`set -o pipefail; ${command} | true`);
+});
+
 test('till events takes a page in decimal digits, up to the largest that the API takes, and refuses anything else', async () => {
   for (const page of ['1e400', '2147483648']) {
     const { code, stdout, stderr } = await till('events', `--page=${page}`);
@@ -94,6 +105,22 @@ test('an event or a key that does not exist is one line on standard error, and e
     assert.equal(stdout, '');
     assert.match(stderr, /^[^\n]+\n$/);
   }
+});
+
+test('a database that is down is named without its password, with what to do', async () => {
+  const { code, stderr } = await runTill(
+    {
+      DATABASE_URL: 'postgresql://till:hunter2@127.0.0.1:1/till',
+      PROCESSOR_SECRET_KEY: 'sk_test_cli',
+      PROCESSOR_WEBHOOK_SECRET: 'whsec_cli',
+    },
+    ...['keys', 'list'],
+  );
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^till: the database at postgresql:\/\/127\.0\.0\.1:1\/till is unavailable \(.+\); start it, or correct DATABASE_URL\n$/,
+  );
 });
 
 test('till keys creates a key that is shown once, lists it without it, and revokes it', async () => {
