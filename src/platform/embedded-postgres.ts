@@ -118,6 +118,7 @@ export async function holdDataDir({
   logger,
 }: Pick<EmbeddedPostgresOptions, 'dataDir' | 'logger'>): Promise<HeldDataDir> {
   const binaries = findBinaries();
+  refuseRoot(process.getuid?.(), process.platform);
   const home = await openHome(dataDir);
   const lock = await lockDataDir(dataDir, join(home, 'lock'));
   try {
