@@ -159,9 +159,9 @@ test('with --json, till keys prints JSON and nothing else', async () => {
       lastUsedAt: null,
     },
   );
-  const lines = (await till('keys', 'list', '--json')).stdout.trimEnd().split('\n');
+  const { data } = JSON.parse((await till('keys', 'list', '--json')).stdout);
   assert.deepEqual(
-    lines.map((line) => JSON.parse(line)).filter((listed) => listed.id === id),
+    data.filter((listed: { readonly id: string }) => listed.id === id),
     [{ id, ...rest }],
   );
   const revoked = await till('keys', 'revoke', id, '--json');
