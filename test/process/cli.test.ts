@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { Interrupted } from '../../src/cli/interrupted.ts';
 import { runCommandLine } from '../../src/cli/run.ts';
 import { type CommandOutcome, runTill } from '../support/run-till.ts';
 import { createTestDatabase } from '../support/test-database.ts';
@@ -31,6 +34,36 @@ test('the bin ends a bad command line with exit code 2 and the usage on standard
     return true;
   });
   assert.match((await bin('--help')).stdout, /^Usage: till COMMAND\n/);
+});
+
+/** Installed by `npm ci --prefix test/node-versions`. */
+const olderNode = join(
+  projectFolder,
+  `test/node-versions/node_modules/node-20-linux-${process.arch}/bin/node`,
+);
+const skip =
+  existsSync(olderNode) || process.env['CI'] ? false : 'not installed: npm ci --prefix test/node-versions';
+
+test('with an older Node, the bin starts itself again with the installed one, and ends as that does', {
+  skip,
+}, async () => {
+  const bin = (...args: readonly string[]) =>
+    promisify(execFile)(olderNode, ['src/cli/bin.mjs', ...args], { cwd: projectFolder });
+  assert.match((await bin('--version')).stdout, /^till \d/);
+  await assert.rejects(bin('resynk'), { code: 2 });
+});
+
+test('a signal ends a command with the exit code that shells expect', async () => {
+  const interruption = new AbortController();
+  interruption.abort(new Interrupted('SIGINT'));
+  const code = await runCommandLine(['events'], {
+    environment: { DATABASE_URL: database.url },
+    workingDir: projectFolder,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    signal: interruption.signal,
+  });
+  assert.equal(code, 130);
 });
 
 test('output that cannot be written fails the command, and a reader that has enough does not', async () => {
@@ -126,9 +159,9 @@ test('with --json, till keys prints JSON and nothing else', async () => {
       lastUsedAt: null,
     },
   );
-  const lines = (await till('keys', 'list', '--json')).stdout.trimEnd().split('\n');
+  const { data } = JSON.parse((await till('keys', 'list', '--json')).stdout);
   assert.deepEqual(
-    lines.map((line) => JSON.parse(line)).filter((listed) => listed.id === id),
+    data.filter((listed: { readonly id: string }) => listed.id === id),
     [{ id, ...rest }],
   );
   const revoked = await till('keys', 'revoke', id, '--json');
