@@ -12,6 +12,8 @@ import { Worlds } from './worlds/worlds.ts';
 export interface Sandbox {
   readonly url: string;
   readonly port: number;
+  /** Writes the default world to a folder, for a sandbox that was started without one. */
+  save(dataDir: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -78,6 +80,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   return {
     url,
     port,
+    save: (dataDir) => worlds.save(join(dataDir, 'sandbox')),
     close: () => {
       closing ??= close();
       return closing;

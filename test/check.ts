@@ -67,7 +67,7 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   platform: [
     'test/platform/{deferred-indexes,migrate,owner-lock,partitioned-indexes,poolers,postgres}.test.ts',
   ],
-  processes: ['test/process/{cli,privacy,processor-account,services-stop}.test.ts'],
+  processes: ['test/process/{cli,doctor,privacy,processor-account,services-stop,webhooks-setup}.test.ts'],
   'hostile input': ['test/fuzz/*.test.ts'],
   claims: [
     'test/faults/{claim-fence,connections,frozen-transaction,idempotency,key-names,key-storm,overtaking,sweeper,takeover}.test.ts',
@@ -78,6 +78,8 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   'the console in a browser': ['test/browser/*.test.ts'],
   'the adapter': ['test/{contract,processor}/*.test.ts'],
   'the client': ['test/client/*.test.ts'],
+  'the import': ['test/import/*.test.ts'],
+  deployment: ['test/deploy/*.test.ts'],
 };
 /** What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. */
 const longestFirst = [
@@ -94,6 +96,9 @@ const longestFirst = [
   'killed payments',
   'sandbox',
   'test/docs/examples.test.ts',
+  'the import',
+  'deployment',
+  'test/platform/backup.test.ts',
   'test/process/start-stop.test.ts',
   'security',
   'retention',
@@ -119,6 +124,8 @@ process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/till');
 
 const { positionals } = parseArgs({ allowPositionals: true });
 const [mode, ...files] = positionals;
+/** A run of everything shares what its many test files need. */
+const isShared = mode === 'all' && files.length === 0;
 const failures: Failure[] = [];
 
 if (mode === 'faults') process.env[effortVariable] = 'long';
@@ -133,7 +140,7 @@ if (files.length === 0) {
   ]);
 }
 if (mode !== 'quick' && failures.length === 0) {
-  await globalSetup();
+  await globalSetup({ isWholeRun: isShared });
   try {
     if (files.length > 0) await test('these tests', files, 1);
     else if (mode === 'faults') await test('faults, load, hostile and random input', longTests, 1);
@@ -163,10 +170,7 @@ async function test(name: string, patterns: readonly string[], concurrency: numb
   if (failures.length > 0) return;
   const unknown = patterns.filter((pattern) => globSync(pattern, { cwd: root }).length === 0);
   if (unknown.length > 0) throw new Error(`no such test file: ${unknown.join(', ')}`);
-  const groups = toGroups(
-    globSync([...patterns], { cwd: root }).sort(),
-    files.length === 0 && mode === 'all',
-  );
+  const groups = toGroups(globSync([...patterns], { cwd: root }).sort(), isShared);
   process.stdout.write(`\n── ${name}\n`);
   const startedAtMs = performance.now();
   failures.push(...(await runFiles(groups, concurrency)));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import { test } from 'node:test';
@@ -97,13 +97,15 @@ test('a reload of the unit sends SIGHUP only if there is a key file to read', ()
   assert.deepEqual([refused.status === 0, refused.stdout], [false, '']);
 });
 
-test('the workflows may only read, and use actions by their commit', () => {
+test('the workflows may only read, use actions by their commit, and run tests that exist', () => {
   const workflows = globSync('.github/workflows/*.yml', { cwd: root }).map(read);
   assert.ok(workflows.length > 0);
   for (const workflow of workflows) {
     assert.match(workflow, /^permissions:\n {2}contents: read\n\n/m);
     const uses = [...workflow.matchAll(/uses: (.*)/g)].map(([, action]) => action ?? '');
     for (const action of uses) assert.match(action, /^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+    for (const [path] of workflow.matchAll(/test\/\S+\.test\.ts/g))
+      assert.ok(existsSync(join(root, path)), path);
   }
 });
 

@@ -326,12 +326,13 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   overview_progress: ['overview/overview-store.ts'],
   group_reservations: ['subscriptions/group-reservation-store.ts'],
   invoices: ['invoices/invoice-store.ts', 'subscriptions/subscription-store.ts', 'payments/payment-store.ts'],
-  // Readers; erasure; the queue of deliveries; their list.
+  // Readers; erasure; the queue of deliveries; their list; demo data.
   events: [
     'events/event-store.ts',
     'events/event-erasure-store.ts',
     'events/delivery-store.ts',
     'events/delivery-list-store.ts',
+    'events/event-backdating-store.ts',
   ],
   event_objects: ['events/outbox-store.ts', 'events/upkeep-store.ts'],
   event_baselines: ['events/upkeep-store.ts'],

@@ -9,8 +9,8 @@ export class ControlInputError extends Error {
 /** Ten years: more than tests need, and less than a value given in milliseconds by mistake. */
 const advanceSecondsMax = 10 * 366 * 86_400;
 
-/** Parses the time to move the clock to. */
-export function parseClock(body: string, now: number): number {
+/** Parses the time to move the clock to. A world in which nothing has happened yet may begin at an earlier time. */
+export function parseClock(body: string, now: number, isNew: boolean): number {
   const input = fieldsOf(body, ['to', 'advanceSeconds']);
   if ((input['to'] === undefined) === (input['advanceSeconds'] === undefined))
     throw new ControlInputError('Give either "to" (Unix seconds) or "advanceSeconds".');
@@ -18,7 +18,8 @@ export function parseClock(body: string, now: number): number {
     input['to'] === undefined
       ? now + integerOf(input, 'advanceSeconds', 0, advanceSecondsMax)
       : integerOf(input, 'to', 0);
-  if (to < now) throw new ControlInputError(`The clock only moves forward. It is now ${now}.`);
+  if (to < now && !isNew)
+    throw new ControlInputError(`The clock only moves forward, except in an empty world. It is now ${now}.`);
   if (to > now + advanceSecondsMax)
     throw new ControlInputError(
       `The clock can move by at most ${advanceSecondsMax} seconds at a time. "to" is in Unix seconds.`,

@@ -76,6 +76,13 @@ const cardList = testCards.map((card) => ({
 }));
 
 const clock = ({ store }: World) => ok({ now: store.now(), offsetSeconds: store.clock.offsetSeconds });
+const moveClock: Handler = async (world, { body }) => {
+  const { store, due } = world;
+  const to = parseClock(body, store.now(), store.size === 0);
+  if (to < store.now()) await world.beginAt(to);
+  else await due.advanceTo(to);
+  return clock(world);
+};
 const dunning = ({ store: { settings } }: World) =>
   ok({
     afterwards: settings.afterDunning,
@@ -94,10 +101,7 @@ function handlersOf(operations: readonly Operation[]): Handlers {
     'GET ': ({ store, deliverer, accountId }) =>
       ok({ account: accountId, now: store.now(), delivery: deliverer.mode, holds: store.counts() }),
     'GET clock': clock,
-    'POST clock': async (world, { body }) => {
-      await world.due.advanceTo(parseClock(body, world.store.now()));
-      return clock(world);
-    },
+    'POST clock': moveClock,
     'GET delivery': delivery,
     'POST delivery': async (world, { body }) => {
       world.deliverer.setMode(parseDelivery(body));

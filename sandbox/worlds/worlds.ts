@@ -19,6 +19,9 @@ interface WorldsOptions {
   readonly retention?: Retention | undefined;
 }
 
+/** The journal of the default world. */
+const defaultFile = 'journal.jsonl';
+
 /** Far more than parallel test suites need. An empty world takes about 20 kB. */
 const worldsMax = 10_000;
 
@@ -51,7 +54,14 @@ export class Worlds {
   async load(): Promise<void> {
     const { folder } = this.#options;
     if (folder === null) return;
-    await this.default.keepIn((onLine) => Journal.open(join(folder, 'journal.jsonl'), onLine));
+    await this.default.keepIn((onLine) => Journal.open(join(folder, defaultFile), onLine));
+  }
+
+  /** Writes the default world to a journal in a folder. */
+  async save(folder: string): Promise<void> {
+    const journal = await Journal.open(join(folder, defaultFile), () => {});
+    await journal.rewrite(() => this.default.store.snapshot());
+    await journal.close();
   }
 
   /** Starts the scheduled work and the deliveries of the default world, and then of all other worlds. */

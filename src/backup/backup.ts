@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdir, readFile, realpath, rename, rm } from 'node:fs/promises';
+import { mkdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import {
   BackupMode,
@@ -81,7 +81,9 @@ export async function backUp(options: BackupOptions): Promise<Manifest> {
 async function realDataDir(dataDir: string): Promise<string> {
   const path = await realpath(dataDir).catch(() => dataDir);
   if (await exists(clusterDataPath(join(path, 'postgres')))) return path;
-  throw new BackupError(`There is no embedded database in ${dataDir}. Check DATA_DIR.`);
+  throw new BackupError(
+    `There is no embedded database in ${dataDir}, or it belongs to another user. Check DATA_DIR.`,
+  );
 }
 
 async function requireFreshTarget(target: string, dataDir: string): Promise<void> {
@@ -89,6 +91,7 @@ async function requireFreshTarget(target: string, dataDir: string): Promise<void
   const folder = await realpath(dirname(target)).catch((cause: unknown) => {
     throw new BackupError(`The folder ${dirname(target)} does not exist.`, { cause });
   });
+  if (!(await stat(folder)).isDirectory()) throw new BackupError(`${dirname(target)} is not a folder.`);
   const place = relative(dataDir, resolve(folder, basename(target)));
   if (!place.startsWith('..'))
     throw new BackupError(`Choose a place outside of the data directory ${dataDir} for the backup.`);

@@ -29,10 +29,15 @@ export const sandboxFolder = 'sandbox';
 /** Reads the manifest of a backup. Every path in it stays inside of the backup. */
 export async function readManifest(backup: string): Promise<Manifest> {
   const text = await readFile(join(backup, manifestName), 'utf8').catch((cause: unknown) => {
-    if (!isMissing(cause)) throw cause;
+    if (!isMissing(cause) && !isOtherKind(cause)) throw cause;
     throw new BackupError(`${backup} is not a backup of till: it has no ${manifestName}.`, { cause });
   });
   return parseManifest(text, backup);
+}
+
+/** A file where a folder was expected, or a folder where a file was. */
+function isOtherKind(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && ['ENOTDIR', 'EISDIR'].includes(String(error.code));
 }
 
 export function parseManifest(text: string, backup: string): Manifest {

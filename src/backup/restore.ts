@@ -34,8 +34,10 @@ export interface Restored {
 
 const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
 
-/** The file in a restored cluster that has the id of its backup. */
+/** The file in a restored cluster that has the id of its backup, and whether the data of the sandbox came with it. */
 const originName = 'restored-from';
+
+const originOf = (id: string, hasSandbox: boolean) => (hasSandbox ? `${id} with the sandbox` : id);
 
 /**
  * Puts the database of a backup in place. Nothing that exists changes until the whole backup is copied and its checksums
@@ -54,7 +56,8 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
       );
     }
     const home = join(held.path, 'postgres');
-    if (await isRestored(home, manifest)) return { manifest, isNew: false, hasSandbox: false, aside: [] };
+    if (await isRestored(home, manifest, options))
+      return { manifest, isNew: false, hasSandbox: false, aside: [] };
     if (!options.replace && (await exists(join(home, clusterFolder)))) {
       throw new BackupError(
         `${dataDir} has a database already. With --replace it moves aside, and the backup takes its place.`,
@@ -87,9 +90,15 @@ async function requireKnownSchema({ schemaVersion, tillVersion }: Manifest): Pro
 }
 
 /** A start removes the label, and a service that runs since then has data of its own. */
-async function isRestored(home: string, { id }: Manifest): Promise<boolean> {
+async function isRestored(
+  home: string,
+  { id, hasSandbox }: Manifest,
+  { sandbox }: RestoreOptions,
+): Promise<boolean> {
   if (!(await exists(join(clusterDataPath(home), 'backup_label')))) return false;
-  return (await readFile(join(home, clusterFolder, originName), 'utf8').catch(() => '')) === id;
+  const origin = await readFile(join(home, clusterFolder, originName), 'utf8').catch(() => '');
+  if (origin === originOf(id, true)) return true;
+  return origin === originOf(id, false) && !(hasSandbox && sandbox === 'replace');
 }
 
 async function takesSandbox(
@@ -133,7 +142,7 @@ async function copyBackup(
       if (copied?.size !== size || copied.sha256 !== sha256)
         throw new BackupError(`The backup is damaged: ${path} is not what it was when the backup was made.`);
     });
-    await writePrivateFile(join(unfinished, originName), id);
+    await writePrivateFile(join(unfinished, originName), originOf(id, hasSandbox));
     for (const folder of wanted) await syncDir(placeOf(folder));
     await syncDir(unfinished);
     await syncDir(join(dataDir, 'postgres'));

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { Interrupted } from './interrupted.ts';
 import { runCommandLine } from './run.ts';
 
@@ -7,8 +8,12 @@ const secondSignalDelayMs = 1_000;
 await main();
 
 async function main(): Promise<void> {
-  // The reader of the output may close it early: `… | head -1`.
-  process.stdout.on('error', () => process.exit(0));
+  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    // The reader of the output may close it early: `… | head -1`.
+    if (code === 'EPIPE') process.exit(0);
+    process.stderr.write(`till: the output cannot be written: ${message}\n`);
+    process.exit(1);
+  });
   let signal: AbortSignal | undefined;
   const code = await runCommandLine(process.argv.slice(2), {
     environment: process.env,
@@ -20,6 +25,8 @@ async function main(): Promise<void> {
       return signal;
     },
   });
+  // A write that failed is reported only in the next turn of the event loop.
+  await setImmediate();
   // Work that an interrupted command has left must not keep the process running.
   process.exit(code);
 }

@@ -1,4 +1,4 @@
-import type { Config } from '../till/config.ts';
+import type { Config, inspectConfig } from '../till/config.ts';
 import type { Output } from './output.ts';
 
 /** An argument without a name, such as the ID of `events show ID`. */
@@ -40,8 +40,13 @@ export type Values<O extends Options> = { readonly [Name in keyof O]: ValueOf<O[
 export interface Call<O extends Options = Options> {
   readonly values: Values<O>;
   readonly positionals: readonly string[];
-  /** Reads the settings, or throws a ConfigError with every mistake. */
-  readonly config: () => Config;
+  /**
+   * Reads the settings, or throws a ConfigError with every mistake. `unneeded` are values for variables that need not
+   * be set for this command.
+   */
+  readonly config: (unneeded?: Readonly<Record<string, string>>) => Config;
+  /** The settings with every mistake, for a command that works with some. */
+  readonly inspectConfig: () => ReturnType<typeof inspectConfig>;
   readonly environment: Record<string, string | undefined>;
   readonly output: Output;
   /** Every command, for those that describe them. */

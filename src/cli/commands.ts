@@ -2,6 +2,7 @@ import type { Command } from './command.ts';
 import { adoptAccount } from './commands/adopt-account.ts';
 import { backup } from './commands/backup.ts';
 import { completion } from './commands/completion.ts';
+import { doctor } from './commands/doctor.ts';
 import { listEvents, replayEvent, showEvent } from './commands/events.ts';
 import { importAccount } from './commands/import.ts';
 import { createKey, listKeys, revokeKey } from './commands/keys.ts';
@@ -9,12 +10,16 @@ import { migrate } from './commands/migrate.ts';
 import { restore } from './commands/restore.ts';
 import { resync } from './commands/resync.ts';
 import { sandbox } from './commands/sandbox.ts';
+import { seed } from './commands/seed.ts';
 import { start } from './commands/start.ts';
+import { setUpWebhooks } from './commands/webhooks.ts';
 
 /** Every command, in the order of the help. */
 export const commands: readonly Command[] = [
   start,
   migrate,
+  doctor,
+  setUpWebhooks,
   createKey,
   listKeys,
   revokeKey,
@@ -25,6 +30,7 @@ export const commands: readonly Command[] = [
   backup,
   restore,
   importAccount,
+  seed,
   adoptAccount,
   sandbox,
   completion,

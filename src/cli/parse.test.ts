@@ -106,6 +106,12 @@ describe('a command line', () => {
         },
       );
   });
+
+  test('names an argument that is empty, such as a variable that is not set, as missing', () => {
+    assert.throws(() => parseCommandLine(['fruit', 'eat', ''], sample), {
+      message: '"till fruit eat" needs ID.',
+    });
+  });
 });
 
 test('every command has a name of its own, one line of summary, and texts for all its options', () => {

@@ -154,7 +154,8 @@ function readOption(
 function checkPositionals(command: Command, given: readonly string[]): void {
   for (const [index, { name, isOptional, choices }] of command.positionals.entries()) {
     const value = given[index];
-    if (value === undefined && isOptional !== true)
+    // An empty one comes from a variable of the shell that is not set.
+    if (value === '' || (value === undefined && isOptional !== true))
       throw new CommandLineError(`"till ${command.name}" needs ${name}.`, command);
     if (value !== undefined && choices?.includes(value) === false)
       throw new CommandLineError(`${name} must be one of ${choices.join(', ')}, not "${value}".`, command);

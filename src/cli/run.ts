@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Failure } from '../errors.ts';
-import { ConfigError, loadConfig, secretVariables } from '../till/config.ts';
+import { ConfigError, inspectConfig, loadConfig, secretVariables } from '../till/config.ts';
 import type { Command } from './command.ts';
 import { commands } from './commands.ts';
 import { helpOf, helpOfCommands, usageOf } from './help.ts';
@@ -60,11 +60,12 @@ async function runCommand(
     environment,
     output,
     commands,
-    config: () => {
-      const config = loadConfig(environment, workingDir);
+    config: (unneeded = {}) => {
+      const config = loadConfig({ ...unneeded, ...environment }, workingDir);
       for (const name of secretVariables) delete environment[name];
       return config;
     },
+    inspectConfig: () => inspectConfig(environment, workingDir),
     get signal() {
       return around.signal;
     },

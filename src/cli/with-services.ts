@@ -24,33 +24,45 @@ export async function withServices<T>(
   { beforeCall }: { readonly beforeCall?: BeforeCall } = {},
 ): Promise<T> {
   return withShutdown(call, async (start) => {
-    const { config, logger } = start;
-    // Loaded only now: the whole service would make `--help` slow.
-    const { joinDatabase, joinProcessor } = await import('../till/compose-parts.ts');
-    const { composeServices } = await import('../till/compose-services.ts');
-    const { metricLabels } = await import('../till/compose.ts');
-    const { createMetrics } = await import('../platform/metrics.ts');
-    const { database, ownerLock } = await joinDatabase(start);
-    const metrics = createMetrics(metricLabels);
-    const { processor } = joinProcessor(start, metrics, beforeCall);
-    const services = composeServices({
-      database,
-      ownerLock,
-      processor,
-      metrics,
-      clock: systemClock,
-      logger,
-      crashPoints: noCrashPoints,
-      retentionDays: config.webhookRetentionDays,
-      entitlementGraceDays: config.entitlementGraceDays,
-      events: config.events,
-    });
+    const { services, database, processor } = await joinServices(start, beforeCall);
     return work(services, async (options) => {
-      const parts = { database, store: new AccountStore(), logger };
+      const parts = { database, store: new AccountStore(), logger: start.logger };
       const difference = await compareAccount(parts, processor, options);
       if (difference !== undefined) throw new Error(difference);
     });
   });
+}
+
+/** The database, the processor and the services of a running Till. */
+export async function joinServices(start: Start, beforeCall?: BeforeCall) {
+  const { config, logger } = start;
+  // Loaded only now: the whole service would make `--help` slow.
+  const { joinDatabase } = await import('../till/compose-parts.ts');
+  const { composeServices } = await import('../till/compose-services.ts');
+  const { database, ownerLock } = await joinDatabase(start);
+  const { processor, metrics } = await joinProcessor(start, beforeCall);
+  const services = composeServices({
+    database,
+    ownerLock,
+    processor,
+    metrics,
+    clock: systemClock,
+    logger,
+    crashPoints: noCrashPoints,
+    retentionDays: config.webhookRetentionDays,
+    entitlementGraceDays: config.entitlementGraceDays,
+    events: config.events,
+  });
+  return { services, database, processor };
+}
+
+/** The processor of a running Till. */
+export async function joinProcessor(start: Start, beforeCall?: BeforeCall) {
+  const parts = await import('../till/compose-parts.ts');
+  const { metricLabels } = await import('../till/compose.ts');
+  const { createMetrics } = await import('../platform/metrics.ts');
+  const metrics = createMetrics(metricLabels);
+  return { ...parts.joinProcessor(start, metrics, beforeCall), metrics };
 }
 
 /**

@@ -72,11 +72,12 @@ export function eraseCustomer(customer: Customer, now: Date): Customer {
 
 type CustomerData = Pick<Customer, 'email' | 'name' | 'phone' | 'externalId' | 'metadata'>;
 
-const externalIdPattern = /^[^\s\p{C}]{1,255}$/u;
+/** What the API accepts as an external id. */
+export const externalIdPattern = '^[^\\s\\p{C}]+$';
+export const externalIdLengthMax = 255;
 
-/** Whether the API would accept the external id. */
 export function isExternalId(value: string): boolean {
-  return externalIdPattern.test(value);
+  return new RegExp(externalIdPattern, 'u').test(value) && [...value].length <= externalIdLengthMax;
 }
 
 /** A change of a customer. An absent field stays, and null clears it. */

@@ -56,6 +56,11 @@ export class OverviewStore {
     );
   }
 
+  /** Says that all changes since an earlier day are counted. */
+  async moveSince(db: Queryable, day: string): Promise<void> {
+    await db.query('update till.overview_progress set since = least(since, $1::date)', [day]);
+  }
+
   /** Adds to the cells. */
   async add(tx: Queryable, cells: readonly Cell[]): Promise<void> {
     if (cells.length === 0) return;

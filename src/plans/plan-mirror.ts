@@ -6,6 +6,7 @@ import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId } from '../platform/id.ts';
+import { inLanes } from '../platform/lanes.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
 import {
@@ -19,6 +20,9 @@ import {
 } from './plan.ts';
 import type { PlanStore } from './plan-store.ts';
 import { planView } from './plan-view.ts';
+
+/** A product has a few prices. One with hundreds must not use up the calls that the processor allows. */
+const refreshesAtOnce = 4;
 
 interface PlanMirrorParts {
   readonly database: Database;
@@ -143,7 +147,10 @@ export class PlanMirror implements Mirror<PlanFacts> {
     const { database, store, processor } = this.#parts;
     const rows = await store.findByProductIds(database, [processorProductId]);
     // The prices of one product can be several plans, if the product was not created by Till.
-    const refreshed = await Promise.all(rows.map((row) => this.refresh(row.processorPriceId)));
+    const refreshed: Applied[] = [];
+    await inLanes(rows, refreshesAtOnce, async ({ processorPriceId }) => {
+      refreshed.push(await this.refresh(processorPriceId));
+    });
     if (rows.length > 0) return mergeApplied(refreshed);
     for await (const { items } of processor.plans.list({ processorProductId })) {
       const ours = items.find(({ product, price }) => price.localId === product.localId);

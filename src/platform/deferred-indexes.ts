@@ -44,7 +44,7 @@ async function completeAll(
   if (missing.length === 0) return true;
   if (missing.some(({ isOwner }) => !isOwner)) {
     logger.warn(
-      { action: 'Run "npm run till -- migrate" with the DATABASE_URL of the role that owns the schema.' },
+      { action: 'Run "till migrate" with the DATABASE_URL of the role that owns the schema.' },
       'indexes incomplete: the database role may not build them',
     );
     return true;

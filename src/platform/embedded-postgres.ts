@@ -1,5 +1,6 @@
 import { access, mkdir, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { unusableDataDir } from './data-dir.ts';
 import { findBinaries, linkLibraries } from './embedded-postgres/binaries.ts';
 import {
   clusterDataPath,
@@ -117,6 +118,7 @@ export async function holdDataDir({
   logger,
 }: Pick<EmbeddedPostgresOptions, 'dataDir' | 'logger'>): Promise<HeldDataDir> {
   const binaries = findBinaries();
+  refuseRoot(process.getuid?.(), process.platform);
   const home = await openHome(dataDir);
   const lock = await lockDataDir(dataDir, join(home, 'lock'));
   try {
@@ -145,10 +147,6 @@ async function openHome(dataDir: string): Promise<string> {
     await makePrivateDir(home);
     return home;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new EmbeddedPostgresError(
-      `The data directory ${dataDir} cannot be used; start as the user it belongs to, or set DATA_DIR (${reason}).`,
-      { cause },
-    );
+    throw new EmbeddedPostgresError(unusableDataDir(dataDir, cause), { cause });
   }
 }

@@ -1,4 +1,7 @@
-/** Works on all items, at most `lanes` at a time, in about their order. Fails with the first failure, after all lanes have ended. */
+/**
+ * Works on all items, at most `lanes` at a time, starting them in their order. After a failure it starts no more, and
+ * rejects once the others have ended.
+ */
 export async function inLanes<Item>(
   items: readonly Item[],
   lanes: number,

@@ -68,6 +68,29 @@ export async function listMigrations(folder: string): Promise<readonly string[]>
   return (await readdir(folder)).filter((name) => fileNamePattern.test(name)).sort();
 }
 
+export interface SchemaState {
+  /** Migrations of this release that the database lacks. */
+  readonly missing: readonly string[];
+  /** Migrations of a newer release. */
+  readonly newer: readonly string[];
+  /** Migrations whose file changed after they were applied. */
+  readonly changed: readonly string[];
+}
+
+/** Compares the database with the migrations of this release, and changes nothing. */
+export async function inspectSchema(client: pg.Client, folder: string): Promise<SchemaState> {
+  const migrations = await readMigrations(folder);
+  const applied = await readApplied(client);
+  const known = new Set(migrations.map(({ name }) => name));
+  return {
+    missing: migrations.filter(({ name }) => !applied.has(name)).map(({ name }) => name),
+    newer: [...applied.keys()].filter((name) => !known.has(name)),
+    changed: migrations
+      .filter(({ name, checksum }) => (applied.get(name) ?? checksum) !== checksum)
+      .map(({ name }) => name),
+  };
+}
+
 async function readMigrations(folder: string): Promise<readonly Migration[]> {
   const names = await listMigrations(folder);
   return Promise.all(
@@ -163,7 +186,7 @@ function isForbidden(error: unknown): boolean {
 function notAllowed(name: string, cause: unknown): Error {
   return new Error(
     `Migration ${name} is missing, and the role of DATABASE_URL may not apply it. ` +
-      'Run "npm run till -- migrate" with the DATABASE_URL of the role that owns the schema.',
+      'Run "till migrate" with the DATABASE_URL of the role that owns the schema.',
     { cause },
   );
 }

@@ -14,6 +14,8 @@ export interface EventCalls {
     readonly processorCustomerId?: string;
     readonly localId?: string;
   }): Promise<CustomerFacts | null>;
+  /** How many events of this time, up to 100, an endpoint has not accepted yet. */
+  countUndelivered(time: { readonly since: Date; readonly until: Date }): Promise<number>;
 }
 
 export interface EventPage {

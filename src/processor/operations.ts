@@ -50,6 +50,10 @@ export const processorOperations = [
   'payment_methods.list',
   'payment_methods.detach',
   'events.list',
+  'webhook_endpoints.create',
+  'webhook_endpoints.update',
+  'webhook_endpoints.delete',
+  'webhook_endpoints.list',
 ] as const;
 
 export type ProcessorOperation = (typeof processorOperations)[number];

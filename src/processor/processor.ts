@@ -9,8 +9,7 @@ import type {
 import type { DisputeFacts } from '../payments/dispute.ts';
 import type { PaymentChange, PaymentFacts } from '../payments/payment.ts';
 import type { RefundFacts, RefundReason } from '../payments/refund.ts';
-import type { PlanChange, PlanFacts, PlanInterval, ProductFacts } from '../plans/plan.ts';
-import type { PlanFeatures } from '../plans/plan-features.ts';
+import type { PlanChange, PlanFacts, ProductFacts } from '../plans/plan.ts';
 import type { Cause } from '../platform/cause.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../subscriptions/subscription.ts';
 import type { Attempt } from './attempt.ts';
@@ -21,9 +20,11 @@ import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.t
 import type { NewCapture, NewPayment } from './new-payment.ts';
 import type { NewSubscription } from './new-subscription.ts';
 import type { Pages, Place } from './pages.ts';
+import type { PlanValues } from './plan-values.ts';
 import type { PromotionCodeCalls } from './promotion-code-calls.ts';
 import type { ScheduleCalls } from './schedule-calls.ts';
 import type { SubscriptionChangeCalls } from './subscription-change-calls.ts';
+import type { WebhookEndpointCalls } from './webhook-endpoint-calls.ts';
 
 /**
  * Everything that Till needs from a payment processor. Every call ends within the deadline of 10 seconds, in one of
@@ -51,8 +52,11 @@ export interface Processor {
   readonly invoiceItems: InvoiceItemCalls;
   readonly paymentMethods: PaymentMethodCalls;
   readonly events: EventCalls;
+  readonly webhookEndpoints: WebhookEndpointCalls;
   /** The id of the key's account; null if the key is a restricted one that may not read it. */
   readAccount(): Promise<string | null>;
+  /** The time of the processor's clock, to the second. Null if its response has none. */
+  readTime(): Promise<Date | null>;
   /** Whether the bytes are an event that the processor signed. Pure, apart from the secrets. */
   verifyWebhook(body: Uint8Array, signature: string | undefined, now: Date): VerifiedWebhook;
   /** The content of a stored event. Throws `UnmappableError` if no retry can help. */
@@ -74,6 +78,7 @@ export interface Processor {
 }
 
 export type { Attempt, Refused } from './attempt.ts';
+export type { PlanValues } from './plan-values.ts';
 
 /**
  * A write, under a key that the caller derives from its own id: the same key with the same values is the same write,
@@ -144,18 +149,6 @@ export interface PlanCalls {
   ): Promise<Attempt<ProductFacts>>;
   find(lookUp: LookUp): Promise<PlanFacts | null>;
   list(filter?: Place & { readonly processorProductId?: string }): Pages<PlanFacts>;
-}
-
-export interface PlanValues {
-  readonly name: string;
-  readonly amount: number;
-  readonly currency: string;
-  readonly interval: PlanInterval;
-  /** 1 if absent. */
-  readonly intervalCount?: number;
-  readonly features?: PlanFeatures;
-  readonly group?: string;
-  readonly metadata?: Metadata;
 }
 
 /** The secret is separate from the facts: it is passed on, never stored. Null once nothing is left to confirm. */

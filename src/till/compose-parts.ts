@@ -27,8 +27,8 @@ const databaseTriesMax = 30;
 const databaseRetryDelayMs = 1_000;
 const webhookSecretBytes = 24;
 /** The sandbox accepts any test key. */
-const sandboxKey = 'sk_test_sandbox';
-const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
+export const sandboxKey = 'sk_test_sandbox';
+export const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
 
 /** What every part needs to start, and where it registers its shutdown. */
 export interface Start {
@@ -53,8 +53,12 @@ export async function migrateDatabase(start: Start): Promise<string> {
 /** Connects to the database of a running service, for commands that run next to it. Starts and migrates nothing. */
 export async function joinDatabase(start: Start) {
   const { config, shutdown } = start;
-  if (config.databaseUrl !== undefined)
-    return connect(await checkAddresses(config, config.databaseUrl), start);
+  if (config.databaseUrl !== undefined) {
+    const addresses = await checkAddresses(config, config.databaseUrl).catch((error: unknown) => {
+      throw isUnavailable(error) ? explainUnavailable(error, config) : error;
+    });
+    return connect(addresses, start);
+  }
   const { findRunningPostgres } = await import('../platform/embedded-postgres.ts');
   const postgres = await findRunningPostgres(config.dataDir);
   shutdown.add('embedded PostgreSQL', closeTimeoutMs, () => postgres.stop());
@@ -206,6 +210,16 @@ export function joinProcessor(start: Start, metrics: Metrics, beforeCall?: Befor
   return { processor, name: `sandbox at ${apiBase.origin}` };
 }
 
+/** What is doubtful about the processor's key and address. */
+export function processorKeyWarnings({ processor, production }: Config) {
+  if (processor.secretKey === undefined) return [];
+  return checkProcessorKeys({
+    secretKey: processor.secretKey,
+    apiBase: new URL(processor.apiBase ?? publicApiBase),
+    nodeEnv: production ? 'production' : undefined,
+  });
+}
+
 function openRealProcessor(
   start: Start,
   metrics: Metrics,
@@ -216,7 +230,7 @@ function openRealProcessor(
   const apiBase = new URL(config.processor.apiBase ?? publicApiBase);
   const nodeEnv = config.production ? 'production' : undefined;
   const settings = { secretKey, apiBase, nodeEnv };
-  for (const { message, ...fields } of checkProcessorKeys(settings)) logger.warn(fields, message);
+  for (const { message, ...fields } of processorKeyWarnings(config)) logger.warn(fields, message);
   const { webhookSecrets } = config.processor;
   const processor = connectProcessor(start, metrics, { secretKey, apiBase, webhookSecrets, beforeCall });
   return {

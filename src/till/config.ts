@@ -85,6 +85,16 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Reads the whole configuration, or throws a ConfigError with every mistake. */
 export function loadConfig(environment: Environment, workingDir: string): Config {
+  const { config, mistakes } = inspectConfig(environment, workingDir);
+  if (mistakes.length > 0) throw new ConfigError(mistakes);
+  return config;
+}
+
+/** The configuration with every mistake. A variable with a mistake has its default. */
+export function inspectConfig(
+  environment: Environment,
+  workingDir: string,
+): { readonly config: Config; readonly mistakes: readonly string[] } {
   const env = new EnvironmentReader(environment);
   const production = env.text('NODE_ENV') === 'production';
   const config: Config = {
@@ -119,8 +129,7 @@ export function loadConfig(environment: Environment, workingDir: string): Config
   else if (config.role !== 'all') refuseEmbeddedParts(env, config.role);
   if (env.has('DATABASE_DIRECT_URL') && !env.has('DATABASE_URL'))
     env.missing('DATABASE_URL', 'set it, or unset DATABASE_DIRECT_URL, which has no effect without it');
-  if (env.mistakes.length > 0) throw new ConfigError(env.mistakes);
-  return Object.freeze(config);
+  return { config: Object.freeze(config), mistakes: env.mistakes };
 }
 
 function integer(env: EnvironmentReader, name: NamesOf<IntegerSetting>, production = false): number {

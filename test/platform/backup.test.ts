@@ -153,6 +153,7 @@ test('a backup never overwrites anything, and lies outside of the data directory
   await assert.rejects(backingUp(), /exists already/);
   await assert.rejects(backingUp({ target: join(dataDir, 'backup') }), /outside of the data directory/);
   await assert.rejects(backingUp({ target: join(scratch, 'missing/backup') }), /does not exist/);
+  await assert.rejects(backingUp({ target: join(backup, 'manifest.json/b') }), /is not a folder/);
   await assert.rejects(backingUp({ dataDir: scratch, target: join(scratch, 'b') }), /no embedded database/);
   assert.deepEqual(readdirSync(scratch).sort(), ['backup', 'data', 'restored']);
 });
@@ -171,12 +172,13 @@ test('an existing database and the data of the sandbox move aside, and only if t
   assert.match(refused.stderr, /^till: .* has a database already\. With --replace/);
   assert.deepEqual((await restoring(dataDir, { replace: true })).aside.length, 1);
   assert.equal((await restoring(dataDir, { replace: true })).isNew, false);
-  rmSync(join(dataDir, 'postgres/cluster/data/backup_label'));
+  // It has the database of this backup, but not the sandbox.
   const { aside } = await restoring(dataDir, { replace: true, sandbox: 'replace' });
   assert.deepEqual(
     aside.map((path) => existsSync(path)),
     [true, true],
   );
+  assert.equal((await restoring(dataDir, { replace: true, sandbox: 'replace' })).isNew, false);
 });
 
 test('a backup that is damaged, or of another version, changes nothing', async () => {
@@ -195,7 +197,8 @@ test('a backup that is damaged, or of another version, changes nothing', async (
   appendFileSync(file, '#');
   await assert.rejects(restoring(dir), /cluster\/data\/postgresql\.conf is not what it was/);
   writeFileSync(file, text);
-  await assert.rejects(restoring(dir, { backup: scratch }), /is not a backup of till/);
+  for (const other of [scratch, manifestPath])
+    await assert.rejects(restoring(dir, { backup: other }), /is not a backup of till/);
   assert.deepEqual(
     readdirSync(join(dir, 'postgres')).filter((name) => name.startsWith('cluster')),
     [],

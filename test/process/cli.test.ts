@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { Interrupted } from '../../src/cli/interrupted.ts';
 import { runCommandLine } from '../../src/cli/run.ts';
 import { type CommandOutcome, runTill } from '../support/run-till.ts';
 import { createTestDatabase } from '../support/test-database.ts';
@@ -31,6 +34,47 @@ test('the bin ends a bad command line with exit code 2 and the usage on standard
     return true;
   });
   assert.match((await bin('--help')).stdout, /^Usage: till COMMAND\n/);
+});
+
+/** Installed by `npm ci --prefix test/node-versions`. */
+const olderNode = join(
+  projectFolder,
+  `test/node-versions/node_modules/node-20-linux-${process.arch}/bin/node`,
+);
+const skip =
+  existsSync(olderNode) || process.env['CI'] ? false : 'not installed: npm ci --prefix test/node-versions';
+
+test('with an older Node, the bin starts itself again with the installed one, and ends as that does', {
+  skip,
+}, async () => {
+  const bin = (...args: readonly string[]) =>
+    promisify(execFile)(olderNode, ['src/cli/bin.mjs', ...args], { cwd: projectFolder });
+  assert.match((await bin('--version')).stdout, /^till \d/);
+  await assert.rejects(bin('resynk'), { code: 2 });
+});
+
+test('a signal ends a command with the exit code that shells expect', async () => {
+  const interruption = new AbortController();
+  interruption.abort(new Interrupted('SIGINT'));
+  const code = await runCommandLine(['events'], {
+    environment: { DATABASE_URL: database.url },
+    workingDir: projectFolder,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    signal: interruption.signal,
+  });
+  assert.equal(code, 130);
+});
+
+test('output that cannot be written fails the command, and a reader that has enough does not', async () => {
+  const inShell = (line: string) => promisify(execFile)('bash', ['-c', line], { cwd: projectFolder });
+  const command = `'${process.execPath}' src/cli/bin.mjs --help`;
+  await assert.rejects(inShell(`${command} > /dev/full`), (error: CommandOutcome) => {
+    assert.equal(error.code, 1);
+    assert.match(error.stderr, /^till: the output cannot be written: ENOSPC/);
+    return true;
+  });
+  await inShell(`set -o pipefail; ${command} | true`);
 });
 
 test('till events takes a page in decimal digits, up to the largest that the API takes, and refuses anything else', async () => {
@@ -61,6 +105,22 @@ test('an event or a key that does not exist is one line on standard error, and e
     assert.equal(stdout, '');
     assert.match(stderr, /^[^\n]+\n$/);
   }
+});
+
+test('a database that is down is named without its password, with what to do', async () => {
+  const { code, stderr } = await runTill(
+    {
+      DATABASE_URL: 'postgresql://till:hunter2@127.0.0.1:1/till',
+      PROCESSOR_SECRET_KEY: 'sk_test_cli',
+      PROCESSOR_WEBHOOK_SECRET: 'whsec_cli',
+    },
+    ...['keys', 'list'],
+  );
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^till: the database at postgresql:\/\/127\.0\.0\.1:1\/till is unavailable \(.+\); start it, or correct DATABASE_URL\n$/,
+  );
 });
 
 test('till keys creates a key that is shown once, lists it without it, and revokes it', async () => {
@@ -99,9 +159,9 @@ test('with --json, till keys prints JSON and nothing else', async () => {
       lastUsedAt: null,
     },
   );
-  const lines = (await till('keys', 'list', '--json')).stdout.trimEnd().split('\n');
+  const { data } = JSON.parse((await till('keys', 'list', '--json')).stdout);
   assert.deepEqual(
-    lines.map((line) => JSON.parse(line)).filter((listed) => listed.id === id),
+    data.filter((listed: { readonly id: string }) => listed.id === id),
     [{ id, ...rest }],
   );
   const revoked = await till('keys', 'revoke', id, '--json');

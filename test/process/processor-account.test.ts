@@ -92,7 +92,7 @@ describe('at a start', () => {
     const other = await stage.sandbox('acct_two');
     const { code, stderr } = await runTillUntilExit(stage.on(other.url));
     assert.equal(code, 1);
-    assert.match(stderr, /acct_one in test mode.*acct_two in test mode.*till -- adopt-account/);
+    assert.match(stderr, /acct_one in test mode.*acct_two in test mode.*till adopt-account/);
     assert.doesNotMatch(stderr, /sk_test_/);
     assert.deepEqual(await stage.sql(remembered), [{ account_id: 'acct_one', livemode: false }]);
   });

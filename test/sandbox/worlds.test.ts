@@ -38,6 +38,22 @@ test('restricted keys and basic authentication open the same world', async (t) =
   }
 });
 
+test('an empty world may begin in the past, and its clock only moves forward from there', async (t) => {
+  const { sandbox } = await useSandbox(t);
+  const { stripe, control } = worldOf(sandbox, 'old');
+  const begins = 1_500_000_000;
+  await control('POST', 'clock', { to: begins });
+  const { created } = await stripe.customers.create({});
+  assert.ok(created >= begins && created < begins + 60, String(created));
+  const { status, body } = await control('POST', 'clock', { to: begins - 1 });
+  assert.equal(status, 400);
+  assert.match(JSON.stringify(body), /only moves forward, except in an empty world/);
+  await control('POST', 'clock', { to: begins + 86_400 });
+  const [later] = (await stripe.customers.list()).data;
+  assert.equal(later?.created, created);
+  assert.ok((await stripe.customers.create({})).created >= begins + 86_400);
+});
+
 test('each world has its own clock, delivery mode, dunning and faults', async (t) => {
   const { sandbox, stripe, control } = await useSandbox(t);
   const { stripe: red, control: controlRed } = worldOf(sandbox, 'red');

@@ -13,6 +13,8 @@ const answerTimeoutMs = 15_000;
 const quickMs = 1_000;
 /** Longer than Till ever asks to wait. A longer time is a mistake, and the next attempt harms nothing. */
 const delayMsMax = 300_000;
+/** A reader must not send requests without a pause while Till is down, even with a `retryDelayMs` of 0. */
+const delayMsMin = 50;
 /** A few hundred kilobytes at most, and rarely more than arrives between two requests. */
 const limit = 100;
 
@@ -67,7 +69,7 @@ export class EventFollower implements AsyncIterable<TillEvent> {
       }
       this.#cursor = nextCursor ?? this.#cursor;
       if (data.length === 0 && performance.now() - startedAtMs < quickMs)
-        await wait(this.#connection.retryDelayMs, this.#options.signal);
+        await wait(Math.max(this.#connection.retryDelayMs, delayMsMin), this.#options.signal);
     }
   }
 
@@ -83,7 +85,8 @@ export class EventFollower implements AsyncIterable<TillEvent> {
         // A defect of Till, too, must not end a reader that runs for months.
         if (!isTemporary(error) && !isTillError(error, 'internal_error')) throw error;
         const firstDelayMs = this.#connection.retryDelayMs;
-        const delayMs = Math.min(retryDelayMs(error, { attempts, firstDelayMs }), delayMsMax);
+        const wantedMs = retryDelayMs(error, { attempts, firstDelayMs });
+        const delayMs = Math.min(Math.max(wantedMs, delayMsMin), delayMsMax);
         this.#connection.onRetry?.({ error, attempts, delayMs });
         await wait(delayMs, signal);
       }

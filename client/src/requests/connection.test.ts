@@ -253,6 +253,7 @@ test('an id cannot lead to another path, and options are checked', async (t) => 
     { url: 'till.example.com:3000' },
     { url: `http://user:${apiKey}@127.0.0.1` },
     { url: 'http://127.0.0.1/?a=1' },
+    { url: 'http://127.0.0.1/api/v1/' },
     { apiKey: undefined },
     { apiKey: '' },
     { apiKey: `${apiKey}\n` },

@@ -12,6 +12,8 @@ const defaults: Limits = {
 const retryDelayMsDefault = 500;
 /** The longest delay of a timer in all runtimes: a longer one would end at once. */
 const timerMsMax = 2_147_483_647;
+/** Every path of a call begins with it. */
+const apiPath = '/api/v1';
 /** A call that failed as often as this fails for a reason. */
 const retriesMax = 100;
 
@@ -69,7 +71,10 @@ function readUrl(text: string | undefined): string {
     throw new TypeError('`url` must begin with http:// or https://');
   if (username !== '' || password !== '') throw new TypeError('`url` must have no user and no password');
   if (search !== '' || hash !== '') throw new TypeError('`url` must have no query and no fragment');
-  return `${origin}${pathname.replace(/\/+$/, '')}`;
+  const path = pathname.replace(/\/+$/, '');
+  // Till would answer 404 to every call, and `isEntitled` would take each customer for an unknown one.
+  if (path.endsWith(apiPath)) throw new TypeError(`\`url\` must end before ${apiPath}`);
+  return `${origin}${path}`;
 }
 
 /** Checked here, because `fetch` quotes a header that it refuses. */

@@ -51,8 +51,7 @@ every line is an object with a "type": resumed, progress, skipped or finished.`,
         return accountImport.run({ isDryRun, externalIdFrom, signal }, observe(output, bar));
       },
       { beforeCall: () => pace.turn() },
-    );
-    bar.end();
+    ).finally(() => bar.end());
     output.result({ type: 'finished', ...result }, tableOf(result));
   },
 });

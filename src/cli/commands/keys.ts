@@ -39,12 +39,15 @@ export const listKeys = defineCommand({
   summary: 'list API keys, newest first, without those from the environment',
   run: (call) =>
     withServices(call, async ({ keys }) => {
+      const data: StoredKey[] = [];
       let cursor: string | null | undefined;
       while (cursor !== null) {
         const page = await keys.list({ limit: pageLimit, ...(cursor === undefined ? {} : { cursor }) });
-        for (const key of page.data) call.output.row(shown(key), keyLine(key));
+        data.push(...page.data);
         cursor = page.nextCursor;
       }
+      const text = data.length === 0 ? undefined : data.map(keyLine).join('\n');
+      call.output.result({ data: data.map(shown) }, text);
     }),
 });
 

@@ -26,11 +26,12 @@ does so every five minutes. Objects that could not be compared are listed, and t
   run: (call) => {
     const { all, customer } = call.values;
     if (all && customer !== undefined) throw new UsageError('Choose --all or --customer, not both.');
+    const bar = new ProgressBar(call.output.stderr);
     return withServices(call, async (services, requireAccount) => {
       await requireAccount();
-      if (all || customer !== undefined) await compare(services, customer, call.output);
+      if (all || customer !== undefined) await compare(services, customer, { output: call.output, bar });
       else await readMissedEvents(services, call);
-    });
+    }).finally(() => bar.end());
   },
 });
 
@@ -51,9 +52,8 @@ async function readMissedEvents(
 async function compare(
   { resync: comparison, overviewFollower }: Services,
   customer: string | undefined,
-  output: Output,
+  { output, bar }: { readonly output: Output; readonly bar: ProgressBar },
 ): Promise<void> {
-  const bar = new ProgressBar(output.stderr);
   const resources = new Map<string, ResyncProgress>();
   const show = (progress: ResyncProgress) => {
     resources.set(progress.resource, progress);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { unusableDataDir } from '../../platform/data-dir.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type ApiKey, ApiKeyRing, keyLengthMin, parseApiKeys, shortKeyMistakes } from './api-key.ts';
 
@@ -65,16 +66,22 @@ async function readKeyFile(path: string): Promise<readonly ApiKey[]> {
 
 async function readOrGenerateKey(dataDir: string) {
   const path = join(dataDir, generatedKeyFile);
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const newKey = `till_${randomBytes(generatedKeyBytes).toString('base64url')}`;
+  const key = await writeOrReadKey(dataDir, path, newKey).catch((cause: unknown) => {
+    throw new Error(unusableDataDir(dataDir, cause), { cause });
+  });
+  if (key === '') throw new Error(`${path} is empty; delete it to generate a new key`);
+  return { path, key, newKey: key === newKey ? newKey : undefined };
+}
+
+async function writeOrReadKey(dataDir: string, path: string, newKey: string): Promise<string> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   try {
     await writeFile(path, `${newKey}\n`, { flag: 'wx', mode: 0o600 });
-    return { path, key: newKey, newKey };
+    return newKey;
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   }
   await chmod(path, 0o600);
-  const key = (await readFile(path, 'utf8')).trim();
-  if (key === '') throw new Error(`${path} is empty; delete it to generate a new key`);
-  return { path, key, newKey: undefined };
+  return (await readFile(path, 'utf8')).trim();
 }

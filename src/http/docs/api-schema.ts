@@ -1,4 +1,5 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
+import { externalIdLengthMax, externalIdPattern } from '../../customers/customer.ts';
 import type { FailureCode } from '../../errors.ts';
 import {
   type Metadata,
@@ -32,11 +33,10 @@ export const IdempotencyKey = Type.String({
     'You can send the key in the Idempotency-Key header instead.',
 });
 
-const visible = '^[^\\s\\p{C}]+$';
 export const ExternalId = Type.String({
   minLength: 1,
-  maxLength: 255,
-  pattern: visible,
+  maxLength: externalIdLengthMax,
+  pattern: externalIdPattern,
   description: 'Your own id of the customer. No two customers have the same one.',
 });
 

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
+import { isLockTimeout } from '../postgres.ts';
 import { EmbeddedPostgresError } from './start-error.ts';
 
 /** One backup at a time ("tlbk" in ASCII). */
@@ -8,6 +9,8 @@ const advisoryLockId = 0x746c626b;
 const connectTimeoutMs = 5_000;
 /** The server notices within a moment that a backup was killed. */
 const lockTimeoutMs = 5_000;
+/** The slowest statement waits for a checkpoint: seconds, or minutes on a busy disk. */
+const queryTimeoutMs = 600_000;
 
 /** What must be added to the copied files to make them a database. */
 export interface BackupEnd {
@@ -33,6 +36,7 @@ export class BackupMode implements AsyncDisposable {
       connectionString: url,
       application_name: 'till backup',
       connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: queryTimeoutMs,
     });
     // The next statement reports a connection that broke.
     client.on('error', () => {});
@@ -44,6 +48,7 @@ export class BackupMode implements AsyncDisposable {
     const { client } = this;
     await client.query(`set lock_timeout = ${lockTimeoutMs}`);
     await client.query('select pg_advisory_lock($1)', [advisoryLockId]).catch((cause: unknown) => {
+      if (!isLockTimeout(cause)) throw cause;
       throw new EmbeddedPostgresError('Another backup of this database is running.', { cause });
     });
     const { rows } = await client.query(`select current_setting('wal_level') as level`);
@@ -53,8 +58,11 @@ export class BackupMode implements AsyncDisposable {
           'or start it again with this release.',
       );
     }
-    // Keeps the log from here on until this session ends, however many checkpoints happen meanwhile.
-    await client.query(`select pg_create_physical_replication_slot('till_backup', true, true)`);
+    // Keeps the log from here on until this session ends, however many checkpoints happen meanwhile. The name is the
+    // session's own: a session that ends releases its locks a moment before its slot.
+    await client.query(
+      `select pg_create_physical_replication_slot('till_backup_' || pg_backend_pid(), true, true)`,
+    );
     await client.query(`select pg_backup_start('till backup', fast => true)`);
   }
 

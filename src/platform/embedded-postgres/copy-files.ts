@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inLanes } from '../lanes.ts';
 
 /** A file of a copy: its path below the folder, with `/`, and what it contains. */
 export interface CopiedFile {
@@ -14,26 +15,16 @@ export interface CopiedFile {
 const copiesAtOnce = 8;
 const chunkBytes = 1_048_576;
 
-/** Calls `work` for each item, a few at a time. The first error ends it. */
-export async function forEach<Item>(
+/** Calls `work` for each item, a few at a time. The first error ends it, and so does the signal. */
+export function forEach<Item>(
   items: readonly Item[],
   signal: AbortSignal,
   work: (item: Item) => Promise<void>,
 ): Promise<void> {
-  const rest = items.values();
-  let hasFailed = false;
-  const lane = async () => {
-    for (const item of rest) {
-      signal.throwIfAborted();
-      if (hasFailed) return;
-      await work(item).catch((error: unknown) => {
-        hasFailed = true;
-        throw error;
-      });
-    }
-  };
-  const lanes = await Promise.allSettled(Array.from({ length: copiesAtOnce }, lane));
-  for (const outcome of lanes) if (outcome.status === 'rejected') throw outcome.reason;
+  return inLanes(items, copiesAtOnce, async (item) => {
+    signal.throwIfAborted();
+    await work(item);
+  });
 }
 
 /**

@@ -50,5 +50,11 @@ export async function completeMoves(dataDir: string): Promise<void> {
 }
 
 export async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined)) !== undefined;
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
 }

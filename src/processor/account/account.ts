@@ -20,6 +20,6 @@ export function describeDifference(remembered: ProcessorAccount, present: Proces
     `this database belongs to the processor account ${describeAccount(remembered)}, ` +
     `but the processor key belongs to ${describeAccount(present)}. ` +
     'Set PROCESSOR_SECRET_KEY to a key of the remembered account, use another database, ' +
-    'or run "npm run till -- adopt-account" to accept the new account on purpose.'
+    'or run "till adopt-account" to accept the new account on purpose.'
   );
 }

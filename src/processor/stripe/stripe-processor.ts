@@ -12,7 +12,7 @@ import { readEventContent } from './events/map-event.ts';
 import { redactStored } from './events/redact-payload.ts';
 import { understandsVersion } from './events/understands-version.ts';
 import { verifyWebhook } from './events/verify-webhook.ts';
-import { createAccountRead } from './objects/account.ts';
+import { createAccountRead, createTimeRead } from './objects/account.ts';
 import { createCustomerCalls } from './objects/customers.ts';
 import { createDisputeCalls } from './objects/disputes.ts';
 import { createInvoiceItemCalls } from './objects/invoice-items.ts';
@@ -25,6 +25,7 @@ import { createRefundCalls } from './objects/refunds.ts';
 import { createSubscriptionChangeCalls } from './objects/subscription-changes.ts';
 import { createScheduleCalls } from './objects/subscription-schedules.ts';
 import { createSubscriptionCalls } from './objects/subscriptions.ts';
+import { createWebhookEndpointCalls } from './objects/webhook-endpoints.ts';
 import type { AdapterContext } from './wire/adapter-context.ts';
 import { type CallLimits, callLimits, createCaller } from './wire/calls.ts';
 import { createHttpClient } from './wire/http-client.ts';
@@ -90,7 +91,9 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     invoices: createInvoiceCalls(context),
     paymentMethods: createPaymentMethodCalls(context),
     events: createEventCalls(context),
+    webhookEndpoints: createWebhookEndpointCalls(context),
     readAccount: createAccountRead(ungated, isRestrictedKey(secretKey)),
+    readTime: createTimeRead(ungated),
     verifyWebhook: (body, signature, now) => verifyWebhook(body, signature, webhookSecrets, now),
     readEvent: readEventContent,
     causeOf: (write, ids) => (sent.isEmpty ? undefined : sent.causeOf(write, ids)),

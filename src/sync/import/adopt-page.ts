@@ -6,10 +6,7 @@ import type { Database, Queryable, Transaction } from '../../platform/postgres.t
 import type { Page } from '../../processor/pages.ts';
 import { refreshObject } from '../refresh-object.ts';
 import { type Counts, type ImportKind, noCounts, type Skip } from './import-progress.ts';
-import type { Finished, Stage } from './stage.ts';
-
-/** Enough to use the rate of an import in spite of the time that a call takes. */
-const refreshLanes = 4;
+import { callsAtOnce, type Finished, type Stage } from './stage.ts';
 
 export interface PageParts {
   readonly database: Database;
@@ -152,7 +149,7 @@ async function refreshAll<Item>(
   const partial = accepted.filter((item) => stage.isPartial?.(item)).map(stage.keyOf);
   const changed = new Set(applied.changed);
   const failures = new Map<string, string>();
-  await inLanes([...new Set([...applied.unsettled, ...partial])], refreshLanes, async (key) => {
+  await inLanes([...new Set([...applied.unsettled, ...partial])], callsAtOnce, async (key) => {
     const refreshed = await refreshObject(stage.mirror, key, logger);
     for (const one of refreshed.changed) changed.add(one);
     if (refreshed.failure !== null) failures.set(key, refreshed.failure);

@@ -7,10 +7,7 @@ import { inLanes } from '../../platform/lanes.ts';
 import type { Database } from '../../platform/postgres.ts';
 import type { Stores } from '../../till/compose-stores.ts';
 import { type Counts, noCounts, type Skip } from './import-progress.ts';
-import type { Finished } from './stage.ts';
-
-/** Enough to use the rate of an import in spite of the time that a call takes. */
-const updateLanes = 4;
+import { callsAtOnce, type Finished } from './stage.ts';
 
 interface AdoptionParts {
   readonly database: Database;
@@ -60,7 +57,7 @@ export class ExternalIdAdoption {
     };
     // The first of several customers with the same value gets it.
     const groups = [...Map.groupBy(wanted, ({ externalId }) => externalId).values()];
-    const lanes = this.#options.importId === null ? 1 : updateLanes;
+    const lanes = this.#options.importId === null ? 1 : callsAtOnce;
     await inLanes(groups, lanes, async (group) => {
       for (const one of group) await settle(one);
     });

@@ -5,11 +5,9 @@ import type { ChargedPayment } from '../../payments/subscription-charges.ts';
 import { inLanes } from '../../platform/lanes.ts';
 import type { Transaction } from '../../platform/postgres.ts';
 import { adoptPayment } from './adopting-processor.ts';
-import type { Stage } from './stage.ts';
+import { callsAtOnce, type Stage } from './stage.ts';
 import { noCustomer, rowsOf, type StageParts } from './stages.ts';
 
-/** Enough to use the rate of an import in spite of the time that a call takes. */
-const lookUpLanes = 4;
 /** The clock skew to allow for. A payment that is looked up without need only costs a read. */
 const clockSkewMsMax = 300_000;
 
@@ -52,7 +50,7 @@ export function paymentStage(parts: StageParts, chargesListedAt: Date | null): P
   const complete = async (items: readonly ListedPayment[]) => {
     const found = new Map<ListedPayment, string | null>();
     const unknown = items.filter(({ facts }) => needsLookUp(facts, chargesListedAt));
-    await inLanes(unknown, lookUpLanes, async (item) => {
+    await inLanes(unknown, callsAtOnce, async (item) => {
       const { processorPaymentIntentId } = item.facts;
       found.set(item, await parts.processor.invoices.findOfPayment(processorPaymentIntentId));
     });

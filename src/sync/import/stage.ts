@@ -4,6 +4,9 @@ import type { Queryable, Transaction } from '../../platform/postgres.ts';
 import type { Pages } from '../../processor/pages.ts';
 import type { Counts, Skip, StageName } from './import-progress.ts';
 
+/** Calls to the processor at the same time: enough to use the rate of an import, although each call takes a while. */
+export const callsAtOnce = 4;
+
 /** How the objects of one list are adopted. */
 export interface Stage<Item> {
   readonly name: StageName;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { EventCalls } from '../../event-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { mapOrLeaveOut, resyncPagesMax, walkPages } from '../wire/listing.ts';
+import { WireObject } from '../wire/wire-object.ts';
 import { findDeletedCustomer } from './deleted-customers.ts';
 import { mapEventEnvelope } from './map-event.ts';
 
@@ -13,8 +14,19 @@ export function createEventCalls(context: AdapterContext): EventCalls {
   return {
     findDeletedCustomer: (wanted) => findDeletedCustomer(context, wanted),
 
+    countUndelivered: ({ since, until }) =>
+      context.call('events.list', {
+        kind: 'read',
+        send: (options) =>
+          stripe.events.list(
+            { created: { gte: toSeconds(since), lt: toSeconds(until) }, delivery_success: false, limit: 100 },
+            options,
+          ),
+        take: (response) => WireObject.parse(response, 'list').array('data').length,
+      }),
+
     async *listSince(since, types, cursor) {
-      const created = { gte: Math.floor(since.getTime() / 1000) };
+      const created = { gte: toSeconds(since) };
       const map = mapOrLeaveOut(context, 'events.list', mapEventEnvelope);
       const place = readCursor(cursor ?? null, types);
       for (let { first, after } = place; first < types.length; first += typesPerListingMax, after = null) {
@@ -35,6 +47,10 @@ export function createEventCalls(context: AdapterContext): EventCalls {
       }
     },
   };
+}
+
+function toSeconds(time: Date): number {
+  return Math.floor(time.getTime() / 1000);
 }
 
 interface Place {

@@ -2,6 +2,7 @@ import { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
 import type { Processor } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
+import { headerDateMs } from '../wire/answer-time.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 /** A server that implements the wire API may lack this call. The real processor always has it. */
@@ -29,4 +30,22 @@ export function createAccountRead(
       throw error;
     }
   };
+}
+
+/** Every response has the time, also that to a key that may not read its account. */
+export function createTimeRead({ stripe, call }: AdapterContext): Processor['readTime'] {
+  return () =>
+    call('account.read', {
+      kind: 'read',
+      send: (options) =>
+        stripe.accounts.retrieveCurrent({}, options).catch((error: unknown) => {
+          if (error instanceof Stripe.errors.StripeError && error.headers !== undefined)
+            return { lastResponse: { headers: error.headers } };
+          throw error;
+        }),
+      take: (response) => {
+        const atMs = headerDateMs(response);
+        return atMs === null ? null : new Date(atMs);
+      },
+    });
 }

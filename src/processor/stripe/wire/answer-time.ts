@@ -23,7 +23,7 @@ export function sinceCreation(response: unknown, asOf: AsOf): AsOf {
 }
 
 /** The official package attaches the raw response to the value that it returns. */
-function headerDateMs(response: unknown): number | null {
+export function headerDateMs(response: unknown): number | null {
   const { lastResponse } = response as {
     readonly lastResponse?: { readonly headers?: { readonly date?: string } };
   };

@@ -1,0 +1,29 @@
+import { webhookPath } from '../../processor/endpoint/endpoint-state.ts';
+import { defineCommand } from '../command.ts';
+import { examine } from '../doctor/examine.ts';
+import { findingText } from '../doctor/finding.ts';
+
+export const doctor = defineCommand({
+  name: 'doctor',
+  summary: 'check settings, database, cache, processor and webhooks, and say how to fix what is wrong',
+  options: {
+    url: {
+      type: 'string',
+      value: 'URL',
+      about: `the address of the webhook endpoint; without it, every endpoint with the path ${webhookPath}`,
+    },
+  },
+  details: `It changes nothing, and prints no secret. Each check has a time limit, and the others go on if one fails.
+Exit codes: 0 no problem (warnings are allowed), 1 a problem, 2 wrong command line.`,
+  run: async (call) => {
+    const findings = await examine(call, call.values.url);
+    const count = (wanted: string) => findings.filter(({ state }) => state === wanted).length;
+    const [problems, warnings] = [count('problem'), count('warning')];
+    const summary = `${problems === 0 ? 'No problems' : `Problems: ${problems}`}. Warnings: ${warnings}.`;
+    call.output.result(
+      { findings, problems, warnings },
+      [...findings.map(findingText), '', summary].join('\n'),
+    );
+    if (problems > 0) call.output.setExitCode(1);
+  },
+});

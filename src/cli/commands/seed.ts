@@ -1,0 +1,79 @@
+import { createLogger } from '../../platform/logger.ts';
+import { parsePlainInteger } from '../../platform/plain-integer.ts';
+import { SeedError } from '../../seed/seed-error.ts';
+import type { Config } from '../../till/config.ts';
+import { defineCommand } from '../command.ts';
+import type { Terminal } from '../output.ts';
+import { UsageError } from '../usage-error.ts';
+
+/** A thousand customers take about a minute. */
+const customersMax = 1_000;
+const seedMax = 2 ** 31 - 1;
+
+export const seed = defineCommand({
+  name: 'seed',
+  summary: 'create a year of demo data in the embedded database and sandbox, while no service runs',
+  options: {
+    customers: {
+      type: 'string',
+      value: 'N',
+      default: '200',
+      about: `how many customers, up to ${customersMax}`,
+    },
+    seed: { type: 'string', value: 'N', default: '1', about: 'the same number tells the same story' },
+    add: { type: 'boolean', about: 'add it to data that is there already' },
+  },
+  details: `The sandbox lives through a year that ends now: sign-ups, trials, renewals, changes, failed payments, refunds and
+disputes. Till records it as it records any other year. Nothing is there before all of it is: an interrupted run can be
+repeated. All people are invented.`,
+  run: async ({ config: readConfig, values, output, signal }) => {
+    const customers = wholeNumber('customers', values.customers, 1, customersMax);
+    const number = wholeNumber('seed', values.seed, 0, seedMax);
+    const config = readConfig();
+    refuseOtherParts(config);
+    const { seedDemoData } = await import('../../till/compose-seed.ts');
+    const startMs = performance.now();
+    const logger = createLogger('error', output.stderr);
+    const report = progressOn(output.stderr, output.isJson);
+    const seeded = await seedDemoData({
+      config,
+      seed: number,
+      customers,
+      add: values.add,
+      logger,
+      signal,
+      report,
+    });
+    const { counts, from, to, aside } = seeded;
+    const seconds = Math.round((performance.now() - startMs) / 100) / 10;
+    const made = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
+    output.result(
+      { seed: number, from, to, ...counts, seconds, aside: aside ?? null },
+      `${config.dataDir} has ${made.join(', ')} (${seconds} s).`,
+    );
+    if (aside !== undefined) output.note(`The database without the demo data is in ${aside}.`);
+    output.note('Start the service, and open the console.');
+  },
+});
+
+function wholeNumber(name: string, text: string, min: number, max: number): number {
+  const value = parsePlainInteger(text);
+  if (value !== undefined && value >= min && value <= max) return value;
+  throw new UsageError(`--${name} must be a whole number from ${min} to ${max}.`);
+}
+
+/** Demo data is made by a sandbox of this process, and never anywhere near real customers. */
+function refuseOtherParts({ production, databaseUrl, processor }: Config): void {
+  if (production || processor.secretKey !== undefined)
+    throw new SeedError(
+      'Demo data is only for the embedded sandbox. Unset PROCESSOR_SECRET_KEY and NODE_ENV.',
+    );
+  if (databaseUrl !== undefined)
+    throw new SeedError('Demo data is only for the embedded database. Unset DATABASE_URL.');
+}
+
+/** One line that counts up, on a terminal. */
+function progressOn(terminal: Terminal, isJson: boolean): (done: number) => void {
+  if (isJson || terminal.isTTY !== true) return () => {};
+  return (done) => terminal.write(`\r\x1b[K${Math.round(done * 100)} % of the year${done === 1 ? '\n' : ''}`);
+}

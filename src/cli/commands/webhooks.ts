@@ -1,0 +1,142 @@
+import { systemClock } from '../../platform/clock.ts';
+import { isSameUrl, stateOf, webhookPath } from '../../processor/endpoint/endpoint-state.ts';
+import { type Setup, setUpEndpoint } from '../../processor/endpoint/set-up-endpoint.ts';
+import { eventTypes } from '../../processor/event-types.ts';
+import type { Processor } from '../../processor/processor.ts';
+import type { WebhookEndpoint } from '../../processor/webhook-endpoint-calls.ts';
+import { defineCommand } from '../command.ts';
+import type { Output } from '../output.ts';
+import { UsageError } from '../usage-error.ts';
+import { joinProcessor, withShutdown } from '../with-services.ts';
+
+export const setUpWebhooks = defineCommand({
+  name: 'webhooks setup',
+  summary: 'create or correct the endpoint at the processor that sends its events to Till',
+  options: {
+    url: {
+      type: 'string',
+      value: 'URL',
+      isRequired: true,
+      about: `where the processor reaches Till, such as https://billing.example.com${webhookPath}`,
+    },
+    replace: {
+      type: 'boolean',
+      about: 'create a new endpoint and delete the present one, for another API version or a lost secret',
+    },
+    'dry-run': { type: 'boolean', about: 'say what would happen, and change nothing' },
+  },
+  details: `The endpoint gets every event type that Till applies, and the API version that Till is written for. The processor shows
+the signing secret only when it creates the endpoint: it is printed then, this once, for PROCESSOR_WEBHOOK_SECRET.
+Repeat the command at any time: it never leaves a second endpoint. Only PROCESSOR_SECRET_KEY must be set for it.
+Events that come between a --replace and the start with the new secret are found later, as after any outage.`,
+  run: async (call) => {
+    const { replace: isReplace, 'dry-run': isDryRun } = call.values;
+    const url = checkedUrl(call.values.url);
+    // The secret is what this command is for, so it cannot be set yet.
+    const config = () => call.config({ PROCESSOR_WEBHOOK_SECRET: 'unknown' });
+    await withShutdown({ ...call, config }, async (start) => {
+      const { processor } = await joinProcessor(start);
+      const setup = await setUpEndpoint({ processor, clock: systemClock }, { url, isReplace, isDryRun });
+      report(setup, { processor, isDryRun, output: call.output });
+      if (!isDryRun) await deleteSuperseded(setup.superseded, processor, call.output);
+    });
+  },
+});
+
+/** The address as it was given, because the processor stores it like that. */
+function checkedUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    throw new UsageError(`--url must be an address such as https://billing.example.com${webhookPath}.`);
+  if (url.username !== '' || url.password !== '' || url.hash !== '')
+    throw new UsageError('--url must contain no user name, no password and no fragment.');
+  if (isSameUrl(text, url.origin))
+    throw new UsageError(`--url must contain the path: ${url.origin}${webhookPath}.`);
+  return text;
+}
+
+interface Reporting {
+  readonly processor: Processor;
+  readonly isDryRun: boolean;
+  readonly output: Output;
+}
+
+function report(setup: Setup, { processor, isDryRun, output }: Reporting): void {
+  const { endpoint, action, secret, superseded, foreign } = setup;
+  const text = isDryRun ? plannedTexts[action] : doneTexts[action];
+  if (secret !== undefined) {
+    output.note(`${text} Set PROCESSOR_WEBHOOK_SECRET to its signing secret. It cannot be shown again.`);
+  }
+  output.result(
+    {
+      action,
+      isDryRun,
+      wanted: { events: eventTypes, apiVersion: processor.webhookEndpoints.apiVersion },
+      endpoint: endpoint === undefined ? null : shown(endpoint),
+      secret: secret ?? null,
+      superseded: superseded.map(({ id }) => id),
+      foreign: foreign.map(({ id }) => id),
+    },
+    secret ?? text,
+  );
+  const advice = adviceOn(setup, processor);
+  for (const line of advice) output.warn(line);
+  if (advice.length > 0) output.setExitCode(1);
+}
+
+const doneTexts: Readonly<Record<Setup['action'], string>> = {
+  created: 'Created the endpoint.',
+  replaced: 'Created a new endpoint in place of the present one.',
+  corrected: 'Corrected the endpoint: it is enabled and has the right events.',
+  unchanged: 'The endpoint is enabled and has the right events.',
+};
+const plannedTexts: Readonly<Record<Setup['action'], string>> = {
+  created: 'Would create the endpoint, and print its secret.',
+  replaced: 'Would create a new endpoint, print its secret, and delete the present one.',
+  corrected: 'Would enable the endpoint or correct its events.',
+  unchanged: 'The endpoint is enabled and has the right events. Nothing would change.',
+};
+
+/** What a person must still do. */
+function adviceOn({ endpoint, action, secret, foreign }: Setup, processor: Processor): readonly string[] {
+  const { webhookEndpoints, understands } = processor;
+  const newest = webhookEndpoints.apiVersion;
+  const version = endpoint && stateOf(endpoint, { newest, understands }).version;
+  const isNew = action === 'created' || action === 'replaced';
+  return [
+    ...(version === 'unpinned'
+      ? [
+          `The endpoint has no API version of its own. It cannot be set later: repeat this command with --replace, for ${newest}.`,
+        ]
+      : []),
+    ...(version === 'unknown'
+      ? [
+          `The API version of the endpoint is ${endpoint?.apiVersion}, which this release does not know. It cannot be changed: repeat this command with --replace, for ${newest}.`,
+        ]
+      : []),
+    ...(isNew && endpoint !== undefined && secret === undefined
+      ? [
+          'Another run of this command created the endpoint at the same time, and shows its secret. If it is lost, use --replace.',
+        ]
+      : []),
+    ...foreign.map(
+      ({ id }) =>
+        `The endpoint ${id} has the same address. Till gets each event twice. Delete it at the processor.`,
+    ),
+  ];
+}
+
+async function deleteSuperseded(
+  superseded: readonly WebhookEndpoint[],
+  { webhookEndpoints }: Processor,
+  output: Output,
+): Promise<void> {
+  for (const { id } of superseded) {
+    await webhookEndpoints.delete(id);
+    output.note(`Deleted the endpoint ${id}, which had the same address.`);
+  }
+}
+
+function shown({ id, url, isEnabled, apiVersion, events, createdAt }: WebhookEndpoint) {
+  return { id, url, isEnabled, apiVersion, events, createdAt };
+}

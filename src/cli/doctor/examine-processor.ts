@@ -1,0 +1,109 @@
+import { Failure } from '../../errors.ts';
+import type { ProcessorAccount } from '../../processor/account/account.ts';
+import { stateOf } from '../../processor/endpoint/endpoint-state.ts';
+import type { Processor } from '../../processor/processor.ts';
+import type { Start } from '../../till/compose-parts.ts';
+import { joinProcessor } from '../with-services.ts';
+import { type Finding, Findings } from './finding.ts';
+import { guarded } from './guarded.ts';
+import {
+  endpointsOfTill,
+  judgeAccount,
+  judgeClock,
+  judgeDeliveries,
+  judgeEndpoints,
+} from './judge-processor.ts';
+
+const dayMs = 86_400_000;
+/** The processor retries a failed delivery after minutes, and one in progress is no problem. */
+const deliveryTimeMs = 300_000;
+
+/** What the database knows about the processor. */
+export interface Remembered {
+  readonly account: ProcessorAccount | undefined;
+  /** When the newest webhook event came. Null if there is none. */
+  readonly lastReceivedAt: Date | null;
+}
+
+interface Examination {
+  readonly url: string | undefined;
+  /** Undefined: the database cannot be read. */
+  readonly remembered: Promise<Remembered | undefined>;
+}
+
+export async function examineProcessor(
+  start: Start,
+  { url, remembered }: Examination,
+): Promise<readonly Finding[]> {
+  if (start.config.processor.secretKey === undefined) return examineEmbedded(start, remembered);
+  const fix = 'Check PROCESSOR_SECRET_KEY, PROCESSOR_API_BASE and the network.';
+  const clockAndAccount = await guarded('processor', fix, () => examineKey(start, remembered));
+  // One outage is one finding, not one for each call.
+  if (clockAndAccount.every(({ state }) => state === 'problem')) return clockAndAccount;
+  const webhooks = await guarded('webhooks', fix, () => examineWebhooks(start, url, remembered));
+  return [...clockAndAccount, ...webhooks];
+}
+
+/** Without a service, the embedded sandbox does not run either, which is no problem. */
+async function examineEmbedded(
+  start: Start,
+  remembered: Examination['remembered'],
+): Promise<readonly Finding[]> {
+  const fix = 'Start the service, which contains the sandbox: "till start".';
+  const findings = await guarded('processor', fix, () => examineKey(start, remembered));
+  const webhooks = new Findings('webhooks');
+  webhooks.ok('The embedded sandbox sends its events to the service itself.');
+  const isDown = findings.length === 1;
+  return isDown
+    ? findings.map((finding) => ({ ...finding, state: 'warning' }))
+    : [...findings, ...webhooks.all];
+}
+
+async function examineKey(start: Start, remembered: Examination['remembered']): Promise<readonly Finding[]> {
+  const { processor } = await joinProcessor(start);
+  const clock = judgeClock(await readSkewMs(processor));
+  const present = { id: await processor.readAccount(), livemode: processor.livemode };
+  return [...clock, ...judgeAccount(present, (await remembered)?.account)];
+}
+
+/** How much the local clock is ahead. The processor's time is rounded down to a second. */
+async function readSkewMs(processor: Processor): Promise<number | null> {
+  const sentAtMs = Date.now();
+  const time = await processor.readTime();
+  return time === null ? null : (sentAtMs + Date.now()) / 2 - (time.getTime() + 500);
+}
+
+async function examineWebhooks(
+  start: Start,
+  url: string | undefined,
+  remembered: Examination['remembered'],
+): Promise<readonly Finding[]> {
+  const { processor } = await joinProcessor(start);
+  const { webhookEndpoints, understands } = processor;
+  const newest = webhookEndpoints.apiVersion;
+  const endpoints = await webhookEndpoints.list().catch((error: unknown) => {
+    if (error instanceof Failure && error.code === 'processor_misconfigured') return undefined;
+    throw error;
+  });
+  if (endpoints === undefined) return forbidden();
+  const nowMs = Date.now();
+  const undelivered = await processor.events.countUndelivered({
+    since: new Date(nowMs - dayMs),
+    until: new Date(nowMs - deliveryTimeMs),
+  });
+  const own = endpointsOfTill(endpoints, url);
+  const judged = judgeEndpoints(endpoints, url, (endpoint) => stateOf(endpoint, { newest, understands }));
+  if (own.length === 0) return judged;
+  const hasOtherEndpoints = own.length < endpoints.length;
+  const lastReceivedAt = (await remembered)?.lastReceivedAt;
+  return [...judged, ...judgeDeliveries({ undelivered, hasOtherEndpoints, lastReceivedAt })];
+}
+
+function forbidden(): readonly Finding[] {
+  const findings = new Findings('webhooks');
+  findings.warning(
+    'The key may not list webhook endpoints, so they are not checked.',
+    'Give the restricted key the permission to read webhook endpoints, or run this command with another key.',
+  );
+  return findings.all;
+}

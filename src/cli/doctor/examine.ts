@@ -1,0 +1,100 @@
+import { withDeadline } from '../../platform/deadline.ts';
+import { AccountStore } from '../../processor/account/account-store.ts';
+import type { Start } from '../../till/compose-parts.ts';
+import type { Call } from '../command.ts';
+import { joinServices, withShutdown } from '../with-services.ts';
+import { examineProcessor, type Remembered } from './examine-processor.ts';
+import { type Finding, Findings } from './finding.ts';
+import { checkTimeoutMs, guarded } from './guarded.ts';
+import { judgeDatabase, judgePooler, judgeRedis } from './judge-database.ts';
+import { judgeSettings } from './judge-settings.ts';
+
+/** Carries out every check at the same time. None of them can fail or hang the others. */
+export async function examine(
+  call: Pick<Call, 'inspectConfig' | 'environment' | 'output' | 'signal'>,
+  url: string | undefined,
+): Promise<readonly Finding[]> {
+  const settings = call.inspectConfig();
+  const isWrong = (name: string) => settings.mistakes.some((mistake) => mistake.startsWith(name));
+  const { processor: processorConfig } = settings.config;
+  const { webhookSecrets } = processorConfig;
+  const config = () => ({
+    ...settings.config,
+    // The findings tell what a log would.
+    logLevel: 'silent' as const,
+    // The adapter needs one, and this command verifies no webhook.
+    processor: { ...processorConfig, webhookSecrets: webhookSecrets.length > 0 ? webhookSecrets : ['unset'] },
+  });
+  return withShutdown({ ...call, config }, async (start) => {
+    const { processorKeyWarnings } = await import('../../till/compose-parts.ts');
+    const database = isWrong('DATABASE_')
+      ? Promise.resolve([])
+      : guarded('database', 'Start the database, or correct DATABASE_URL.', () => examineDatabase(start));
+    const remembered = database.then((findings) => {
+      const isUsable = findings.length > 0 && findings.every(({ state }) => state !== 'problem');
+      return isUsable
+        ? withDeadline(readRemembered(start), checkTimeoutMs, 'reading').catch(() => undefined)
+        : undefined;
+    });
+    const cache = isWrong('REDIS_URL')
+      ? []
+      : guarded('cache', 'Start Redis, or correct REDIS_URL.', () => examineCache(start));
+    const processor =
+      isWrong('PROCESSOR_SECRET_KEY') || isWrong('PROCESSOR_API_BASE')
+        ? []
+        : examineProcessor(start, { url, remembered });
+    const found = await Promise.all([database, cache, processor]);
+    return [...judgeSettings(settings, processorKeyWarnings(settings.config)), ...found.flat()];
+  });
+}
+
+async function examineDatabase(start: Start): Promise<readonly Finding[]> {
+  const { config } = start;
+  const { describeAddress, migrationsFolder } = await import('../../till/compose-parts.ts');
+  const { inspectDatabase } = await import('../../platform/inspect-database.ts');
+  const { inspectPooler } = await import('../../platform/pool-mode.ts');
+  const { databaseUrl, databaseDirectUrl } = config;
+  if (databaseUrl === undefined) return examineEmbedded(start);
+  const facts = await inspectDatabase(databaseDirectUrl ?? databaseUrl, migrationsFolder);
+  const pooler = await inspectPooler(databaseUrl, databaseDirectUrl);
+  return [...judgeDatabase(facts, describeAddress(databaseUrl)), ...judgePooler(pooler)];
+}
+
+async function examineEmbedded({ config, shutdown }: Start): Promise<readonly Finding[]> {
+  const { migrationsFolder } = await import('../../till/compose-parts.ts');
+  const { inspectDatabase } = await import('../../platform/inspect-database.ts');
+  const { findRunningPostgres } = await import('../../platform/embedded-postgres.ts');
+  const postgres = await findRunningPostgres(config.dataDir).catch(() => undefined);
+  if (postgres === undefined) {
+    const findings = new Findings('database');
+    findings.warning(
+      `The embedded PostgreSQL in ${config.dataDir} does not run.`,
+      'Start the service: "till start".',
+    );
+    return findings.all;
+  }
+  shutdown.add('embedded PostgreSQL', checkTimeoutMs, () => postgres.stop());
+  const facts = await inspectDatabase(postgres.url, migrationsFolder);
+  // The role of the embedded server is a superuser, and nothing else uses the server.
+  return judgeDatabase({ ...facts, isSuperuser: false }, config.dataDir);
+}
+
+async function examineCache({ config }: Start): Promise<readonly Finding[]> {
+  if (config.redisUrl === undefined) {
+    const findings = new Findings('cache');
+    findings.ok('The cache is inside the process, which is for a single process.');
+    return findings.all;
+  }
+  const { describeAddress } = await import('../../till/compose-parts.ts');
+  const { inspectRedis } = await import('../../platform/inspect-redis.ts');
+  return judgeRedis(await inspectRedis(config.redisUrl), describeAddress(config.redisUrl));
+}
+
+const everyEvent = { state: undefined, type: undefined, objectId: undefined };
+
+async function readRemembered(start: Start): Promise<Remembered> {
+  const { services, database } = await joinServices(start);
+  const account = await new AccountStore().read(database);
+  const { data } = await services.webhookEvents.list(everyEvent, { page: 1, limit: 1 });
+  return { account, lastReceivedAt: data[0]?.receivedAt ?? null };
+}

@@ -1,0 +1,93 @@
+import type { DatabaseFacts } from '../../platform/inspect-database.ts';
+import type { RedisFacts } from '../../platform/inspect-redis.ts';
+import type { PoolerFindings } from '../../platform/pool-mode.ts';
+import { type Finding, Findings } from './finding.ts';
+
+/** The oldest PostgreSQL that Till is tested with. */
+const postgresVersionMin = 150_000;
+/** The oldest Redis that Till is tested with. Every Valkey is newer. */
+const redisMajorMin = 7;
+
+const asOwner = 'Run "till migrate" with the DATABASE_URL of the role that owns the schema.';
+
+/** `address` has no password. */
+export function judgeDatabase(facts: DatabaseFacts, address: string): readonly Finding[] {
+  const { version, versionNumber, isStandby, role } = facts;
+  const findings = new Findings('database');
+  const about = `PostgreSQL ${version} at ${address}`;
+  if (versionNumber < postgresVersionMin)
+    findings.problem(`${about} is too old.`, 'Use PostgreSQL 15 or newer.');
+  else findings.ok(`${about} is reachable as the role ${role}.`);
+  if (isStandby) findings.problem('The database is a standby.', 'Set DATABASE_URL to the primary server.');
+  judgeSchema(facts, findings);
+  judgeRole(facts, findings);
+  return findings.all;
+}
+
+function judgeSchema({ schema, mayMigrate }: DatabaseFacts, findings: Findings): void {
+  const { missing, newer, changed } = schema;
+  if (changed.length > 0)
+    findings.problem(
+      `Migrations changed after they were applied: ${changed.join(', ')}.`,
+      'Restore the files of the release.',
+    );
+  if (missing.length > 0 && mayMigrate)
+    findings.warning(
+      `The schema lacks ${missing.length} migrations of this release.`,
+      'Start the service, which applies them, or run "till migrate".',
+    );
+  if (missing.length > 0 && !mayMigrate)
+    findings.problem(
+      `The schema lacks ${missing.length} migrations, and the role may not apply them.`,
+      asOwner,
+    );
+  if (newer.length > 0)
+    findings.warning(
+      `The schema is newer than this release: it has ${newer.join(', ')}.`,
+      'Run the newest release everywhere, once a rolling upgrade is over.',
+    );
+  if ([...missing, ...newer, ...changed].length === 0) findings.ok('The schema is the one of this release.');
+}
+
+function judgeRole({ role, isSuperuser, mayMigrate, closedTables }: DatabaseFacts, findings: Findings): void {
+  if (isSuperuser)
+    findings.warning(
+      `The role ${role} is a superuser.`,
+      'Use a role that owns only this database, or one with the grants of docs/security.md.',
+    );
+  else if (mayMigrate) findings.ok('The role may migrate the schema.');
+  else
+    findings.ok(`The role may not migrate the schema, which is safest. Before each new release: ${asOwner}`);
+  if (closedTables.length > 0)
+    findings.problem(
+      `The role may not read and write: ${closedTables.join(', ')}.`,
+      'Repeat the grants of docs/security.md as the owner of the schema.',
+    );
+}
+
+const poolModes: Readonly<Record<PoolerFindings['mode'], string>> = {
+  none: 'There is no pooler before the database.',
+  session: 'A pooler in session mode is before the database.',
+  transaction: 'A pooler in transaction mode is before the database, and DATABASE_DIRECT_URL leads past it.',
+  statement: 'A pooler in statement mode is before the database.',
+};
+
+export function judgePooler({ mode, mistake }: PoolerFindings): readonly Finding[] {
+  const findings = new Findings('database');
+  if (mistake === undefined) findings.ok(poolModes[mode]);
+  else {
+    const [text = '', fix = ''] = mistake.split('; ');
+    findings.problem(`${text}.`, fix.charAt(0).toUpperCase() + fix.slice(1));
+  }
+  return findings.all;
+}
+
+export function judgeRedis({ name, version, isReplica }: RedisFacts, address: string): readonly Finding[] {
+  const findings = new Findings('cache');
+  const about = `${name} ${version} at ${address}`;
+  if (name === 'Redis' && Number.parseInt(version, 10) < redisMajorMin)
+    findings.problem(`${about} is too old.`, 'Use Redis 7 or newer, or Valkey.');
+  else if (isReplica) findings.problem(`${about} is a replica.`, 'Set REDIS_URL to the primary server.');
+  else findings.ok(`${about} is reachable.`);
+  return findings.all;
+}

@@ -1,0 +1,65 @@
+import pg from 'pg';
+import { inspectSchema, type SchemaState } from './migrate.ts';
+
+const connectTimeoutMs = 5_000;
+const queryTimeoutMs = 5_000;
+
+/** What a person must know about the database that a service uses. */
+export interface DatabaseFacts {
+  /** Such as `16.4`. */
+  readonly version: string;
+  /** Such as 160004. */
+  readonly versionNumber: number;
+  /** A standby takes no writes. */
+  readonly isStandby: boolean;
+  readonly role: string;
+  readonly isSuperuser: boolean;
+  /** Whether the role may change the schema. */
+  readonly mayMigrate: boolean;
+  /** Tables that the role may not read and write. */
+  readonly closedTables: readonly string[];
+  readonly schema: SchemaState;
+}
+
+/** Connects once, with limits, and changes nothing. */
+export async function inspectDatabase(url: string, migrationsFolder: string): Promise<DatabaseFacts> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'till doctor',
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: queryTimeoutMs,
+  });
+  // The next statement reports a connection that broke.
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    const { rows } = await client.query<Omit<DatabaseFacts, 'schema'>>(factsStatement);
+    const [facts] = rows;
+    if (facts === undefined) throw new Error('the database returned nothing');
+    return { ...facts, schema: await inspectSchema(client, migrationsFolder) };
+  } finally {
+    await client.end();
+  }
+}
+
+/** The service itself writes no row of `migrations`. A partition has the rights of its table. */
+const factsStatement = `
+  select
+    current_setting('server_version') as "version",
+    current_setting('server_version_num')::integer as "versionNumber",
+    pg_is_in_recovery() as "isStandby",
+    current_user as "role",
+    (select rolsuper from pg_roles where rolname = current_user) as "isSuperuser",
+    case when exists (select from pg_namespace where nspname = 'till')
+      then (select pg_has_role(nspowner, 'usage') from pg_namespace where nspname = 'till')
+        and not exists (select from pg_class
+          where relnamespace = 'till'::regnamespace and relkind in ('r', 'p') and not pg_has_role(relowner, 'usage'))
+      else has_database_privilege(current_database(), 'create')
+    end as "mayMigrate",
+    array(select relname::text from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+      where nspname = 'till' and relkind in ('r', 'p') and not relispartition
+        and (not has_schema_privilege(nspname, 'usage')
+          or not has_table_privilege(pg_class.oid, 'select')
+          or (relname <> 'migrations' and not (has_table_privilege(pg_class.oid, 'insert')
+            and has_table_privilege(pg_class.oid, 'update') and has_table_privilege(pg_class.oid, 'delete'))))
+      order by relname) as "closedTables"`;

@@ -1,0 +1,78 @@
+import { eventTypes } from '../event-types.ts';
+import type { WebhookEndpoint } from '../webhook-endpoint-calls.ts';
+
+/** The path at which Till takes the processor's events. */
+export const webhookPath = '/webhooks/processor';
+
+/** How an endpoint differs from what Till needs. */
+export interface EndpointState {
+  readonly isEnabled: boolean;
+  readonly missingEvents: readonly string[];
+  /** Till stores them and applies none. `*` is one of them. */
+  readonly otherEvents: readonly string[];
+  /**
+   * `newest`: the version that Till is written for. `older`: Till knows its shape. `unknown`: Till may not. `unpinned`:
+   * the default version of the account, which a person can change at any time.
+   */
+  readonly version: 'newest' | 'older' | 'unknown' | 'unpinned';
+}
+
+export function stateOf(
+  endpoint: WebhookEndpoint,
+  versions: { readonly newest: string; readonly understands: (version: string) => boolean },
+): EndpointState {
+  const { apiVersion, events, isEnabled } = endpoint;
+  const known: ReadonlySet<string> = new Set(eventTypes);
+  const hasAll = events.includes('*');
+  return {
+    isEnabled,
+    missingEvents: hasAll ? [] : eventTypes.filter((type) => !events.includes(type)),
+    otherEvents: events.filter((type) => !known.has(type)),
+    version: versionOf(apiVersion, versions),
+  };
+}
+
+function versionOf(
+  apiVersion: string | null,
+  { newest, understands }: Parameters<typeof stateOf>[1],
+): EndpointState['version'] {
+  if (apiVersion === null) return 'unpinned';
+  if (apiVersion === newest) return 'newest';
+  return understands(apiVersion) ? 'older' : 'unknown';
+}
+
+/** Whether two addresses reach the same place. */
+export function isSameUrl(a: string, b: string): boolean {
+  return a === b || (URL.parse(a)?.href ?? a) === (URL.parse(b)?.href ?? b);
+}
+
+interface EndpointsOfUrl {
+  /** The endpoint to keep. */
+  readonly current: WebhookEndpoint | undefined;
+  /** Those that Till made, or that it made another one for. */
+  readonly superseded: readonly WebhookEndpoint[];
+  /** Those that a person made. */
+  readonly foreign: readonly WebhookEndpoint[];
+}
+
+/**
+ * Which of the endpoints of one address to keep: the successor of a replaced one, else one that sends events, else the
+ * oldest. The choice depends only on the list, so that runs at the same time make the same one.
+ */
+export function chooseEndpoint(endpoints: readonly WebhookEndpoint[]): EndpointsOfUrl {
+  const replaced = new Set(endpoints.map(({ replaces }) => replaces));
+  const [current] = endpoints.toSorted(
+    (a, b) =>
+      Number(replaced.has(a.id)) - Number(replaced.has(b.id)) ||
+      Number(b.isEnabled) - Number(a.isEnabled) ||
+      a.createdAt.getTime() - b.createdAt.getTime() ||
+      (a.id < b.id ? -1 : 1),
+  );
+  const others = endpoints.filter((endpoint) => endpoint !== current);
+  const isOwn = (endpoint: WebhookEndpoint) => endpoint.setupKey !== null || replaced.has(endpoint.id);
+  return {
+    current,
+    superseded: others.filter(isOwn),
+    foreign: others.filter((endpoint) => !isOwn(endpoint)),
+  };
+}

@@ -1,0 +1,132 @@
+import { Stripe } from 'stripe';
+import { Failure } from '../../../errors.ts';
+import type { WebhookEndpoint, WebhookEndpointCalls } from '../../webhook-endpoint-calls.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { done, missing } from '../wire/attempt.ts';
+import { fetchPages, lookUpPagesMax } from '../wire/listing.ts';
+import { WireObject } from '../wire/wire-object.ts';
+
+const setupKeyName = 'till_setup_key';
+const replacesName = 'till_replaces';
+const secretTakenName = 'till_secret_taken_by';
+
+/** What the dashboard shows. */
+const description = 'Till';
+
+type EnabledEvents = Stripe.WebhookEndpointCreateParams.EnabledEvent[];
+
+export function createWebhookEndpointCalls(context: AdapterContext): WebhookEndpointCalls {
+  const { stripe, call } = context;
+  return {
+    apiVersion: Stripe.API_VERSION,
+
+    list: async () => {
+      const endpoints: WebhookEndpoint[] = [];
+      const pages = fetchPages(
+        context,
+        'webhook_endpoints.list',
+        (page, options) => stripe.webhookEndpoints.list(page, options),
+        lookUpPagesMax,
+        mapOwn,
+      );
+      for await (const page of pages) endpoints.push(...page.flat());
+      return endpoints;
+    },
+
+    create: ({ idempotencyKey, url, events, replaces }) =>
+      call('webhook_endpoints.create', {
+        kind: 'write',
+        send: (options) =>
+          stripe.webhookEndpoints.create(
+            {
+              url,
+              enabled_events: [...events] as EnabledEvents,
+              api_version: Stripe.API_VERSION,
+              description,
+              metadata: {
+                [setupKeyName]: idempotencyKey,
+                ...(replaces === null ? {} : { [replacesName]: replaces }),
+              },
+            },
+            { ...options, idempotencyKey },
+          ),
+        take: (response) => ({
+          endpoint: mapEndpoint(response),
+          secret: WireObject.parse(response, 'webhook_endpoint').text('secret'),
+        }),
+      }),
+
+    correct: ({ idempotencyKey, id, events }) =>
+      call('webhook_endpoints.update', {
+        kind: 'write',
+        send: (options) =>
+          stripe.webhookEndpoints.update(
+            id,
+            { enabled_events: [...events] as EnabledEvents, disabled: false },
+            { ...options, idempotencyKey },
+          ),
+        take: (response) => done(mapEndpoint(response)),
+        refused: missing,
+      }),
+
+    ...createSecretAndDelete(context),
+  };
+}
+
+function createSecretAndDelete({
+  stripe,
+  call,
+}: AdapterContext): Pick<WebhookEndpointCalls, 'takeSecret' | 'delete'> {
+  return {
+    // The key is the same for all callers and the value is not. So the processor carries out the first request, and
+    // refuses the others because their values differ.
+    takeSecret: async ({ id, takerId }) => {
+      try {
+        return await call('webhook_endpoints.update', {
+          kind: 'write',
+          send: (options) =>
+            stripe.webhookEndpoints.update(
+              id,
+              { metadata: { [secretTakenName]: takerId } },
+              { ...options, idempotencyKey: `till-secret-${id}` },
+            ),
+          take: () => true,
+        });
+      } catch (error) {
+        const isTaken = error instanceof Failure && error.code === 'processor_bad_answer';
+        if (isTaken && error.extras.replayed === true) return false;
+        throw error;
+      }
+    },
+
+    delete: (id) =>
+      call('webhook_endpoints.delete', {
+        kind: 'write',
+        send: (options) => stripe.webhookEndpoints.del(id, {}, options),
+        take: () => done('deleted' as const),
+        refused: missing,
+      }),
+  };
+}
+
+/** Endpoints of a platform receive the events of other accounts, and don't count here. */
+function mapOwn(value: unknown): readonly WebhookEndpoint[] {
+  const isOfPlatform = WireObject.parse(value, 'webhook_endpoint').textOrNull('application') !== null;
+  return isOfPlatform ? [] : [mapEndpoint(value)];
+}
+
+function mapEndpoint(value: unknown): WebhookEndpoint {
+  const endpoint = WireObject.parse(value, 'webhook_endpoint').expectKind('webhook_endpoint');
+  const metadata = endpoint.object('metadata');
+  return {
+    id: endpoint.id(),
+    url: endpoint.text('url'),
+    isEnabled: endpoint.text('status') === 'enabled',
+    events: endpoint.array('enabled_events').map(String),
+    apiVersion: endpoint.textOrNull('api_version'),
+    createdAt: endpoint.moment('created'),
+    setupKey: metadata.optionalText(setupKeyName),
+    replaces: metadata.optionalText(replacesName),
+    isSecretTaken: metadata.has(secretTakenName),
+  };
+}

@@ -1,0 +1,47 @@
+import type { Attempt } from './attempt.ts';
+
+/** An endpoint at the processor, to which it sends its events. */
+export interface WebhookEndpoint {
+  readonly id: string;
+  readonly url: string;
+  readonly isEnabled: boolean;
+  /** `*` is every type. */
+  readonly events: readonly string[];
+  /** The API version of the payloads. Null: the default version of the account, which can change. */
+  readonly apiVersion: string | null;
+  readonly createdAt: Date;
+  /** The idempotency key under which Till created it. Null if a person did. */
+  readonly setupKey: string | null;
+  /** The endpoint in whose place Till created it. */
+  readonly replaces: string | null;
+  /** Whether a run of Till has taken the secret to show it. */
+  readonly isSecretTaken: boolean;
+}
+
+export interface NewWebhookEndpoint {
+  readonly idempotencyKey: string;
+  readonly url: string;
+  readonly events: readonly string[];
+  readonly replaces: string | null;
+}
+
+/** Used by the command line only: the service itself changes no endpoint. */
+export interface WebhookEndpointCalls {
+  /** The API version of the endpoints that `create` makes. */
+  readonly apiVersion: string;
+  /** All endpoints that receive the events of this account, newest first. */
+  list(): Promise<readonly WebhookEndpoint[]>;
+  /** The secret is shown only here. The same key returns the same endpoint, with its secret, for a day. */
+  create(
+    endpoint: NewWebhookEndpoint,
+  ): Promise<{ readonly endpoint: WebhookEndpoint; readonly secret: string }>;
+  /** Sets the events and enables the endpoint. */
+  correct(change: {
+    readonly idempotencyKey: string;
+    readonly id: string;
+    readonly events: readonly string[];
+  }): Promise<Attempt<WebhookEndpoint>>;
+  /** True for only one caller, which may then show the secret. `takerId` differs for each caller. */
+  takeSecret(order: { readonly id: string; readonly takerId: string }): Promise<boolean>;
+  delete(id: string): Promise<Attempt<'deleted'>>;
+}

@@ -1,0 +1,98 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { unfinishedPrefix } from '../platform/embedded-postgres/cluster.ts';
+import { copyFile, forEach, listFolder } from '../platform/embedded-postgres/copy-files.ts';
+import { exists, type Move, moveTogether } from '../platform/embedded-postgres/pending-moves.ts';
+import { syncDir } from '../platform/embedded-postgres/private-files.ts';
+import { holdDataDir } from '../platform/embedded-postgres.ts';
+import type { Logger } from '../platform/logger.ts';
+
+const cluster = join('postgres', 'cluster');
+const journal = join('sandbox', 'journal.jsonl');
+/** The next start removes a folder with this prefix, if no process has finished it. */
+const name = join('postgres', `${unfinishedPrefix}demo`);
+
+interface FolderOptions {
+  /** The data directory, which the caller holds. */
+  readonly dataDir: string;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A data directory inside of another one, in which demo data is made. It begins with a copy of the database, and takes its
+ * place in one step when it is complete. Until then nothing has changed, so an interrupted run is simply repeated.
+ */
+export class DemoFolder {
+  readonly path: string;
+  readonly #options: FolderOptions;
+
+  private constructor(options: FolderOptions) {
+    this.#options = options;
+    this.path = join(options.dataDir, name);
+  }
+
+  static async create(options: FolderOptions): Promise<DemoFolder> {
+    const folder = new DemoFolder(options);
+    await folder.remove();
+    await mkdir(join(folder.path, 'postgres'), { recursive: true, mode: 0o700 });
+    await folder.#copyCluster();
+    return folder;
+  }
+
+  /** Puts the database and the sandbox's data in place. Returns where the earlier database is now, if there was one. */
+  async finish(): Promise<string | undefined> {
+    const { dataDir } = this.#options;
+    await this.#addJournal();
+    await this.#sync();
+    await mkdir(join(dataDir, 'sandbox'), { recursive: true });
+    const suffix = `replaced-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`;
+    const move = (path: string): Move => ({ from: join(name, path), to: path, aside: `${path}.${suffix}` });
+    const hadCluster = await exists(join(dataDir, cluster));
+    await moveTogether(dataDir, [move(journal), move(cluster)]);
+    // What it had is in the new one.
+    await rm(join(dataDir, `${journal}.${suffix}`), { force: true });
+    await this.remove();
+    return hadCluster ? join(dataDir, `${cluster}.${suffix}`) : undefined;
+  }
+
+  /** Also ends a server that outlived an earlier run. */
+  async remove(): Promise<void> {
+    if (!(await exists(this.path))) return;
+    const held = await holdDataDir({ dataDir: this.path, logger: this.#options.logger });
+    held.release();
+    await rm(this.path, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  /** No server runs on the data, so its files can be copied as they are. */
+  async #copyCluster(): Promise<void> {
+    const { dataDir, signal } = this.#options;
+    const [from, to] = [join(dataDir, cluster), join(this.path, cluster)];
+    if (!(await exists(from))) return;
+    const { folders, files } = await listFolder(from);
+    await mkdir(to, { mode: 0o700 });
+    for (const folder of folders) await mkdir(join(to, folder), { mode: 0o700 });
+    await forEach(files, signal, async (path) => {
+      await copyFile(join(from, path), join(to, path));
+    });
+  }
+
+  /** The objects of the demo are older than those that exist, so they come first. */
+  async #addJournal(): Promise<void> {
+    const existing = join(this.#options.dataDir, journal);
+    if (!(await exists(existing))) return;
+    await pipeline(createReadStream(existing), createWriteStream(join(this.path, journal), { flags: 'a' }));
+  }
+
+  /** The server wrote without syncing, because a run that is killed begins again. */
+  async #sync(): Promise<void> {
+    const { folders, files } = await listFolder(this.path);
+    await forEach(files, this.#options.signal, async (path) => {
+      const file = await open(join(this.path, path), 'r');
+      await file.sync().finally(() => file.close());
+    });
+    for (const folder of folders) await syncDir(join(this.path, folder));
+  }
+}

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { findRunningPostgres } from '../../src/platform/embedded-postgres.ts';
+import { connectProcessor, openSql } from '../support/backend.ts';
+import { assertMirrored, listAll, readMirroredIds } from '../support/checks/mirrors.ts';
+import { assertEventsComplete } from '../support/checks/outbox.ts';
+import { testKey } from '../support/client.ts';
+import { effort } from '../support/effort.ts';
+import type { CustomerBody, PageBody } from '../support/objects.ts';
+import { freePort } from '../support/redis-server.ts';
+import { runTill } from '../support/run-till.ts';
+import { startTill } from '../support/till.ts';
+import { projectFolder } from '../support/till-in-child.ts';
+
+const { customers, daysMin } = effort({
+  short: { customers: 12, daysMin: 60 },
+  long: { customers: 200, daysMin: 300 },
+});
+const scratch = await mkdtemp(join(tmpdir(), 'till-seed-'));
+const dataDir = join(scratch, 'data');
+after(() => rm(scratch, { recursive: true, force: true, maxRetries: 10 }));
+const seed = (...args: readonly string[]) => runTill({ DATA_DIR: dataDir }, 'seed', '--json', ...args);
+
+/** Kills a run while it makes the data. */
+async function killRun(): Promise<void> {
+  const args = ['src/cli/cli.ts', 'seed', '--customers', String(customers)];
+  const environment = { ...process.env, DATA_DIR: dataDir };
+  const child = spawn(process.execPath, args, { cwd: projectFolder, env: environment, stdio: 'ignore' });
+  const exited = once(child, 'exit');
+  while (!existsSync(join(dataDir, 'postgres/cluster.unfinished-demo/sandbox/journal.jsonl'))) {
+    assert.equal(child.exitCode, null);
+    await setTimeout(20);
+  }
+  child.kill('SIGKILL');
+  await exited;
+}
+
+test('a run that was killed has changed nothing, and can be repeated', async () => {
+  await killRun();
+  assert.ok(!existsSync(join(dataDir, 'postgres/cluster')));
+  const { code, stdout, stderr } = await seed('--customers', String(customers));
+  assert.deepEqual([code, stderr], [0, '']);
+  const { seconds, payments, ...made } = JSON.parse(stdout);
+  assert.deepEqual([made.seed, made.plans, made.aside], [1, 12, null]);
+  assert.ok(payments > customers * 3, `${payments} payments in ${seconds} s`);
+});
+
+test('demo data is added to other data only on request, and the data of a seed once', async () => {
+  const refused = await seed('--seed', '2');
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /^till: DATA_DIR holds other data\. With --add/);
+  const added = await seed('--seed', '2', '--customers', '3', '--add');
+  assert.deepEqual([added.code, added.stderr], [0, '']);
+  assert.ok(existsSync(JSON.parse(added.stdout).aside), 'the database without it is kept');
+  const again = await seed('--seed', '2', '--add');
+  assert.match(again.stderr, /demo data of seed 2 is there already/);
+  assert.deepEqual(
+    (await readdir(join(dataDir, 'postgres'))).filter((name) => name.includes('unfinished')),
+    [],
+  );
+});
+
+test('demo data is refused beside real parts, and for numbers that are none', async () => {
+  const real = { PROCESSOR_SECRET_KEY: 'sk_test_seed', PROCESSOR_WEBHOOK_SECRET: 'whsec_seed' };
+  for (const environment of [real, { DATABASE_URL: 'postgresql://127.0.0.1:1/none' }]) {
+    const { code, stderr } = await runTill({ DATA_DIR: dataDir, ...environment }, 'seed');
+    assert.equal(code, 1);
+    assert.match(stderr, /^till: Demo data is only for the embedded/);
+  }
+  for (const args of [
+    ['--customers', '0'],
+    ['--customers', '1e3'],
+    ['--seed', '-1'],
+  ])
+    assert.equal((await seed(...args)).code, 2, args.join(' '));
+});
+
+test('the year is in lists, events and the overview, and all of it is as the processor has it', async (t) => {
+  const sandboxPort = await freePort();
+  const environment = {
+    DATA_DIR: dataDir,
+    API_KEYS: testKey,
+    SANDBOX_PORT: String(sandboxPort),
+    EVENT_RETENTION_DAYS: '36500',
+  };
+  const till = await startTill({ in: 'child', environment, for: t });
+  const { stripe } = connectProcessor(`http://127.0.0.1:${sandboxPort}`);
+  const postgres = await findRunningPostgres(dataDir);
+  t.after(() => postgres.stop());
+  const sql = openSql(postgres.url, (end) => t.after(end));
+
+  const deleted = await sql<{ id: string }>(
+    'select processor_customer_id as id from till.customers where deleted_at is not null',
+  );
+  const ids = await readMirroredIds(
+    stripe,
+    deleted.map(({ id }) => id),
+  );
+  await assertMirrored(stripe, sql, ids);
+  await assertEventsComplete(till, sql);
+
+  const today = new Date().toISOString().slice(0, 10);
+  const firstDay = new Date(Date.now() - 364 * 86_400_000).toISOString().slice(0, 10);
+  const overview = await till.get<{
+    readonly subscriptionsSince: string;
+    readonly currencies: readonly { readonly days: readonly Day[] }[];
+  }>(`/overview?from=${firstDay}&to=${today}`);
+  const days = new Set(
+    overview.currencies.flatMap((one) => one.days.filter(({ volume }) => volume > 0).map(({ date }) => date)),
+  );
+  assert.ok(days.size > daysMin, `${days.size} days with volume`);
+  assert.ok(overview.subscriptionsSince <= firstDay);
+  const activeAt = (index: number) =>
+    overview.currencies.reduce((sum, one) => sum + (one.days.at(index)?.subscriptions?.active ?? 0), 0);
+  assert.ok(activeAt(180) > 0 && activeAt(180) < activeAt(-1), 'the number of subscriptions grows');
+
+  const listed = await till.get<PageBody<CustomerBody>>('/customers?limit=100');
+  const created = new Map(
+    (await listAll(stripe.customers.list({ limit: 100 }))).map((one) => [one.id, one.created]),
+  );
+  for (const { processorCustomerId: id, createdAt } of listed.data)
+    assert.ok(Math.abs(Date.parse(createdAt) / 1_000 - (created.get(id) ?? 0)) < 60, `${createdAt} of ${id}`);
+});
+
+interface Day {
+  readonly date: string;
+  readonly volume: number;
+  readonly subscriptions: { readonly active: number } | null;
+}

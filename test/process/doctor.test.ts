@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { after, type TestContext, test } from 'node:test';
+import { startSandbox } from '../../sandbox/sandbox.ts';
+import type { Finding } from '../../src/cli/doctor/finding.ts';
+import { startAdapter } from '../processor/adapter.ts';
+import { connectProcessor } from '../support/backend.ts';
+import { redisVariable } from '../support/redis-server.ts';
+import { runTill } from '../support/run-till.ts';
+import { createTestDatabase, runOnServer } from '../support/test-database.ts';
+
+const database = await createTestDatabase();
+after(() => database.drop());
+
+const url = 'https://billing.example.com/webhooks/processor';
+
+async function useSettings(t: TestContext) {
+  const sandbox = await startSandbox({ port: 0 });
+  t.after(() => sandbox.close());
+  const redisUrl = process.env[redisVariable];
+  return {
+    sandbox,
+    environment: {
+      DATABASE_URL: database.url,
+      ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }),
+      PROCESSOR_SECRET_KEY: 'sk_test_hidden1',
+      PROCESSOR_WEBHOOK_SECRET: 'whsec_hidden2',
+      PROCESSOR_API_BASE: sandbox.url,
+    },
+  };
+}
+
+async function examine(environment: Record<string, string>, ...args: readonly string[]) {
+  const { code, stdout, stderr } = await runTill(environment, 'doctor', '--json', ...args);
+  assert.equal(stderr, '');
+  assert.doesNotMatch(stdout, /hidden\d/);
+  const { findings } = JSON.parse(stdout) as { findings: readonly Finding[] };
+  const of = (check: Finding['check']) => findings.filter((finding) => finding.check === check);
+  return { code, findings, of, problems: findings.filter(({ state }) => state === 'problem') };
+}
+
+test('a complete installation has no problem, and one whose endpoint is disabled has', async (t) => {
+  const { sandbox, environment } = await useSettings(t);
+  const { stripe } = connectProcessor(sandbox.url);
+  const before = await examine(environment);
+  assert.deepEqual(
+    before.problems.map(({ check, text }) => [check, text]),
+    [['webhooks', 'The processor has no webhook endpoint for a path /webhooks/processor.']],
+  );
+  assert.equal((await runTill(environment, 'webhooks', 'setup', '--url', url)).code, 0);
+  const complete = await examine(environment, '--url', url);
+  assert.deepEqual([complete.code, complete.problems], [0, []]);
+  for (const check of ['settings', 'database', 'cache', 'processor', 'webhooks'] as const)
+    assert.ok(complete.of(check).length > 0, check);
+  assert.ok(complete.of('processor').every(({ state }) => state === 'ok'));
+  const [endpoint] = (await stripe.webhookEndpoints.list()).data;
+  await stripe.webhookEndpoints.update(String(endpoint?.id), { disabled: true });
+  const disabled = await examine(environment);
+  assert.equal(disabled.code, 1);
+  assert.match(disabled.problems[0]?.text ?? '', /disabled/);
+  const { code, stdout } = await runTill(environment, 'doctor');
+  assert.equal(code, 1);
+  assert.match(
+    stdout,
+    /^problem {2}webhooks {3}The endpoint .* is disabled\.\n +→ Run "till webhooks setup/m,
+  );
+  assert.match(stdout, /\nProblems: 1\. Warnings: \d\.\n$/);
+});
+
+test('the account of the database is compared with that of the key', async (t) => {
+  const { environment } = await useSettings(t);
+  await runOnServer(
+    database.url,
+    "insert into till.processor_account (account_id, livemode) values ('acct_other', false)",
+  );
+  t.after(() => runOnServer(database.url, 'delete from till.processor_account'));
+  const { of } = await examine(environment);
+  assert.match(
+    of('processor').find(({ state }) => state === 'problem')?.text ?? '',
+    /acct_other in test mode/,
+  );
+});
+
+test('everything is checked although half of it is down or silent, and each part is one problem', async (t) => {
+  const { environment } = await useSettings(t);
+  // Accepts connections, and says nothing.
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  t.after(() => silent.close());
+  const { port } = silent.address() as AddressInfo;
+  const { code, problems } = await examine({
+    ...environment,
+    PORT: 'x',
+    DATABASE_URL: `postgres://till:hidden3@127.0.0.1:${port}/till`,
+    REDIS_URL: `redis://:hidden4@127.0.0.1:${port}`,
+    PROCESSOR_API_BASE: 'http://127.0.0.1:1',
+  });
+  assert.equal(code, 1);
+  assert.deepEqual(
+    problems.map(({ check }) => check),
+    ['settings', 'database', 'cache', 'processor'],
+  );
+  assert.ok(problems.every(({ fix }) => fix !== null));
+});
+
+test('without settings and without a service, the embedded parts are not there yet, which is no problem', async () => {
+  const { code, problems, of } = await examine({ DATA_DIR: '/nonexistent/till', SANDBOX_PORT: '1' });
+  assert.deepEqual([code, problems], [0, []]);
+  assert.deepEqual([of('database')[0]?.state, of('processor')[0]?.state], ['warning', 'warning']);
+});
+
+test('the adapter counts events that an endpoint has not accepted, and reads the time of the processor', async (t) => {
+  const { sandbox } = await useSettings(t);
+  const { stripe } = connectProcessor(sandbox.url);
+  const { processor } = startAdapter(t, new URL(sandbox.url));
+  const time = { since: new Date(Date.now() - 60_000), until: new Date(Date.now() + 60_000) };
+  await stripe.webhookEndpoints.create({ url: 'http://127.0.0.1:1/x', enabled_events: ['customer.created'] });
+  await stripe.products.create({ name: 'unheard' });
+  assert.equal(await processor.events.countUndelivered(time), 0);
+  await stripe.customers.create({});
+  assert.equal(await processor.events.countUndelivered(time), 1);
+  const readAt = await processor.readTime();
+  assert.ok(readAt !== null && Math.abs(readAt.getTime() - Date.now()) < 60_000);
+});
