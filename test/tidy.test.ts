@@ -383,6 +383,7 @@ function isNounFile(path: string): boolean {
     'customer',
     'plan',
     'plan-features',
+    'price-obstacle',
     'payment',
     'charge',
     'dispute',

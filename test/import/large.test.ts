@@ -10,7 +10,7 @@ import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { projectFolder } from '../support/till-in-child.ts';
 
 /** Customers. Half of them subscribe, which is an invoice and a payment too, and as many pay once. */
-const customerCount = effort({ short: 300, long: 33_334 });
+const customerCount = effort({ short: 150, long: 33_334 });
 /** The most objects that the sandbox takes at once. */
 const fixturesMax = 1_000;
 const rate = 50;

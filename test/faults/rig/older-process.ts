@@ -102,7 +102,9 @@ async function readTables(client: pg.Client): Promise<readonly Table[]> {
          as columns,
        array(select distinct quote_ident(a.attname) from pg_index i
              join pg_attribute a on a.attrelid = c.oid and a.attnum = any (i.indkey)
-             where i.indrelid = c.oid and i.indisunique and a.atttypid in ('uuid'::regtype, 'text'::regtype))::text[]
+             where i.indrelid = c.oid and i.indisunique and a.atttypid in ('uuid'::regtype, 'text'::regtype)
+               and not exists (select from pg_constraint
+                 where conrelid = c.oid and contype = 'f' and a.attnum = any (conkey)))::text[]
          as unique_columns
      from pg_class c
      where c.relnamespace = to_regnamespace('till') and c.relkind in ('r', 'p') and not c.relispartition
