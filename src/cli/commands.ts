@@ -10,9 +10,9 @@ import { migrate } from './commands/migrate.ts';
 import { restore } from './commands/restore.ts';
 import { resync } from './commands/resync.ts';
 import { sandbox } from './commands/sandbox.ts';
+import { seed } from './commands/seed.ts';
 import { start } from './commands/start.ts';
 import { setUpWebhooks } from './commands/webhooks.ts';
-import { seed } from './commands/seed.ts';
 
 /** Every command, in the order of the help. */
 export const commands: readonly Command[] = [
